@@ -1,0 +1,1 @@
+"""Lithify: log compaction for keyed topics, on Spark."""

@@ -1,0 +1,51 @@
+"""Opening files wherever the warehouse is: a local disk, or any store that PyIceberg speaks to.
+
+A `FileAccess` is a small value that travels to Spark tasks. Local paths are opened directly, so
+that a task on a local warehouse does not pay for importing PyIceberg.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import fs
+
+_LOCAL = "file://"
+
+
+@dataclass(frozen=True, slots=True)
+class FileAccess:
+    """How to open the files of a warehouse. `properties` are those of PyIceberg's FileIO."""
+
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def open(self, path: str) -> Any:
+        """A seekable file to read. Raises `FileNotFoundError` or `OSError`."""
+        local = local_path(path)
+        if local is not None:
+            return pa.OSFile(local, "rb")
+        return self._io(path).new_input(path).open(seekable=True)
+
+    def create(self, path: str) -> Any:
+        """A file to write; its folders are made. Raises `OSError`."""
+        local = local_path(path)
+        if local is None:
+            return self._io(path).new_output(path).create()
+        filesystem = fs.LocalFileSystem()
+        filesystem.create_dir(local.rpartition("/")[0], recursive=True)
+        return filesystem.open_output_stream(local)
+
+    def _io(self, path: str) -> Any:
+        from pyiceberg.io import load_file_io
+
+        return load_file_io(dict(self.properties), path)
+
+
+def local_path(path: str) -> str | None:
+    """The path on this machine's disk that `path` names, or None if it is elsewhere."""
+    if path.startswith(_LOCAL):
+        return path[len(_LOCAL) :]
+    return path if path.startswith("/") else None

@@ -1,0 +1,1 @@
+"""What should happen: pure functions of (state, settings, now). Nothing here does anything."""

@@ -1,0 +1,94 @@
+"""The laws that must hold between a plan and what was written, or nothing is committed.
+
+A round that breaks one of them has a defect, or met damaged data: the log stays as it is (C6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from lithify.compaction.groups import RewriteGroup
+from lithify.compaction.outcome import LogOutcome
+from lithify.compaction.rules import Cause
+from lithify.errors import AuditError
+from lithify.model.segment import Segment
+
+
+def audit(log: str, outcome: LogOutcome, written: tuple[tuple[RewriteGroup, tuple[Segment, ...]], ...]) -> None:
+    """Raises `AuditError` with every law that is broken; `log` names the topic-partition."""
+    broken = [finding for law in _LAWS for finding in law(outcome)]
+    broken += [finding for group, segments in written for finding in _group_written(group, segments)]
+    if broken:
+        raise AuditError(
+            f"{log}: the round does not add up: {'; '.join(broken[:5])}",
+            hint="nothing was changed; run `lithify verify` on the topic and report this as a defect",
+        )
+
+
+def _horizon_in_range(outcome: LogOutcome) -> Iterator[str]:
+    base, horizon = outcome.plan.base, outcome.plan.horizon.offset
+    if not base.log_start_offset <= base.first_dirty_offset <= horizon <= base.log_end_offset:
+        yield (
+            f"S <= D <= H <= E does not hold: {base.log_start_offset}, {base.first_dirty_offset}, "
+            f"{horizon}, {base.log_end_offset}"
+        )
+
+
+def _every_segment_counted(outcome: LogOutcome) -> Iterator[str]:
+    for segment in outcome.plan.scanned:
+        count = outcome.findings.survivors.get(segment.path)
+        if count is None or not 0 <= count <= segment.records:
+            yield f"{segment.path}: {count} of {segment.records} records survive"
+
+
+def _losers_add_up(outcome: LogOutcome) -> Iterator[str]:
+    survivors = outcome.findings.survivors
+    lost = sum(s.records - survivors.get(s.path, 0) for s in outcome.plan.scanned)
+    by_cause = sum(outcome.findings.losers.values())
+    if lost != by_cause:
+        yield f"{lost} records go, {by_cause} are accounted for by cause"
+
+
+def _causes_are_allowed(outcome: LogOutcome) -> Iterator[str]:
+    rules, losers = outcome.plan.rules, outcome.findings.losers
+    if rules.keep_keyless and losers.get(Cause.NO_KEY, 0):
+        yield f"{losers[Cause.NO_KEY]} keyless records go although null.key=retain"
+    if rules.tombstones_expire_below == 0 and losers.get(Cause.EXPIRED_TOMBSTONE, 0):
+        yield f"{losers[Cause.EXPIRED_TOMBSTONE]} tombstones go although none has expired"
+
+
+def _result_in_order(outcome: LogOutcome) -> Iterator[str]:
+    for earlier, later in pairwise(outcome.result):
+        if earlier.end_offset > later.base_offset:
+            yield f"{earlier.path} and {later.path} overlap at offset {later.base_offset}"
+    for segment in outcome.result:
+        if segment.end_offset > outcome.plan.horizon.offset:
+            yield f"{segment.path} reaches beyond the horizon {outcome.plan.horizon.offset}"
+
+
+def _result_adds_up(outcome: LogOutcome) -> Iterator[str]:
+    before = sum(s.records for s in outcome.plan.sources)
+    after = sum(s.records for s in outcome.result)
+    lost = sum(outcome.findings.losers.values())
+    if before - lost != after:
+        yield f"{before} records in, {lost} removed, but {after} left"
+
+
+def _group_written(group: RewriteGroup, written: tuple[Segment, ...]) -> Iterator[str]:
+    first, last = group.sources[0].segment, group.sources[-1].segment
+    records = sum(s.records for s in written)
+    if records != group.survivors:
+        yield f"{group.survivors} records of {first.path} survive, {records} were written"
+    if any(s.base_offset < first.base_offset or s.end_offset > last.end_offset for s in written):
+        yield f"what was written for {first.path} has offsets that its sources do not have"
+
+
+_LAWS: tuple[Callable[[LogOutcome], Iterator[str]], ...] = (
+    _horizon_in_range,
+    _every_segment_counted,
+    _losers_add_up,
+    _causes_are_allowed,
+    _result_in_order,
+    _result_adds_up,
+)

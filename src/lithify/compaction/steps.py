@@ -1,0 +1,72 @@
+"""Tombstone steps: since when the tombstones of a log are covered (C18, C19).
+
+A step (end offset, time) says: everything below the end was covered by a round at that time or
+before. A log's steps ascend in both, so the age of a tombstone at offset o is read off the first
+step whose end is above o, and the tombstones that may go are always those below one offset.
+
+    offset   0 ......... 40 ......... 90 ......... 120
+    step       10:00        11:00         12:30          expired at 11:15, retention 1 h: below 40
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from lithify.model.log import TombstoneStep
+
+STEPS_KEPT = 64
+"""Steps that one log may have. Beyond it the two closest in time become one, the later."""
+
+Steps = tuple[TombstoneStep, ...]
+
+
+def tombstones_expire_below(steps: Steps, *, horizon: int, first_dirty: int, retention_ms: int, now_ms: int) -> int:
+    """Winning tombstones below this offset go in a round up to `horizon` (C18); 0 if none may.
+
+    A round that newly covers offsets starts their clock now, so they only go in it when the
+    retention is 0.
+    """
+    if retention_ms == 0 and horizon > first_dirty:
+        return horizon
+    return max((s.end_offset for s in steps if s.time_ms + retention_ms <= now_ms), default=0)
+
+
+def step_of(steps: Steps, offset: int) -> int | None:
+    """Index of the step that covers `offset`, or None if no round has."""
+    for index, step in enumerate(steps):
+        if offset < step.end_offset:
+            return index
+    return None
+
+
+def with_round(steps: Steps, *, horizon: int, now_ms: int, tombstones: int) -> Steps:
+    """The steps after a round that moved D to `horizon`; time never goes back (C18)."""
+    time_ms = max(now_ms, steps[-1].time_ms) if steps else now_ms
+    return (*steps, TombstoneStep(horizon, time_ms, tombstones))
+
+
+def folded(steps: Steps, *, log_start: int, retention_ms: int, now_ms: int) -> Steps:
+    """The same steps, fewer: a tombstone's time may become later by it, never unknown (C19).
+
+    - steps with an end at or below the log start cover nothing any more;
+    - those that have expired become the newest of them;
+    - a step without a tombstone left says nothing that the next one does not;
+    - of more than `STEPS_KEPT`, the two closest in time become the later.
+    """
+    kept = [s for s in steps if s.end_offset > log_start]
+    expired = [s for s in kept if s.time_ms + retention_ms <= now_ms]
+    if expired:
+        kept = [replace(expired[-1], tombstones=sum(s.tombstones for s in expired)), *kept[len(expired) :]]
+    kept = [s for s in kept[:-1] if s.tombstones > 0] + kept[-1:]
+    while len(kept) > STEPS_KEPT:
+        gaps = [later.time_ms - earlier.time_ms for earlier, later in pairwise(kept)]
+        closest = gaps.index(min(gaps))
+        earlier, later = kept[closest : closest + 2]
+        kept[closest : closest + 2] = [replace(later, tombstones=earlier.tombstones + later.tombstones)]
+    return tuple(kept)
+
+
+def next_expiry_ms(steps: Steps, retention_ms: int) -> int | None:
+    """When the next tombstones may go, in epoch ms; None if there are none (C21)."""
+    return next((s.time_ms + retention_ms for s in steps if s.tombstones > 0), None)

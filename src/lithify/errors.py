@@ -1,0 +1,135 @@
+"""Every error Lithify raises on purpose, with its exit code and what to do next.
+
+    LithifyError                        1  something failed; nothing was lost
+    ├── RefusedError                    2  the request cannot be taken as it stands
+    │   ├── UnknownTopicError              no such topic, or partition of it
+    │   ├── TopicExistsError               `topic create` on an existing one
+    │   ├── InvalidNameError               a stream or topic name that cannot be one
+    │   ├── InvalidSettingError            unknown name, bad value or contradiction
+    │   ├── InvalidInputError              text or a file that does not hold records
+    │   ├── InvalidRecordError             a record that the topic's settings refuse
+    │   ├── OffsetOutOfRangeError          a start position outside of [start, end]
+    │   └── PolicyError                    a verb that the topic's policy or mode excludes
+    ├── ConflictError                      someone else committed first, too many times
+    ├── UnknownOutcomeError                nobody can tell whether the commit happened
+    ├── LogTruncatedError                  a reader's position is no longer in the log
+    ├── DamagedError                       data that the metadata names is missing or broken
+    ├── AuditError                         a round's numbers do not add up: not committed
+    ├── UnsupportedFormatError             a topic written by a newer Lithify
+    ├── InsufficientSpaceError             the warehouse has no room for the new segments
+    ├── UnusableEnvironmentError           Java, Spark, catalog or warehouse not usable
+    │   ├── JavaNotFoundError
+    │   └── WarehouseError
+    └── EngineError                        a Spark job failed
+
+A message says what happened and where (topic-partition, offset, file); `hint` says what
+to do next. Both are printed by the command line on one line, without a traceback.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class LithifyError(Exception):
+    """Base of all errors of this package: `str(error)` is one line for a person."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors cross process borders (Spark tasks); the default would lose the hint.
+        return (_rebuild, (type(self), self.message, self.hint))
+
+
+def _rebuild(kind: type[LithifyError], message: str, hint: str) -> LithifyError:
+    return kind(message, hint=hint)
+
+
+class RefusedError(LithifyError):
+    """The request was refused before anything was changed."""
+
+    exit_code = 2
+
+
+class UnknownTopicError(RefusedError):
+    """No such topic, or no such partition of it."""
+
+
+class TopicExistsError(RefusedError):
+    """A topic of that name is there already."""
+
+
+class InvalidNameError(RefusedError):
+    """Not a stream or topic name."""
+
+
+class InvalidSettingError(RefusedError):
+    """An unknown setting, a bad value or a contradiction between two."""
+
+
+class InvalidInputError(RefusedError):
+    """Input that does not hold records: broken JSON, wrong columns, not UTF-8."""
+
+
+class InvalidRecordError(RefusedError):
+    """A record that the topic's settings refuse; the whole batch was refused with it."""
+
+
+class OffsetOutOfRangeError(RefusedError):
+    """A start position below the reader's start or above the log end (C37)."""
+
+
+class PolicyError(RefusedError):
+    """The topic's `cleanup.policy` or `compaction.mode` excludes this."""
+
+
+class ConflictError(LithifyError):
+    """Another commit came first, more often than we were willing to try again."""
+
+
+class UnknownOutcomeError(LithifyError):
+    """The commit was sent, its answer was lost, and the log cannot tell whether it landed."""
+
+
+class LogTruncatedError(LithifyError):
+    """A reader stands where the log no longer is (C7)."""
+
+
+class DamagedError(LithifyError):
+    """A file that the metadata names is missing or damaged (C8)."""
+
+
+class AuditError(LithifyError):
+    """The laws of a round do not hold for what was written: it was not committed."""
+
+
+class UnsupportedFormatError(LithifyError):
+    """The topic was written in a format that this version does not know."""
+
+
+class InsufficientSpaceError(LithifyError):
+    """The warehouse has not enough free space for what a round may write (C42)."""
+
+
+class UnusableEnvironmentError(LithifyError):
+    """Something Lithify stands on is missing or broken."""
+
+
+class JavaNotFoundError(UnusableEnvironmentError):
+    """No Java 17 or later, and none that came as a Python package."""
+
+
+class WarehouseError(UnusableEnvironmentError):
+    """The warehouse or catalog cannot be read or written."""
+
+
+class EngineError(LithifyError):
+    """A Spark job of a round failed; the log is as it was before."""

@@ -1,0 +1,1 @@
+"""What a log is: frozen values and nothing else. Standard library only."""

@@ -1,0 +1,107 @@
+"""Names of streams, topics and logs.
+
+A topic is `STREAM/TOPIC`, or `TOPIC` alone in the stream `default`. Names of Pulsar
+(`persistent://tenant/namespace/topic`) and of MapR (`/path/stream:topic`) are taken as well:
+their parts, percent-encoded, name a stream under `pulsar.` or `mapr.`, no two of them the same.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+from lithify.errors import InvalidNameError
+
+DEFAULT_STREAM = "default"
+MAX_NAME_LENGTH = 249  # Kafka's own limit on a topic's name
+
+_NAME = re.compile(r"[A-Za-z0-9._%-]+")
+_PULSAR = re.compile(r"persistent://([^/]+)/([^/]+)/(.+)")
+_MAPR = re.compile(r"(/.+):([^:/]+)")
+_PARTITION = re.compile(r"(.+)-partition-(\d+)")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicName:
+    """A topic within a stream, in the canonical form under which it is stored."""
+
+    stream: str
+    topic: str
+
+    def __str__(self) -> str:
+        return self.topic if self.stream == DEFAULT_STREAM else f"{self.stream}/{self.topic}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogId:
+    """One log: a partition of a topic. Prints as Kafka prints it, `orders-3`."""
+
+    topic: TopicName
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicReference:
+    """A name as a person wrote it: the topic, and the partition if the name had one."""
+
+    name: TopicName
+    original: str
+    partition: int | None = None
+
+
+def parse_topic(text: str) -> TopicReference:
+    """The topic that `text` names. Raises `InvalidNameError`."""
+    if text.startswith("non-persistent://"):
+        raise InvalidNameError(f"{text}: a non-persistent topic stores nothing, so there is nothing to compact")
+    if match := _PULSAR.fullmatch(text):
+        return _parse_pulsar(text, *match.groups())
+    if match := _MAPR.fullmatch(text):
+        return TopicReference(_checked(f"mapr.{_encode(match[1])}", _encode(match[2]), text), text)
+    if "://" in text or text.startswith("/"):
+        raise InvalidNameError(f"{text}: not a topic", hint=_ACCEPTED)
+    stream, slash, topic = text.rpartition("/")
+    return TopicReference(_checked(stream if slash else DEFAULT_STREAM, topic, text), text)
+
+
+def original_name(name: TopicName) -> str:
+    """The name as its own system writes it: the inverse of `parse_topic`."""
+    family, _, rest = name.stream.partition(".")
+    if family == "pulsar" and rest.count(".") == 1:
+        tenant, namespace = rest.split(".")
+        return f"persistent://{unquote(tenant)}/{unquote(namespace)}/{unquote(name.topic)}"
+    if family == "mapr" and rest:
+        return f"{unquote(rest)}:{unquote(name.topic)}"
+    return str(name)
+
+
+_ACCEPTED = "write STREAM/TOPIC, TOPIC, persistent://TENANT/NAMESPACE/TOPIC or /PATH/STREAM:TOPIC"
+
+
+def _parse_pulsar(text: str, tenant: str, namespace: str, topic: str) -> TopicReference:
+    partition = None
+    if match := _PARTITION.fullmatch(topic):
+        topic, partition = match[1], int(match[2])
+    name = _checked(f"pulsar.{_encode(tenant)}.{_encode(namespace)}", _encode(topic), text)
+    original = text if partition is None else text.removesuffix(f"-partition-{partition}")
+    return TopicReference(name, original, partition)
+
+
+def _encode(part: str) -> str:
+    # '.' separates the parts of a stream's name, so inside a part it has to be encoded as well.
+    return quote(part, safe="").replace(".", "%2E").replace("~", "%7E")
+
+
+def _checked(stream: str, topic: str, text: str) -> TopicName:
+    for part in (stream, topic):
+        if not part or part in (".", "..") or len(part) > MAX_NAME_LENGTH or not _NAME.fullmatch(part):
+            raise InvalidNameError(
+                f"{text!r} is not a topic: {part!r} must be 1 to {MAX_NAME_LENGTH} letters, digits, '.', '_' or '-'",
+                hint=_ACCEPTED,
+            )
+    if ".." in stream or stream.startswith(".") or stream.endswith("."):
+        raise InvalidNameError(f"{text!r} is not a topic: the stream {stream!r} has an empty part between dots")
+    return TopicName(stream, topic)

@@ -1,0 +1,96 @@
+"""Reports: what a round did, in numbers that scripts rely on (C42, and the CLI's JSON).
+
+The field names are the JSON keys. Bytes are compressed sizes, durations milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+REPORTS_KEPT = 100
+"""Reports per topic that survive later rounds and restarts (C42)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losers:
+    """Records that a round removed, by cause."""
+
+    superseded: int = 0
+    expired_tombstone: int = 0
+    no_key: int = 0
+    past_retention: int = 0
+    below_start: int = 0
+
+    @property
+    def total(self) -> int:
+        return sum(getattr(self, f.name) for f in fields(self))
+
+
+@dataclass(frozen=True, slots=True)
+class LogReport:
+    """One log's part of a round. With an `error`, the log is as it was before."""
+
+    partition: int
+    first_dirty_offset: int
+    first_dirty_offset_after: int
+    horizon: int
+    horizon_after: int
+    horizon_limited_by: str
+    records_in: int = 0
+    records_out: int = 0
+    keys: int = 0
+    tombstones_in: int = 0
+    tombstones_out: int = 0
+    losers: Losers = Losers()
+    segments_in: int = 0
+    segments_kept: int = 0
+    segments_rewritten: int = 0
+    segments_merged: int = 0
+    segments_written: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    tombstones_expire_below: int = 0
+    phases_ms: Mapping[str, int] = field(default_factory=dict)
+    changed: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RoundReport:
+    """A run of `compact` over one topic: one entry per log that was asked for."""
+
+    topic: str
+    version: int
+    """The version that the run committed, or the newest one if it changed nothing."""
+    changed: bool
+    logs: tuple[LogReport, ...]
+    duration_ms: int
+    now_ms: int
+    now_given: bool = False
+    """Whether `now_ms` was given with `--now` instead of taken from the clock."""
+    run_id: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def failed(self) -> tuple[LogReport, ...]:
+        return tuple(log for log in self.logs if log.error is not None)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RoundReport:
+        """The inverse of `to_json`; keys of later versions are passed over."""
+        logs = tuple(
+            LogReport(**{**_known(LogReport, log), "losers": Losers(**_known(Losers, log["losers"]))})
+            for log in data["logs"]
+        )
+        return cls(**{**_known(cls, data), "logs": logs})
+
+
+def _known(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
+    names = {f.name for f in fields(kind)}
+    return {name: value for name, value in data.items() if name in names}

@@ -1,0 +1,60 @@
+"""A segment: one immutable data file that holds a contiguous run of one log.
+
+    offsets   base_offset ................ end_offset (exclusive)
+    file      |  records, ascending offsets, gaps allowed  |
+
+What is known of a segment without opening it, because the table's manifests carry it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The facts of one data file. Sizes in bytes (compressed), timestamps in epoch ms."""
+
+    path: str
+    partition: int
+    base_offset: int
+    end_offset: int
+    records: int
+    size_bytes: int
+    scan_bytes: int
+    """Compressed size of the columns that the key pass reads: key, offset, value size."""
+    min_timestamp_ms: int
+    max_timestamp_ms: int
+    null_keys: int
+    null_values: int
+    min_value_size: int | None
+    """Smallest size of a value that is there; `None` if every value is null."""
+    min_key: bytes | None
+    """A lower bound of the keys, perhaps a prefix; `None` if no record has a key."""
+    max_key: bytes | None
+    """An upper bound of the keys, perhaps longer than any; `None` if unknown."""
+
+    def may_hold_key_between(self, low: bytes | None, high: bytes | None) -> bool:
+        """Whether a key in [low, high] can be here; `high=None` is "no upper bound"."""
+        if self.min_key is None or low is None:
+            return False
+        return (high is None or self.min_key <= high) and (self.max_key is None or low <= self.max_key)
+
+    def may_hold_tombstones(self, *, empty_is_tombstone: bool) -> bool:
+        """Whether a record here deletes its key, as far as metadata can tell (C17)."""
+        return self.null_values > 0 or (empty_is_tombstone and self.min_value_size == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """How much there is: a number of records and their compressed size."""
+
+    records: int = 0
+    size_bytes: int = 0
+
+    def __add__(self, other: Volume) -> Volume:
+        return Volume(self.records + other.records, self.size_bytes + other.size_bytes)
+
+
+def volume_of(segments: tuple[Segment, ...]) -> Volume:
+    return Volume(sum(s.records for s in segments), sum(s.size_bytes for s in segments))

@@ -1,0 +1,103 @@
+"""Durations, sizes, rates and times as people write them, and back.
+
+A bare number has the unit of the setting's name (milliseconds, bytes); with a unit it may be
+written as `7d`, `30s`, `128MiB` or `20MB/s`. Decimal units are powers of 1000, binary ones
+(`KiB`) of 1024.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+_DURATION_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_SIZE_UNITS_BYTES = {
+    "b": 1,
+    "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+    "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40,
+    "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
+}  # fmt: skip
+_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+
+
+def parse_duration_ms(text: str) -> int:
+    """`7d`, `1.5h`, `250` (milliseconds) as milliseconds. Raises `ValueError`."""
+    return _parse(text, _DURATION_UNITS_MS, "a duration such as 250, 30s, 5m, 12h or 7d")
+
+
+def parse_size_bytes(text: str) -> int:
+    """`128MiB`, `20MB`, `1g`, `4096` (bytes) as bytes. Raises `ValueError`."""
+    return _parse(text, _SIZE_UNITS_BYTES, "a size such as 4096, 64KiB, 128MiB or 1GB")
+
+
+def parse_rate_bytes(text: str) -> int:
+    """`20MB/s`, or a bare size taken per second, as bytes per second. Raises `ValueError`."""
+    rate = parse_size_bytes(text.strip().removesuffix("/s"))
+    if rate <= 0:
+        raise ValueError(f"{text!r} is not a rate above zero, such as 20MB/s")
+    return rate
+
+
+def parse_time_ms(text: str) -> int:
+    """ISO 8601 (UTC unless it says otherwise) or `@EPOCH_MS`, as epoch milliseconds.
+
+    Raises `ValueError`. A bare integer is an offset wherever both could stand, so it is no time.
+    """
+    if text.startswith("@") and text[1:].lstrip("-").isdigit():
+        return int(text[1:])
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a time: use ISO 8601, such as 2026-01-31T12:00:00Z, or @EPOCH_MS") from None
+    if text.isdigit():
+        raise ValueError(f"{text!r} could be an offset: write a time as ISO 8601 or @EPOCH_MS")
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+def format_time(epoch_ms: int) -> str:
+    """Epoch milliseconds as ISO 8601 in UTC."""
+    try:
+        return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        return f"@{epoch_ms}"  # outside of the years 1 to 9999
+
+
+def format_bytes(count: int) -> str:
+    """Bytes for people: three significant figures, binary units."""
+    size = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(size) < 1024:
+            return f"{count} B" if unit == "B" else f"{size:.{_decimals(size)}f} {unit}"
+        size /= 1024
+    return f"{size:.{_decimals(size)}f} TiB"
+
+
+def format_duration(duration_ms: int) -> str:
+    """Milliseconds for people: the two largest units that matter."""
+    if duration_ms < 0:
+        return f"-{format_duration(-duration_ms)}"
+    if duration_ms < 1_000:
+        return f"{duration_ms} ms"
+    if duration_ms < 60_000:
+        return f"{duration_ms / 1000:.1f} s"
+    minutes, rest = divmod(duration_ms // 1000, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
+
+
+def _decimals(size: float) -> int:
+    return 0 if size >= 100 else 1 if size >= 10 else 2
+
+
+def _parse(text: str, units: dict[str, int], expected: str) -> int:
+    match = _NUMBER.fullmatch(text.strip())
+    factor = units.get(match[2].lower(), 0) if match and match[2] else 1
+    if match is None or factor == 0:
+        raise ValueError(f"{text!r} is not {expected}")
+    if "." not in match[1]:
+        return int(match[1]) * factor  # exact for any size, as floats are not
+    return round(float(match[1]) * factor)

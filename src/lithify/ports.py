@@ -1,0 +1,196 @@
+"""What the services need from the world. Small protocols, several implementations of each.
+
+    service ──► LogStore      versions of topics: load, commit an edit, kept versions, reports
+            ──► SegmentFiles  the data files that versions name: write, read, look
+            ──► RewriteEngine the two heavy steps of a round, on Spark
+            ──► Clock         time, waiting and new ids
+
+The store applies an edit only to the version that it was made on, and raises `StaleVersionError`
+otherwise. It raises `CommitUnknownError` when it cannot tell. Nobody but `service/commit.py` calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lithify.compaction.groups import RewriteGroup
+from lithify.compaction.outcome import LogFindings
+from lithify.compaction.planner import LogPlan
+from lithify.model.log import KeptVersion, TopicEdit, TopicState
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.model.segment import Segment
+from lithify.model.settings import TopicSettings
+
+
+class StaleVersionError(Exception):
+    """The topic has moved on from the version that the edit was made on: load and decide again."""
+
+
+class CommitUnknownError(Exception):
+    """The commit was sent and its answer lost; it may or may not have landed."""
+
+
+class Clock(Protocol):
+    """The only source of time and of new ids below `wiring`."""
+
+    def now_ms(self) -> int: ...
+    def sleep(self, seconds: float) -> None: ...
+    def new_id(self) -> str:
+        """A short id that nobody else has: letters and digits."""
+        ...
+
+
+class Batch(Protocol):
+    """Records on their way out, in offset order."""
+
+    def __len__(self) -> int: ...
+    def records(self) -> Iterator[Record]: ...
+    def to_arrow(self) -> Any:
+        """The same as a `pyarrow.Table` of the table's columns."""
+        ...
+
+
+class Arrivals(Protocol):
+    """Records on their way into one log, checked and in order. The services never look inside."""
+
+    @property
+    def records(self) -> int: ...
+    @property
+    def first_offset(self) -> int | None:
+        """Their own first offset with `keep_offsets`, else None."""
+        ...
+
+    @property
+    def end_offset(self) -> int | None:
+        """One more than their own last offset with `keep_offsets`, else None."""
+        ...
+
+
+class LogStore(Protocol):
+    """Topics and their versions."""
+
+    def create_topic(
+        self, name: TopicName, original_name: str, settings: TopicSettings, partitions: int, created_ms: int
+    ) -> TopicState:
+        """Raises `TopicExistsError`."""
+        ...
+
+    def drop_topic(self, name: TopicName) -> None:
+        """Forgets the topic and deletes its files. Raises `UnknownTopicError`."""
+        ...
+
+    def topics(self) -> tuple[TopicName, ...]: ...
+
+    def load(self, name: TopicName) -> TopicState:
+        """The newest version: one metadata read. Raises `UnknownTopicError`."""
+        ...
+
+    def load_version(self, name: TopicName, version: int) -> TopicState:
+        """A kept version. Raises `UnknownTopicError` or `OffsetOutOfRangeError`'s kin for versions."""
+        ...
+
+    def segments(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
+        """The segments that this version names, by partition and offset: opens manifests."""
+        ...
+
+    def commit(self, state: TopicState, edit: TopicEdit) -> TopicState:
+        """Applies `edit` to `state`, or raises `StaleVersionError` or `CommitUnknownError`."""
+        ...
+
+    def commit_lock(self, name: TopicName) -> AbstractContextManager[None]:
+        """An advisory lock that lets committers take turns; for progress only, never for safety."""
+        ...
+
+    def versions(self, name: TopicName) -> tuple[KeptVersion, ...]:
+        """Kept versions, newest first (`versions.kept`)."""
+        ...
+
+    def put_report(self, state: TopicState, report_id: str, report: Mapping[str, Any]) -> None:
+        """Stores a report, which counts once an edit that names it is committed."""
+        ...
+
+    def reports(self, state: TopicState) -> Iterator[Mapping[str, Any]]:
+        """Reports of committed rounds, newest first, at most `REPORTS_KEPT` (C42)."""
+        ...
+
+
+class SegmentFiles(Protocol):
+    """The data files of topics."""
+
+    def receive(self, state: TopicState, batch: Any, *, now_ms: int, keep_offsets: bool) -> Mapping[int, Arrivals]:
+        """Checks a batch of records (or an Arrow table) and sorts it to partitions.
+
+        Raises `InvalidRecordError` (which names the first refused record) or `InvalidInputError`.
+        """
+        ...
+
+    def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
+        """Writes new segments; their records get offsets from `base_offset` on unless they have their own."""
+        ...
+
+    def read(self, segment: Segment, start_offset: int) -> Iterator[Batch]:
+        """The records of a segment from an offset on. Raises `DamagedError`, which names the file."""
+        ...
+
+    def latest(self, segments: Sequence[Segment], settings: TopicSettings, log_start: int) -> Iterator[Batch]:
+        """The latest value of every live key of one log, in offset order."""
+        ...
+
+    def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of the paths where no file is."""
+        ...
+
+    def free_bytes(self, state: TopicState) -> int | None:
+        """Free space where new segments of the topic go; None where there is no such limit."""
+        ...
+
+
+Progress = Callable[[str, int, int], None]
+"""Called as (phase, done, total) while a round goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """Bounds on the work itself: bytes, and bytes per second over the whole run (C38, C40)."""
+
+    task_memory_bytes: int = 2**30
+    read_rate_bytes: int | None = None
+    write_rate_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenGroup:
+    """What became of one group: its new segments in offset order, and the bytes read for them."""
+
+    segments: tuple[Segment, ...]
+    bytes_read: int
+
+
+class Round(Protocol):
+    """A round under way. What it learns of single records stays with the engine."""
+
+    def find_survivors(self) -> Mapping[int, LogFindings]:
+        """The key pass: by partition, what survives in every scanned segment."""
+        ...
+
+    def rewrite(self, groups: Sequence[RewriteGroup]) -> tuple[RewrittenGroup, ...]:
+        """Writes the survivors of each group; the results are in the order of `groups`."""
+        ...
+
+
+class RewriteEngine(Protocol):
+    """Does the heavy work of rounds; never commits."""
+
+    def open_round(
+        self, state: TopicState, plans: Sequence[LogPlan], limits: RunLimits, run_id: str, progress: Progress
+    ) -> AbstractContextManager[Round]:
+        """Raises `EngineError`, `DamagedError` or `JavaNotFoundError`."""
+        ...
+
+    def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
+        """By partition, how often the key pass would read the keys; starts nothing."""
+        ...

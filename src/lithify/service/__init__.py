@@ -1,0 +1,1 @@
+"""Doing it: append, read, compact, commit. Knows ports, not what stands behind them."""

@@ -1,0 +1,1 @@
+"""How bytes are rewritten: the only importer of PySpark. Never commits."""
