@@ -101,7 +101,7 @@ class SegmentWriter:
 
     def _room(self, table: pa.Table) -> int:
         by_bytes = (ROW_GROUP_BYTES - self._pending_bytes) * table.num_rows // max(1, table.nbytes)
-        return min(ROW_GROUP_RECORDS - self._pending_records, by_bytes)
+        return int(min(ROW_GROUP_RECORDS - self._pending_records, by_bytes))
 
     def _flush(self) -> None:
         if not self._pending:
