@@ -9,6 +9,7 @@
     │   ├── InvalidInputError              text or a file that does not hold records
     │   ├── InvalidRecordError             a record that the topic's settings refuse
     │   ├── OffsetOutOfRangeError          a start position outside of [start, end]
+    │   ├── UnknownVersionError            a version that is not, or no longer, kept
     │   └── PolicyError                    a verb that the topic's policy or mode excludes
     ├── ConflictError                      someone else committed first, too many times
     ├── UnknownOutcomeError                nobody can tell whether the commit happened
@@ -85,6 +86,10 @@ class InvalidRecordError(RefusedError):
 
 class OffsetOutOfRangeError(RefusedError):
     """A start position below the reader's start or above the log end (C37)."""
+
+
+class UnknownVersionError(RefusedError):
+    """No such version, or one that is no longer kept."""
 
 
 class PolicyError(RefusedError):

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from lithify.compaction.groups import RewriteGroup
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
+from lithify.errors import LithifyError
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
@@ -65,8 +66,8 @@ class Arrivals(Protocol):
         ...
 
     @property
-    def end_offset(self) -> int | None:
-        """One more than their own last offset with `keep_offsets`, else None."""
+    def last_timestamp_ms(self) -> int:
+        """The timestamp of the last of them (C36)."""
         ...
 
 
@@ -90,7 +91,7 @@ class LogStore(Protocol):
         ...
 
     def load_version(self, name: TopicName, version: int) -> TopicState:
-        """A kept version. Raises `UnknownTopicError` or `OffsetOutOfRangeError`'s kin for versions."""
+        """A kept version, or the newest. Raises `UnknownTopicError` or `UnknownVersionError`."""
         ...
 
     def segments(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
@@ -149,6 +150,15 @@ class SegmentFiles(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    """What stands behind one warehouse: its topics, their data files, and a clock."""
+
+    store: LogStore
+    files: SegmentFiles
+    clock: Clock
+
+
 Progress = Callable[[str, int, int], None]
 """Called as (phase, done, total) while a round goes on."""
 
@@ -173,11 +183,14 @@ class RewrittenGroup:
 class Round(Protocol):
     """A round under way. What it learns of single records stays with the engine."""
 
-    def find_survivors(self) -> Mapping[int, LogFindings]:
-        """The key pass: by partition, what survives in every scanned segment."""
+    def find_survivors(self) -> Mapping[int, LogFindings | LithifyError]:
+        """The key pass: by partition, what survives in every scanned segment.
+
+        A log that cannot be read has its error instead; the others go on (C8, C31).
+        """
         ...
 
-    def rewrite(self, groups: Sequence[RewriteGroup]) -> tuple[RewrittenGroup, ...]:
+    def rewrite(self, groups: Sequence[RewriteGroup]) -> tuple[RewrittenGroup | LithifyError, ...]:
         """Writes the survivors of each group; the results are in the order of `groups`."""
         ...
 

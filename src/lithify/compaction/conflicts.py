@@ -1,0 +1,30 @@
+"""Whether a round that was planned on one version may still commit on a newer one (C44)."""
+
+from __future__ import annotations
+
+from lithify.compaction.planner import LogPlan
+from lithify.model.log import LogState
+from lithify.model.segment import Segment
+
+
+def conflict(plan: LogPlan, current: LogState, segments: tuple[Segment, ...]) -> str | None:
+    """Why the round must be planned again, or None if it may commit.
+
+    `current` and `segments` are the newest of the same log, under the same table identity and
+    settings. An append or `delete-records` in between is no conflict.
+    """
+    if current.generation != plan.base.generation:
+        return "the log was truncated"
+    if current.first_dirty_offset != plan.base.first_dirty_offset and not _start_moved(plan, current):
+        return "another round was committed"
+    there = {segment.path for segment in segments}
+    gone = next((source.path for source in plan.sources if source.path not in there), None)
+    if gone is not None:
+        return f"a segment was replaced in the meantime: {gone}"
+    return None
+
+
+def _start_moved(plan: LogPlan, current: LogState) -> bool:
+    """`delete-records` moves S, and D with it where it overtakes it (C26): no conflict."""
+    moved = current.log_start_offset > plan.base.log_start_offset
+    return moved and current.first_dirty_offset == max(current.log_start_offset, plan.base.first_dirty_offset)

@@ -1,0 +1,132 @@
+"""The one gate through which every change of a topic goes (C6, C44).
+
+    load ─► decide (on the newest version) ─► swap ──ok──► done
+      ▲                                        │
+      └────── the topic moved on ──────────────┤
+      └────── the answer was lost: settle ─────┘
+
+A swap asserts the version it was decided on, so a stale decision can never land. When the answer
+of a swap is lost, the log itself tells: it remembers the ids of its latest runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import Enum
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError
+from lithify.model.log import RUN_IDS_KEPT, TopicEdit, TopicState
+from lithify.model.names import TopicName
+from lithify.ports import CommitUnknownError, StaleVersionError, Warehouse
+
+ATTEMPTS = 25
+"""Swaps tried before a commit gives up."""
+MAX_WAIT_S = 1.0
+
+Decide = Callable[[TopicState], TopicEdit | None]
+"""Given the newest version: what to commit on it, or None if there is nothing left to commit."""
+
+
+class Landing(Enum):
+    """What the newest version says of a run."""
+
+    LANDED = "landed"
+    NOT_LANDED = "not landed"
+    UNKNOWN = "unknown"
+
+
+def commit(warehouse: Warehouse, name: TopicName, run_id: str, decide: Decide) -> TopicState:
+    """Commits what `decide` says, on the newest version, whatever others do in the meantime.
+
+    Returns the version that has it (the newest one if there was nothing to commit). Raises what
+    `decide` raises, `ConflictError` after `ATTEMPTS`, or `UnknownOutcomeError`.
+    """
+    sent: list[tuple[TopicState, TopicEdit]] = []
+    retrying = Retrying(
+        retry=retry_if_exception_type(StaleVersionError),
+        stop=stop_after_attempt(ATTEMPTS),
+        wait=wait_random_exponential(multiplier=0.01, max=MAX_WAIT_S),
+        sleep=warehouse.clock.sleep,
+        reraise=True,
+    )
+    try:
+        with warehouse.store.commit_lock(name):
+            return retrying(_swap, warehouse, name, run_id, decide, sent)
+    except StaleVersionError as error:
+        raise ConflictError(
+            f"{name}: others committed first, {ATTEMPTS} times in a row",
+            hint="nothing was changed; try again, or with fewer writers at once",
+        ) from error
+
+
+def _swap(
+    warehouse: Warehouse,
+    name: TopicName,
+    run_id: str,
+    decide: Decide,
+    sent: list[tuple[TopicState, TopicEdit]],
+) -> TopicState:
+    """One load, decision and swap. `sent` has the swaps of this run whose answer was lost."""
+    state = _load_after(warehouse, name, sent)
+    for base, edit in sent:
+        landing = settle(run_id, edit, base, state, lambda: _names_a_file(warehouse, edit, state))
+        if landing is Landing.LANDED:
+            return state
+        if landing is Landing.UNKNOWN:
+            raise _unknown(name, run_id)
+    edit_now = decide(state)
+    if edit_now is None:
+        return state
+    remembered = {partition: log.with_run(run_id) for partition, log in edit_now.logs.items()}
+    edit_now = replace(edit_now, logs=remembered)
+    try:
+        return warehouse.store.commit(state, edit_now)
+    except CommitUnknownError as error:
+        sent.append((state, edit_now))
+        raise StaleVersionError(str(error)) from error
+
+
+def settle(
+    run_id: str, edit: TopicEdit, base: TopicState, newest: TopicState, names_a_file: Callable[[], bool]
+) -> Landing:
+    """Whether the edit of `run_id`, made on `base`, is part of `newest`.
+
+    It is if a log that it changes remembers the run, or if one of its files is named. It is not if
+    neither is the case and a log remembers everything since `base`. What has not landed on `base`
+    yet may still do so; the next swap asserts a version, so only one of the two can.
+    """
+    if newest.identity != base.identity:
+        return Landing.UNKNOWN
+    logs = [(base.log(partition), newest.log(partition)) for partition in edit.logs]
+    if any(run_id in now.run_ids for _, now in logs):
+        return Landing.LANDED
+    for before, now in logs:
+        nothing_forgotten = before.run_ids[-1] in now.run_ids if before.run_ids else len(now.run_ids) < RUN_IDS_KEPT
+        if nothing_forgotten:
+            return Landing.NOT_LANDED
+    return Landing.LANDED if names_a_file() else Landing.UNKNOWN
+
+
+def _load_after(warehouse: Warehouse, name: TopicName, sent: list[tuple[TopicState, TopicEdit]]) -> TopicState:
+    """The newest version. After a lost answer, failing to load it leaves the outcome unknown."""
+    try:
+        return warehouse.store.load(name)
+    except LithifyError as error:
+        if sent:
+            raise _unknown(name, sent[-1][1].run_id) from error
+        raise
+
+
+def _names_a_file(warehouse: Warehouse, edit: TopicEdit, state: TopicState) -> bool:
+    ours = {segment.path for segment in edit.add}
+    return any(segment.path in ours for segment in warehouse.store.segments(state, list(edit.logs)))
+
+
+def _unknown(name: TopicName, run_id: str) -> UnknownOutcomeError:
+    return UnknownOutcomeError(
+        f"{name}: the commit of run {run_id} was sent and its answer lost; whether it landed cannot be told",
+        hint="look with `lithify status` and `lithify consume` before sending the same again",
+    )
