@@ -81,7 +81,14 @@ class InvalidInputError(RefusedError):
 
 
 class InvalidRecordError(RefusedError):
-    """A record that the topic's settings refuse; the whole batch was refused with it."""
+    """A record that the topic's settings refuse; the whole batch was refused with it.
+
+    `index` is its place in the batch, from 0, and `reason` says why, so that whoever knows more of
+    the batch (a file, a line) can name the record better.
+    """
+
+    index: int = -1
+    reason: str = ""
 
 
 class OffsetOutOfRangeError(RefusedError):

@@ -49,6 +49,12 @@ class Batch(Protocol):
     """Records on their way out, in offset order."""
 
     def __len__(self) -> int: ...
+
+    @property
+    def end_offset(self) -> int:
+        """One more than the last offset in it."""
+        ...
+
     def records(self) -> Iterator[Record]: ...
     def to_arrow(self) -> Any:
         """The same as a `pyarrow.Table` of the table's columns."""

@@ -36,7 +36,6 @@ class LogReport:
     first_dirty_offset: int
     first_dirty_offset_after: int
     horizon: int
-    horizon_after: int
     horizon_limited_by: str
     records_in: int = 0
     records_out: int = 0
@@ -89,6 +88,46 @@ class RoundReport:
             for log in data["logs"]
         )
         return cls(**{**_known(cls, data), "logs": logs})
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlanReport:
+    """What a round would do to one log now; what says "at most" is an upper bound (C30)."""
+
+    partition: int
+    log_start_offset: int
+    first_dirty_offset: int
+    horizon: int
+    horizon_limited_by: str
+    horizon_held_by: str | None
+    log_end_offset: int
+    records_in: int
+    bytes_in: int
+    segments_in: int
+    segments_scanned: int
+    segments_rewritten_at_most: int
+    bytes_read_at_most: int
+    bytes_written_at_most: int
+    tombstones_expire_below: int
+    idle: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReport:
+    """What `compact` would do now. The extra space is needed until the old version goes."""
+
+    topic: str
+    version: int
+    logs: tuple[LogPlanReport, ...]
+    now_ms: int
+    now_given: bool = False
+
+    @property
+    def extra_bytes_needed(self) -> int:
+        return sum(log.bytes_written_at_most for log in self.logs)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "extra_bytes_needed": self.extra_bytes_needed}
 
 
 def _known(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:

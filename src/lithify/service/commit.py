@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
@@ -72,7 +73,7 @@ def _swap(
     """One load, decision and swap. `sent` has the swaps of this run whose answer was lost."""
     state = _load_after(warehouse, name, sent)
     for base, edit in sent:
-        landing = settle(run_id, edit, base, state, lambda: _names_a_file(warehouse, edit, state))
+        landing = settle(run_id, edit, base, state, partial(_names_a_file, warehouse, edit, state))
         if landing is Landing.LANDED:
             return state
         if landing is Landing.UNKNOWN:

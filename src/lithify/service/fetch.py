@@ -1,0 +1,218 @@
+"""Reading a log: from any offset, over the version it was opened on, and on with new ones (C2, C7).
+
+    version 7   [seg][seg][  seg  ]|
+    version 9   [   seg   ][  seg ][seg]|        a plain reader of 7 ends at its end;
+                                    ▲            a following one goes on here, in 9
+
+A reader holds a list of files, not a snapshot, so that metadata can be kept small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lithify.errors import LogTruncatedError, RefusedError, UnknownTopicError
+from lithify.model.log import LogState, Position, TopicState
+from lithify.model.names import LogId
+from lithify.model.position import AtTime, Start, checked_offset
+from lithify.model.record import Record
+from lithify.ports import Batch, Warehouse
+
+POLL_S = 0.2
+"""How often a following reader asks for a newer version while there is nothing to read."""
+
+
+class LogReader:
+    """Reads one log in offset order. Iterate over records, or over `batches()`."""
+
+    def __init__(self, warehouse: Warehouse, state: TopicState, partition: int, start: Start, *, follow: bool) -> None:
+        self._warehouse = warehouse
+        self._follow = follow
+        self._partition = partition
+        self._open(state)
+        self._position = self._resolve(start)
+
+    @property
+    def position(self) -> int:
+        """The offset from which the next read goes on."""
+        return self._position
+
+    def __iter__(self) -> Iterator[Record]:
+        for batch in self.chunks():
+            for record in batch.records():
+                assert record.offset is not None  # every stored record has one
+                self._position = record.offset + 1
+                yield record
+
+    def batches(self) -> Iterator[Any]:
+        """The same records as `pyarrow.Table`s of the columns of a segment."""
+        for batch in self.chunks():
+            yield batch.to_arrow()
+
+    def chunks(self) -> Iterator[Batch]:
+        """Stored batches from the position on; the position is behind a batch once it is handed out."""
+        while True:
+            yield from self._rest_of_version()
+            if not self._follow:
+                return
+            if not self._advance():
+                self._warehouse.clock.sleep(POLL_S)
+
+    def poll(self) -> Iterator[Batch]:
+        """What there is now, without waiting for more; a following reader looks at the newest version."""
+        if self._follow:
+            self._advance()
+        yield from self._rest_of_version()
+
+    def seek(self, offset: int | None = None, *, at_ms: int | None = None) -> None:
+        """Goes to an offset, or to the first record at or after a time (C37)."""
+        if (offset is None) == (at_ms is None):
+            raise RefusedError("seek takes an offset or at_ms, one of them")
+        self._position = self._resolve(AtTime(at_ms) if at_ms is not None else offset)  # type: ignore[arg-type]
+
+    def has_message_available(self) -> bool:
+        """Whether a read would return something now (C36): from metadata alone."""
+        last = self._newest_log().last_record
+        return last is not None and last.offset >= self._position
+
+    def last_message_id(self) -> Position | None:
+        """Where the last record stands that this reader can still get (C36): from metadata alone."""
+        return self._newest_log().last_record
+
+    def _open(self, state: TopicState) -> None:
+        self._state = state
+        self._log = state.log(self._partition)
+        self._segments = self._warehouse.store.segments(state, [self._partition])
+
+    @property
+    def _id(self) -> LogId:
+        return LogId(self._state.name, self._partition)
+
+    def _resolve(self, start: Start) -> int:
+        match start:
+            case "earliest":
+                return self._log.log_start_offset
+            case "latest":
+                return self._log.log_end_offset
+            case AtTime(timestamp_ms):
+                return self._at_time(timestamp_ms)
+            case _:
+                return checked_offset(self._id, self._log, start)
+
+    def _at_time(self, timestamp_ms: int) -> int:
+        for segment in self._segments:
+            if segment.max_timestamp_ms < timestamp_ms:
+                continue
+            for batch in self._warehouse.files.read(segment, self._log.log_start_offset):
+                for record in batch.records():
+                    if record.timestamp is not None and record.timestamp >= timestamp_ms:
+                        assert record.offset is not None
+                        return record.offset
+        return self._log.log_end_offset
+
+    def _rest_of_version(self) -> Iterator[Batch]:
+        for segment in self._segments:
+            if segment.end_offset <= self._position:
+                continue
+            for batch in self._warehouse.files.read(segment, max(self._position, segment.base_offset)):
+                self._position = batch.end_offset  # a reader that stops here goes on behind the batch
+                yield batch
+            self._position = max(self._position, segment.end_offset)
+        self._position = max(self._position, self._log.log_end_offset)
+
+    def _newest_log(self) -> LogState:
+        if not self._follow:
+            return self._log
+        newest = self._warehouse.store.load(self._state.name)
+        self._check_still_there(newest)
+        return newest.log(self._partition)
+
+    def _advance(self) -> bool:
+        """Moves to the newest version at the same offset; False if there is none."""
+        newest = self._warehouse.store.load(self._state.name)
+        if newest.version == self._state.version and newest.identity == self._state.identity:
+            return False
+        self._check_still_there(newest)
+        self._open(newest)
+        return True
+
+    def _check_still_there(self, newest: TopicState) -> None:
+        """A log that was cut below the position, or whose start passed it, cannot be followed (C7)."""
+        if newest.identity != self._state.identity:
+            raise LogTruncatedError(f"{self._id}: the topic was deleted and made again", hint="open a new reader")
+        log = newest.log(self._partition)
+        if log.generation != self._log.generation:
+            raise LogTruncatedError(
+                f"{self._id}: the log was truncated while it was read; it ends at {log.log_end_offset} now",
+                hint=f"open a new reader at or below that, this one stood at {self._position}",
+            )
+        if log.log_start_offset > self._position:
+            raise LogTruncatedError(
+                f"{self._id}: the log starts at {log.log_start_offset} now, behind the position {self._position}",
+                hint="records in between are gone; open a new reader at earliest",
+            )
+
+
+class TopicReader:
+    """Reads all logs of a topic: one after the other, or in turns while following."""
+
+    def __init__(self, readers: Mapping[int, LogReader], warehouse: Warehouse, *, follow: bool) -> None:
+        self._readers = readers
+        self._warehouse = warehouse
+        self._follow = follow
+
+    def __iter__(self) -> Iterator[Record]:
+        for batch in self._chunks():
+            yield from batch.records()
+
+    def batches(self) -> Iterator[Any]:
+        """The same records as `pyarrow.Table`s, each of one log."""
+        for batch in self._chunks():
+            yield batch.to_arrow()
+
+    def seek(self, offset: int | None = None, *, at_ms: int | None = None) -> None:
+        """Goes to a time in every log. An offset means nothing across logs and is refused."""
+        if offset is not None:
+            raise RefusedError("an offset belongs to one log", hint="open the reader with partition=")
+        for reader in self._readers.values():
+            reader.seek(at_ms=at_ms)
+
+    def has_message_available(self) -> bool:
+        """Whether a read of any log would return something now (C36)."""
+        return any(reader.has_message_available() for reader in self._readers.values())
+
+    def last_message_id(self) -> dict[int, Position | None]:
+        """By partition, where its last record stands (C36)."""
+        return {partition: reader.last_message_id() for partition, reader in self._readers.items()}
+
+    def _chunks(self) -> Iterator[Batch]:
+        while True:
+            read = 0
+            for reader in self._readers.values():
+                for batch in reader.poll():
+                    read += len(batch)
+                    yield batch
+            if not self._follow:
+                return
+            if not read:
+                self._warehouse.clock.sleep(POLL_S)
+
+
+def open_log(
+    warehouse: Warehouse, state: TopicState, partition: int, start: Start = "earliest", *, follow: bool = False
+) -> LogReader:
+    """A reader of one log of `state`. Raises `UnknownTopicError` or `OffsetOutOfRangeError`."""
+    if partition not in state.partitions:
+        raise UnknownTopicError(
+            f"{state.name} has no partition {partition}", hint=f"it has {len(state.logs)}, numbered from 0"
+        )
+    return LogReader(warehouse, state, partition, start, follow=follow)
+
+
+def open_topic(
+    warehouse: Warehouse, state: TopicState, start: Start = "earliest", *, follow: bool = False
+) -> TopicReader:
+    """A reader of all logs of `state`."""
+    readers = {p: open_log(warehouse, state, p, start, follow=follow) for p in state.partitions}
+    return TopicReader(readers, warehouse, follow=follow)

@@ -1,0 +1,120 @@
+"""The commit of a round: all its logs in one swap, those that changed meanwhile left out (C44).
+
+planned on version 7          newest is 9
+log 0: D 40, files a b        log 0: D 40, files a b x    commits (x was appended)
+log 1: D 10, files c d        log 1: D 55, files e        left out, to be planned again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lithify.compaction.conflicts import conflict
+from lithify.compaction.outcome import LogOutcome, state_after
+from lithify.errors import ConflictError, DamagedError
+from lithify.model.log import LogState, Position, TopicEdit, TopicState, segments_of
+from lithify.model.report import RoundReport
+from lithify.model.segment import Segment
+from lithify.ports import Warehouse
+from lithify.service.commit import commit
+
+MakeReport = Callable[[int, tuple[int, ...]], RoundReport]
+"""Given the version and the partitions that it changes: the report to store with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The newest version, what it has of the round, and which logs have to be planned again, and why."""
+
+    state: TopicState
+    committed: tuple[int, ...]
+    left_out: Mapping[int, str] = field(default_factory=dict)
+
+
+def publish(
+    warehouse: Warehouse,
+    planned_on: TopicState,
+    outcomes: Mapping[int, LogOutcome],
+    *,
+    run_id: str,
+    now_ms: int | None,
+    make_report: MakeReport,
+) -> Published:
+    """Commits what can be committed of `outcomes`. Raises what `commit` raises.
+
+    `now_ms` is the time given with `--now`; without it the clock is read just before the swap,
+    since tombstones age from the commit on (C18).
+    """
+    left_out: dict[int, str] = {}
+
+    def decide(newest: TopicState) -> TopicEdit | None:
+        left_out.clear()
+        left_out.update(_conflicts(warehouse, planned_on, newest, outcomes))
+        good = {p: outcome for p, outcome in outcomes.items() if p not in left_out}
+        if not good:
+            return None
+        _check_written(warehouse, good)
+        time_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
+        warehouse.store.put_report(newest, run_id, make_report(newest.version + 1, tuple(good)).to_json())
+        return TopicEdit(
+            run_id=run_id,
+            time_ms=time_ms,
+            logs={p: _new_state(warehouse, newest, outcome, time_ms) for p, outcome in good.items()},
+            add=tuple(segment for outcome in good.values() for segment in outcome.written),
+            remove=tuple(segment for outcome in good.values() for segment in outcome.grouping.removed),
+            report_id=run_id,
+        )
+
+    state = commit(warehouse, planned_on.name, run_id, decide)
+    return Published(state, tuple(p for p in outcomes if p not in left_out), dict(left_out))
+
+
+def _conflicts(
+    warehouse: Warehouse, planned_on: TopicState, newest: TopicState, outcomes: Mapping[int, LogOutcome]
+) -> dict[int, str]:
+    """By partition, why the round of a log cannot be committed on the newest version."""
+    if newest.identity != planned_on.identity:
+        raise ConflictError(f"{newest.name}: the topic was deleted and made again during the round")
+    if newest.settings != planned_on.settings:
+        return dict.fromkeys(outcomes, "a setting was changed")
+    if newest.version == planned_on.version:
+        return {}
+    segments = warehouse.store.segments(newest, list(outcomes))
+    reasons = {p: conflict(o.plan, newest.log(p), segments_of(segments, p)) for p, o in outcomes.items()}
+    return {partition: reason for partition, reason in reasons.items() if reason is not None}
+
+
+def _check_written(warehouse: Warehouse, outcomes: Mapping[int, LogOutcome]) -> None:
+    """A round's new files must still be there before a version names them (C6)."""
+    paths = [segment.path for outcome in outcomes.values() for segment in outcome.written]
+    missing = warehouse.files.missing(paths)
+    if missing:
+        raise DamagedError(
+            f"{missing[0]}: a file that this round wrote is gone before its commit",
+            hint="nothing was changed; find out who deletes files of the warehouse, then run compact again",
+        )
+
+
+def _new_state(warehouse: Warehouse, newest: TopicState, outcome: LogOutcome, time_ms: int) -> LogState:
+    partition = outcome.plan.partition
+    current = newest.log(partition)
+    removed = {segment.path for segment in outcome.grouping.removed}
+    here = segments_of(warehouse.store.segments(newest, [partition]), partition)
+    after = segments_of((*(s for s in here if s.path not in removed), *outcome.written), partition)
+    last = _last_record(warehouse, current, after)
+    return state_after(outcome, current, after, newest.settings, now_ms=time_ms, last_record=last)
+
+
+def _last_record(warehouse: Warehouse, current: LogState, segments: tuple[Segment, ...]) -> Position | None:
+    """Where the last record stands after the round (C36). Reads it only if the old one is gone."""
+    if not segments:
+        return None
+    offset = segments[-1].end_offset - 1
+    if current.last_record is not None and current.last_record.offset == offset:
+        return current.last_record
+    for batch in warehouse.files.read(segments[-1], offset):
+        for record in batch.records():
+            assert record.timestamp is not None  # every stored record has one
+            return Position(offset, record.timestamp)
+    raise DamagedError(f"{segments[-1].path}: its last record, at offset {offset}, cannot be read")

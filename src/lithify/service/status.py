@@ -1,0 +1,66 @@
+"""The state of a topic's logs, and what it is: `status` and `topic info`. Reads metadata only."""
+
+from __future__ import annotations
+
+from lithify.compaction.due import dirtiness, due
+from lithify.compaction.horizon import compaction_horizon
+from lithify.compaction.steps import next_expiry_ms
+from lithify.model.log import LogState, TopicState, segments_of
+from lithify.model.names import original_name
+from lithify.model.segment import Segment
+from lithify.model.settings import TopicSettings, to_config
+from lithify.model.status import LogStatus, TopicInfo, TopicStatus
+from lithify.ports import Warehouse
+
+
+def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None = None) -> TopicStatus:
+    """Every log of `state`: offsets, what holds the horizon, whether it is due and why (C21, C27, C28)."""
+    segments = warehouse.store.segments(state)
+    judged_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
+    logs = tuple(
+        _log_status(log, segments_of(segments, log.partition), state.settings, judged_ms) for log in state.logs
+    )
+    return TopicStatus(str(state.name), state.version, logs, judged_ms, now_given=now_ms is not None)
+
+
+def topic_info(state: TopicState) -> TopicInfo:
+    """What the topic is, from its newest metadata."""
+    return TopicInfo(
+        topic=str(state.name),
+        original_name=state.original_name or original_name(state.name),
+        partitions=len(state.logs),
+        version=state.version,
+        records=sum(log.volume.records for log in state.logs),
+        bytes=sum(log.volume.size_bytes for log in state.logs),
+        location=state.location,
+        created_ms=state.created_ms,
+        config=to_config(state.settings),
+    )
+
+
+def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> LogStatus:
+    horizon = compaction_horizon(log, segments, settings, now_ms)
+    dirt = dirtiness(log, segments, horizon)
+    verdict = due(log, dirt, settings, now_ms)
+    in_dirty_part = sum(s.null_values for s in segments if s.end_offset > log.first_dirty_offset)
+    return LogStatus(
+        partition=log.partition,
+        log_start_offset=log.log_start_offset,
+        first_dirty_offset=log.first_dirty_offset,
+        horizon=horizon.offset,
+        horizon_limited_by=horizon.limited_by,
+        horizon_held_by=horizon.held_by,
+        log_end_offset=log.log_end_offset,
+        records=log.volume.records,
+        bytes=log.volume.size_bytes,
+        segments=len(segments),
+        clean_bytes=dirt.clean_bytes,
+        dirty_bytes=dirt.dirty_bytes,
+        dirty_ratio=round(dirt.ratio, 4),
+        tombstones=log.tombstones + in_dirty_part,
+        next_tombstone_expiry_ms=next_expiry_ms(log.steps, settings.delete_retention_ms),
+        due=verdict.due,
+        due_reason=verdict.reason,
+        due_at_ms=verdict.due_at_ms,
+        last_round_ms=log.last_round_ms,
+    )
