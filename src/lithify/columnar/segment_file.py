@@ -224,6 +224,7 @@ class SegmentReader:
         with damage_named(self._segment.path):
             self._source = self._access.open(self._segment.path)
             try:
+                self.size_bytes = self._source.seek(0, 2)
                 self._file = pq.ParquetFile(self._source)
                 self._check_footer()
             except BaseException:

@@ -1,0 +1,77 @@
+"""What `verify` found: every finding named, with the log, offset and file it is about (C8)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+FINDINGS_KEPT = 1_000
+"""Findings that one verification names; it says so if there were more."""
+
+
+class FindingKind(StrEnum):
+    """What is wrong."""
+
+    FILE_MISSING = "file_missing"
+    FILE_DAMAGED = "file_damaged"
+    OUT_OF_ORDER = "out_of_order"
+    WRONG_METADATA = "wrong_metadata"
+    RECORD_LOST = "record_lost"
+    RECORD_ALTERED = "record_altered"
+    RECORD_DUPLICATED = "record_duplicated"
+    RECORD_UNKNOWN = "record_unknown"
+    SUPERSEDED_KEPT = "superseded_kept"
+    KEYLESS_KEPT = "keyless_kept"
+    TOMBSTONE_REMOVED_EARLY = "tombstone_removed_early"
+    EXPIRED_TOMBSTONE_KEPT = "expired_tombstone_kept"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One thing that is wrong; `offset` and `path` where they apply."""
+
+    partition: int
+    kind: FindingKind
+    message: str
+    offset: int | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """The result of a verification. `against` is None if no earlier version is kept."""
+
+    topic: str
+    version: int
+    against: int | None
+    findings: tuple[Finding, ...]
+    more_findings: bool
+    records: int
+    segments: int
+    bytes_read: int
+    duration_ms: int
+
+    @property
+    def clean(self) -> bool:
+        return not self.findings
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "clean": self.clean}
+
+
+@dataclass(frozen=True, slots=True)
+class LogExpectation:
+    """What must hold for the records of one log, [log_start, log_end)."""
+
+    partition: int
+    log_start: int
+    first_dirty: int
+    keep_keyless: bool
+    empty_is_tombstone: bool
+    known_up_to: int
+    """Below this offset every record that ever was is in the versions compared with."""
+    tombstones_expired_below: int
+    """A tombstone below this may be gone: some round since then judged it expired."""
+    tombstones_gone_below: int
+    """A tombstone below this must be gone: the last round judged it expired."""
