@@ -28,9 +28,11 @@ def test_known_hashes() -> None:
     assert {key: np.uint32(murmur2(key)).astype(np.int32) for key in known} == known
 
 
-@given(
-    st.lists(st.one_of(st.binary(max_size=24), st.binary(min_size=60, max_size=200)), max_size=80), st.integers(1, 50)
-)
+KEYS = st.one_of(st.binary(max_size=24), st.binary(min_size=60, max_size=200))
+
+
+@settings(deadline=None)
+@given(st.lists(KEYS, max_size=80), st.integers(1, 50))
 def test_column_of_keys(keys: list[bytes], partitions: int) -> None:
     found = partitions_of(pa.array(keys, pa.binary()), partitions)
     assert found.tolist() == [partition_of_aiokafka(key, partitions) for key in keys]
