@@ -1,1 +1,45 @@
-"""Lithify: log compaction for keyed topics, on Spark."""
+"""Lithify: log compaction for keyed topics in a data lake, on Spark.
+
+    import lithify
+
+    lake = lithify.open("./lithify-warehouse")
+    topic = lake.create_topic("orders", partitions=4, config={"min.compaction.lag.ms": 60_000})
+    topic.append([lithify.Record(key=b"k", value=b"v")])
+    report = topic.compact()
+
+Importing this package imports no PyIceberg, PyArrow or PySpark; `open` does what it needs to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lithify.errors import LithifyError, RefusedError
+from lithify.model.position import AtTime
+from lithify.model.record import Record
+
+if TYPE_CHECKING:
+    from lithify.lake import Lake, Topic
+
+__all__ = ["AtTime", "Lake", "LithifyError", "Record", "RefusedError", "Topic", "open"]
+__version__ = "0.1.0"
+
+
+def open(warehouse: str | None = None, *, catalog: str | None = None) -> Lake:
+    """A lake at a directory or URI, or behind a catalog that PyIceberg's configuration describes.
+
+    Without arguments: `$LITHIFY_WAREHOUSE`, or else `./lithify-warehouse`. Raises
+    `lithify.errors.WarehouseError` if it cannot be used.
+    """
+    from lithify.lake import open_lake
+
+    return open_lake(warehouse, catalog=catalog)
+
+
+def __getattr__(name: str) -> object:
+    """`lithify.Lake` and `lithify.Topic`, imported when they are first asked for."""
+    if name in ("Lake", "Topic"):
+        from lithify import lake
+
+        return getattr(lake, name)
+    raise AttributeError(f"module 'lithify' has no attribute {name!r}")

@@ -129,6 +129,11 @@ class LogStore(Protocol):
 class SegmentFiles(Protocol):
     """The data files of topics."""
 
+    @property
+    def access(self) -> Any:
+        """What an engine's tasks need to open these files elsewhere: a small value that pickles."""
+        ...
+
     def receive(self, state: TopicState, batch: Any, *, now_ms: int, keep_offsets: bool) -> Mapping[int, Arrivals]:
         """Checks a batch of records (or an Arrow table) and sorts it to partitions.
 

@@ -1,0 +1,73 @@
+"""The composition root: settings in, concrete warehouse, engine and clock out.
+
+The only place that knows which store and which engine there are. PySpark is imported when a round
+or a verification first needs it, so that everything else starts no JVM.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lithify.ports import Inspector, RewriteEngine, Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULT_WAREHOUSE = "./lithify-warehouse"
+WAREHOUSE_VARIABLE = "LITHIFY_WAREHOUSE"
+
+
+class SystemClock:
+    """The machine's clock, and ids from its random source."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def new_id(self) -> str:
+        return uuid.uuid4().hex[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class SparkChoice:
+    """The session to work on: one that exists, or a local one made with these settings."""
+
+    session: SparkSession | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+def open_warehouse(warehouse: str | None = None, catalog: str | None = None) -> Warehouse:
+    """The warehouse at a directory or URI, or behind a catalog that PyIceberg's own files describe.
+
+    Without either it is `$LITHIFY_WAREHOUSE`, or else `./lithify-warehouse`. Raises `WarehouseError`.
+    """
+    from lithify.store.iceberg import open_store
+
+    if warehouse is None and catalog is None:
+        warehouse = os.environ.get(WAREHOUSE_VARIABLE) or DEFAULT_WAREHOUSE
+    clock = SystemClock()
+    store, files = open_store(warehouse, catalog, clock.new_id)
+    return Warehouse(store, files, clock)
+
+
+def spark_engine(warehouse: Warehouse, choice: SparkChoice) -> RewriteEngine:
+    """The engine that does rounds on Spark. Starts nothing until a round is opened."""
+    from lithify.spark.engine import SparkEngine
+    from lithify.spark.session import session_factory
+
+    return SparkEngine(session_factory(choice.session, choice.conf), warehouse.files.access)
+
+
+def spark_inspector(warehouse: Warehouse, choice: SparkChoice) -> Inspector:
+    """What `verify` compares versions with, on Spark."""
+    from lithify.spark.inspector import SparkInspector
+    from lithify.spark.session import session_factory
+
+    return SparkInspector(session_factory(choice.session, choice.conf), warehouse.files.access)
