@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import cycle
+from dataclasses import replace
+from itertools import cycle, product
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,39 +26,55 @@ PARTITIONS = 3
 
 SMALL = st.one_of(st.none(), st.binary(max_size=6))
 HEADERS = st.lists(st.tuples(st.text(max_size=3), SMALL), max_size=2).map(tuple)
-TIMESTAMPS = st.one_of(st.none(), st.integers(0, NOW), st.sampled_from([-1, NOW + 100, NOW + 101, 2**63 - 1]))
-CONFIGS = st.fixed_dictionaries(
-    {
-        "null.key": st.sampled_from(["reject", "drop", "retain"]),
-        "message.timestamp.type": st.sampled_from(TIMESTAMP_TYPES),
-        "message.timestamp.after.max.ms": st.sampled_from([100, 2**63 - 1]),
-        "max.message.bytes": st.sampled_from([8, 12, 100]),
-    }
+EDGES_IN_TIME = (None, -1, 0, NOW + 99, NOW + 100, NOW + 101, 2**63 - 1)
+AT_THE_EDGES = st.sampled_from(EDGES_IN_TIME)
+
+SOUND = st.builds(
+    Record,
+    key=st.binary(max_size=4),
+    value=st.one_of(st.none(), st.binary(max_size=4)),
+    timestamp=st.integers(0, NOW),
+    partition=st.one_of(st.none(), st.integers(0, PARTITIONS - 1)),
+    timestamp_type=st.sampled_from(TIMESTAMP_TYPES),
 )
+"""Taken by every topic here, unless its offset is to be kept."""
 
+ODD = st.one_of(
+    st.builds(Record, key=SMALL, value=SMALL, timestamp=AT_THE_EDGES, headers=HEADERS),
+    st.builds(Record, key=st.just(b"k"), value=st.none(), timestamp=AT_THE_EDGES),
+    st.builds(Record, key=st.just(b"k"), value=st.binary(min_size=6, max_size=12)),
+    st.builds(Record, key=st.just(b"k"), value=st.none(), partition=st.sampled_from([-1, 2, 3])),
+)
+"""At the edge of what a topic takes, or beyond."""
 
-@st.composite
-def record(draw: st.DrawFn) -> Record:
-    rarely_wrong = st.integers(0, 19)
-    return Record(
-        key=draw(SMALL) if draw(rarely_wrong) == 0 else draw(st.binary(max_size=6)),
-        value=draw(SMALL),
-        timestamp=draw(TIMESTAMPS) if draw(rarely_wrong) == 0 else draw(st.integers(0, NOW)),
-        headers=draw(HEADERS),
-        partition=draw(st.sampled_from([None, -1, 3])) if draw(rarely_wrong) == 0 else draw(st.integers(0, 2)),
-        offset=draw(st.sampled_from([None, -1])) if draw(rarely_wrong) == 0 else draw(st.integers(0, 30)),
-        timestamp_type=draw(st.sampled_from(TIMESTAMP_TYPES)),
-    )
+CHOICES: dict[str, tuple[object, ...]] = {
+    "null.key": ("reject", "drop", "retain"),
+    "message.timestamp.type": TIMESTAMP_TYPES,
+    "message.timestamp.after.max.ms": (100, 2**63 - 1),
+    "max.message.bytes": (8, 12, 100),
+}
+CONFIGS = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in CHOICES.items()})
 
 
 @st.composite
 def batch(draw: st.DrawFn) -> tuple[list[Record], bool]:
-    """Records, and whether they keep their offsets; those that do mostly ascend."""
-    records = draw(st.lists(record(), max_size=30))
-    keep = draw(st.booleans())
-    if keep and draw(st.booleans()):
-        records.sort(key=lambda r: (r.partition or 0, -1 if r.offset is None else r.offset))
-    return records, keep
+    """Mostly sound records, and whether they keep their offsets."""
+    records = draw(st.lists(SOUND, max_size=20))
+    for odd in draw(st.lists(ODD, max_size=2)):
+        records.insert(draw(st.integers(0, len(records))), odd)
+    if not draw(st.booleans()):
+        return records, False
+    step = draw(st.integers(1, 3))
+    records = [replace(r, partition=r.partition or 0, offset=n * step) for n, r in enumerate(records)]
+    for strays in draw(st.lists(st.sampled_from([{"partition": None}, {"offset": None}, {"offset": 7}]), max_size=1)):
+        place = draw(st.integers(0, max(0, len(records) - 1)))
+        records[place : place + 1] = [replace(r, **strays) for r in records[place : place + 1]]
+    return records, True
+
+
+def a_topic(config: dict[str, object]) -> TopicState:
+    logs = tuple(LogState(partition) for partition in range(PARTITIONS))
+    return TopicState(TopicName("default", "t"), "t", "i", 1, "", settings_of(config), logs, 0)
 
 
 def first_refused(records: list[Record], topic: TopicState, *, keep_offsets: bool) -> int | None:
@@ -94,15 +112,13 @@ def expected(records: list[Record], topic: TopicState, *, keep_offsets: bool) ->
     return dict(parts)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(batch(), CONFIGS, st.integers(1, 9))
 def test_columns_are_judged_as_records_are(
     arriving: tuple[list[Record], bool], config: dict[str, object], piece: int
 ) -> None:
     records, keep = arriving
-    topic = TopicState(
-        TopicName("default", "t"), "t", "i", 1, "", settings_of(config), tuple(map(LogState, range(PARTITIONS))), 0
-    )
+    topic = a_topic(config)
     # Both ways in, and the table in pieces, as files and other libraries hand it over.
     table = to_table(records)
     pieces = pa.Table.from_batches(table.to_batches(max_chunksize=piece), schema=table.schema)
@@ -116,3 +132,25 @@ def test_columns_are_judged_as_records_are(
         assert refused is None
         found = {p: list(to_records(part if keep else with_offsets(part, 0))) for p, part in parts.items()}
         assert found == expected(records, topic, keep_offsets=keep)
+
+
+SIZES = [
+    Record(b"k", b"v" * value, headers=headers)
+    for value in (0, 3, 4, 6, 7, 8, 10, 11, 12, 98, 99, 100)
+    for headers in ((), (("h", None),), (("hé", b"x"),), (("", b""), ("h", b"xx")))
+]
+TIMES = [Record(b"k", None, time, timestamp_type=kind) for time in EDGES_IN_TIME for kind in TIMESTAMP_TYPES]
+KEYLESS = [Record(None, None), Record(None, b"", NOW + 101), Record(b"", None)]
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("config", [dict(zip(CHOICES, c, strict=True)) for c in product(*CHOICES.values())], ids=str)
+def test_every_edge_is_judged_alike(config: dict[str, object], keep: bool) -> None:
+    topic = a_topic(config)
+    for edge in (*SIZES, *TIMES, *KEYLESS):
+        record = replace(edge, partition=1, offset=5)
+        if refusal(record, topic.settings, now_ms=NOW, keep_offsets=keep) is None:
+            assert receive([record], topic, now_ms=NOW, keep_offsets=keep)[1].num_rows == 1
+        else:
+            with pytest.raises(InvalidRecordError):
+                receive([record], topic, now_ms=NOW, keep_offsets=keep)
