@@ -1,0 +1,32 @@
+# Recipes for those who work on Lithify. `scripts/setup dev` installs `just` into .venv/bin.
+
+python := justfile_directory() / ".venv/bin/python"
+uv := justfile_directory() / ".venv/bin/uv"
+compile := uv + " pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command 'just lock'"
+
+# What there is
+default:
+    @just --justfile {{justfile()}} --list
+
+# Format, lint, types, imports and the tests that take seconds
+check:
+    @{{python}} scripts/check.py --quick
+
+# Everything
+check-all:
+    @{{python}} scripts/check.py
+
+# Some sections only, such as `just only store spark`
+only +SECTIONS:
+    @{{python}} scripts/check.py {{SECTIONS}}
+
+# Format the code
+format:
+    {{python}} -m ruff check --fix
+    {{python}} -m ruff format
+
+# Write the lock files anew from pyproject.toml; `just lock --upgrade` takes newer versions
+lock *ARGS:
+    {{compile}} {{ARGS}} --group build -o requirements-build.lock
+    {{compile}} {{ARGS}} pyproject.toml -o requirements.lock
+    {{compile}} {{ARGS}} pyproject.toml --group dev -c requirements.lock -c requirements-build.lock -o requirements-dev.lock

@@ -1,0 +1,121 @@
+"""Runs the project's checks section by section and says how long each took.
+
+    scripts/check.py              every section
+    scripts/check.py --quick      those that take seconds
+    scripts/check.py store spark  only these
+
+A folder of `tests/` is a section of its own name, so that none is left out. All sections run even
+if one fails; the exit code is 1 if any did. `just check`, `just check-all` and CI call this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+
+QUICK = ("format", "lint", "types", "imports", "tidy", "unit", "properties", "scenarios")
+SERIAL = ("tidy", "spark", "kills", "cli", "examples", "faults")
+"""Test folders that run in one process: they start Spark, end processes, or are too short to split."""
+
+_COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Commands that pass or fail together."""
+
+    name: str
+    commands: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a section ended. `counts` are pytest's."""
+
+    name: str
+    passed: bool
+    seconds: float
+    counts: Counter[str]
+
+    def line(self) -> str:
+        counts = ", ".join(f"{count} {what}" for what, count in self.counts.items())
+        return f"{'ok' if self.passed else 'FAILED':<8}{self.name:<14}{self.seconds:>8.1f} s  {counts}".rstrip()
+
+
+def sections() -> tuple[Section, ...]:
+    """All of them, in the order in which they run: the cheap ones first."""
+    scripts = [folder for folder in ("scripts", "examples", "bench") if any((ROOT / folder).glob("*.py"))]
+    return (
+        Section("format", (("ruff", "format", "--check", "."),)),
+        Section("lint", (("ruff", "check", "."),)),
+        Section("types", (("mypy",), ("mypy", *scripts))),
+        Section("imports", (("lint-imports", "--no-cache"),)),
+        _tests("tidy", [f"tests/{file.name}" for file in sorted((ROOT / "tests").glob("test_*.py"))]),
+        *(_tests(folder, [f"tests/{folder}"]) for folder in _test_folders()),
+    )
+
+
+def _test_folders() -> list[str]:
+    folders = {file.relative_to(ROOT / "tests").parts[0] for file in (ROOT / "tests").glob("*/**/test_*.py")}
+    first = ("unit", "properties", "scenarios", "store", "faults", "formats", "cli", "spark", "kills", "examples")
+    return sorted(folders, key=lambda folder: (first.index(folder) if folder in first else len(first), folder))
+
+
+def _tests(name: str, paths: list[str]) -> Section:
+    workers = () if name in SERIAL else ("-n", "2")
+    return Section(name, (("pytest", "-q", *workers, "--durations=5", "--durations-min=5", *paths),))
+
+
+def run(section: Section) -> Outcome:
+    """Runs a section with its output passed on as it comes."""
+    print(f"\n=== {section.name}", flush=True)
+    begun = time.monotonic()
+    passed = True
+    counts: Counter[str] = Counter()
+    for program, *arguments in section.commands:
+        command = [str(BIN / program), *arguments]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as process:
+            last = ""
+            for line in process.stdout or ():
+                print(line, end="", flush=True)
+                last = line if line.strip() else last
+        passed = passed and process.returncode == 0
+        if program == "pytest":
+            counts.update({what: int(count) for count, what in _COUNT.findall(last)})
+    return Outcome(section.name, passed, time.monotonic() - begun, counts)
+
+
+def main() -> int:
+    """Runs what the command line asks for; returns the exit code."""
+    everything = sections()
+    names = [section.name for section in everything]
+    parser = argparse.ArgumentParser(description="Runs the project's checks.")
+    parser.add_argument("--quick", action="store_true", help=f"only what takes seconds: {', '.join(QUICK)}")
+    parser.add_argument("section", nargs="*", help=f"only these: {', '.join(names)}")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.section) - set(names):
+        parser.error(f"no such section: {', '.join(sorted(unknown))}")
+    wanted = arguments.section or (QUICK if arguments.quick else names)
+    os.environ.pop("JAVA_TOOL_OPTIONS", None)  # its notice on stderr would be taken for output of ours
+    outcomes = [run(section) for section in everything if section.name in wanted]
+    total: Counter[str] = sum((outcome.counts for outcome in outcomes), Counter())
+    print("\n=== summary")
+    for outcome in outcomes:
+        print(outcome.line())
+    seconds = sum(outcome.seconds for outcome in outcomes)
+    print(f"\n{', '.join(f'{count} {what}' for what, count in total.items()) or 'no tests'} in {seconds:.0f} s")
+    return 0 if all(outcome.passed for outcome in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
