@@ -1,0 +1,32 @@
+"""Errors that both stores raise, in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lithify.errors import TopicExistsError, UnknownTopicError, UnknownVersionError
+from lithify.model.log import KeptVersion, TopicEdit
+from lithify.model.names import TopicName
+
+
+def unknown_topic(name: TopicName) -> UnknownTopicError:
+    return UnknownTopicError(f"{name}: no such topic", hint="`lithify topic list` shows what there is")
+
+
+def topic_exists(name: TopicName) -> TopicExistsError:
+    return TopicExistsError(f"{name}: there is such a topic already", hint="choose another name, or delete it first")
+
+
+def unknown_version(name: TopicName, version: int, kept: Sequence[KeptVersion]) -> UnknownVersionError:
+    there = ", ".join(str(k.version) for k in kept) or "none"
+    return UnknownVersionError(f"{name}: version {version} is not kept", hint=f"kept: {there}")
+
+
+def check_removed(edit: TopicEdit, named: Iterable[str]) -> None:
+    """Raises `ValueError` if `edit` removes a path that is not among those that the version names.
+
+    Whoever made the edit has a defect, so nothing is committed.
+    """
+    absent = {segment.path for segment in edit.remove}.difference(named)
+    if absent:
+        raise ValueError(f"run {edit.run_id} removes a segment that the version does not name: {min(absent)}")

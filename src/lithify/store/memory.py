@@ -1,0 +1,182 @@
+"""The memory store: the executable specification of `LogStore`.
+
+    topic ──► versions: 1, 2, 3, ...   each a whole state and its list of segments
+              kept: those that a commit closed by removing segments, the newest `versions.kept`
+              reports: stored first, counted once a commit names them
+
+One lock around everything, so a commit is: is the version still the newest? then the next one.
+Nothing is ever forgotten except what the port says is forgotten; everything is lost with the
+process. Both stores pass one suite (tests/store).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Any
+
+from lithify.model.log import KeptVersion, LogState, TopicEdit, TopicState
+from lithify.model.names import TopicName
+from lithify.model.report import REPORTS_KEPT
+from lithify.model.segment import Segment
+from lithify.model.settings import TopicSettings
+from lithify.ports import StaleVersionError
+from lithify.store.errors import check_removed, topic_exists, unknown_topic, unknown_version
+from lithify.store.memory_files import MemoryFiles
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    state: TopicState
+    segments: tuple[Segment, ...]
+
+
+@dataclass(slots=True)
+class _Topic:
+    versions: list[_Version]
+    kept: list[KeptVersion] = field(default_factory=list)
+    stored_reports: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    report_ids: list[str] = field(default_factory=list)
+
+    @property
+    def newest(self) -> _Version:
+        return self.versions[-1]
+
+
+class MemoryStore:
+    """`LogStore` in memory. `new_id` gives a topic its identity."""
+
+    def __init__(self, new_id: Callable[[], str], files: MemoryFiles) -> None:
+        self._new_id = new_id
+        self._files = files
+        self._lock = Lock()
+        self._topics: dict[TopicName, _Topic] = {}
+        self._all_versions: dict[tuple[str, int], _Version] = {}
+
+    def create_topic(
+        self, name: TopicName, original_name: str, settings: TopicSettings, partitions: int, created_ms: int
+    ) -> TopicState:
+        """Raises `TopicExistsError`."""
+        identity = self._new_id()
+        state = TopicState(
+            name=name,
+            original_name=original_name,
+            identity=identity,
+            version=1,
+            location=f"memory://{identity}",
+            settings=settings,
+            logs=tuple(LogState(partition) for partition in range(partitions)),
+            created_ms=created_ms,
+        )
+        with self._lock:
+            if name in self._topics:
+                raise topic_exists(name)
+            self._topics[name] = _Topic([self._remembered(_Version(state, ()))])
+        return state
+
+    def drop_topic(self, name: TopicName) -> None:
+        """Raises `UnknownTopicError`."""
+        with self._lock:
+            location = self._topic(name).newest.state.location
+            del self._topics[name]
+        self._files.drop(location)
+
+    def topics(self) -> tuple[TopicName, ...]:
+        with self._lock:
+            return tuple(sorted(self._topics))
+
+    def load(self, name: TopicName) -> TopicState:
+        """Raises `UnknownTopicError`."""
+        with self._lock:
+            return self._topic(name).newest.state
+
+    def load_version(self, name: TopicName, version: int) -> TopicState:
+        """Raises `UnknownTopicError` or `UnknownVersionError`."""
+        with self._lock:
+            topic = self._topic(name)
+            state = topic.newest.state
+            if version == state.version:
+                return state
+            if version not in [kept.version for kept in topic.kept]:
+                raise unknown_version(name, version, topic.kept)
+            return self._all_versions[state.identity, version].state
+
+    def segments(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
+        """The segments of a state that came from this store, however old it is."""
+        with self._lock:
+            segments = self._all_versions[state.identity, state.version].segments
+        return tuple(s for s in segments if partitions is None or s.partition in partitions)
+
+    def commit(self, state: TopicState, edit: TopicEdit) -> TopicState:
+        """Raises `StaleVersionError`."""
+        with self._lock:
+            topic = self._topics.get(state.name)
+            if topic is None or topic.newest.state.identity != state.identity:
+                raise StaleVersionError(f"{state.name} was deleted")
+            before = topic.newest
+            if before.state.version != state.version:
+                raise StaleVersionError(f"{state.name}: version {state.version} is not the newest")
+            check_removed(edit, (segment.path for segment in before.segments))
+            after = _edited(before, edit)
+            if edit.remove:
+                kept = KeptVersion(state.version, edit.time_ms, edit.run_id)
+                topic.kept = [kept, *topic.kept][: after.state.settings.versions_kept]
+            if edit.report_id is not None:
+                topic.report_ids = [edit.report_id, *topic.report_ids][:REPORTS_KEPT]
+            topic.versions.append(self._remembered(after))
+            return after.state
+
+    def commit_lock(self, name: TopicName) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def versions(self, name: TopicName) -> tuple[KeptVersion, ...]:
+        """Newest first. Raises `UnknownTopicError`."""
+        with self._lock:
+            return tuple(self._topic(name).kept)
+
+    def put_report(self, state: TopicState, report_id: str, report: Mapping[str, Any]) -> None:
+        with self._lock:
+            stored = self._topic(state.name).stored_reports
+            stored[report_id] = json.loads(json.dumps(report))  # a report is JSON, and a copy
+
+    def reports(self, state: TopicState) -> Iterator[Mapping[str, Any]]:
+        """Newest first."""
+        with self._lock:
+            topic = self._topic(state.name)
+            reports = [topic.stored_reports[report_id] for report_id in topic.report_ids]
+        yield from reports
+
+    def _topic(self, name: TopicName) -> _Topic:
+        topic = self._topics.get(name)
+        if topic is None:
+            raise unknown_topic(name)
+        return topic
+
+    def _remembered(self, version: _Version) -> _Version:
+        self._all_versions[version.state.identity, version.state.version] = version
+        return version
+
+
+def _edited(before: _Version, edit: TopicEdit) -> _Version:
+    removed = {segment.path for segment in edit.remove}
+    left = [segment for segment in before.segments if segment.path not in removed]
+    logs = {log.partition: log for log in before.state.logs} | dict(edit.logs)
+    state = replace(
+        before.state,
+        version=before.state.version + 1,
+        settings=edit.settings or before.state.settings,
+        logs=tuple(logs[partition] for partition in sorted(logs)),
+    )
+    segments = sorted((*left, *edit.add), key=lambda s: (s.partition, s.base_offset))
+    return _Version(state, tuple(segments))
+
+
+class MemoryWarehouse:
+    """A store and its files, new and empty."""
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        self.files = MemoryFiles()
+        self.store = MemoryStore(new_id, self.files)

@@ -1,0 +1,236 @@
+"""The memory store's segments: the executable specification of `SegmentFiles`.
+
+A segment's data is a tuple of records under its path. Every rule is applied to one record at a
+time, in the order of the batch; sizes are plain sums.
+
+    records ──receive──► by partition ──write──► [record, record, ...] under a path ──read──► records
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from lithify.columnar.convert import to_records, to_table
+from lithify.columnar.incoming_columns import given_batches, refused_record
+from lithify.columnar.partitioner import partition_of
+from lithify.columnar.schema import SEGMENT_SCHEMA, TIMESTAMP_TYPE, VALUE_SIZE
+from lithify.compaction.admission import refusal
+from lithify.errors import DamagedError
+from lithify.model.log import TopicState
+from lithify.model.record import Record, is_tombstone
+from lithify.model.segment import Segment
+from lithify.model.settings import TopicSettings
+
+RECORD_BYTES = 16
+"""What a record takes in this store beyond its payload."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBatch:
+    """Records of one segment, in offset order."""
+
+    content: tuple[Record, ...]
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    def records(self) -> Iterator[Record]:
+        return iter(self.content)
+
+    def to_arrow(self) -> pa.Table:
+        sizes = pa.array([None if r.value is None else len(r.value) for r in self.content], pa.int32())
+        table = to_table(self.content).append_column(VALUE_SIZE, sizes)
+        return table.select(SEGMENT_SCHEMA.names).cast(SEGMENT_SCHEMA)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordArrivals:
+    """Records on their way into one log, complete but for their offsets."""
+
+    content: tuple[Record, ...]
+
+    @property
+    def records(self) -> int:
+        return len(self.content)
+
+    @property
+    def first_offset(self) -> int | None:
+        return self.content[0].offset
+
+    @property
+    def last_timestamp_ms(self) -> int:
+        timestamp = self.content[-1].timestamp
+        assert timestamp is not None  # `receive` gives every record one
+        return timestamp
+
+
+class MemoryFiles:
+    """`SegmentFiles` in memory. `data` is what there is, by path; tests may damage it."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, tuple[Record, ...]] = {}
+
+    def receive(
+        self, state: TopicState, batch: Any, *, now_ms: int, keep_offsets: bool
+    ) -> Mapping[int, RecordArrivals]:
+        """Raises `InvalidRecordError` for the first refused record, or `InvalidInputError`."""
+        arriving: dict[int, list[Record]] = {}
+        keyless = sum(log.log_end_offset for log in state.logs)  # keyless records go on round from there
+        for index, record in enumerate(_given(batch)):
+            partition = record.partition
+            if partition is None and record.key is None:
+                partition, keyless = keyless % len(state.logs), keyless + 1
+            elif partition is None:
+                partition = partition_of(record.key, len(state.logs))
+            log = arriving.setdefault(partition, [])
+            reason = _refusal(record, partition, log, state, now_ms=now_ms, keep_offsets=keep_offsets)
+            if reason is not None:
+                raise refused_record(index, reason)
+            log.append(_completed(record, partition, state.settings, now_ms=now_ms, keep_offsets=keep_offsets))
+        return {partition: RecordArrivals(tuple(records)) for partition, records in sorted(arriving.items())}
+
+    def write(self, state: TopicState, arrivals: RecordArrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
+        """One segment, or more above `segment.bytes`; offsets from `base_offset` on unless they have their own."""
+        given = enumerate(arrivals.content, base_offset)
+        return self.write_records(state, [replace(r, offset=n) if r.offset is None else r for n, r in given], run_id)
+
+    def write_records(self, state: TopicState, records: Sequence[Record], run_id: str) -> tuple[Segment, ...]:
+        """Segments of records of one log that have their offsets, in offset order."""
+        segments = []
+        for number, piece in enumerate(_pieces(records, state.settings.segment_bytes)):
+            first = piece[0]
+            path = f"{state.location}/partition={first.partition}/{first.offset:020d}-{run_id}-{number}"
+            self.data[path] = piece
+            segments.append(segment_of(path, piece))
+        return tuple(segments)
+
+    def read(self, segment: Segment, start_offset: int) -> Iterator[RecordBatch]:
+        """Raises `DamagedError`."""
+        records = self.data.get(segment.path)
+        if records is None:
+            raise DamagedError(f"{segment.path}: the file is missing", hint="restore it; nothing was changed")
+        if len(records) != segment.records:
+            raise DamagedError(
+                f"{segment.path}: holds {len(records)} records, the metadata says {segment.records}",
+                hint="restore it; nothing was changed",
+            )
+        wanted = tuple(r for r in records if _offset(r) >= start_offset)
+        if wanted:
+            yield RecordBatch(wanted)
+
+    def latest(self, segments: Sequence[Segment], settings: TopicSettings, log_start: int) -> Iterator[RecordBatch]:
+        """The latest value of every live key of one log, in offset order."""
+        newest: dict[bytes, Record] = {}
+        for segment in sorted(segments, key=lambda s: s.base_offset):
+            for batch in self.read(segment, log_start):
+                newest |= {record.key: record for record in batch.content if record.key is not None}
+        live = [record for record in newest.values() if not _deletes(record, settings)]
+        if live:
+            yield RecordBatch(tuple(sorted(live, key=_offset)))
+
+    def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
+        return tuple(path for path in paths if path not in self.data)
+
+    def free_bytes(self, state: TopicState) -> int | None:
+        return None
+
+    def drop(self, location: str) -> None:
+        """Deletes all files of a topic."""
+        for path in [path for path in self.data if path.startswith(f"{location}/")]:
+            del self.data[path]
+
+
+def segment_of(path: str, records: Sequence[Record]) -> Segment:
+    """The facts of a segment that holds these records."""
+    timestamps = [r.timestamp for r in records if r.timestamp is not None]
+    keys = [r.key for r in records if r.key is not None]
+    sizes = [len(r.value) for r in records if r.value is not None]
+    partition = records[0].partition
+    assert partition is not None
+    return Segment(
+        path=path,
+        partition=partition,
+        base_offset=_offset(records[0]),
+        end_offset=_offset(records[-1]) + 1,
+        records=len(records),
+        size_bytes=sum(r.size_bytes + RECORD_BYTES for r in records),
+        scan_bytes=sum(len(r.key or b"") + RECORD_BYTES for r in records),
+        min_timestamp_ms=min(timestamps),
+        max_timestamp_ms=max(timestamps),
+        null_keys=len(records) - len(keys),
+        null_values=len(records) - len(sizes),
+        min_value_size=min(sizes, default=None),
+        min_key=min(keys, default=None),
+        max_key=max(keys, default=None),
+    )
+
+
+def _given(batch: Any) -> Iterator[Record]:
+    """The records of a batch; an Arrow table is read as the bulk path reads it."""
+    if not isinstance(batch, pa.Table | pa.RecordBatch):
+        yield from batch
+        return
+    for columns in given_batches(batch):
+        table = pa.Table.from_batches([columns])
+        at = table.schema.get_field_index(TIMESTAMP_TYPE)
+        yield from to_records(table.set_column(at, TIMESTAMP_TYPE, table.column(at).fill_null(0)))
+
+
+def _refusal(
+    record: Record, partition: int, before: Sequence[Record], state: TopicState, *, now_ms: int, keep_offsets: bool
+) -> str | None:
+    if partition not in state.partitions:
+        return f"there is no partition {partition} (the topic has {len(state.logs)}, from 0 on)"
+    reason = refusal(record, state.settings, now_ms=now_ms, keep_offsets=keep_offsets)
+    if reason is not None or not keep_offsets:
+        return reason
+    if record.partition is None or record.offset is None:
+        return f"it has no {'partition' if record.partition is None else 'offset'}, which keeping offsets needs"
+    if record.offset < 0:
+        return f"its offset {record.offset} is below 0"
+    if before and record.offset <= _offset(before[-1]):
+        return (
+            f"its offset {record.offset} does not ascend: {before[-1].offset} came before it in partition {partition}"
+        )
+    return None
+
+
+def _completed(record: Record, partition: int, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> Record:
+    timestamp = now_ms if record.timestamp is None else record.timestamp
+    if keep_offsets:
+        return replace(record, partition=partition, timestamp=timestamp)
+    by_log = settings.message_timestamp_type == "LogAppendTime"
+    return replace(
+        record,
+        partition=partition,
+        offset=None,
+        timestamp=now_ms if by_log else timestamp,
+        timestamp_type="LogAppendTime" if by_log else "CreateTime",
+    )
+
+
+def _pieces(records: Sequence[Record], segment_bytes: int) -> Iterator[tuple[Record, ...]]:
+    piece: list[Record] = []
+    size = 0
+    for record in records:
+        piece.append(record)
+        size += record.size_bytes + RECORD_BYTES
+        if size >= segment_bytes:
+            yield tuple(piece)
+            piece, size = [], 0
+    if piece:
+        yield tuple(piece)
+
+
+def _deletes(record: Record, settings: TopicSettings) -> bool:
+    size = None if record.value is None else len(record.value)
+    return is_tombstone(size, empty_is_tombstone=settings.empty_is_tombstone)
+
+
+def _offset(record: Record) -> int:
+    assert record.offset is not None  # every stored record has one
+    return record.offset
