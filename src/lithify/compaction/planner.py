@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lithify.compaction.horizon import Horizon, compaction_horizon
+from lithify.compaction.key_ranges import KeyRanges, key_ranges_of
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.steps import tombstones_expire_below
 from lithify.model.log import LogState
@@ -103,11 +104,12 @@ def plan_log(state: LogState, segments: tuple[Segment, ...], settings: TopicSett
     clean = tuple(s for s in below if s.end_offset <= state.first_dirty_offset)
     dirty = below[len(clean) :]
     expiring = sum(s.tombstones for s in state.steps if s.end_offset <= rules.tombstones_expire_below) > 0
-    looked_at = tuple(s for s in clean if _can_lose(s, dirty, rules, tombstones_expire=expiring))
+    dirty_keys = key_ranges_of(dirty)
+    looked_at = tuple(s for s in clean if _can_lose(s, dirty_keys, rules, tombstones_expire=expiring))
     return LogPlan(state, horizon, rules, clean, dirty, looked_at)
 
 
-def _can_lose(segment: Segment, dirty: tuple[Segment, ...], rules: SurvivorRules, *, tombstones_expire: bool) -> bool:
+def _can_lose(segment: Segment, dirty_keys: KeyRanges, rules: SurvivorRules, *, tombstones_expire: bool) -> bool:
     """Whether a clean segment can hold a loser, as far as metadata can tell."""
     if segment.base_offset < rules.log_start:
         return True
@@ -116,4 +118,4 @@ def _can_lose(segment: Segment, dirty: tuple[Segment, ...], rules: SurvivorRules
     below_expiry = tombstones_expire and segment.base_offset < rules.tombstones_expire_below
     if below_expiry and segment.may_hold_tombstones(empty_is_tombstone=rules.empty_is_tombstone):
         return True
-    return any(segment.may_hold_key_between(d.min_key, d.max_key) for d in dirty)
+    return dirty_keys.may_meet(segment)

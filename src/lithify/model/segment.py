@@ -34,12 +34,6 @@ class Segment:
     max_key: bytes | None
     """An upper bound of the keys, perhaps longer than any; `None` if unknown."""
 
-    def may_hold_key_between(self, low: bytes | None, high: bytes | None) -> bool:
-        """Whether a key in [low, high] can be here; `high=None` is "no upper bound"."""
-        if self.min_key is None or low is None:
-            return False
-        return (high is None or self.min_key <= high) and (self.max_key is None or low <= self.max_key)
-
     def may_hold_tombstones(self, *, empty_is_tombstone: bool) -> bool:
         """Whether a record here deletes its key, as far as metadata can tell (C17)."""
         return self.null_values > 0 or (empty_is_tombstone and self.min_value_size == 0)

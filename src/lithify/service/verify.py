@@ -50,7 +50,7 @@ def verify(
     state = warehouse.store.load(name)
     current = warehouse.store.segments(state)
     past = _past(warehouse, state, against)
-    findings = [finding for log in state.logs for finding in _metadata_findings(state, log, current)]
+    findings = [finding for log in state.logs for finding in metadata_findings(state, log, current)]
     result = inspector.inspect(
         state, _inspected(current, past.segments), _expectations(warehouse, state, past), FINDINGS_KEPT, progress
     )
@@ -133,7 +133,7 @@ def _expectation(state: TopicState, log: LogState, past: _Past, rounds: list[Rou
     )
 
 
-def _metadata_findings(state: TopicState, log: LogState, segments: tuple[Segment, ...]) -> Iterator[Finding]:
+def metadata_findings(state: TopicState, log: LogState, segments: tuple[Segment, ...]) -> Iterator[Finding]:
     """What the metadata says of a log and its segments, held against itself."""
     here = segments_of(segments, log.partition)
     name = LogId(state.name, log.partition)
