@@ -105,10 +105,9 @@ class LogReader:
             if segment.max_timestamp_ms < timestamp_ms:
                 continue
             for batch in self._warehouse.files.read(segment, self._log.log_start_offset):
-                for record in batch.records():
-                    if record.timestamp is not None and record.timestamp >= timestamp_ms:
-                        assert record.offset is not None
-                        return record.offset
+                offset = batch.offset_at(timestamp_ms)
+                if offset is not None:
+                    return offset
         return self._log.log_end_offset
 
     def _rest_of_version(self) -> Iterator[Batch]:

@@ -38,8 +38,15 @@ class RecordBatch:
     def __len__(self) -> int:
         return len(self.content)
 
+    @property
+    def end_offset(self) -> int:
+        return _offset(self.content[-1]) + 1
+
     def records(self) -> Iterator[Record]:
         return iter(self.content)
+
+    def offset_at(self, timestamp_ms: int) -> int | None:
+        return next((r.offset for r in self.content if r.timestamp is not None and r.timestamp >= timestamp_ms), None)
 
     def to_arrow(self) -> pa.Table:
         sizes = pa.array([None if r.value is None else len(r.value) for r in self.content], pa.int32())
