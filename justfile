@@ -25,6 +25,10 @@ format:
     {{python}} -m ruff check --fix
     {{python}} -m ruff format
 
+# Write the pages that are made from code
+docs:
+    {{python}} scripts/settings_reference.py
+
 # Write the lock files anew from pyproject.toml; `just lock --upgrade` takes newer versions
 lock *ARGS:
     {{compile}} {{ARGS}} --group build -o requirements-build.lock
