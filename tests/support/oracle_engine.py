@@ -1,0 +1,117 @@
+"""The engine that is right by definition: rounds in plain Python, whole logs at a time.
+
+It reads every segment below the horizon, those that the plan passes over as well, and asks
+`compaction.survivors`. A plan that passes over a segment with a loser in it fails here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from lithify.compaction.groups import RewriteGroup
+from lithify.compaction.outcome import LogFindings
+from lithify.compaction.planner import LogPlan
+from lithify.compaction.steps import step_of
+from lithify.compaction.survivors import Survivors, survivors
+from lithify.errors import LithifyError
+from lithify.model.log import TopicState
+from lithify.model.record import Record, is_tombstone
+from lithify.model.segment import Segment
+from lithify.ports import Progress, RewrittenGroup, RunLimits, SegmentFiles
+
+
+class OracleEngine:
+    """`RewriteEngine` over any `SegmentFiles`."""
+
+    def __init__(self, files: SegmentFiles) -> None:
+        self._files = files
+
+    @contextmanager
+    def open_round(
+        self, state: TopicState, plans: Sequence[LogPlan], limits: RunLimits, run_id: str, progress: Progress
+    ) -> Iterator[OracleRound]:
+        yield OracleRound(self._files, state, plans, run_id)
+
+    def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
+        return {plan.partition: 1 for plan in plans}
+
+
+class OracleRound:
+    """One run. Remembers the survivors of each log between the two steps."""
+
+    def __init__(self, files: SegmentFiles, state: TopicState, plans: Sequence[LogPlan], run_id: str) -> None:
+        self._files = files
+        self._state = state
+        self._plans = plans
+        self._run_id = run_id
+        self._survivors: dict[int, Survivors] = {}
+
+    def find_survivors(self) -> Mapping[int, LogFindings | LithifyError]:
+        found: dict[int, LogFindings | LithifyError] = {}
+        for plan in self._plans:
+            try:
+                found[plan.partition] = self._find(plan)
+            except LithifyError as error:
+                found[plan.partition] = error
+        return found
+
+    def rewrite(self, groups: Sequence[RewriteGroup]) -> tuple[RewrittenGroup | LithifyError, ...]:
+        return tuple(self._rewrite(group) for group in groups)
+
+    def _find(self, plan: LogPlan) -> LogFindings:
+        records = {s.path: records_of(self._files, s) for s in plan.sources}
+        outcome = survivors((r for segment in records.values() for r in segment), plan.rules)
+        self._survivors[plan.partition] = outcome
+        return findings_of(plan, records, outcome)
+
+    def _rewrite(self, group: RewriteGroup) -> RewrittenGroup | LithifyError:
+        first, last = group.sources[0].segment, group.sources[-1].segment
+        inside = range(first.base_offset, last.end_offset)
+        records = [r for r in self._survivors[group.partition].records if r.offset in inside]
+        try:
+            arrivals = self._files.receive(self._state, records, now_ms=0, keep_offsets=True)[group.partition]
+            written = self._files.write(self._state, arrivals, arrivals.first_offset or 0, self._run_id)
+        except LithifyError as error:
+            return error
+        return RewrittenGroup(written, sum(source.segment.size_bytes for source in group.sources))
+
+
+def records_of(files: SegmentFiles, segment: Segment) -> tuple[Record, ...]:
+    """All records of a segment."""
+    return tuple(record for batch in files.read(segment, segment.base_offset) for record in batch.records())
+
+
+def findings_of(plan: LogPlan, records: Mapping[str, Sequence[Record]], outcome: Survivors) -> LogFindings:
+    """What a key pass of `plan` reports, given what the oracle left of all `records` (by path)."""
+    left = {record.offset for record in outcome.records}
+    counts = {path: sum(r.offset in left for r in rs) for path, rs in records.items()}
+    scanned = {s.path for s in plan.scanned}
+    missed = [s.path for s in plan.clean if s.path not in scanned and counts[s.path] < s.records]
+    assert not missed, f"the plan passes over segments that have losers: {missed}"
+
+    def tombstones(segments: Sequence[Segment]) -> list[int]:
+        return [r.offset or 0 for s in segments for r in records[s.path] if _counts(r, plan)]
+
+    lost = Counter(step_of(plan.base.steps, o) for o in tombstones(plan.clean) if o not in left)
+    dirty = tombstones(plan.dirty)
+    return LogFindings(
+        survivors={path: counts[path] for path in scanned},
+        losers=outcome.losers,
+        keyless_kept=sum(r.key is None and r.offset in left for path in scanned for r in records[path]),
+        dirty_tombstones=len(dirty),
+        dirty_tombstones_kept=sum(o in left for o in dirty),
+        clean_tombstones_lost=tuple(lost[index] for index in range(len(plan.base.steps))),
+        bytes_read=sum(s.scan_bytes for s in plan.scanned),
+    )
+
+
+def _counts(record: Record, plan: LogPlan) -> bool:
+    """Whether the record is one of the tombstones that steps count."""
+    size = None if record.value is None else len(record.value)
+    return (
+        record.key is not None
+        and is_tombstone(size, empty_is_tombstone=plan.rules.empty_is_tombstone)
+        and (record.offset or 0) >= plan.base.log_start_offset
+    )
