@@ -86,43 +86,37 @@ def group_segments(outcomes: tuple[SegmentOutcome, ...], *, segment_bytes: int, 
         return Grouping(tuple(o.segment for o in left), (), dropped)
     kept: list[Segment] = []
     groups: list[RewriteGroup] = []
-    for run in _runs(left, segment_bytes):
-        for piece in _merges(run):
-            if len(piece) > 1 or piece[0].has_losers:
-                groups.append(RewriteGroup(piece))
-            else:
-                kept.append(piece[0].segment)
+    for piece in _pieces(left, segment_bytes):
+        if len(piece) > 1 or piece[0].has_losers:
+            groups.append(RewriteGroup(piece))
+        else:
+            kept.append(piece[0].segment)
     return Grouping(tuple(kept), tuple(groups), dropped)
 
 
-def _runs(outcomes: tuple[SegmentOutcome, ...], segment_bytes: int) -> Iterator[tuple[SegmentOutcome, ...]]:
-    """Cuts the log, from its start, into the longest runs of at most `segment_bytes`."""
-    run: list[SegmentOutcome] = []
-    size = 0
-    for outcome in outcomes:
-        if run and size + outcome.bytes_left > segment_bytes:
-            yield tuple(run)
-            run, size = [], 0
-        run.append(outcome)
-        size += outcome.bytes_left
-    if run:
-        yield tuple(run)
+def _pieces(outcomes: tuple[SegmentOutcome, ...], segment_bytes: int) -> Iterator[tuple[SegmentOutcome, ...]]:
+    """Cuts the log into what merges and what stays alone.
 
-
-def _merges(run: tuple[SegmentOutcome, ...]) -> Iterator[tuple[SegmentOutcome, ...]]:
-    """Cuts a run into what merges and what stays alone.
-
-    Where one segment outweighs the others it stays out, and both of its sides are asked again, so
-    that a large segment is not rewritten for every small head.
+    From the start of the log on, each piece is the longest that merges. What is left are pieces of
+    which no neighbours could merge any more.
     """
-    if len(run) <= 1:
-        yield from (run,) if run else ()
-        return
-    sizes = [o.bytes_left for o in run]
-    largest = sizes.index(max(sizes))
-    if len(run) >= MANY_SMALL or sizes[largest] <= sum(sizes) - sizes[largest]:
-        yield run
-        return
-    yield from _merges(run[:largest])
-    yield run[largest : largest + 1]
-    yield from _merges(run[largest + 1 :])
+    start = 0
+    while start < len(outcomes):
+        end = _merge_end(outcomes, start, segment_bytes)
+        yield outcomes[start:end]
+        start = end
+
+
+def _merge_end(outcomes: tuple[SegmentOutcome, ...], start: int, segment_bytes: int) -> int:
+    """The end of the longest run from `start` on that merges; a run of one always does."""
+    end = start + 1
+    total = largest = 0
+    for index in range(start, len(outcomes)):
+        size = outcomes[index].bytes_left
+        total += size
+        largest = max(largest, size)
+        if total > segment_bytes:
+            break
+        if largest <= total - largest or index + 1 - start >= MANY_SMALL:
+            end = index + 1
+    return end
