@@ -58,6 +58,18 @@ def _causes_are_allowed(outcome: LogOutcome) -> Iterator[str]:
         yield f"{losers[Cause.EXPIRED_TOMBSTONE]} tombstones go although none has expired"
 
 
+def _tombstones_add_up(outcome: LogOutcome) -> Iterator[str]:
+    steps, found = outcome.plan.base.steps, outcome.findings
+    lost = found.clean_tombstones_lost or (0,) * len(steps)
+    if len(lost) != len(steps):
+        yield f"tombstones were counted for {len(lost)} steps, the log has {len(steps)}"
+    for step, gone in zip(steps, lost, strict=False):
+        if not 0 <= gone <= step.tombstones:
+            yield f"{gone} of the {step.tombstones} tombstones that end at {step.end_offset} go"
+    if not 0 <= found.dirty_tombstones_kept <= found.dirty_tombstones:
+        yield f"{found.dirty_tombstones_kept} of {found.dirty_tombstones} new tombstones stay"
+
+
 def _result_in_order(outcome: LogOutcome) -> Iterator[str]:
     for earlier, later in pairwise(outcome.result):
         if earlier.end_offset > later.base_offset:
@@ -80,6 +92,8 @@ def _group_written(group: RewriteGroup, written: tuple[Segment, ...]) -> Iterato
     records = sum(s.records for s in written)
     if records != group.survivors:
         yield f"{group.survivors} records of {first.path} survive, {records} were written"
+    if any(s.partition != group.partition for s in written):
+        yield f"what was written for {first.path} is of another partition"
     if any(s.base_offset < first.base_offset or s.end_offset > last.end_offset for s in written):
         yield f"what was written for {first.path} has offsets that its sources do not have"
 
@@ -89,6 +103,7 @@ _LAWS: tuple[Callable[[LogOutcome], Iterator[str]], ...] = (
     _every_segment_counted,
     _losers_add_up,
     _causes_are_allowed,
+    _tombstones_add_up,
     _result_in_order,
     _result_adds_up,
 )

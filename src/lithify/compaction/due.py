@@ -28,7 +28,7 @@ class Dirtiness:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Whether a log is due, with a reason for people; `since_ms` when a deadline has passed."""
+    """Whether a log is due, with a reason for people."""
 
     due: bool
     reason: str

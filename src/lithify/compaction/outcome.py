@@ -31,7 +31,8 @@ class LogFindings:
     """Tombstones with a key in the dirty part, at or above the log start."""
     dirty_tombstones_kept: int = 0
     clean_tombstones_lost: tuple[int, ...] = ()
-    """By tombstone step of the state that was planned on: tombstones that go, whatever the cause."""
+    """By tombstone step of the state that was planned on: tombstones with a key that go from the clean
+    part, whatever the cause. Below the log start they count as well, since their step counts them."""
     bytes_read: int = 0
 
 
@@ -56,17 +57,16 @@ class LogOutcome:
         return self.plan.moves or self.grouping.changes
 
 
-def steps_after(outcome: LogOutcome, current: LogState, settings: TopicSettings, now_ms: int) -> Steps:
+def steps_after(outcome: LogOutcome, settings: TopicSettings, now_ms: int) -> Steps:
     """The tombstone steps after the round, its own included, folded (C18, C19)."""
-    lost = outcome.findings.clean_tombstones_lost
-    steps = tuple(
-        replace(step, tombstones=step.tombstones - gone)
-        for step, gone in zip(outcome.plan.base.steps, lost or (0,) * len(outcome.plan.base.steps), strict=True)
-    )
+    base = outcome.plan.base
+    lost = outcome.findings.clean_tombstones_lost or (0,) * len(base.steps)
+    steps = tuple(replace(step, tombstones=step.tombstones - gone) for step, gone in zip(base.steps, lost, strict=True))
     if outcome.plan.moves:
         kept = outcome.findings.dirty_tombstones_kept
         steps = with_round(steps, horizon=outcome.plan.horizon.offset, now_ms=now_ms, tombstones=kept)
-    return folded(steps, log_start=current.log_start_offset, retention_ms=settings.delete_retention_ms, now_ms=now_ms)
+    # Where the log start has moved since the plan, what is below it is still there, and counted.
+    return folded(steps, log_start=base.log_start_offset, retention_ms=settings.delete_retention_ms, now_ms=now_ms)
 
 
 def state_after(
@@ -85,7 +85,7 @@ def state_after(
     moved = replace(
         current,
         first_dirty_offset=max(outcome.plan.horizon.offset, current.log_start_offset),
-        steps=steps_after(outcome, current, settings, now_ms),
+        steps=steps_after(outcome, settings, now_ms),
         last_record=last_record,
         last_round_ms=now_ms,
     )
