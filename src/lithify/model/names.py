@@ -19,7 +19,7 @@ MAX_NAME_LENGTH = 249  # Kafka's own limit on a topic's name
 _NAME = re.compile(r"[A-Za-z0-9._%-]+")
 _PULSAR = re.compile(r"persistent://([^/]+)/([^/]+)/(.+)")
 _MAPR = re.compile(r"(/.+):([^:/]+)")
-_PARTITION = re.compile(r"(.+)-partition-(\d+)")
+_PARTITION = re.compile(r"(.+)-partition-(0|[1-9][0-9]*)")  # Pulsar takes no leading zeros either
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,6 +55,8 @@ class TopicReference:
 
 def parse_topic(text: str) -> TopicReference:
     """The topic that `text` names. Raises `InvalidNameError`."""
+    if any("\ud800" <= character <= "\udfff" for character in text):  # bytes of a shell that are no text
+        raise InvalidNameError(f"{text!r} is not a topic: it is not UTF-8", hint=_ACCEPTED)
     if text.startswith("non-persistent://"):
         raise InvalidNameError(f"{text}: a non-persistent topic stores nothing, so there is nothing to compact")
     if match := _PULSAR.fullmatch(text):
@@ -69,13 +71,18 @@ def parse_topic(text: str) -> TopicReference:
 
 def original_name(name: TopicName) -> str:
     """The name as its own system writes it: the inverse of `parse_topic`."""
-    family, _, rest = name.stream.partition(".")
-    if family == "pulsar" and rest.count(".") == 1:
-        tenant, namespace = rest.split(".")
-        return f"persistent://{unquote(tenant)}/{unquote(namespace)}/{unquote(name.topic)}"
-    if family == "mapr" and rest:
-        return f"{unquote(rest)}:{unquote(name.topic)}"
-    return str(name)
+    family, *parts = name.stream.split(".")
+    match family, [unquote(part) for part in parts]:
+        case "pulsar", [tenant, namespace]:
+            foreign = f"persistent://{tenant}/{namespace}/{unquote(name.topic)}"
+        case "mapr", [path]:
+            foreign = f"{path}:{unquote(name.topic)}"
+        case _:
+            return str(name)
+    try:
+        return foreign if parse_topic(foreign) == TopicReference(name, foreign) else str(name)
+    except InvalidNameError:  # a stream of ours that only begins like one of theirs
+        return str(name)
 
 
 _ACCEPTED = "write STREAM/TOPIC, TOPIC, persistent://TENANT/NAMESPACE/TOPIC or /PATH/STREAM:TOPIC"
