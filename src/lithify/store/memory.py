@@ -23,7 +23,7 @@ from lithify.model.names import TopicName
 from lithify.model.report import REPORTS_KEPT
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
-from lithify.ports import StaleVersionError
+from lithify.ports import Clock, StaleVersionError, Warehouse
 from lithify.store.errors import check_removed, topic_exists, unknown_topic, unknown_version
 from lithify.store.memory_files import MemoryFiles
 
@@ -180,3 +180,6 @@ class MemoryWarehouse:
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.files = MemoryFiles()
         self.store = MemoryStore(new_id, self.files)
+
+    def with_clock(self, clock: Clock) -> Warehouse:
+        return Warehouse(self.store, self.files, clock)

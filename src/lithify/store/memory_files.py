@@ -24,6 +24,7 @@ from lithify.model.log import TopicState
 from lithify.model.record import Record, is_tombstone
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
+from lithify.ports import Arrivals
 
 RECORD_BYTES = 16
 """What a record takes in this store beyond its payload."""
@@ -81,6 +82,11 @@ class MemoryFiles:
     def __init__(self) -> None:
         self.data: dict[str, tuple[Record, ...]] = {}
 
+    @property
+    def access(self) -> None:
+        """Nothing: no other process can open these files."""
+        return None
+
     def receive(
         self, state: TopicState, batch: Any, *, now_ms: int, keep_offsets: bool
     ) -> Mapping[int, RecordArrivals]:
@@ -89,10 +95,10 @@ class MemoryFiles:
         keyless = sum(log.log_end_offset for log in state.logs)  # keyless records go on round from there
         for index, record in enumerate(_given(batch)):
             partition = record.partition
-            if partition is None and record.key is None:
-                partition, keyless = keyless % len(state.logs), keyless + 1
-            elif partition is None:
+            if partition is None and record.key is not None:
                 partition = partition_of(record.key, len(state.logs))
+            elif partition is None:
+                partition, keyless = keyless % len(state.logs), keyless + 1
             log = arriving.setdefault(partition, [])
             reason = _refusal(record, partition, log, state, now_ms=now_ms, keep_offsets=keep_offsets)
             if reason is not None:
@@ -100,8 +106,9 @@ class MemoryFiles:
             log.append(_completed(record, partition, state.settings, now_ms=now_ms, keep_offsets=keep_offsets))
         return {partition: RecordArrivals(tuple(records)) for partition, records in sorted(arriving.items())}
 
-    def write(self, state: TopicState, arrivals: RecordArrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
+    def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
         """One segment, or more above `segment.bytes`; offsets from `base_offset` on unless they have their own."""
+        assert isinstance(arrivals, RecordArrivals)  # as `receive` gave them
         given = enumerate(arrivals.content, base_offset)
         return self.write_records(state, [replace(r, offset=n) if r.offset is None else r for n, r in given], run_id)
 

@@ -1,0 +1,31 @@
+"""Topics as Apache Iceberg tables, through PyIceberg.
+
+layout     tables, folders, names          swap      the commit of an edit
+catalog    where tables are found          versions  what a commit closes
+codec      the state in table properties   store     `LogStore`
+manifests  segments as manifest entries    files     `SegmentFiles`
+adapter    the private names of PyIceberg  trouble   errors of the warehouse
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lithify.store.iceberg.catalog import catalog_source
+from lithify.store.iceberg.files import IcebergFiles
+from lithify.store.iceberg.store import IcebergStore
+
+
+def open_store(
+    warehouse: str | None, catalog: str | None, new_id: Callable[[], str]
+) -> tuple[IcebergStore, IcebergFiles]:
+    """The store of a local directory (path or `file://` URI) or of a catalog, one of the two.
+
+    `new_id` gives letters and digits that nobody else has. Nothing is opened before it is needed.
+    Raises `WarehouseError`.
+    """
+    source = catalog_source(warehouse, catalog)
+    return IcebergStore(source, new_id), IcebergFiles(source)
+
+
+__all__ = ["IcebergFiles", "IcebergStore", "open_store"]

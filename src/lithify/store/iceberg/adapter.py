@@ -1,0 +1,125 @@
+"""The only module that leans on private names of PyIceberg, whose version is pinned for it.
+
+`SegmentProducer` makes the snapshot of one commit: it reads every manifest that may name a removed
+segment once, and keeps manifests few by merging small ones.
+
+    manifests of main     [1][1][1] ... [1]   [16 files]   [270 files]
+    merged by size class   └──── 16 of one class become one of the next ────┘
+
+so an entry is written again a few times in its life, however many segments there are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.manifest import ManifestEntry, ManifestEntryStatus, ManifestFile
+from pyiceberg.table import Table, Transaction
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.update import TableRequirement, TableUpdate
+from pyiceberg.table.update.snapshot import _SnapshotProducer
+
+from lithify.model.log import TopicEdit
+from lithify.store.errors import check_removed
+from lithify.store.iceberg.manifests import data_file, may_hold, read_entries, read_manifests
+
+MANIFESTS_PER_CLASS = 16
+"""So many manifests with a like number of entries are merged; a class has 16 times the entries of the one before."""
+
+
+class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
+    """The snapshot that an edit adds to main, on the newest one of `transaction`'s table."""
+
+    def __init__(self, transaction: Transaction, table: Table, edit: TopicEdit, summary: dict[str, str]) -> None:
+        operation = Operation.OVERWRITE if edit.remove else Operation.APPEND
+        super().__init__(operation, transaction, table.io, snapshot_properties=summary)
+        self._edit = edit
+        self._kept: list[ManifestFile] = []
+        for segment in edit.add:
+            self.append_data_file(data_file(segment))
+        for segment in edit.remove:
+            self.delete_data_file(data_file(segment))
+
+    def staged(self) -> tuple[tuple[TableUpdate, ...], tuple[TableRequirement, ...]]:
+        """Writes manifests and a manifest list; returns what is to be committed and asserted."""
+        return self._commit()
+
+    def _deleted_entries(self) -> list[ManifestEntry]:
+        """The base class calls this before `_existing_manifests`; both come from one reading."""
+        removed = {segment.path for segment in self._edit.remove}
+        partitions = frozenset(segment.partition for segment in self._edit.remove)
+        deleted: list[ManifestEntry] = []
+        for manifest in self._live_manifests():
+            if not removed or not may_hold(manifest, partitions):
+                self._kept.append(manifest)
+                continue
+            entries = read_entries(self._io, manifest)
+            gone = [entry for entry in entries if entry.data_file.file_path in removed]
+            deleted += gone
+            if not gone:
+                self._kept.append(manifest)
+            elif len(gone) < len(entries):
+                self._kept.append(self._written(e for e in entries if e.data_file.file_path not in removed))
+        check_removed(self._edit, (entry.data_file.file_path for entry in deleted))
+        return [self._marked(entry, ManifestEntryStatus.DELETED) for entry in deleted]
+
+    def _existing_manifests(self) -> list[ManifestFile]:
+        return self._kept
+
+    def _process_manifests(self, manifests: list[ManifestFile]) -> list[ManifestFile]:
+        """Merges manifests of earlier commits, class by class, while one is full."""
+        ours = [m for m in manifests if m not in self._kept]
+        classes: dict[int, list[ManifestFile]] = defaultdict(list)
+        for manifest in self._kept:
+            classes[_size_class(manifest)].append(manifest)
+        level = 0
+        while level <= max(classes, default=-1):
+            full = classes[level]
+            if len(full) >= MANIFESTS_PER_CLASS:
+                merged = self._written(entry for manifest in full for entry in read_entries(self._io, manifest))
+                classes[level] = []
+                classes[max(level + 1, _size_class(merged))].append(merged)
+            level += 1
+        return [*ours, *(manifest for level in sorted(classes) for manifest in classes[level])]
+
+    def _live_manifests(self) -> list[ManifestFile]:
+        """Manifests of the newest snapshot that still name a segment."""
+        snapshot = self._transaction.table_metadata.current_snapshot()
+        if snapshot is None:
+            return []
+        manifests = read_manifests(self._io, snapshot.manifest_list)
+        return [m for m in manifests if m.has_added_files() or m.has_existing_files()]
+
+    def _written(self, entries: Iterable[ManifestEntry]) -> ManifestFile:
+        """A manifest of entries of earlier commits."""
+        with self.new_manifest_writer(self.spec(0)) as writer:
+            for entry in entries:
+                writer.add_entry(self._marked(entry, ManifestEntryStatus.EXISTING))
+        return writer.to_manifest_file()
+
+    def _marked(self, entry: ManifestEntry, status: ManifestEntryStatus) -> ManifestEntry:
+        deleted = status is ManifestEntryStatus.DELETED
+        return ManifestEntry.from_args(
+            status=status,
+            snapshot_id=self.snapshot_id if deleted else entry.snapshot_id,
+            sequence_number=entry.sequence_number,
+            file_sequence_number=entry.file_sequence_number,
+            data_file=entry.data_file,
+        )
+
+
+def delete_old_metadata(catalog: Catalog, table: Table, committed: TableMetadata) -> None:
+    """Deletes `metadata.json` files that have left the table's log of them, as a PyIceberg commit does."""
+    catalog._delete_old_metadata(table.io, table.metadata, committed)
+
+
+def _size_class(manifest: ManifestFile) -> int:
+    files = (manifest.added_files_count or 0) + (manifest.existing_files_count or 0)
+    level = 0
+    while files >= MANIFESTS_PER_CLASS:
+        files //= MANIFESTS_PER_CLASS
+        level += 1
+    return level

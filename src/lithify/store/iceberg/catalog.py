@@ -1,0 +1,179 @@
+"""Opening catalogs: the embedded one inside a local directory, or one that PyIceberg knows by name.
+
+    --warehouse DIR   DIR/catalog.db, made with the first topic
+    --catalog NAME    as PyIceberg's configuration files and environment describe it
+
+Nothing is opened before it is needed, and looking into an empty directory makes nothing in it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from lithify.columnar.access import local_path
+from lithify.errors import WarehouseError
+from lithify.store.iceberg.trouble import reaching
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+CATALOG_FILE = "catalog.db"
+CATALOG_NAME = "lithify"
+BUSY_TIMEOUT_S = 30
+"""How long a commit waits for another one's few milliseconds in the SQLite file."""
+OPENINGS = 10
+"""First openings that may meet another one that is making the same catalog."""
+
+
+class CatalogSource(Protocol):
+    """Where a catalog comes from."""
+
+    @property
+    def where(self) -> str:
+        """The warehouse, as messages name it."""
+        ...
+
+    @property
+    def root(self) -> str | None:
+        """The location below which topics get their folders; None if the catalog decides."""
+        ...
+
+    @property
+    def io_properties(self) -> Mapping[str, str]:
+        """What PyIceberg's FileIO needs to open files."""
+        ...
+
+    def existing(self) -> Catalog | None:
+        """The catalog; None if there is none yet, so that there are no topics. Raises `WarehouseError`."""
+        ...
+
+    def created(self) -> Catalog:
+        """The catalog, made if there is none yet. Raises `WarehouseError`."""
+        ...
+
+
+class EmbeddedCatalog:
+    """An SQLite catalog inside a local directory."""
+
+    def __init__(self, directory: str) -> None:
+        self._folder = Path(os.path.abspath(Path(directory).expanduser()))  # noqa: PTH100 - resolve() follows links
+        self._catalog: Catalog | None = None
+
+    @property
+    def where(self) -> str:
+        return str(self._folder)
+
+    @property
+    def root(self) -> str:
+        return f"file://{self._folder}"
+
+    @property
+    def io_properties(self) -> Mapping[str, str]:
+        return {}
+
+    def existing(self) -> Catalog | None:
+        if self._catalog is None and self._is_warehouse():
+            self._catalog = self._opened()
+        return self._catalog
+
+    def created(self) -> Catalog:
+        catalog = self.existing()
+        if catalog is None:
+            with reaching(self.where):
+                self._folder.mkdir(parents=True, exist_ok=True)
+            catalog = self._catalog = self._opened()
+        return catalog
+
+    def _is_warehouse(self) -> bool:
+        """False if nothing is there yet. Raises `WarehouseError` if something else is."""
+        if any(character in self.where for character in "?#%"):
+            raise WarehouseError(
+                f"{self.where}: the path of a warehouse cannot have '?', '#' or '%' in it", hint="use another path"
+            )
+        with reaching(self.where):
+            if (self._folder / CATALOG_FILE).is_file():
+                return True
+            if not self._folder.exists():
+                return False
+            if not self._folder.is_dir() or next(self._folder.iterdir(), None) is not None:
+                raise WarehouseError(
+                    f"{self.where} is not a warehouse: there is no {CATALOG_FILE}, and it is not an empty directory",
+                    hint="name a warehouse, or a directory that is empty or not there yet",
+                )
+            return False
+
+    def _opened(self) -> Catalog:
+        from pyiceberg.catalog.sql import SqlCatalog
+        from sqlalchemy import create_engine
+        from sqlalchemy.exc import DBAPIError
+        from sqlalchemy.pool import NullPool
+        from tenacity import Retrying, retry_if_exception, stop_after_attempt
+
+        def made_by_another(error: BaseException) -> bool:
+            return isinstance(error, DBAPIError) and "already exists" in str(error)
+
+        uri = f"sqlite:///{self._folder}/{CATALOG_FILE}?timeout={BUSY_TIMEOUT_S}"
+        retrying = Retrying(retry=retry_if_exception(made_by_another), stop=stop_after_attempt(OPENINGS), reraise=True)
+        with reaching(self.where):
+            catalog = retrying(SqlCatalog, CATALOG_NAME, uri=uri, warehouse=self.root)
+            catalog.engine.dispose()
+            # A connection per statement: nothing stays open behind a program's back, nor crosses a fork.
+            catalog.engine = create_engine(uri, poolclass=NullPool)
+        return catalog
+
+
+class NamedCatalog:
+    """A catalog that PyIceberg's own configuration describes."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def where(self) -> str:
+        return f"catalog {self._name}"
+
+    @property
+    def root(self) -> str | None:
+        warehouse = self._catalog.properties.get("warehouse", "")
+        # For a REST catalog it may be a mere name, and the catalog gives tables their places.
+        return warehouse.rstrip("/") if "://" in warehouse or warehouse.startswith("/") else None
+
+    @property
+    def io_properties(self) -> Mapping[str, str]:
+        return dict(self._catalog.properties)
+
+    def existing(self) -> Catalog | None:
+        return self._catalog
+
+    def created(self) -> Catalog:
+        return self._catalog
+
+    @cached_property
+    def _catalog(self) -> Catalog:
+        from pyiceberg.catalog import load_catalog
+
+        with reaching(self.where):
+            return load_catalog(self._name)
+
+
+def catalog_source(warehouse: str | None, catalog: str | None) -> CatalogSource:
+    """The catalog of a local directory (a path or a `file://` URI), or the one of that name.
+
+    Raises `WarehouseError` if it is not exactly one of the two, or not a local directory.
+    """
+    if (warehouse is None) == (catalog is None):
+        raise WarehouseError("name a warehouse or a catalog, one of the two", hint="--warehouse DIR or --catalog NAME")
+    if catalog is not None:
+        return NamedCatalog(catalog)
+    assert warehouse is not None
+    path = local_path(warehouse) if "://" in warehouse else warehouse
+    if path is None:
+        raise WarehouseError(
+            f"{warehouse} is not a local directory, so no catalog can be embedded in it",
+            hint="describe a catalog for it in PyIceberg's configuration and use --catalog NAME",
+        )
+    return EmbeddedCatalog(path)

@@ -1,0 +1,195 @@
+"""The state of a topic as properties of its table, and back (docs/format.md tells the same).
+
+    lithify.format-version   1; a higher one is refused
+    lithify.original-name    the name as it was given
+    lithify.created-ms
+    lithify.settings         JSON: every setting under its dotted name
+    lithify.log.<partition>  JSON: one `LogState`, without what is as in a new log
+    lithify.versions         JSON: kept versions, newest first
+    lithify.reports          JSON: ids of reports, newest first
+
+They change together with the data, in the commit that adds a snapshot to main. The number of that
+snapshot is the version of the topic.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pyiceberg.table.metadata import TableMetadata
+
+from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnsupportedFormatError
+from lithify.model.log import KeptVersion, LogState, Position, TombstoneStep, TopicState
+from lithify.model.names import TopicName
+from lithify.model.segment import Volume
+from lithify.model.settings import TopicSettings, settings_of, to_config
+
+FORMAT_VERSION = 1
+
+_FORMAT = "lithify.format-version"
+_ORIGINAL_NAME = "lithify.original-name"
+_CREATED_MS = "lithify.created-ms"
+_SETTINGS = "lithify.settings"
+_LOG = "lithify.log."
+_VERSIONS = "lithify.versions"
+_REPORTS = "lithify.reports"
+
+RUN = "lithify.run"
+"""In the summary of every snapshot that Lithify adds to main: the run that did."""
+
+Properties = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A kept version as the table's properties name it; `record` is the path of its record file."""
+
+    version: int
+    closed_ms: int
+    closed_by: str
+    record: str
+
+    @property
+    def kept(self) -> KeptVersion:
+        return KeptVersion(self.version, self.closed_ms, self.closed_by)
+
+
+def is_topic(properties: Properties) -> bool:
+    return _FORMAT in properties
+
+
+def check_format(name: TopicName, properties: Properties) -> None:
+    """Raises `UnknownTopicError` for a table that is no topic, `UnsupportedFormatError` for a newer one."""
+    written = properties.get(_FORMAT)
+    if written is None:
+        raise UnknownTopicError(f"{name}: there is a table of that name, but Lithify did not make it")
+    if written != str(FORMAT_VERSION):
+        raise UnsupportedFormatError(
+            f"{name}: written in format {written}, this version knows format {FORMAT_VERSION}",
+            hint="use the newer Lithify that wrote it; nothing was changed",
+        )
+
+
+def new_topic(original_name: str, settings: TopicSettings, partitions: int, created_ms: int) -> dict[str, str]:
+    """The properties of a topic that is being made."""
+    return {
+        _FORMAT: str(FORMAT_VERSION),
+        _ORIGINAL_NAME: original_name,
+        _CREATED_MS: str(created_ms),
+        **changed(settings, [LogState(partition) for partition in range(partitions)]),
+    }
+
+
+def changed(settings: TopicSettings | None, logs: Iterable[LogState]) -> dict[str, str]:
+    """The properties that an edit changes."""
+    properties = {f"{_LOG}{log.partition}": _text(log_to_json(log)) for log in logs}
+    if settings is not None:
+        properties[_SETTINGS] = _text(to_config(settings))
+    return properties
+
+
+def topic_state(name: TopicName, metadata: TableMetadata) -> TopicState:
+    """The newest state of a topic, from its table's metadata alone.
+
+    Raises `UnknownTopicError`, `UnsupportedFormatError`, or `DamagedError` where the state cannot
+    be read or something other than Lithify wrote to main (then the state says nothing of the data).
+    """
+    properties = metadata.properties
+    check_format(name, properties)
+    snapshot = metadata.current_snapshot()
+    if snapshot is None or snapshot.sequence_number is None:
+        raise DamagedError(f"{name}: the table has no snapshot on main", hint=_RESTORE)
+    if snapshot.summary is None or RUN not in snapshot.summary.additional_properties:
+        raise DamagedError(
+            f"{name}: something other than Lithify wrote to the table: snapshot {snapshot.snapshot_id}", hint=_RESTORE
+        )
+    try:
+        return TopicState(
+            name=name,
+            original_name=properties[_ORIGINAL_NAME],
+            identity=str(metadata.table_uuid),
+            version=snapshot.sequence_number,
+            location=metadata.location,
+            settings=settings_of(json.loads(properties[_SETTINGS])),
+            logs=_logs(properties),
+            created_ms=int(properties[_CREATED_MS]),
+        )
+    except (LithifyError, KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"{name}: the state in the table's properties cannot be read: {error!r}") from error
+
+
+def closed_versions(properties: Properties) -> tuple[Closed, ...]:
+    """Kept versions, newest first."""
+    return tuple(Closed(**entry) for entry in json.loads(properties.get(_VERSIONS, "[]")))
+
+
+def versions_changed(versions: Iterable[Closed]) -> dict[str, str]:
+    return {_VERSIONS: _text([asdict(closed) for closed in versions])}
+
+
+def report_ids(properties: Properties) -> tuple[str, ...]:
+    """Ids of the reports that count, newest first."""
+    return tuple(json.loads(properties.get(_REPORTS, "[]")))
+
+
+def reports_changed(ids: Iterable[str]) -> dict[str, str]:
+    return {_REPORTS: _text(list(ids))}
+
+
+def log_to_json(log: LogState) -> dict[str, Any]:
+    """A log's state without what is as in a new log: it is copied by every commit."""
+    last = log.last_record
+    whole = {
+        "start": log.log_start_offset,
+        "first_dirty": log.first_dirty_offset,
+        "end": log.log_end_offset,
+        "generation": log.generation,
+        "steps": [[step.end_offset, step.time_ms, step.tombstones] for step in log.steps],
+        "clean": _volume(log.clean),
+        "dirty": _volume(log.dirty),
+        "oldest_dirty": log.oldest_dirty_timestamp_ms,
+        "last_record": None if last is None else [last.offset, last.timestamp_ms],
+        "runs": list(log.run_ids),
+        "last_round": log.last_round_ms,
+    }
+    # 0 and [] are what a new log has; a time of 0 is not.
+    optional = {"oldest_dirty", "last_record", "last_round"}
+    return {name: value for name, value in whole.items() if (value is not None if name in optional else value)}
+
+
+def log_from_json(partition: int, data: Mapping[str, Any]) -> LogState:
+    """The inverse of `log_to_json`."""
+    last = data.get("last_record")
+    return LogState(
+        partition=partition,
+        log_start_offset=data.get("start", 0),
+        first_dirty_offset=data.get("first_dirty", 0),
+        log_end_offset=data.get("end", 0),
+        generation=data.get("generation", 0),
+        steps=tuple(TombstoneStep(*step) for step in data.get("steps", ())),
+        clean=Volume(*data.get("clean", ())),
+        dirty=Volume(*data.get("dirty", ())),
+        oldest_dirty_timestamp_ms=data.get("oldest_dirty"),
+        last_record=None if last is None else Position(*last),
+        run_ids=tuple(data.get("runs", ())),
+        last_round_ms=data.get("last_round"),
+    )
+
+
+_RESTORE = "roll the table back to its last version by Lithify, or restore it"
+
+
+def _logs(properties: Properties) -> tuple[LogState, ...]:
+    stored = {int(name.removeprefix(_LOG)): text for name, text in properties.items() if name.startswith(_LOG)}
+    return tuple(log_from_json(partition, json.loads(stored[partition])) for partition in range(len(stored)))
+
+
+def _volume(volume: Volume) -> list[int]:
+    return [] if volume == Volume() else [volume.records, volume.size_bytes]
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))

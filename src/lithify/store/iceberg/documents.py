@@ -1,0 +1,40 @@
+"""Small JSON files beside a table: reports, and records of closed versions.
+
+A local one appears whole or not at all: it is written under another name first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lithify.columnar.access import FileAccess, local_path
+from lithify.columnar.segment_file import damage_named
+from lithify.errors import DamagedError
+
+
+def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) -> None:
+    """Raises `OSError`."""
+    local = local_path(path)
+    target = path if local is None else f"{path}.part"
+    with access.create(target) as sink:
+        sink.write(json.dumps(content, indent=1).encode())
+    if local is not None:
+        Path(f"{local}.part").replace(local)
+
+
+def read_document(access: FileAccess, path: str) -> dict[str, Any]:
+    """Raises `DamagedError`, which names the file."""
+    with damage_named(path), access.open(path) as source:
+        text = bytes(source.read())
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise DamagedError(
+            f"{path}: the file is not JSON any more: {error}", hint="restore it from a backup"
+        ) from error
+    if not isinstance(content, dict):
+        raise DamagedError(f"{path}: the file is not a JSON object any more", hint="restore it from a backup")
+    return content

@@ -1,0 +1,155 @@
+"""`SegmentFiles` on Iceberg: segments as Parquet files in the folder of their topic.
+
+receive   columnar.incoming: checked and sorted to partitions, as whole columns
+write     columnar.segment_file: named by no version until a commit does
+read      a row group at a time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.io import load_file_io
+
+from lithify.columnar import incoming
+from lithify.columnar.access import FileAccess, local_path
+from lithify.columnar.convert import to_records
+from lithify.columnar.schema import OFFSET, PARTITION, TIMESTAMP
+from lithify.columnar.segment_file import SegmentSpec, SegmentWriter, read_segment
+from lithify.model.log import TopicState
+from lithify.model.record import Record
+from lithify.model.segment import Segment
+from lithify.model.settings import TopicSettings
+from lithify.ports import Arrivals
+from lithify.store.iceberg.catalog import CatalogSource
+from lithify.store.iceberg.folders import free_bytes
+from lithify.store.iceberg.layout import data_folder
+from lithify.store.iceberg.trouble import writing
+
+LOOKUPS_AT_ONCE = 16
+"""Requests under way while a remote warehouse is asked for missing files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowBatch:
+    """Records of one segment, in offset order, as a table with the columns of `SEGMENT_SCHEMA`."""
+
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def end_offset(self) -> int:
+        return int(self.table.column(OFFSET)[-1].as_py()) + 1
+
+    def records(self) -> Iterator[Record]:
+        return to_records(self.table)
+
+    def offset_at(self, timestamp_ms: int) -> int | None:
+        late = np.flatnonzero(self.table.column(TIMESTAMP).to_numpy() >= timestamp_ms)
+        return int(self.table.column(OFFSET)[late[0]].as_py()) if len(late) else None
+
+    def to_arrow(self) -> pa.Table:
+        return self.table
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowArrivals:
+    """Records on their way into one log; without the column `offset` until they are written."""
+
+    table: pa.Table
+
+    @property
+    def records(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def first_offset(self) -> int | None:
+        return self.table.column(OFFSET)[0].as_py() if OFFSET in self.table.column_names else None
+
+    @property
+    def last_timestamp_ms(self) -> int:
+        return int(self.table.column(TIMESTAMP)[-1].as_py())
+
+
+class IcebergFiles:
+    """`SegmentFiles` of the topics of a catalog."""
+
+    def __init__(self, source: CatalogSource) -> None:
+        self._source = source
+
+    @cached_property
+    def access(self) -> FileAccess:
+        """How to open the warehouse's files: a small value that travels to Spark tasks."""
+        return FileAccess(self._source.io_properties)
+
+    def receive(self, state: TopicState, batch: Any, *, now_ms: int, keep_offsets: bool) -> Mapping[int, ArrowArrivals]:
+        """Raises `InvalidRecordError` for the first refused record, or `InvalidInputError`."""
+        tables = incoming.receive(batch, state, now_ms=now_ms, keep_offsets=keep_offsets)
+        return {partition: ArrowArrivals(table) for partition, table in tables.items()}
+
+    def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
+        """Raises `WarehouseError` where nothing can be written."""
+        assert isinstance(arrivals, ArrowArrivals)  # as `receive` gave them
+        keeps = arrivals.first_offset is not None
+        table = arrivals.table if keeps else incoming.with_offsets(arrivals.table, base_offset)
+        spec = SegmentSpec(
+            location=data_folder(state.location),
+            run_id=run_id,
+            partition=table.column(PARTITION)[0].as_py(),
+            segment_bytes=state.settings.segment_bytes,
+            compression=state.settings.compression_type,
+        )
+        writer = SegmentWriter(self.access, spec)
+        with writing(str(state.name)):
+            try:
+                writer.write(table)
+                return writer.close()
+            except BaseException:
+                writer.abandon()
+                raise
+
+    def read(self, segment: Segment, start_offset: int) -> Iterator[ArrowBatch]:
+        """Raises `DamagedError`."""
+        return map(ArrowBatch, read_segment(self.access, segment, start_offset=start_offset))
+
+    def latest(self, segments: Sequence[Segment], settings: TopicSettings, log_start: int) -> Iterator[ArrowBatch]:
+        """The latest value of every live key of one log. Raises `DamagedError`."""
+        from lithify.columnar.winners import latest_offsets
+
+        in_order = tuple(sorted(segments, key=lambda s: s.base_offset))
+        live = latest_offsets(
+            self.access, in_order, log_start=log_start, empty_is_tombstone=settings.empty_is_tombstone
+        )
+        for segment in in_order:
+            wanted = live & type(live)(range(segment.base_offset, segment.end_offset))
+            if not wanted:
+                continue
+            offsets = pa.array(wanted, pa.int64())
+            for table in read_segment(self.access, segment):
+                rows = table.filter(pc.is_in(table.column(OFFSET), offsets))
+                if rows.num_rows:
+                    yield ArrowBatch(rows)
+
+    def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Raises `WarehouseError` where the warehouse cannot be asked."""
+        with writing(self._source.where), ThreadPoolExecutor(LOOKUPS_AT_ONCE) as pool:
+            return tuple(path for path, there in zip(paths, pool.map(self._exists, paths), strict=True) if not there)
+
+    def free_bytes(self, state: TopicState) -> int | None:
+        return free_bytes(state.location)
+
+    def _exists(self, path: str) -> bool:
+        local = local_path(path)
+        if local is not None:
+            return Path(local).is_file()
+        return load_file_io(dict(self.access.properties), path).new_input(path).exists()

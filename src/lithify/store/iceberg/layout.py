@@ -1,0 +1,132 @@
+"""How a topic is laid out as an Iceberg table (docs/format.md tells the same).
+
+    <warehouse>/catalog.db                          the embedded catalog
+    <warehouse>/.lithify/locks/                     turns of committers
+    <warehouse>/<stream>/<topic>-<8 of its id>/     one incarnation of a topic
+        data/partition=<n>/<offset>-<run>-<i>.parquet
+        metadata/                                   Iceberg's own: metadata.json, manifests
+        lithify/versions/<version>-<snapshot>.json  what a commit that removed segments closed
+        lithify/reports/<id>.json
+
+A topic that is deleted and made again gets another folder, so that it never meets old files.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table.sorting import SortField, SortOrder
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import (
+    BinaryType,
+    IntegerType,
+    ListType,
+    LongType,
+    NestedField,
+    StringType,
+    StructType,
+)
+
+from lithify.columnar.schema import (
+    FIELD_IDS,
+    HEADERS,
+    KEY,
+    OFFSET,
+    PARTITION,
+    TIMESTAMP,
+    TIMESTAMP_TYPE,
+    VALUE,
+    VALUE_SIZE,
+)
+from lithify.model.names import TopicName
+
+NO_RETRIES = ("commit.retry.num-retries", "0")
+"""PyIceberg's own retry replays properties as they were and so loses state: a table that does not
+forbid it is not written to."""
+
+METADATA_FILES_KEPT = 50
+"""Old `metadata.json` files that stay, for readers that just learnt where the newest one is."""
+
+TABLE_PROPERTIES = {
+    "format-version": "2",
+    NO_RETRIES[0]: NO_RETRIES[1],
+    "commit.manifest-merge.enabled": "true",
+    "write.format.default": "parquet",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": str(METADATA_FILES_KEPT),
+    "write.metadata.metrics.default": "truncate(16)",
+    f"write.metadata.metrics.column.{VALUE}": "counts",
+    f"write.metadata.metrics.column.{HEADERS}": "none",
+}
+
+_HEADER = StructType(
+    NestedField(FIELD_IDS["headers.element.key"], "key", StringType(), required=True),
+    NestedField(FIELD_IDS["headers.element.value"], "value", BinaryType(), required=False),
+)
+
+SCHEMA = Schema(
+    NestedField(FIELD_IDS[PARTITION], PARTITION, IntegerType(), required=True, doc="Number of the log"),
+    NestedField(FIELD_IDS[OFFSET], OFFSET, LongType(), required=True, doc="Permanent within the log"),
+    NestedField(FIELD_IDS[TIMESTAMP], TIMESTAMP, LongType(), required=True, doc="Epoch milliseconds"),
+    NestedField(
+        FIELD_IDS[TIMESTAMP_TYPE], TIMESTAMP_TYPE, IntegerType(), required=True, doc="0 CreateTime, 1 LogAppendTime"
+    ),
+    NestedField(FIELD_IDS[KEY], KEY, BinaryType(), required=False),
+    NestedField(FIELD_IDS[VALUE], VALUE, BinaryType(), required=False, doc="Null deletes the key"),
+    NestedField(FIELD_IDS[VALUE_SIZE], VALUE_SIZE, IntegerType(), required=False, doc="Bytes; null for a null value"),
+    NestedField(
+        FIELD_IDS[HEADERS],
+        HEADERS,
+        ListType(FIELD_IDS["headers.element"], _HEADER, element_required=True),
+        required=False,
+    ),
+)
+
+PARTITION_SPEC = PartitionSpec(PartitionField(FIELD_IDS[PARTITION], 1000, IdentityTransform(), PARTITION))
+SORT_ORDER = SortOrder(SortField(FIELD_IDS[OFFSET], IdentityTransform()))
+SORT_ORDER_ID = 1
+
+
+def identifier(name: TopicName) -> tuple[str, ...]:
+    """The table of a topic in its catalog; the dots of a stream are levels of its namespace."""
+    return (*namespace(name.stream), name.topic)
+
+
+def namespace(stream: str) -> tuple[str, ...]:
+    return tuple(stream.split("."))
+
+
+def topic_name(table: tuple[str, ...]) -> TopicName:
+    """The inverse of `identifier`."""
+    return TopicName(".".join(table[:-1]), table[-1])
+
+
+def new_location(root: str, name: TopicName, new_id: str) -> str:
+    """A folder that no topic had before."""
+    return f"{root}/{_safe(name.stream)}/{_safe(name.topic)}-{new_id[-8:]}"
+
+
+def data_folder(location: str) -> str:
+    return f"{location}/data"
+
+
+def version_file(location: str, version: int, snapshot_id: int) -> str:
+    """The record of a closed version, one for each attempt to close it."""
+    return f"{location}/lithify/versions/{version:020d}-{snapshot_id:016x}.json"
+
+
+def report_file(location: str, report_id: str) -> str:
+    return f"{location}/lithify/reports/{report_id}.json"
+
+
+def lock_file(root: str, name: TopicName) -> str:
+    """Where committers of a topic take turns; a stream's name cannot begin with a dot."""
+    return f"{root}/.lithify/locks/{_safe(name.stream)}/{_safe(name.topic)}.lock"
+
+
+def _safe(part: str) -> str:
+    # '%' would be decoded by some readers of URIs, and '.' could make a name that means something.
+    # Cut, because a file system takes names of 255 bytes and a topic may have nearly as many.
+    return re.sub(r"[^A-Za-z0-9_-]", "_", part)[:100]

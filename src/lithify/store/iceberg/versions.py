@@ -1,0 +1,50 @@
+"""Kept versions: what a commit that removes segments leaves behind of the version it closes.
+
+    main      ── 11 ── 12 ── 13          13 removed segments, so it closed 12
+    tag               lithify-12         keeps the snapshot, and with it the list of segments
+    record            lithify/versions/<12>-<snapshot of 13>.json
+                                         state and settings of 12; what 13 stopped naming, and when
+
+`sweep` deletes by the records, so they outlive the tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from lithify.errors import DamagedError, LithifyError
+from lithify.model.log import TopicEdit, TopicState
+from lithify.model.settings import settings_of, to_config
+from lithify.store.iceberg.codec import log_from_json, log_to_json
+
+
+def tag(version: int) -> str:
+    """The tag on the snapshot of a kept version."""
+    return f"lithify-{version}"
+
+
+def closing_record(state: TopicState, edit: TopicEdit) -> dict[str, Any]:
+    """What is written about `state`, which the commit of `edit` closes."""
+    return {
+        "version": state.version,
+        "closed_ms": edit.time_ms,
+        "closed_by": edit.run_id,
+        "settings": to_config(state.settings),
+        "logs": [log_to_json(log) for log in state.logs],
+        "no_longer_named": [segment.path for segment in edit.remove],
+    }
+
+
+def closed_state(newest: TopicState, path: str, record: Mapping[str, Any]) -> TopicState:
+    """The state of a kept version, from its record. Raises `DamagedError`."""
+    try:
+        return replace(
+            newest,
+            version=record["version"],
+            settings=settings_of(record["settings"]),
+            logs=tuple(log_from_json(partition, data) for partition, data in enumerate(record["logs"])),
+        )
+    except (LithifyError, KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"{path}: the record of a version cannot be read: {error!r}") from error
