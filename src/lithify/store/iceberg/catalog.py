@@ -14,8 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from pyiceberg.io import PY_IO_IMPL
+
 from lithify.columnar.access import local_path
 from lithify.errors import WarehouseError
+from lithify.store.iceberg.local_io import IMPLEMENTATION
 from lithify.store.iceberg.trouble import reaching
 
 if TYPE_CHECKING:
@@ -73,7 +76,7 @@ class EmbeddedCatalog:
 
     @property
     def io_properties(self) -> Mapping[str, str]:
-        return {}
+        return {PY_IO_IMPL: IMPLEMENTATION}
 
     def existing(self) -> Catalog | None:
         if self._catalog is None and self._is_warehouse():
@@ -119,7 +122,7 @@ class EmbeddedCatalog:
         uri = f"sqlite:///{self._folder}/{CATALOG_FILE}?timeout={BUSY_TIMEOUT_S}"
         retrying = Retrying(retry=retry_if_exception(made_by_another), stop=stop_after_attempt(OPENINGS), reraise=True)
         with reaching(self.where):
-            catalog = retrying(SqlCatalog, CATALOG_NAME, uri=uri, warehouse=self.root)
+            catalog = retrying(SqlCatalog, CATALOG_NAME, uri=uri, warehouse=self.root, **self.io_properties)
             catalog.engine.dispose()
             # A connection per statement: nothing stays open behind a program's back, nor crosses a fork.
             catalog.engine = create_engine(uri, poolclass=NullPool)

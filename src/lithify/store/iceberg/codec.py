@@ -1,6 +1,7 @@
 """The state of a topic as properties of its table, and back (docs/format.md tells the same).
 
     lithify.format-version   1; a higher one is refused
+    lithify.version          the version that these properties belong to
     lithify.original-name    the name as it was given
     lithify.created-ms
     lithify.settings         JSON: every setting under its dotted name
@@ -8,8 +9,9 @@
     lithify.versions         JSON: kept versions, newest first
     lithify.reports          JSON: ids of reports, newest first
 
-They change together with the data, in the commit that adds a snapshot to main. The number of that
-snapshot is the version of the topic.
+They change together with the data, in the commit that adds a snapshot to main, and the sequence
+number of that snapshot is the version. If main is at another, someone else moved it, and the
+state says nothing of the data any more.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from lithify.model.settings import TopicSettings, settings_of, to_config
 FORMAT_VERSION = 1
 
 _FORMAT = "lithify.format-version"
+_VERSION = "lithify.version"
 _ORIGINAL_NAME = "lithify.original-name"
 _CREATED_MS = "lithify.created-ms"
 _SETTINGS = "lithify.settings"
@@ -40,17 +43,20 @@ _REPORTS = "lithify.reports"
 RUN = "lithify.run"
 """In the summary of every snapshot that Lithify adds to main: the run that did."""
 
+FIRST_VERSION = 1
+
 Properties = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A kept version as the table's properties name it; `record` is the path of its record file."""
+    """A kept version as the table's properties name it."""
 
     version: int
     closed_ms: int
     closed_by: str
     record: str
+    """Name of its record file."""
 
     @property
     def kept(self) -> KeptVersion:
@@ -79,13 +85,14 @@ def new_topic(original_name: str, settings: TopicSettings, partitions: int, crea
         _FORMAT: str(FORMAT_VERSION),
         _ORIGINAL_NAME: original_name,
         _CREATED_MS: str(created_ms),
-        **changed(settings, [LogState(partition) for partition in range(partitions)]),
+        **changed(FIRST_VERSION, settings, [LogState(partition) for partition in range(partitions)]),
     }
 
 
-def changed(settings: TopicSettings | None, logs: Iterable[LogState]) -> dict[str, str]:
-    """The properties that an edit changes."""
+def changed(version: int, settings: TopicSettings | None, logs: Iterable[LogState]) -> dict[str, str]:
+    """The properties that the edit that makes `version` changes."""
     properties = {f"{_LOG}{log.partition}": _text(log_to_json(log)) for log in logs}
+    properties[_VERSION] = str(version)
     if settings is not None:
         properties[_SETTINGS] = _text(to_config(settings))
     return properties
@@ -95,23 +102,23 @@ def topic_state(name: TopicName, metadata: TableMetadata) -> TopicState:
     """The newest state of a topic, from its table's metadata alone.
 
     Raises `UnknownTopicError`, `UnsupportedFormatError`, or `DamagedError` where the state cannot
-    be read or something other than Lithify wrote to main (then the state says nothing of the data).
+    be read, or where something other than Lithify moved main.
     """
     properties = metadata.properties
     check_format(name, properties)
     snapshot = metadata.current_snapshot()
-    if snapshot is None or snapshot.sequence_number is None:
-        raise DamagedError(f"{name}: the table has no snapshot on main", hint=_RESTORE)
-    if snapshot.summary is None or RUN not in snapshot.summary.additional_properties:
+    version = properties.get(_VERSION)
+    if version is None or snapshot is None or str(snapshot.sequence_number) != version:
         raise DamagedError(
-            f"{name}: something other than Lithify wrote to the table: snapshot {snapshot.snapshot_id}", hint=_RESTORE
+            f"{name}: something other than Lithify moved the table's main branch: it is not at version {version}",
+            hint=f"set main back to the snapshot with sequence number {version}",
         )
     try:
         return TopicState(
             name=name,
             original_name=properties[_ORIGINAL_NAME],
             identity=str(metadata.table_uuid),
-            version=snapshot.sequence_number,
+            version=int(version),
             location=metadata.location,
             settings=settings_of(json.loads(properties[_SETTINGS])),
             logs=_logs(properties),
@@ -177,9 +184,6 @@ def log_from_json(partition: int, data: Mapping[str, Any]) -> LogState:
         run_ids=tuple(data.get("runs", ())),
         last_round_ms=data.get("last_round"),
     )
-
-
-_RESTORE = "roll the table back to its last version by Lithify, or restore it"
 
 
 def _logs(properties: Properties) -> tuple[LogState, ...]:

@@ -13,16 +13,21 @@ from typing import Any
 from lithify.columnar.access import FileAccess, local_path
 from lithify.columnar.segment_file import damage_named
 from lithify.errors import DamagedError
+from lithify.store.iceberg.local_io import LocalOutput
 
 
 def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) -> None:
     """Raises `OSError`."""
+    text = json.dumps(content, indent=1).encode()
     local = local_path(path)
-    target = path if local is None else f"{path}.part"
-    with access.create(target) as sink:
-        sink.write(json.dumps(content, indent=1).encode())
-    if local is not None:
-        Path(f"{local}.part").replace(local)
+    if local is None:
+        with access.create(path) as sink:
+            sink.write(text)
+        return
+    part = f"{local}.part"
+    with LocalOutput(part).create(overwrite=True) as sink:
+        sink.write(text)
+    Path(part).replace(local)
 
 
 def read_document(access: FileAccess, path: str) -> dict[str, Any]:

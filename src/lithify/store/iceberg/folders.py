@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 from pyiceberg.io import FileIO
-from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from lithify.columnar.access import local_path
 
@@ -18,6 +17,8 @@ def delete_folder(location: str, io: FileIO) -> None:
         if Path(local).exists():
             shutil.rmtree(local)
         return
+    from pyiceberg.io.pyarrow import PyArrowFileIO  # takes half a second to import
+
     scheme, netloc, path = PyArrowFileIO.parse_location(location)
     filesystem = PyArrowFileIO(io.properties).fs_by_scheme(scheme, netloc)
     filesystem.delete_dir_contents(path, missing_dir_ok=True)

@@ -112,9 +112,13 @@ def data_folder(location: str) -> str:
     return f"{location}/data"
 
 
-def version_file(location: str, version: int, snapshot_id: int) -> str:
-    """The record of a closed version, one for each attempt to close it."""
-    return f"{location}/lithify/versions/{version:020d}-{snapshot_id:016x}.json"
+def version_record(version: int, snapshot_id: int) -> str:
+    """The name of the record of a closed version, one for each attempt to close it."""
+    return f"{version:020d}-{snapshot_id:016x}.json"
+
+
+def version_file(location: str, record: str) -> str:
+    return f"{location}/lithify/versions/{record}"
 
 
 def report_file(location: str, report_id: str) -> str:

@@ -122,7 +122,8 @@ class IcebergStore:
         for closed in versions:
             if closed.version == version:
                 self._remember(metadata, version)
-                return closed_state(newest, closed.record, read_document(self._access, closed.record))
+                path = layout.version_file(newest.location, closed.record)
+                return closed_state(newest, path, read_document(self._access, path))
         raise unknown_version(name, version, [closed.kept for closed in versions])
 
     def segments(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
@@ -143,7 +144,7 @@ class IcebergStore:
             raise StaleVersionError(f"{state.name}: version {state.version} is not the newest")
         _check_writable(state.name, table.metadata)
         swap = stage(table, state, edit, self._access)
-        return self._state(state.name, send(table.catalog, table, swap))
+        return self._state(state.name, send(self._source.created(), table, swap))
 
     def commit_lock(self, name: TopicName) -> AbstractContextManager[None]:
         return turn_lock(self._source.root, name)

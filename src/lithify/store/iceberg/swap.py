@@ -43,7 +43,7 @@ from lithify.ports import CommitUnknownError, StaleVersionError
 from lithify.store.iceberg import codec
 from lithify.store.iceberg.adapter import SegmentProducer, delete_old_metadata
 from lithify.store.iceberg.documents import write_document
-from lithify.store.iceberg.layout import version_file
+from lithify.store.iceberg.layout import version_file, version_record
 from lithify.store.iceberg.trouble import never_landed, warehouse_error, writing
 from lithify.store.iceberg.versions import closing_record, tag
 
@@ -71,10 +71,10 @@ def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) 
         versions = codec.closed_versions(table.metadata.properties)
         kept = versions
         if edit.remove:
-            path = version_file(state.location, state.version, producer.snapshot_id)
-            write_document(access, path, closing_record(state, edit))
+            record = version_record(state.version, producer.snapshot_id)
+            write_document(access, version_file(state.location, record), closing_record(state, edit))
             settings = edit.settings or state.settings
-            closed = codec.Closed(state.version, edit.time_ms, edit.run_id, path)
+            closed = codec.Closed(state.version, edit.time_ms, edit.run_id, record)
             kept = (closed, *versions)[: settings.versions_kept]
     return Swap(
         updates=(
@@ -146,7 +146,7 @@ def _expired(
 
 
 def _properties(metadata: TableMetadata, edit: TopicEdit, kept: Versions) -> dict[str, str]:
-    properties = codec.changed(edit.settings, edit.logs.values())
+    properties = codec.changed(metadata.next_sequence_number(), edit.settings, edit.logs.values())
     if edit.remove:
         properties |= codec.versions_changed(kept)
     if edit.report_id is not None:
