@@ -60,9 +60,15 @@ def open_warehouse(warehouse: str | None = None, catalog: str | None = None) -> 
 def spark_engine(warehouse: Warehouse, choice: SparkChoice) -> RewriteEngine:
     """The engine that does rounds on Spark. Starts nothing until a round is opened."""
     from lithify.spark.engine import SparkEngine
-    from lithify.spark.session import session_factory
+    from lithify.spark.session import session_factory, slots
+    from lithify.spark.tasks import Pace
 
-    return SparkEngine(session_factory(choice.session, choice.conf), warehouse.files.access)
+    return SparkEngine(
+        session=session_factory(choice.session, choice.conf),
+        access=warehouse.files.access,
+        slots=slots(choice.session, choice.conf),
+        pace=Pace(time.monotonic, time.sleep),
+    )
 
 
 def spark_inspector(warehouse: Warehouse, choice: SparkChoice) -> Inspector:

@@ -25,21 +25,21 @@ from lithify.columnar.schema import (
     KEY,
     OFFSET,
     PARTITION,
-    SCAN_COLUMNS,
     SEGMENT_SCHEMA,
     TIMESTAMP,
     TIMESTAMP_TYPE,
     VALUE_SIZE,
 )
+from lithify.columnar.segment_facts import KEY_BOUND_BYTES, facts
 from lithify.errors import DamagedError
 from lithify.model.segment import Segment
 
 ROW_GROUP_RECORDS = 128 * 1024
 ROW_GROUP_BYTES = 64 * 2**20
-KEY_BOUND_BYTES = 16
-"""Key bounds are cut to this length, as Iceberg's `truncate(16)` metrics mode does."""
+HEADER_KEY_PATH = "headers.list.element.key"
+"""Where Parquet keeps the names of headers; its null count tells whether there are any."""
 
-_WITH_STATISTICS = [PARTITION, OFFSET, TIMESTAMP, KEY, VALUE_SIZE]
+_WITH_STATISTICS = [PARTITION, OFFSET, TIMESTAMP, KEY, VALUE_SIZE, HEADER_KEY_PATH]
 _WITH_DICTIONARY = [PARTITION, TIMESTAMP_TYPE, VALUE_SIZE]
 
 
@@ -153,60 +153,6 @@ class _OpenFile:
     sink: Any
     writer: pq.ParquetWriter
     collected: list[pq.FileMetaData]
-
-
-def facts(path: str, partition: int, metadata: pq.FileMetaData, size_bytes: int) -> Segment:
-    """The facts of a segment, from the footer of its file."""
-    index = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
-    groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
-
-    def statistics(column: str) -> list[Any]:
-        return [group.column(index[column]).statistics for group in groups]
-
-    def bounds(column: str) -> tuple[Any, Any]:
-        known = [s for s in statistics(column) if s.has_min_max]
-        return min((s.min for s in known), default=None), max((s.max for s in known), default=None)
-
-    def nulls(column: str) -> int:
-        return sum(s.null_count for s in statistics(column))
-
-    base, last = bounds(OFFSET)
-    earliest, latest = bounds(TIMESTAMP)
-    min_key, max_key = _key_bounds(statistics(KEY), [g.num_rows for g in groups])
-    return Segment(
-        path=path,
-        partition=partition,
-        base_offset=base,
-        end_offset=last + 1,
-        records=metadata.num_rows,
-        size_bytes=size_bytes,
-        scan_bytes=sum(g.column(index[c]).total_compressed_size for g in groups for c in SCAN_COLUMNS),
-        min_timestamp_ms=earliest,
-        max_timestamp_ms=latest,
-        null_keys=nulls(KEY),
-        null_values=nulls(VALUE_SIZE),
-        min_value_size=bounds(VALUE_SIZE)[0],
-        min_key=min_key,
-        max_key=max_key,
-    )
-
-
-def _key_bounds(statistics: list[Any], records: list[int]) -> tuple[bytes | None, bytes | None]:
-    """Bounds of the keys, cut short: the lower one as it is, the upper one rounded up."""
-    with_keys = [s for s, n in zip(statistics, records, strict=True) if s.null_count < n]
-    if not with_keys:
-        return None, None
-    if not all(s.has_min_max for s in with_keys):
-        return b"", None  # Parquet leaves bounds out where keys are very long
-    highest = max(bytes(s.max) for s in with_keys)
-    lowest = min(bytes(s.min) for s in with_keys)[:KEY_BOUND_BYTES]
-    return lowest, highest if len(highest) <= KEY_BOUND_BYTES else _rounded_up(highest[:KEY_BOUND_BYTES])
-
-
-def _rounded_up(prefix: bytes) -> bytes | None:
-    """The smallest key above all that begin with `prefix`; None if they begin with 0xff only."""
-    stem = prefix.rstrip(b"\xff")
-    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None
 
 
 class SegmentReader:

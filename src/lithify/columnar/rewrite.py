@@ -1,0 +1,113 @@
+"""Writes the survivors of a group of neighbouring segments, in order, into new segments.
+
+    sources   [ a: row groups 0 1 2 ][ b: row groups 0 1 ]
+    marks       none: all stay        what stays, or what goes
+    result    [            a and b without losers         ]      (more than one above `segment.bytes`)
+
+Payload goes from file to file in Arrow columns: never through a row, and at most one row group of
+a source and one of the result are in memory (C38). A row group without a survivor is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from lithify.columnar.access import FileAccess
+from lithify.columnar.marks import positions_between
+from lithify.columnar.schema import HEADERS, HEADERS_TYPE, SEGMENT_SCHEMA
+from lithify.columnar.segment_file import HEADER_KEY_PATH, SegmentReader, SegmentSpec, SegmentWriter
+from lithify.columnar.throttle import unthrottled
+from lithify.errors import DamagedError
+from lithify.model.segment import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A segment to take over. Its marks say what goes with `marks_losers`, else what stays."""
+
+    segment: Segment
+    survivors: int
+    marks: BitMap
+    marks_losers: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Throttles:
+    """Called with compressed bytes: before they are read, and after they were written."""
+
+    read: Callable[[int], None] = unthrottled
+    write: Callable[[int], None] = unthrottled
+
+
+def rewrite(
+    access: FileAccess, spec: SegmentSpec, sources: Sequence[Source], *, name: str, throttles: Throttles = Throttles()
+) -> tuple[tuple[Segment, ...], int]:
+    """The new segments in offset order, and the compressed bytes read for them.
+
+    `name` tells this attempt from any other, so that two never write the same file. Raises
+    `DamagedError`, which names the source.
+    """
+    writer = SegmentWriter(access, spec, name=name, acquire=throttles.write)
+    bytes_read = 0
+    try:
+        for source in sources:
+            bytes_read += _copy(access, source, writer, throttles.read)
+        return writer.close(), bytes_read
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def _copy(access: FileAccess, source: Source, writer: SegmentWriter, acquire: Callable[[int], None]) -> int:
+    """Writes the survivors of one source and returns the compressed bytes read."""
+    bytes_read = position = survivors = 0
+    with SegmentReader(access, source.segment) as reader:
+        for group in range(reader.row_groups):
+            records = reader.footer().row_group(group).num_rows
+            marked = positions_between(source.marks, position, position + records)
+            position += records
+            left = records - len(marked) if source.marks_losers else len(marked)
+            if left == 0:
+                continue
+            survivors += left
+            columns = _columns_with_data(reader, group)
+            size = reader.compressed_bytes(group, columns)
+            acquire(size)
+            bytes_read += size
+            table = reader.read(group, columns)
+            if left < records:
+                table = table.filter(_mask(marked, records, marks_losers=source.marks_losers))
+            writer.write(_all_columns(table))
+    if survivors != source.survivors:
+        raise DamagedError(
+            f"{source.segment.path}: {source.survivors} records should survive, its row groups hold {survivors}",
+            hint="the file was changed under the round; nothing was changed; run `lithify verify`",
+        )
+    return bytes_read
+
+
+def _mask(marked: np.ndarray, records: int, *, marks_losers: bool) -> pa.Array:
+    mask = np.full(records, marks_losers)
+    mask[marked] = not marks_losers
+    return pa.array(mask)
+
+
+def _columns_with_data(reader: SegmentReader, group: int) -> list[str]:
+    """The columns, but not `headers` where no record has any: decoding lists is slow."""
+    row_group = reader.footer().row_group(group)
+    for chunk in map(row_group.column, range(row_group.num_columns)):
+        if chunk.path_in_schema == HEADER_KEY_PATH and chunk.statistics is not None:
+            without = chunk.statistics.null_count == chunk.num_values
+            return [name for name in SEGMENT_SCHEMA.names if name != HEADERS or not without]
+    return list(SEGMENT_SCHEMA.names)
+
+
+def _all_columns(table: pa.Table) -> pa.Table:
+    if HEADERS in table.column_names:
+        return table
+    return table.append_column(SEGMENT_SCHEMA.field(HEADERS), pa.nulls(table.num_rows, HEADERS_TYPE))

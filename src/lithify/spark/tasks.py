@@ -1,0 +1,90 @@
+"""What travels between the driver and the tasks of a run, and how an error comes back.
+
+    driver: pickled task ──► row (part, payload) ──► task ──► rows of results ──► driver: counts
+
+A task that meets an error of ours (a damaged file, say) returns it as its result, so that the
+other logs of the run go on. Anything else fails the Spark job, which may try the task again: every
+task only reads, or writes files that no other attempt writes.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lithify.columnar.throttle import Throttle, unthrottled
+from lithify.errors import EngineError, LithifyError
+
+PART = "part"
+PAYLOAD = "payload"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Monotonic time in seconds, and how to wait: what a throttle in a task needs."""
+
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+
+    def throttle(self, rate_bytes: float | None) -> Callable[[int], None]:
+        """`acquire` of a throttle of this rate, or one that never waits."""
+        return unthrottled if rate_bytes is None else Throttle(rate_bytes, self.clock, self.sleep).acquire
+
+
+def share_of(rate_bytes: int | None, tasks_at_once: int) -> float | None:
+    """The rate of one of so many tasks, that all together keep to `rate_bytes` (C40)."""
+    return None if rate_bytes is None else rate_bytes / max(1, tasks_at_once)
+
+
+def task_frame(session: SparkSession, parts: Sequence[int], payloads: Sequence[Any]) -> DataFrame:
+    """(part, payload): the pickled work of each Spark partition. Few rows, of no record's size."""
+    table = pa.table(
+        {
+            PART: pa.array(parts, pa.int32()),
+            PAYLOAD: pa.array([pickle.dumps(payload) for payload in payloads], pa.binary()),
+        }
+    )
+    return session.createDataFrame(table).select(PART, PAYLOAD)
+
+
+def placed(frame: DataFrame, parts: Sequence[int]) -> DataFrame:
+    """`frame` with every row on the Spark partition that its `part` names."""
+    return frame.repartitionById(max(parts) + 1, F.col(PART))
+
+
+def columns(batches: Iterator[pa.RecordBatch], *names: str) -> Iterator[tuple[Any, ...]]:
+    """Rows as tuples of plain values, one at a time."""
+    for batch in batches:
+        for row in range(batch.num_rows):
+            yield tuple(batch.column(name)[row].as_py() for name in names)
+
+
+@contextmanager
+def job_errors() -> Iterator[None]:
+    """Turns whatever a Spark job fails with into one clear line."""
+    try:
+        yield
+    except LithifyError:
+        raise
+    except Exception as error:
+        raise EngineError(
+            f"a Spark job failed: {_reason(error)}",
+            hint="the log is as it was before; run it again with --debug for the whole story",
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """The line that says what went wrong: the last of a Python traceback, else the first there is."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    traceback = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
+    if traceback:
+        after = [line for line in lines[traceback[-1] + 1 :] if not line.startswith(('File "', "^", "~", "at "))]
+        lines = [line for line in after if ": " in line or line.endswith(("Error", "Exception"))] or lines
+    return (lines[0] if lines else type(error).__name__)[:300]
