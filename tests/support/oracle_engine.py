@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from lithify.compaction.groups import RewriteGroup
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
+from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.steps import step_of
 from lithify.compaction.survivors import Survivors, survivors
 from lithify.errors import LithifyError
@@ -84,18 +85,22 @@ def records_of(files: SegmentFiles, segment: Segment) -> tuple[Record, ...]:
 
 
 def findings_of(plan: LogPlan, records: Mapping[str, Sequence[Record]], outcome: Survivors) -> LogFindings:
-    """What a key pass of `plan` reports, given what the oracle left of all `records` (by path)."""
+    """What a key pass of `plan` reports, given what the oracle left of `records` (by path).
+
+    `records` are those of all sources, or of the scanned segments only.
+    """
     left = {record.offset for record in outcome.records}
     counts = {path: sum(r.offset in left for r in rs) for path, rs in records.items()}
     scanned = {s.path for s in plan.scanned}
-    missed = [s.path for s in plan.clean if s.path not in scanned and counts[s.path] < s.records]
+    missed = [s.path for s in plan.clean if s.path not in scanned and counts.get(s.path, s.records) < s.records]
     assert not missed, f"the plan passes over segments that have losers: {missed}"
 
     def tombstones(segments: Sequence[Segment]) -> list[int]:
-        return [r.offset or 0 for s in segments for r in records[s.path] if _counts(r, plan)]
+        rules = plan.rules
+        return [r.offset or 0 for s in segments for r in records.get(s.path, ()) if _deletes(r, rules)]
 
     lost = Counter(step_of(plan.base.steps, o) for o in tombstones(plan.clean) if o not in left)
-    dirty = tombstones(plan.dirty)
+    dirty = [o for o in tombstones(plan.dirty) if o >= plan.rules.log_start]
     return LogFindings(
         survivors={path: counts[path] for path in scanned},
         losers=outcome.losers,
@@ -107,11 +112,7 @@ def findings_of(plan: LogPlan, records: Mapping[str, Sequence[Record]], outcome:
     )
 
 
-def _counts(record: Record, plan: LogPlan) -> bool:
-    """Whether the record is one of the tombstones that steps count."""
+def _deletes(record: Record, rules: SurvivorRules) -> bool:
+    """Whether the record deletes a key."""
     size = None if record.value is None else len(record.value)
-    return (
-        record.key is not None
-        and is_tombstone(size, empty_is_tombstone=plan.rules.empty_is_tombstone)
-        and (record.offset or 0) >= plan.base.log_start_offset
-    )
+    return record.key is not None and is_tombstone(size, empty_is_tombstone=rules.empty_is_tombstone)

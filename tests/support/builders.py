@@ -1,0 +1,136 @@
+"""Logs drawn as text, so that a case stays on one screen.
+
+a_log("a=1 b=2 a=∅ | ·=keyless c=''")
+
+space   separates records        ∅     a null value (a tombstone)
+|       separates segments       ''    an empty value, or an empty key
+@7      the record's offset      ·     a null key
+!500    the record's timestamp   both go on from there: offsets by one, timestamps unchanged
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from lithify.compaction.outcome import measured
+from lithify.compaction.planner import LogPlan, plan_log
+from lithify.compaction.rules import SurvivorRules
+from lithify.model.log import LogState, Position, TombstoneStep
+from lithify.model.record import Record
+from lithify.model.segment import Segment
+from lithify.model.settings import TopicSettings, settings_of
+from lithify.store.memory_files import segment_of
+
+_TOKEN = re.compile(r"([^=\s]+)=([^=\s@!]+)(?:@(\d+))?(?:!(-?\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLog:
+    """A log as drawn: its records by segment, and what the metadata says of them."""
+
+    contents: tuple[tuple[Record, ...], ...]
+    partition: int = 0
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        return tuple(record for segment in self.contents for record in segment)
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Facts of the segments; their paths are `s0`, `s1` and so on."""
+        return tuple(segment_of(f"s{index}", records) for index, records in enumerate(self.contents))
+
+    def state(self, *, dirty_from: int = 0, start: int = 0, steps: Sequence[TombstoneStep] = ()) -> LogState:
+        """The state of this log with D at `dirty_from` and S at `start`."""
+        last = self.records[-1] if self.contents else None
+        state = LogState(
+            partition=self.partition,
+            log_start_offset=start,
+            first_dirty_offset=max(dirty_from, start),
+            log_end_offset=1 + (last.offset or 0) if last else 0,
+            steps=tuple(steps),
+            last_record=Position(last.offset or 0, last.timestamp or 0) if last else None,
+        )
+        return measured(state, self.segments)
+
+    def plan(self, state: LogState | None = None, *, now_ms: int = 0, **config: object) -> LogPlan:
+        """The round that would run on it now; settings with underscores for dots."""
+        return plan_log(state or self.state(), self.segments, some_settings(**config), now_ms)
+
+
+def a_log(text: str, *, partition: int = 0, first_offset: int = 0) -> DrawnLog:
+    """The log that `text` draws."""
+    offset, timestamp = first_offset, 0
+    contents: list[tuple[Record, ...]] = []
+    for drawn in text.split("|"):
+        records = []
+        for token in drawn.split():
+            match = _TOKEN.fullmatch(token)
+            if match is None:
+                raise ValueError(f"not a record: {token!r}")
+            key, value, own_offset, own_timestamp = match.groups()
+            offset = int(own_offset) if own_offset else offset
+            timestamp = int(own_timestamp) if own_timestamp else timestamp
+            records.append(Record(_bytes(key, null="·"), _bytes(value, null="∅"), timestamp, (), partition, offset))
+            offset += 1
+        if records:
+            contents.append(tuple(records))
+    return DrawnLog(tuple(contents), partition)
+
+
+def draw(segments: Iterable[Iterable[Record]]) -> str:
+    """The inverse of `a_log`, with every offset: `a=1@0 b=2@1 | a=∅@2`."""
+    return " | ".join(" ".join(map(draw_record, records)) for records in segments)
+
+
+def draw_record(record: Record) -> str:
+    return f"{_text(record.key, null='·')}={_text(record.value, null='∅')}@{record.offset}"
+
+
+def some_settings(**config: object) -> TopicSettings:
+    """Settings by Kafka's names, with underscores for dots."""
+    return settings_of({name.replace("_", "."): value for name, value in config.items()})
+
+
+def some_rules(horizon: int, **changes: object) -> SurvivorRules:
+    """Rules over [0, horizon), nothing clean, no tombstone expired, unless `changes` says otherwise."""
+    plain = SurvivorRules(
+        log_start=0,
+        first_dirty=0,
+        horizon=horizon,
+        keep_keyless=False,
+        empty_is_tombstone=False,
+        tombstones_expire_below=0,
+    )
+    return replace(plain, **changes)  # type: ignore[arg-type]
+
+
+def a_segment(path: str = "s", base: int = 0, end: int = 10, **facts: object) -> Segment:
+    """A segment full of records with keys `a` to `z`, unless `facts` says otherwise."""
+    plain = Segment(
+        path=path,
+        partition=0,
+        base_offset=base,
+        end_offset=end,
+        records=end - base,
+        size_bytes=100 * (end - base),
+        scan_bytes=10 * (end - base),
+        min_timestamp_ms=0,
+        max_timestamp_ms=0,
+        null_keys=0,
+        null_values=0,
+        min_value_size=1,
+        min_key=b"a",
+        max_key=b"z",
+    )
+    return replace(plain, **facts)  # type: ignore[arg-type]
+
+
+def _bytes(text: str, *, null: str) -> bytes | None:
+    return None if text == null else b"" if text == "''" else text.encode()
+
+
+def _text(data: bytes | None, *, null: str) -> str:
+    return null if data is None else data.decode() or "''"

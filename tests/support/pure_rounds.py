@@ -1,0 +1,113 @@
+"""Rounds over a log that is nothing but values: planner, rules, grouping, audit and steps at work.
+
+No store and no engine: what is tried here is the core alone. The key pass looks only at the
+segments that the plan looks at, as an engine does; callers compare it with the whole-log oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from lithify.compaction.audit import audit
+from lithify.compaction.groups import SegmentOutcome, group_segments
+from lithify.compaction.outcome import LogOutcome, measured, state_after
+from lithify.compaction.planner import LogPlan, plan_log
+from lithify.compaction.survivors import survivors
+from lithify.model.log import LogState, Position
+from lithify.model.record import Record
+from lithify.model.segment import Segment
+from lithify.model.settings import TopicSettings
+from lithify.store.memory_files import segment_of
+from support.oracle_engine import findings_of
+
+
+@dataclass(slots=True)
+class PureLog:
+    """A log as a list of segments with their records."""
+
+    state: LogState = field(default_factory=lambda: LogState(0))
+    segments: tuple[Segment, ...] = ()
+    records: dict[str, tuple[Record, ...]] = field(default_factory=dict)
+    written: int = 0
+
+    @property
+    def contents(self) -> tuple[Record, ...]:
+        """Every record that is stored, in offset order."""
+        return tuple(record for segment in self.segments for record in self.records[segment.path])
+
+    def append(self, records: Sequence[Record]) -> None:
+        """One segment more; records without an offset go on from the log end."""
+        offset = self.state.log_end_offset
+        numbered = []
+        for record in records:
+            offset = offset if record.offset is None else record.offset
+            numbered.append(replace(record, offset=offset, partition=0))
+            offset += 1
+        if numbered:
+            self.segments += (self._write(numbered),)
+            last = Position(offset - 1, numbered[-1].timestamp or 0)
+            self.state = measured(replace(self.state, log_end_offset=offset, last_record=last), self.segments)
+
+    def move_start(self, offset: int) -> None:
+        """S goes up, and D with it where it is overtaken (C26)."""
+        start = max(self.state.log_start_offset, offset)
+        moved = replace(
+            self.state, log_start_offset=start, first_dirty_offset=max(start, self.state.first_dirty_offset)
+        )
+        self.state = measured(moved, self.segments)
+
+    def plan(self, settings: TopicSettings, now_ms: int) -> LogPlan:
+        return plan_log(self.state, self.segments, settings, now_ms)
+
+    def round(self, settings: TopicSettings, now_ms: int, *, commit_ms: int | None = None) -> LogOutcome:
+        """A round planned at `now_ms` and committed at `commit_ms`; changes the log if it found something to change."""
+        plan = self.plan(settings, now_ms)
+        scanned = {s.path: self.records[s.path] for s in plan.scanned}
+        found = survivors((r for records in scanned.values() for r in records), plan.rules)
+        findings = findings_of(plan, scanned, found)
+        stays = set(offsets(found.records))
+        left = {s.path: findings.survivors.get(s.path, s.records) for s in plan.sources}
+        grouping = group_segments(
+            tuple(SegmentOutcome(s, left[s.path]) for s in plan.sources),
+            segment_bytes=settings.segment_bytes,
+            moves=plan.moves,
+        )
+        written = []
+        for group in grouping.groups:
+            sources = [(source.segment.path, self.records[source.segment.path]) for source in group.sources]
+            kept = [r for path, records in sources for r in records if path not in scanned or r.offset in stays]
+            written.append((group, (self._write(kept),)))
+        new = tuple(segment for _, segments in written for segment in segments)
+        outcome = LogOutcome(plan, findings, grouping, new, findings.bytes_read)
+        audit("log 0", outcome, tuple(written))
+        if outcome.changes:
+            self._commit(outcome, settings, now_ms if commit_ms is None else commit_ms)
+        return outcome
+
+    def _commit(self, outcome: LogOutcome, settings: TopicSettings, now_ms: int) -> None:
+        removed = {s.path for s in outcome.grouping.removed}
+        above = [s for s in self.segments if s not in outcome.plan.sources]
+        self.segments = outcome.result + tuple(above)
+        assert not removed & {s.path for s in self.segments}
+        last = self.contents[-1] if self.segments else None
+        position = Position(last.offset or 0, last.timestamp or 0) if last else None
+        self.state = state_after(outcome, self.state, self.segments, settings, now_ms=now_ms, last_record=position)
+
+    def _write(self, records: Sequence[Record]) -> Segment:
+        path = f"s{self.written}"
+        self.written += 1
+        self.records[path] = tuple(records)
+        return segment_of(path, records)
+
+
+def offsets(records: Sequence[Record]) -> list[int]:
+    return [record.offset or 0 for record in records]
+
+
+def by_key(records: Sequence[Record]) -> Mapping[bytes | None, list[int]]:
+    """Offsets of every key, in order."""
+    found: dict[bytes | None, list[int]] = {}
+    for record in records:
+        found.setdefault(record.key, []).append(record.offset or 0)
+    return found
