@@ -1,0 +1,111 @@
+"""What every verb shares: the flags that may stand before or after it, and how it reaches the lake.
+
+    lithify --json --warehouse W compact orders        the same as
+    lithify compact orders --json --warehouse W
+
+The flags write into one `Invocation`, which the group makes and every verb is handed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from lithify.errors import RefusedError
+from lithify.model.names import parse_topic
+
+if TYPE_CHECKING:
+    from lithify.lake import Lake, Topic
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(slots=True)
+class Invocation:
+    """One run of the program: where the data is, and how results are printed."""
+
+    json: bool = False
+    debug: bool = False
+    warehouse: str | None = None
+    catalog: str | None = None
+
+    def open_lake(self) -> Lake:
+        """The lake that the flags name. Raises `WarehouseError`."""
+        if self.warehouse is not None and self.catalog is not None:
+            raise RefusedError("--warehouse and --catalog name two places", hint="give one of them")
+        import lithify
+
+        return lithify.open(self.warehouse, catalog=self.catalog)
+
+    def open_topic(self, name: str) -> tuple[Topic, int | None]:
+        """A topic, and the partition if its name has one (`…-partition-3`). Raises `UnknownTopicError`."""
+        reference = parse_topic(name)
+        topic = self.open_lake().topic(name)
+        if reference.partition is not None and reference.partition >= topic.info().partitions:
+            raise RefusedError(f"{reference.original} has no partition {reference.partition}")
+        return topic, reference.partition
+
+    def open_whole_topic(self, name: str) -> Topic:
+        """A topic, for verbs that know no partitions."""
+        topic, partition = self.open_topic(name)
+        if partition is not None:
+            raise RefusedError(f"{name} names a partition", hint=f"this verb takes the whole topic: {_whole(name)}")
+        return topic
+
+
+def _whole(name: str) -> str:
+    return parse_topic(name).original
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if value and param.name:
+        setattr(ctx.ensure_object(Invocation), param.name, value)
+
+
+def _shared_options() -> list[click.Parameter]:
+    def option(*names: str, **more: Any) -> click.Option:
+        return click.Option(names, expose_value=False, callback=_remember, **more)
+
+    return [
+        option("--json", is_flag=True, help="Print JSON: one object, or one a line for lists and records."),
+        option(
+            "--warehouse",
+            metavar="DIR|URI",
+            help="Where the topics are. Default: $LITHIFY_WAREHOUSE, or ./lithify-warehouse.",
+        ),
+        option("--catalog", metavar="NAME", help="A catalog that PyIceberg's configuration describes, instead."),
+        option("--debug", is_flag=True, help="On failure print the traceback as well."),
+    ]
+
+
+class Verb(click.Command):
+    """A verb: a command with the shared flags."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.params += _shared_options()
+
+
+class Nouns(click.Group):
+    """A group of verbs, listed in the order in which they were added; alone it prints its help."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.no_args_is_help = True
+        self.params += _shared_options()
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+def verb(name: str) -> Callable[[F], Verb]:
+    """Makes a function a verb; it gets the `Invocation` first. Its docstring is the help."""
+
+    def decorate(function: F) -> Verb:
+        command: Verb = click.command(name, cls=Verb)(click.make_pass_decorator(Invocation, ensure=True)(function))
+        return command
+
+    return decorate

@@ -1,0 +1,130 @@
+"""The program `lithify`: its verbs, its exit codes, and the one place that turns errors into text.
+
+    0  done                         2  wrong usage or refused input
+    1  failed                       3  finished, with findings        130  interrupted
+
+Verbs import what is heavy only when they run, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+import lithify
+from lithify.cli.compact import compact
+from lithify.cli.consume import consume
+from lithify.cli.demo import demo
+from lithify.cli.doctor import doctor
+from lithify.cli.history import history
+from lithify.cli.invocation import Invocation, Nouns
+from lithify.cli.output import say_error
+from lithify.cli.produce import produce
+from lithify.cli.status import status
+from lithify.cli.table import table
+from lithify.cli.topic_create import create
+from lithify.cli.topic_delete import delete
+from lithify.cli.topic_info import info
+from lithify.cli.topic_list import list_topics
+from lithify.cli.verify import verify
+from lithify.errors import LithifyError
+
+INTERRUPTED = 130
+
+
+@click.group("lithify", cls=Nouns)
+@click.version_option(lithify.__version__, message="%(prog)s %(version)s")
+def lithify_group() -> None:
+    """Log compaction for keyed topics in a data lake, on Spark.
+
+    A topic keeps records with keys; compaction keeps the latest of every key, and offsets stay.
+
+    \b
+    See it work:      lithify demo
+    Start a topic:    lithify topic create orders --partitions 4
+    Put records in:   lithify produce orders orders.jsonl
+    Compact it:       lithify compact orders
+    Read it back:     lithify consume orders
+    """
+
+
+@click.group("topic", cls=Nouns)
+def topic_group() -> None:
+    """Make, list, show and delete topics.
+
+    A topic is STREAM/TOPIC, or TOPIC alone in the stream "default". Names of Pulsar
+    (persistent://tenant/namespace/topic) and of MapR (/path/stream:topic) are taken as well.
+    """
+
+
+TOPIC_VERBS: tuple[click.Command, ...] = (create, list_topics, info, delete)
+VERBS: tuple[click.Command, ...] = (
+    demo,
+    topic_group,
+    produce,
+    consume,
+    table,
+    compact,
+    status,
+    history,
+    verify,
+    doctor,
+)
+
+for command in TOPIC_VERBS:
+    topic_group.add_command(command)
+for command in VERBS:
+    lithify_group.add_command(command)
+
+
+def main() -> None:
+    """The entry point of the program."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line and returns its exit code."""
+    invocation = Invocation()
+    try:
+        code = lithify_group.main(list(arguments), "lithify", standalone_mode=False, obj=invocation)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _reader_gone()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 0
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "lithify"
+        return _failed(error.format_message(), f"see `{path} --help`", code=error.exit_code)
+    except click.ClickException as error:
+        return _failed(error.format_message(), code=error.exit_code)
+    except LithifyError as error:
+        _trace(invocation)
+        return _failed(error.message, error.hint, code=error.exit_code)
+    except Exception as error:  # the last resort: a person gets a line, not a traceback
+        _trace(invocation)
+        return _failed(f"{type(error).__name__}: {error}", "`--debug` shows where", code=1)
+    return code if isinstance(code, int) else 0
+
+
+def _failed(text: str, hint: str = "", *, code: int) -> int:
+    say_error(text.rstrip(".") + (f" ({hint})" if hint else ""))
+    return code
+
+
+def _trace(invocation: Invocation) -> None:
+    if invocation.debug:
+        traceback.print_exc()
+
+
+def _reader_gone() -> int:
+    """Whoever read our output has seen enough, as `| head` does: that is no failure."""
+    # Python flushes stdout once more at exit and would complain; give it somewhere to go.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

@@ -1,0 +1,70 @@
+"""Values as people write them on the command line: times, start positions, `NAME=VALUE`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+
+from lithify.model.position import AtTime, Start
+from lithify.model.units import parse_time_ms
+
+
+class TimeType(click.ParamType[int]):
+    """ISO 8601 or `@EPOCH_MS`, as epoch milliseconds."""
+
+    name = "TIME"
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_time_ms(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class StartType(click.ParamType[Start]):
+    """`earliest`, `latest`, an offset or a time (C37)."""
+
+    name = "earliest|latest|OFFSET|TIME"
+
+    def convert(self, value: str | int | AtTime, param: click.Parameter | None, ctx: click.Context | None) -> Start:
+        if not isinstance(value, str):
+            return value
+        if value == "earliest":
+            return "earliest"
+        if value == "latest":
+            return "latest"
+        if value.removeprefix("-").isdecimal():
+            return int(value)
+        try:
+            return AtTime(parse_time_ms(value))
+        except ValueError as error:
+            self.fail(f"{error}; or earliest, latest, an offset", param, ctx)
+
+
+class PairType(click.ParamType[tuple[str, str]]):
+    """`NAME=VALUE`."""
+
+    name = "NAME=VALUE"
+
+    def convert(
+        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        name, equals, rest = value.partition("=")
+        if not equals or not name:
+            self.fail(f"{value!r} is not NAME=VALUE", param, ctx)
+        return name.strip(), rest.strip()
+
+
+def as_mapping(pairs: Iterable[tuple[str, str]], option: str) -> dict[str, str]:
+    """Pairs as a mapping; a name that is there twice is refused."""
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        if name in found:
+            raise click.UsageError(f"{option} {name} is given twice")
+        found[name] = value
+    return found

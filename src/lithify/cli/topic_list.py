@@ -1,0 +1,30 @@
+"""`lithify topic list`."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.output import columns, count, print_json, say
+from lithify.model.units import format_bytes
+
+
+@verb("list")
+def list_topics(invocation: Invocation) -> None:
+    """List the topics of the warehouse.
+
+    \b
+    Examples:
+      lithify topic list
+      lithify topic list --json | jq -r .topic
+    """
+    infos = [topic.info() for topic in invocation.open_lake().topics()]
+    if invocation.json:
+        for info in infos:
+            print_json(info.to_json())
+        return
+    if not infos:
+        say("no topics yet (`lithify topic create` makes one)")
+        return
+    rows = [(i.original_name, count(i.partitions), count(i.records), format_bytes(i.bytes)) for i in infos]
+    click.echo("\n".join(columns(("TOPIC", "PARTITIONS", "RECORDS", "SIZE"), rows, left=("TOPIC",))))
