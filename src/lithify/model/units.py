@@ -8,7 +8,7 @@ written as `7d`, `30s`, `128MiB` or `20MB/s`. Decimal units are powers of 1000, 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 _DURATION_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SIZE_UNITS_BYTES = {
@@ -17,6 +17,8 @@ _SIZE_UNITS_BYTES = {
     "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40,
     "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
 }  # fmt: skip
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 
 
@@ -53,15 +55,16 @@ def parse_time_ms(text: str) -> int:
         raise ValueError(f"{text!r} could be an offset: write a time as ISO 8601 or @EPOCH_MS")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
+    return (moment - _EPOCH) // _MILLISECOND
 
 
 def format_time(epoch_ms: int) -> str:
     """Epoch milliseconds as ISO 8601 in UTC."""
     try:
-        return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    except (ValueError, OverflowError, OSError):
+        moment = _EPOCH + epoch_ms * _MILLISECOND
+    except OverflowError:
         return f"@{epoch_ms}"  # outside of the years 1 to 9999
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def format_bytes(count: int) -> str:
