@@ -1,0 +1,42 @@
+"""The state of logs and topics: what a commit builds on (C6, C36)."""
+
+from __future__ import annotations
+
+from lithify.model.log import RUN_IDS_KEPT, LogState, TombstoneStep, segments_of
+from lithify.model.segment import Volume, volume_of
+from support.builders import a_segment
+
+
+def test_a_log_remembers_its_latest_runs():
+    """C6: unknown outcomes are settled by them, and the state stays small."""
+    state = LogState(0)
+    for number in range(RUN_IDS_KEPT + 2):
+        state = state.with_run(f"run{number}")
+    assert state.run_ids == tuple(f"run{number}" for number in range(2, RUN_IDS_KEPT + 2))
+
+
+def test_a_log_knows_its_volume_and_tombstones():
+    """C27."""
+    state = LogState(
+        0, steps=(TombstoneStep(5, 0, 2), TombstoneStep(9, 1, 3)), clean=Volume(4, 400), dirty=Volume(1, 10)
+    )
+    assert (state.volume, state.tombstones) == (Volume(5, 410), 5)
+    assert volume_of((a_segment(end=3), a_segment(end=4))) == Volume(7, 700)
+
+
+def test_the_segments_of_a_log_are_in_offset_order():
+    """C13: and of no other partition."""
+    segments = (a_segment("c", 10, 20), a_segment("x", 0, 5, partition=1), a_segment("b", 0, 10))
+    assert [s.path for s in segments_of(segments, 0)] == ["b", "c"]
+
+
+def test_a_segment_may_hold_tombstones_as_far_as_its_facts_tell():
+    """C17."""
+    for facts, as_value, as_tombstone in (
+        ({"null_values": 1}, True, True),
+        ({"min_value_size": 0}, False, True),
+        ({"min_value_size": 1}, False, False),
+    ):
+        segment = a_segment(**facts)
+        assert segment.may_hold_tombstones(empty_is_tombstone=False) is as_value
+        assert segment.may_hold_tombstones(empty_is_tombstone=True) is as_tombstone

@@ -1,0 +1,133 @@
+"""Names of topics: ours, Pulsar's and MapR's; no two of them the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.errors import InvalidNameError
+from lithify.model.names import MAX_NAME_LENGTH, LogId, TopicName, original_name, parse_topic
+
+
+@pytest.mark.parametrize(
+    ("text", "stream", "topic", "shown"),
+    [
+        ("orders", "default", "orders", "orders"),
+        ("default/orders", "default", "orders", "orders"),
+        ("shop/orders", "shop", "orders", "shop/orders"),
+        ("a.b_c-d/o.r_d-1", "a.b_c-d", "o.r_d-1", "a.b_c-d/o.r_d-1"),
+        ("orders-partition-3", "default", "orders-partition-3", "orders-partition-3"),
+        ("persistent://acme/shop/orders", "pulsar.acme.shop", "orders", "pulsar.acme.shop/orders"),
+        ("persistent://a.b/c/d.e", "pulsar.a%2Eb.c", "d%2Ee", "pulsar.a%2Eb.c/d%2Ee"),
+        ("persistent://a/b/c/d", "pulsar.a.b", "c%2Fd", "pulsar.a.b/c%2Fd"),
+        ("persistent://a/b/ü ~", "pulsar.a.b", "%C3%BC%20%7E", "pulsar.a.b/%C3%BC%20%7E"),
+        ("/apps/s:orders", "mapr.%2Fapps%2Fs", "orders", "mapr.%2Fapps%2Fs/orders"),
+        ("/apps:x/s:orders", "mapr.%2Fapps%3Ax%2Fs", "orders", "mapr.%2Fapps%3Ax%2Fs/orders"),
+    ],
+)
+def test_a_name_is_stored_under_a_stream(text, stream, topic, shown):
+    reference = parse_topic(text)
+    assert reference.name == TopicName(stream, topic)
+    assert str(reference.name) == shown
+    assert parse_topic(shown).name == reference.name
+    assert (reference.original, reference.partition) == (text, None)
+
+
+def test_a_partition_of_pulsar_is_a_partition_of_the_topic():
+    reference = parse_topic("persistent://a/b/c-partition-12")
+    assert (reference.name, reference.partition) == (parse_topic("persistent://a/b/c").name, 12)
+    assert reference.original == "persistent://a/b/c"
+
+
+@pytest.mark.parametrize("suffix", ["-partition-", "-partition-01", "-partition-x", "-partition--1", "-partition-١"])
+def test_what_only_looks_like_a_partition_is_part_of_the_name(suffix):
+    reference = parse_topic(f"persistent://a/b/c{suffix}")
+    assert (reference.partition, reference.original) == (None, f"persistent://a/b/c{suffix}")
+
+
+def test_a_topic_that_is_not_stored_is_refused():
+    with pytest.raises(InvalidNameError, match="stores nothing"):
+        parse_topic("non-persistent://a/b/c")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "/",
+        "a/",
+        "/a",
+        "a//b",
+        "a/b/c",
+        ".",
+        "..",
+        "../x",
+        "a..b/c",
+        ".a/b",
+        "a./b",
+        "a b",
+        "ü",
+        "a\nb",
+        "kafka://a/b/c",
+        "persistent://a/b",
+        "persistent://a//c",
+        "persistent:///b/c",
+        "/path:",
+        "/:x",
+        "x" * (MAX_NAME_LENGTH + 1),
+        "persistent://a/b/" + "ü" * 84,
+        "bad-bytes-\udcff",
+    ],
+)
+def test_what_is_no_name_is_refused_and_told_what_is_accepted(text):
+    with pytest.raises(InvalidNameError, match="not a topic") as error:
+        parse_topic(text)
+    assert "\n" not in str(error.value)
+    str(error.value).encode()  # can be printed
+
+
+def test_a_name_may_have_the_length_that_kafka_allows():
+    assert parse_topic("x" * MAX_NAME_LENGTH).name.topic == "x" * MAX_NAME_LENGTH
+
+
+PARTS = st.text(st.characters(exclude_characters="/\n", exclude_categories=["Cs"]), min_size=1, max_size=12)
+PULSAR = st.tuples(PARTS, PARTS, PARTS).map(lambda parts: "persistent://" + "/".join(parts))
+MAPR = st.tuples(PARTS, PARTS.filter(lambda part: ":" not in part)).map(lambda parts: f"/{parts[0]}:{parts[1]}")
+FOREIGN = st.one_of(PULSAR, MAPR)
+
+
+@given(FOREIGN)
+def test_a_foreign_name_can_be_told_from_where_it_is_stored(text):
+    reference = parse_topic(text)
+    assert original_name(reference.name) == reference.original
+    assert parse_topic(str(reference.name)).name == reference.name
+
+
+@given(FOREIGN, FOREIGN)
+def test_no_two_foreign_names_are_stored_as_the_same(one, other):
+    first, second = parse_topic(one), parse_topic(other)
+    same = (first.name, first.partition) == (second.name, second.partition)
+    assert same == (one == other)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "orders",
+        "shop/orders",
+        "pulsar/x",
+        "pulsar.a/x",
+        "pulsar.a.b.c/x",
+        "mapr/x",
+        "mapr.foo/x",
+        "pulsar.a.b/c-partition-1",
+    ],
+)
+def test_a_name_of_ours_that_only_begins_like_a_foreign_one_stays_as_it_is(text):
+    assert original_name(parse_topic(text).name) == text
+
+
+def test_a_log_prints_as_kafka_prints_it():
+    """C13."""
+    assert str(LogId(TopicName("shop", "orders"), 3)) == "shop/orders-3"
