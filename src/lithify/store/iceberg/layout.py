@@ -90,16 +90,12 @@ SORT_ORDER_ID = 1
 
 
 def identifier(name: TopicName) -> tuple[str, ...]:
-    """The table of a topic in its catalog; the dots of a stream are levels of its namespace."""
-    return (*namespace(name.stream), name.topic)
-
-
-def namespace(stream: str) -> tuple[str, ...]:
-    return tuple(stream.split("."))
+    """The table of a topic in its catalog. A stream is one level of namespace, dots and all."""
+    return (name.stream, name.topic)
 
 
 def topic_name(table: tuple[str, ...]) -> TopicName:
-    """The inverse of `identifier`."""
+    """The inverse of `identifier`, also for catalogs that take the dots of a stream for levels."""
     return TopicName(".".join(table[:-1]), table[-1])
 
 

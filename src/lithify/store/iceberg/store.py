@@ -70,7 +70,7 @@ class IcebergStore:
         root = self._source.root
         try:
             with reaching(self._source.where):
-                _make_namespace(catalog, layout.namespace(name.stream))
+                _make_namespace(catalog, name.stream)
                 creation = catalog.create_table_transaction(
                     layout.identifier(name),
                     layout.SCHEMA,
@@ -226,11 +226,11 @@ def _check_writable(name: TopicName, metadata: TableMetadata) -> None:
         )
 
 
-def _make_namespace(catalog: Catalog, namespace: tuple[str, ...]) -> None:
+def _make_namespace(catalog: Catalog, stream: str) -> None:
     try:
-        catalog.create_namespace_if_not_exists(namespace)
+        catalog.create_namespace_if_not_exists((stream,))
     except Exception:
-        if not catalog.namespace_exists(namespace):  # else another process made it at the same time
+        if not catalog.namespace_exists((stream,)):  # else another process made it at the same time
             raise
 
 

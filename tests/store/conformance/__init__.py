@@ -1,0 +1,17 @@
+"""What every store must do: one suite, inherited by a test class per store.
+
+A subclass gives the fixture `place`: a `support.store_builders.Place` on a warehouse that is empty.
+"""
+
+from store.conformance.commits import CommitRules
+from store.conformance.files import FileRules
+from store.conformance.reports import ReportRules
+from store.conformance.topics import TopicRules
+from store.conformance.versions import VersionRules
+
+
+class StoreConformance(TopicRules, CommitRules, FileRules, VersionRules, ReportRules):
+    """All of it."""
+
+
+__all__ = ["StoreConformance"]

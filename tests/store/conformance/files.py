@@ -1,0 +1,225 @@
+"""Segments: what goes in comes out to the byte, and the metadata tells what is in them (C1, C2, C8)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from lithify.columnar.partitioner import partition_of
+from lithify.errors import DamagedError, InvalidInputError, InvalidRecordError
+from lithify.model.record import Record
+from lithify.model.segment import Segment
+from lithify.model.settings import settings_of
+from support.store_builders import NOW_MS, ORDERS, Place, some_records
+
+ODD_RECORDS = [
+    Record(b"", b"", 0, (), 0),
+    Record(b"\xff" * 40, None, NOW_MS, (("h", None), ("h", b""), ("", b"\x00\xff")), 0),
+    Record(b"\x00", b"\x00" * 70, 5, (("ünïcödé ∅", b"x"),), 0),
+    Record(b"k" * 300, b"v", 2**53, (), 0),
+    Record("schlüssel".encode(), b"\xff\xfe", NOW_MS, (), 0),
+]
+
+
+class FileRules:
+    """Rules on the data files of topics."""
+
+    def test_odd_records_come_back_to_the_byte(self, place: Place) -> None:
+        state = place.create(message_timestamp_after_max_ms=2**60)
+
+        after = place.append(state, ODD_RECORDS)
+
+        assert place.records(after) == [replace(r, offset=n) for n, r in enumerate(ODD_RECORDS)]
+
+    def test_segments_come_back_as_they_were_written(self, place: Place) -> None:
+        state = place.create(partitions=3, null_key="retain", message_timestamp_after_max_ms=2**60)
+        written: list[Segment] = []
+        for n, records in enumerate(
+            [
+                some_records("a", "b", "c"),
+                ODD_RECORDS,
+                [Record(None, b"keyless", 1, (), 0), Record(None, None, 2, (), 0)],
+                [Record(b"only tombstones", None, 3, (), 0)],
+                [Record(b"\xff" * 16, b"", 4, (), 0), Record(b"\xff" * 17, b"", 4, (), 0)],
+            ]
+        ):
+            run = f"run{n}"
+            arriving = place.files.receive(
+                state, [replace(r, partition=n % 3) for r in records], now_ms=NOW_MS, keep_offsets=False
+            )
+            for partition, arrivals in arriving.items():
+                written += place.files.write(state, arrivals, state.log(partition).log_end_offset, run)
+            state = place.append(state, [replace(r, partition=n % 3) for r in records], run_id=run)
+
+        segments = place.store.segments(state)
+
+        assert sorted(segments, key=lambda s: s.path) == sorted(written, key=lambda s: s.path)
+        assert [(s.partition, s.base_offset) for s in segments] == sorted((s.partition, s.base_offset) for s in written)
+        for partition in range(3):
+            assert place.store.segments(state, [partition]) == tuple(s for s in segments if s.partition == partition)
+        assert place.store.segments(state, [0, 2]) == tuple(s for s in segments if s.partition != 1)
+        assert place.store.segments(state, []) == ()
+        for segment in segments:
+            self.check_facts(segment, place.records_of([segment]))
+
+    def check_facts(self, segment: Segment, records: list[Record]) -> None:
+        """The facts hold for the records; bounds of keys may be wider than they have to be."""
+        keys = [r.key for r in records if r.key is not None]
+        sizes = [len(r.value) for r in records if r.value is not None]
+        timestamps = [r.timestamp for r in records if r.timestamp is not None]
+        assert segment.records == len(records)
+        assert (segment.base_offset, segment.end_offset) == (records[0].offset, (records[-1].offset or 0) + 1)
+        assert (segment.min_timestamp_ms, segment.max_timestamp_ms) == (min(timestamps), max(timestamps))
+        assert segment.null_keys == len(records) - len(keys)
+        assert segment.null_values == len(records) - len(sizes)
+        assert segment.min_value_size == min(sizes, default=None)
+        assert 0 < segment.scan_bytes <= segment.size_bytes
+        assert (segment.min_key is None) == (not keys)
+        for key in keys:
+            assert segment.min_key is not None
+            assert segment.min_key <= key
+            assert segment.max_key is None or key <= segment.max_key
+
+    def test_reading_starts_at_any_offset(self, place: Place) -> None:
+        state = place.append(place.create(), some_records(*"abcdef"))
+        (segment,) = place.store.segments(state)
+
+        for start in range(8):
+            batches = list(place.files.read(segment, start))
+            assert [r.offset for batch in batches for r in batch.records()] == list(range(start, 6))
+            assert all(len(batch) > 0 for batch in batches)
+
+    def test_a_batch_tells_where_it_ends_and_where_a_time_is(self, place: Place) -> None:
+        records = [Record(b"k", b"v", t, partition=0) for t in (10, 30, 20, 40)]
+        state = place.append(place.create(), records)
+        (batch,) = place.files.read(place.store.segments(state)[0], 1)
+
+        assert batch.end_offset == 4
+        assert [batch.offset_at(t) for t in (0, 30, 31, 40, 41)] == [1, 1, 3, 3, None]
+        assert batch.to_arrow().column("offset").to_pylist() == [1, 2, 3]
+        assert batch.to_arrow().column("value_size").to_pylist() == [1, 1, 1]
+
+    def test_gaps_between_given_offsets_stay(self, place: Place) -> None:
+        state = place.create()
+        given = [Record(b"k", b"v", 5, partition=0, offset=o, timestamp_type="LogAppendTime") for o in (7, 8, 100)]
+
+        segments = place.rewrite(state, given, "run")
+
+        assert [(s.base_offset, s.end_offset, s.records) for s in segments] == [(7, 101, 3)]
+        assert place.records_of(segments) == given
+        assert [r.offset for b in place.files.read(segments[0], 9) for r in b.records()] == [100]
+
+    def test_a_batch_goes_to_partitions_as_kafka_sends_it(self, place: Place) -> None:
+        state = place.create(partitions=5, null_key="retain")
+        keys = [b"", b"\xff", *(f"key-{n}".encode() for n in range(60))]
+        records = [Record(key, b"v") for key in keys] + [Record(None, b"v")] * 10
+
+        arriving = place.files.receive(state, records, now_ms=NOW_MS, keep_offsets=False)
+        after = place.append(state, records)
+
+        assert sum(arrivals.records for arrivals in arriving.values()) == 72
+        found = {r.key: p for p in range(5) for r in place.records(after, p) if r.key is not None}
+        assert found == {key: partition_of(key, 5) for key in keys}
+        keyless = [sum(r.key is None for r in place.records(after, p)) for p in range(5)]
+        assert keyless == [2] * 5
+
+    def test_a_batch_of_an_arrow_table_is_the_same_as_of_records(self, place: Place) -> None:
+        state = place.create()
+        after = place.append(state, some_records("a", "b", "c"))
+        (batch,) = place.files.read(place.store.segments(after)[0], 0)
+        table = batch.to_arrow().select(["key", "value", "timestamp", "partition"])
+
+        ((partition, arrivals),) = place.files.receive(state, table, now_ms=NOW_MS, keep_offsets=False).items()
+        segments = place.files.write(state, arrivals, 10, "again")
+
+        assert (partition, arrivals.records, arrivals.first_offset) == (0, 3, None)
+        assert [replace(r, offset=(r.offset or 0) - 10) for r in place.records_of(segments)] == place.records(after)
+
+    def test_one_refused_record_refuses_the_batch(self, place: Place) -> None:
+        state = place.create(partitions=2, max_message_bytes=100)
+        good = Record(b"k", b"v", NOW_MS, partition=0, offset=5)
+        for keep_offsets, bad, words in [
+            (False, Record(None, b"v"), "null.key=reject"),
+            (False, Record(b"k", b"v" * 100), "max.message.bytes=100"),
+            (False, Record(b"k", b"v", NOW_MS + 2**40), "further ahead"),
+            (False, Record(b"k", b"v", partition=2), "no partition 2"),
+            (True, Record(b"k", b"v", partition=0, offset=5), "does not ascend"),
+            (True, Record(b"k", b"v", partition=0, offset=4), "does not ascend"),
+            (True, Record(b"k", b"v", partition=0), "no offset"),
+            (True, Record(b"k", b"v", offset=9), "no partition"),
+        ]:
+            with pytest.raises(InvalidRecordError, match=f"index 1 .*{words}"):
+                place.files.receive(state, [good, bad], now_ms=NOW_MS, keep_offsets=keep_offsets)
+
+    def test_input_without_keys_and_values_is_refused(self, place: Place) -> None:
+        state = place.append(place.create(), some_records("a"))
+        (batch,) = place.files.read(place.store.segments(state)[0], 0)
+
+        with pytest.raises(InvalidInputError, match="key"):
+            place.files.receive(state, batch.to_arrow().select(["value"]), now_ms=NOW_MS, keep_offsets=False)
+
+    def test_the_log_may_give_the_time(self, place: Place) -> None:
+        state = place.create(message_timestamp_type="LogAppendTime")
+
+        after = place.append(state, [Record(b"k", b"v", 5, partition=0)])
+
+        assert [(r.timestamp, r.timestamp_type) for r in place.records(after)] == [(NOW_MS, "LogAppendTime")]
+        assert after.log(0).last_record is not None
+        assert after.log(0).last_record.timestamp_ms == NOW_MS
+
+    def test_a_batch_above_the_segment_size_becomes_several_segments(self, place: Place) -> None:
+        state = place.create(segment_bytes=1024)
+        value = bytes(range(256)) * 4000  # a megabyte; a segment ends where a row group does
+        records = [Record(b"%d" % n, value, NOW_MS, partition=0) for n in range(70)]
+
+        after = place.append(state, records)
+
+        segments = place.store.segments(after)
+        assert len(segments) > 1
+        assert [r.offset for r in place.records(after)] == list(range(70))
+        assert all(earlier.end_offset <= later.base_offset for earlier, later in pairwise(segments))
+
+    def test_latest_is_the_last_value_of_every_live_key(self, place: Place) -> None:
+        state = place.create(null_key="retain")
+        state = place.append(state, [*some_records("a", "b", "c", ""), Record(None, b"v", 0, partition=0)])
+        state = place.append(state, [*some_records("b", "d", value="new"), Record(b"c", None, 0, partition=0)])
+        state = place.append(state, [Record(b"d", b"", 0, partition=0), Record(b"x", None, 0, partition=0)])
+        segments = place.store.segments(state, [0])
+
+        def latest(empty_value: str, log_start: int = 0) -> list[tuple[int | None, bytes | None, bytes | None]]:
+            settings = settings_of({"empty.value": empty_value})
+            batches = place.files.latest(segments, settings, log_start)
+            return [(r.offset, r.key, r.value) for batch in batches for r in batch.records()]
+
+        live = [(0, b"a", b"v"), (3, b"", b"v"), (5, b"b", b"new")]
+        assert latest("value") == [*live, (8, b"d", b"")]
+        assert latest("tombstone") == live
+        assert latest("value", log_start=3) == [*live[1:], (8, b"d", b"")]
+        assert list(place.files.latest((), state.settings, 0)) == []
+
+    def test_a_file_that_is_gone_is_named(self, place: Place) -> None:
+        state = place.append(place.append(place.create(), some_records("a")), some_records("b"))
+        lost, there = place.store.segments(state)
+        place.lose(lost)
+
+        assert place.files.missing([lost.path, there.path]) == (lost.path,)
+        assert place.files.missing([]) == ()
+        with pytest.raises(DamagedError) as error:
+            list(place.files.read(lost, 0))
+        assert lost.path in str(error.value)
+        with pytest.raises(DamagedError) as error:
+            list(place.files.latest([lost, there], state.settings, 0))
+        assert lost.path in str(error.value)
+        assert [r.key for r in place.records_of([there])] == [b"b"]
+
+    def test_a_file_that_holds_other_records_is_named(self, place: Place) -> None:
+        state = place.append(place.create(), some_records("a", "b"))
+        (segment,) = place.store.segments(state)
+
+        with pytest.raises(DamagedError) as error:
+            list(place.files.read(replace(segment, records=3), 0))
+
+        assert segment.path in str(error.value)
+        assert place.store.load(ORDERS) == state

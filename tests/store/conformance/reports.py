@@ -1,0 +1,70 @@
+"""Reports: stored first, counted by the commit that names them (C42)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lithify.model.log import TopicEdit, TopicState
+from lithify.model.report import REPORTS_KEPT
+from lithify.ports import StaleVersionError
+from support.store_builders import NOW_MS, Place, some_records
+
+REPORT = {"topic": "orders ∅", "changed": True, "logs": [{"partition": 0, "error": None, "ratio": 0.5}], "n": 2**53}
+
+
+class ReportRules:
+    """Rules on reports."""
+
+    def test_a_report_counts_from_the_commit_that_names_it(self, place: Place) -> None:
+        state = place.create()
+        place.store.put_report(state, "r1", REPORT)
+        assert list(place.store.reports(state)) == []
+
+        after = self.reported(place, state, "r1")
+
+        assert list(place.store.reports(after)) == [REPORT]
+
+    def test_newest_first_and_no_more_than_the_newest(self, place: Place) -> None:
+        state = place.create()
+        for n in range(REPORTS_KEPT + 3):
+            place.store.put_report(state, f"r{n}", {"n": n})
+            state = self.reported(place, state, f"r{n}")
+
+        reports = [report["n"] for report in place.store.reports(state)]
+
+        assert reports == list(range(REPORTS_KEPT + 2, 2, -1))
+
+    def test_a_report_of_a_stale_commit_does_not_count(self, place: Place) -> None:
+        state = place.create()
+        place.store.put_report(state, "lost", {"n": 1})
+        newest = place.append(state, some_records("a"))
+
+        with pytest.raises(StaleVersionError):
+            self.reported(place, state, "lost")
+
+        assert list(place.store.reports(newest)) == []
+
+    def test_a_report_may_be_stored_again_before_it_counts(self, place: Place) -> None:
+        state = place.create()
+        place.store.put_report(state, "r1", {"attempt": 1})
+        place.store.put_report(state, "r1", {"attempt": 2})
+
+        state = self.reported(place, state, "r1")
+
+        assert list(place.store.reports(state)) == [{"attempt": 2}]
+
+    def test_reports_outlive_appends_and_rounds(self, place: Place) -> None:
+        state = place.append(place.create(versions_kept=1), some_records("a"))
+        place.store.put_report(state, "first", {"n": 1})
+        state = place.round(state, report_id="first")
+        for n in range(4):
+            state = place.round(place.append(state, some_records(f"{n}")))
+
+        assert list(place.store.reports(state)) == [{"n": 1}]
+
+    def reported(self, place: Place, state: TopicState, report_id: str) -> TopicState:
+        """A commit that names the report and changes next to nothing else."""
+        log = replace(state.log(0), generation=state.log(0).generation + 1)
+        return place.store.commit(state, TopicEdit(report_id, NOW_MS, {0: log}, report_id=report_id))

@@ -1,0 +1,90 @@
+"""Kept versions: what commits that remove segments close (C7, `versions.kept`)."""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify.errors import UnknownVersionError
+from lithify.model.log import KeptVersion, TopicEdit
+from lithify.model.settings import changed
+from support.store_builders import NOW_MS, ORDERS, Place, some_records
+
+
+class VersionRules:
+    """Rules on kept versions."""
+
+    def test_a_commit_that_removes_segments_keeps_what_it_closes(self, place: Place) -> None:
+        before = place.append(place.append(place.create(), some_records("a", "b")), some_records("a"))
+        segments = place.store.segments(before)
+
+        after = place.round(before, keep=lambda record: record.offset != 0, closed_ms=NOW_MS + 5)
+
+        run = after.log(0).run_ids[-1]
+        assert place.store.versions(ORDERS) == (KeptVersion(before.version, NOW_MS + 5, run),)
+        past = place.store.load_version(ORDERS, before.version)
+        assert past == before
+        assert place.store.segments(past) == segments
+        assert [r.key for r in place.records(past)] == [b"a", b"b", b"a"]
+        assert [r.offset for r in place.records(after)] == [1, 2]
+
+    def test_the_newest_version_can_be_loaded_and_is_not_listed(self, place: Place) -> None:
+        state = place.round(place.append(place.create(), some_records("a")))
+
+        assert place.store.load_version(ORDERS, state.version) == state
+        assert state.version not in [kept.version for kept in place.store.versions(ORDERS)]
+
+    def test_appends_and_changes_of_state_keep_no_version(self, place: Place) -> None:
+        state = place.create()
+        appended = place.append(state, some_records("a"))
+        place.change(appended, first_dirty_offset=1)
+
+        assert place.store.versions(ORDERS) == ()
+        for version in (state.version, appended.version, 99, 0, -1):
+            with pytest.raises(UnknownVersionError, match=f"version {version} "):
+                place.store.load_version(ORDERS, version)
+
+    def test_the_newest_stay_and_older_ones_go(self, place: Place) -> None:
+        state = place.create(versions_kept=3)
+        closed = []
+        for n in range(6):
+            state = place.append(state, some_records(f"{n}"))
+            closed.append(state)
+            state = place.round(state, closed_ms=NOW_MS + n)
+
+        kept = place.store.versions(ORDERS)
+
+        assert [k.version for k in kept] == [c.version for c in reversed(closed[3:])]
+        assert [k.closed_ms for k in kept] == [NOW_MS + 5, NOW_MS + 4, NOW_MS + 3]
+        for past in closed[3:]:
+            assert place.store.load_version(ORDERS, past.version) == past
+            assert len(place.records(place.store.load_version(ORDERS, past.version))) == past.log(0).log_end_offset
+        for past in closed[:3]:
+            with pytest.raises(UnknownVersionError, match=str(closed[3].version)):
+                place.store.load_version(ORDERS, past.version)
+
+    def test_the_setting_that_the_commit_brings_counts(self, place: Place) -> None:
+        state = place.create(versions_kept=9)
+        for n in range(4):
+            state = place.round(place.append(state, some_records(f"{n}")))
+        segments = place.store.segments(state)
+        settings = changed(state.settings, {"versions.kept": 2})
+
+        place.store.commit(state, TopicEdit("run", NOW_MS, {}, remove=segments, settings=settings))
+
+        kept = place.store.versions(ORDERS)
+        assert kept[0].version == state.version
+        assert len(kept) == 2
+        assert place.store.load_version(ORDERS, state.version).settings.versions_kept == 9
+        assert place.store.load(ORDERS).settings.versions_kept == 2
+
+    def test_logs_of_a_kept_version_are_those_of_then(self, place: Place) -> None:
+        state = place.append(place.create(partitions=2), some_records("a"))
+        closed = place.change(state, 1, generation=4, log_start_offset=0)
+        newest = place.change(place.round(closed), 1, generation=5)
+
+        past = place.store.load_version(ORDERS, closed.version)
+
+        assert past.logs == closed.logs
+        assert past.log(1).generation == 4
+        assert newest.log(1).generation == 5
+        assert (past.identity, past.location) == (newest.identity, newest.location)

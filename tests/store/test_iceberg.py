@@ -1,0 +1,62 @@
+"""The Iceberg store does what every store must, also when no process remembers anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lithify.columnar.access import local_path
+from lithify.errors import UnknownVersionError
+from lithify.model.log import TopicState
+from lithify.model.segment import Segment
+from lithify.store.iceberg import IcebergStore, open_store
+from store.conformance import StoreConformance
+from support.fake_clock import FakeClock
+from support.store_builders import Place
+
+
+def lose(segment: Segment) -> None:
+    path = local_path(segment.path)
+    assert path is not None
+    Path(path).unlink()
+
+
+class TestIcebergStore(StoreConformance):
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Place:
+        clock = FakeClock()
+        store, files = open_store(str(tmp_path / "warehouse"), None, clock.new_id)
+        return Place(store, files, clock, lose)
+
+
+class Reopened:
+    """Opens the warehouse anew for every single call, as if each came from another process."""
+
+    def __init__(self, open_one: Callable[[], IcebergStore]) -> None:
+        self._open_one = open_one
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._open_one(), name)
+
+
+class TestIcebergStoreOfManyProcesses(StoreConformance):
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Place:
+        clock = FakeClock()
+
+        def open_one() -> IcebergStore:
+            return open_store(str(tmp_path / "warehouse"), None, clock.new_id)[0]
+
+        files = open_store(str(tmp_path / "warehouse"), None, clock.new_id)[1]
+        return Place(Reopened(open_one), files, clock, lose)  # type: ignore[arg-type]
+
+    def segments_seen_before(self, place: Place, state: TopicState) -> object:
+        """A state that is neither newest nor kept, and came from another process, is refused, never guessed at."""
+        if place.store.load(state.name).version == state.version:
+            return "version"
+        with pytest.raises(UnknownVersionError, match="version"):
+            place.store.segments(state)
+        return "version"

@@ -1,0 +1,98 @@
+"""Topics, appends and rounds at the level of the port: one call of the store and one commit each.
+
+They make the simplest edit that is right, and leave conflicts to the caller: an edit made on an old
+state is refused by the store, which is what many tests are about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from lithify.model.log import LogState, Position, TopicEdit, TopicState
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.model.segment import Segment, volume_of
+from lithify.model.settings import settings_of
+from lithify.ports import LogStore, SegmentFiles
+from support.fake_clock import FakeClock
+
+ORDERS = TopicName("default", "orders")
+NOW_MS = 1_700_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A warehouse under test. `lose` makes the file of a segment go away behind the store's back."""
+
+    store: LogStore
+    files: SegmentFiles
+    clock: FakeClock
+    lose: Callable[[Segment], None]
+
+    def create(self, name: TopicName = ORDERS, partitions: int = 1, **config: object) -> TopicState:
+        """A new topic; settings by Kafka's names, with underscores for dots."""
+        settings = settings_of({key.replace("_", "."): value for key, value in config.items()})
+        return self.store.create_topic(name, str(name), settings, partitions, NOW_MS)
+
+    def append(self, state: TopicState, records: Iterable[Record], *, run_id: str = "") -> TopicState:
+        """Appends to whatever logs the records go to, in one commit on `state`."""
+        run = run_id or self.clock.new_id()
+        arriving = self.files.receive(state, list(records), now_ms=NOW_MS, keep_offsets=False)
+        logs: dict[int, LogState] = {}
+        added: list[Segment] = []
+        for partition, arrivals in arriving.items():
+            log = state.log(partition)
+            segments = self.files.write(state, arrivals, log.log_end_offset, run)
+            added += segments
+            logs[partition] = replace(
+                log,
+                log_end_offset=segments[-1].end_offset,
+                dirty=log.dirty + volume_of(segments),
+                last_record=Position(segments[-1].end_offset - 1, arrivals.last_timestamp_ms),
+            ).with_run(run)
+        return self.store.commit(state, TopicEdit(run, NOW_MS, logs, add=tuple(added)))
+
+    def change(self, state: TopicState, partition: int = 0, *, run_id: str = "", **changes: object) -> TopicState:
+        """Changes the state of a log and moves no file."""
+        run = run_id or self.clock.new_id()
+        log = replace(state.log(partition), **changes).with_run(run)  # type: ignore[arg-type]
+        return self.store.commit(state, TopicEdit(run, NOW_MS, {partition: log}))
+
+    def round(
+        self,
+        state: TopicState,
+        partition: int = 0,
+        *,
+        keep: Callable[[Record], bool] = lambda _: True,
+        report_id: str | None = None,
+        closed_ms: int = NOW_MS,
+    ) -> TopicState:
+        """Replaces the segments of a log by one with the records to keep, in one commit on `state`."""
+        run = self.clock.new_id()
+        old = self.store.segments(state, [partition])
+        kept = [record for record in self.records_of(old) if keep(record)]
+        new = self.rewrite(state, kept, run) if kept else ()
+        log = state.log(partition)
+        after = replace(log, first_dirty_offset=log.log_end_offset, last_round_ms=closed_ms).with_run(run)
+        edit = TopicEdit(run, closed_ms, {partition: after}, add=new, remove=old, report_id=report_id)
+        return self.store.commit(state, edit)
+
+    def rewrite(self, state: TopicState, records: Sequence[Record], run_id: str) -> tuple[Segment, ...]:
+        """New segments of one log with records that have their offsets; committed by nobody."""
+        arriving = self.files.receive(state, list(records), now_ms=NOW_MS, keep_offsets=True)
+        ((_, arrivals),) = arriving.items()
+        assert arrivals.first_offset is not None
+        return self.files.write(state, arrivals, arrivals.first_offset, run_id)
+
+    def records(self, state: TopicState, partition: int = 0) -> list[Record]:
+        """The records of a log at one version, in offset order."""
+        return self.records_of(self.store.segments(state, [partition]))
+
+    def records_of(self, segments: Sequence[Segment]) -> list[Record]:
+        return [record for s in segments for batch in self.files.read(s, 0) for record in batch.records()]
+
+
+def some_records(*keys: str, value: str = "v") -> list[Record]:
+    """Records with these keys, for partition 0, one millisecond apart."""
+    return [Record(key.encode(), value.encode(), NOW_MS + n, partition=0) for n, key in enumerate(keys)]
