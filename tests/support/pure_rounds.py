@@ -6,7 +6,7 @@ segments that the plan looks at, as an engine does; callers compare it with the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lithify.compaction.audit import audit
@@ -60,8 +60,15 @@ class PureLog:
     def plan(self, settings: TopicSettings, now_ms: int) -> LogPlan:
         return plan_log(self.state, self.segments, settings, now_ms)
 
-    def round(self, settings: TopicSettings, now_ms: int, *, commit_ms: int | None = None) -> LogOutcome:
-        """A round planned at `now_ms` and committed at `commit_ms`; changes the log if it found something to change."""
+    def round(
+        self,
+        settings: TopicSettings,
+        now_ms: int,
+        *,
+        commit_ms: int | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> LogOutcome:
+        """A round planned at `now_ms` and committed at `commit_ms`, after what others did `meanwhile`."""
         plan = self.plan(settings, now_ms)
         scanned = {s.path: self.records[s.path] for s in plan.scanned}
         found = survivors((r for records in scanned.values() for r in records), plan.rules)
@@ -81,6 +88,7 @@ class PureLog:
         new = tuple(segment for _, segments in written for segment in segments)
         outcome = LogOutcome(plan, findings, grouping, new, findings.bytes_read)
         audit("log 0", outcome, tuple(written))
+        meanwhile()
         if outcome.changes:
             self._commit(outcome, settings, now_ms if commit_ms is None else commit_ms)
         return outcome

@@ -87,11 +87,9 @@ def test_a_step_stays_while_records_below_the_log_start_are_still_stored():
     log = a_pure_log("a=∅ b=1")
     log.round(some_settings(), 1000)
     log.append(a_log("c=∅ d=1", first_offset=2).records)
-    settings = some_settings()
-    plan = log.plan(settings, 2000)
-    assert plan.moves
-    log.move_start(2)  # while a round is under way, planned before
-    log.round(settings, 2000)
+    log.round(some_settings(), 2000, meanwhile=lambda: log.move_start(2))
+    assert log.state.steps == (TombstoneStep(2, 1000, 1), TombstoneStep(4, 2000, 1))
+    log.round(some_settings(), 3000)
     assert (offsets(log.contents), log.state.steps) == ([2, 3], (TombstoneStep(4, 2000, 1),))
 
 

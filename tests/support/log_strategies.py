@@ -1,0 +1,44 @@
+"""Hypothesis strategies for logs: few keys, so that records meet, and every odd kind of record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from hypothesis import strategies as st
+
+from lithify.compaction.rules import SurvivorRules
+from lithify.model.record import Record
+
+KEYS = st.sampled_from([b"a", b"b", b"c", b"aa", b"", b"\x00", b"\xff\xff", None])
+VALUES = st.sampled_from([None, None, b"", b"1", b"22", b"\xff" * 40])
+HEADERS = st.sampled_from([(), (), (("h", b"1"),), (("h", None), ("h", b""))])
+
+
+def some_records(*, most: int = 12, keys: st.SearchStrategy[bytes | None] = KEYS) -> st.SearchStrategy[list[Record]]:
+    """Records without offsets, as producers give them."""
+    record = st.builds(Record, keys, VALUES, st.integers(0, 50), HEADERS)
+    return st.lists(record, min_size=1, max_size=most)
+
+
+@st.composite
+def records_of_a_log(draw: st.DrawFn, most: int = 30) -> list[Record]:
+    """All records of one log: ascending offsets with gaps."""
+    records = draw(st.lists(st.builds(Record, KEYS, VALUES, st.integers(0, 50), HEADERS, st.just(0)), max_size=most))
+    steps = draw(st.lists(st.sampled_from([1, 1, 1, 2, 5]), min_size=len(records), max_size=len(records)))
+    offsets = accumulate(steps, initial=draw(st.integers(-1, 2)))
+    next(offsets)
+    return [Record(r.key, r.value, r.timestamp, r.headers, 0, o) for r, o in zip(records, offsets, strict=True)]
+
+
+def rules_for(records: Sequence[Record]) -> st.SearchStrategy[SurvivorRules]:
+    """Rules of a round over these records, with S <= D <= H."""
+    end = 1 + (records[-1].offset or 0) if records else 0
+    bounds = st.lists(st.integers(0, end), min_size=3, max_size=3).map(sorted)
+    return st.builds(
+        lambda bounds, keyless, empty, expire: SurvivorRules(*bounds, keyless, empty, min(expire, bounds[2])),
+        bounds,
+        st.booleans(),
+        st.booleans(),
+        st.integers(0, end),
+    )
