@@ -1,0 +1,41 @@
+"""Whole logs read, judged and checked: what the tests of faults and kills compare."""
+
+from __future__ import annotations
+
+from lithify.compaction.planner import plan_log
+from lithify.compaction.survivors import survivors
+from lithify.model.log import TopicState, segments_of
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.ports import Warehouse
+from lithify.service.fetch import open_log
+from lithify.service.verify import metadata_findings
+
+Contents = tuple[tuple[Record, ...], ...]
+"""By partition, all records in offset order."""
+
+
+def contents(warehouse: Warehouse, name: TopicName) -> Contents:
+    state = warehouse.store.load(name)
+    return tuple(tuple(open_log(warehouse, state, p)) for p in state.partitions)
+
+
+def check_whole(warehouse: Warehouse, name: TopicName) -> TopicState:
+    """The metadata agrees with the segments, and every named file is there."""
+    state = warehouse.store.load(name)
+    segments = warehouse.store.segments(state)
+    assert [f for log in state.logs for f in metadata_findings(state, log, segments)] == []
+    assert warehouse.files.missing([s.path for s in segments]) == ()
+    return state
+
+
+def compacted(warehouse: Warehouse, name: TopicName) -> Contents:
+    """What the oracle leaves of the logs as they are now, records above the horizon included."""
+    state = warehouse.store.load(name)
+    segments = warehouse.store.segments(state)
+    left = []
+    for log, whole in zip(state.logs, contents(warehouse, name), strict=True):
+        plan = plan_log(log, segments_of(segments, log.partition), state.settings, warehouse.clock.now_ms())
+        above = tuple(r for r in whole if r.offset is not None and r.offset >= plan.horizon.offset)
+        left.append(survivors(whole, plan.rules).records + above)
+    return tuple(left)
