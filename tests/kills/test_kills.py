@@ -46,7 +46,7 @@ def kill(process: subprocess.Popen[str]) -> str:
 
 
 def compacting(warehouse: Path) -> subprocess.Popen[str]:
-    return start("-m", "lithify.cli.main", "--warehouse", str(warehouse), "compact", "orders", "--json")
+    return start("-m", "lithify", "--warehouse", str(warehouse), "compact", "orders", "--json")
 
 
 def finished(process: subprocess.Popen[str]) -> None:
@@ -90,9 +90,12 @@ def test_killed_rounds_change_all_or_nothing(tmp_path: Path, kills: int) -> None
     topic = made(tmp_path)
     luck = random.Random(21)
     topic.append(batch(0))
+    wanted = compacted(topic.warehouse, topic.topic_name)
+    assert wanted != contents(topic.warehouse, topic.topic_name)
     began = time.monotonic()
     finished(compacting(tmp_path))
     usual_s = time.monotonic() - began
+    assert contents(topic.warehouse, topic.topic_name) == wanted
     outcomes = {"before": 0, "after": 0}
     for number in range(1, kills + 1):
         topic.append(batch(number))
@@ -110,4 +113,4 @@ def test_killed_rounds_change_all_or_nothing(tmp_path: Path, kills: int) -> None
     wanted = compacted(topic.warehouse, topic.topic_name)
     finished(compacting(tmp_path))
     assert contents(topic.warehouse, topic.topic_name) == wanted
-    finished(start("-m", "lithify.cli.main", "--warehouse", str(tmp_path), "verify", "orders", "--json"))
+    finished(start("-m", "lithify", "--warehouse", str(tmp_path), "verify", "orders", "--json"))

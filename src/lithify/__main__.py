@@ -1,0 +1,8 @@
+"""`python -m lithify` is `lithify`."""
+
+from __future__ import annotations
+
+from lithify.cli.main import main
+
+if __name__ == "__main__":
+    main()
