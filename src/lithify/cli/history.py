@@ -34,6 +34,8 @@ def history(invocation: Invocation, topic_name: str) -> None:
         return
     header = ("ROUND AT", "VERSION", "LOGS", "RECORDS", "BYTES", "TIME", "REMOVED")
     click.echo("\n".join(columns(header, map(_row, reports), left=("ROUND AT", "REMOVED"))))
+    if any(report.now_given for report in reports):
+        say("* judged as of that time, which was given with --now")
 
 
 def _row(report: RoundReport) -> tuple[str, ...]:

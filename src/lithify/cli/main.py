@@ -90,37 +90,37 @@ def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code."""
     invocation = Invocation()
     try:
-        code = lithify_group.main(list(arguments), "lithify", standalone_mode=False, obj=invocation)
+        with lithify_group.make_context("lithify", list(arguments), obj=invocation) as context:
+            code = lithify_group.invoke(context)
         sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as done:  # --help and --version
+        return done.exit_code
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
         return _reader_gone()
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return 0
-    except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else "lithify"
-        return _failed(error.format_message(), f"see `{path} --help`", code=error.exit_code)
-    except click.ClickException as error:
-        return _failed(error.format_message(), code=error.exit_code)
-    except LithifyError as error:
-        _trace(invocation)
-        return _failed(error.message, error.hint, code=error.exit_code)
-    except Exception as error:  # the last resort: a person gets a line, not a traceback
-        _trace(invocation)
-        return _failed(f"{type(error).__name__}: {error}", "`--debug` shows where", code=1)
-    return code if isinstance(code, int) else 0
+    except Exception as error:
+        if invocation.debug:
+            traceback.print_exc()
+        return _failed(error)
 
 
-def _failed(text: str, hint: str = "", *, code: int) -> int:
+def _failed(error: Exception) -> int:
+    """Says what went wrong, on one line and with the next step; returns the exit code."""
+    match error:
+        case click.exceptions.NoArgsIsHelpError():
+            click.echo(error.format_message())
+            return 0
+        case click.UsageError():
+            path = error.ctx.command_path if error.ctx else "lithify"
+            text, hint, code = error.format_message(), f"see `{path} --help`", error.exit_code
+        case LithifyError():
+            text, hint, code = error.message, error.hint, error.exit_code
+        case _:  # a defect, or something of the machine that nobody foresaw
+            text, hint, code = f"{type(error).__name__}: {error}", "`--debug` shows where", 1
     say_error(text.rstrip(".") + (f" ({hint})" if hint else ""))
     return code
-
-
-def _trace(invocation: Invocation) -> None:
-    if invocation.debug:
-        traceback.print_exc()
 
 
 def _reader_gone() -> int:

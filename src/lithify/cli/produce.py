@@ -10,7 +10,7 @@ import click
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.output import columns, count, plural, print_json, say
 from lithify.cli.progress import record_progress
-from lithify.cli.record_files import FORMATS, STDIN, InputBatch, check_readable, format_of, read_batches
+from lithify.cli.record_files import FORMATS, STDIN, Format, InputBatch, check_readable, format_of, read_batches
 from lithify.cli.records import ENCODINGS, Encoding
 from lithify.errors import InvalidRecordError, LithifyError, RefusedError, UnknownOutcomeError
 
@@ -95,11 +95,7 @@ def produce(
       lithify consume orders | lithify produce copy --keep-offsets
     """
     topic, partition = invocation.open_topic(topic_name)
-    sources = [(path, format_of(path, format_name)) for path in files or (STDIN,)]
-    if keep_offsets and any(kind == "tsv" for _, kind in sources):
-        raise RefusedError("tsv has no offsets that could be kept", hint="use json or parquet with --keep-offsets")
-    for path, kind in sources:
-        check_readable(path, kind)
+    sources = _sources(files, format_name, keep_offsets=keep_offsets)
     written = Written(topic.name, topic.state().version)
     try:
         with record_progress("appending") as advance:
@@ -113,6 +109,16 @@ def produce(
     finally:
         _print(invocation, written)
     say(f"{written.topic}: {plural(written.records, 'record')} written, version {written.version}")
+
+
+def _sources(files: tuple[str, ...], format_name: str | None, *, keep_offsets: bool) -> list[tuple[str, Format]]:
+    """The files and their formats, all of them looked at before anything is written."""
+    sources = [(path, format_of(path, format_name)) for path in files or (STDIN,)]
+    if keep_offsets and any(kind == "tsv" for _, kind in sources):
+        raise RefusedError("tsv has no offsets that could be kept", hint="use json or parquet with --keep-offsets")
+    for path, kind in sources:
+        check_readable(path, kind)
+    return sources
 
 
 def _append(topic: Topic, batch: InputBatch, partition: int | None, written: Written, *, keep_offsets: bool) -> None:
@@ -145,10 +151,13 @@ def _placed(batch: InputBatch, partition: int) -> Any:
 
 
 def _say_how_far(error: LithifyError, written: Written) -> None:
-    unknown = isinstance(error, UnknownOutcomeError)
-    batch = "its batch may or may not be there" if unknown else "nothing of its batch was written"
-    before = f"{batch}, {plural(written.records, 'record')} of batches before it were"
-    error.hint = f"{error.hint}; {before}" if error.hint else before
+    if isinstance(error, UnknownOutcomeError):
+        far = f"its batch may or may not be there, {plural(written.records, 'record')} of batches before it are"
+    elif written.records:
+        far = f"nothing of its batch was written, {plural(written.records, 'record')} of batches before it were"
+    else:
+        far = "nothing was written"
+    error.hint = f"{error.hint}; {far}" if error.hint else far
 
 
 def _print(invocation: Invocation, written: Written) -> None:

@@ -37,16 +37,20 @@ def phase_progress() -> Iterator[Progress]:
         yield lambda _phase, _done, _total: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
-    shown = (TextColumn("{task.description:<9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    shown = (TextColumn("{task.description:<14}"), BarColumn(), TextColumn("{task.fields[steps]}"), TimeElapsedColumn())
     with Bars(*shown, console=Console(stderr=True), transient=True) as bars:
+        starting = bars.add_task("starting Spark", total=None, steps="")
         tasks: dict[str, TaskID] = {}
 
         def advance(phase: str, done: int, total: int) -> None:
+            bars.update(starting, visible=False)
             if phase not in tasks:
-                tasks[phase] = bars.add_task(phase, total=total)
-            bars.update(tasks[phase], completed=done, total=total)
+                tasks[phase] = bars.add_task(phase.replace("_", " "), total=None, steps="")
+            # A phase of one step has no middle: its bar moves to and fro until it is done.
+            known = total if total > 1 or done == total else None
+            bars.update(tasks[phase], completed=done, total=known, steps=f"{done}/{total}" if total > 1 else "")
 
         yield advance
