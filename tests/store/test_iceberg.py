@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lithify.columnar.access import local_path
 from lithify.errors import UnknownVersionError
 from lithify.model.log import TopicState
-from lithify.model.segment import Segment
 from lithify.store.iceberg import IcebergStore, open_store
 from store.conformance import StoreConformance
-from support.fake_clock import FakeClock
 from support.store_builders import Place
-
-
-def lose(segment: Segment) -> None:
-    path = local_path(segment.path)
-    assert path is not None
-    Path(path).unlink()
 
 
 class TestIcebergStore(StoreConformance):
     @pytest.fixture
-    def place(self, tmp_path: Path) -> Place:
-        clock = FakeClock()
-        store, files = open_store(str(tmp_path / "warehouse"), None, clock.new_id)
-        return Place(store, files, clock, lose)
+    def place(self, iceberg: Place) -> Place:
+        return iceberg
 
 
 class Reopened:
@@ -44,14 +34,11 @@ class Reopened:
 
 class TestIcebergStoreOfManyProcesses(StoreConformance):
     @pytest.fixture
-    def place(self, tmp_path: Path) -> Place:
-        clock = FakeClock()
-
+    def place(self, iceberg: Place, tmp_path: Path) -> Place:
         def open_one() -> IcebergStore:
-            return open_store(str(tmp_path / "warehouse"), None, clock.new_id)[0]
+            return open_store(str(tmp_path / "warehouse"), None, iceberg.clock.new_id)[0]
 
-        files = open_store(str(tmp_path / "warehouse"), None, clock.new_id)[1]
-        return Place(Reopened(open_one), files, clock, lose)  # type: ignore[arg-type]
+        return replace(iceberg, store=Reopened(open_one))  # type: ignore[arg-type]
 
     def segments_seen_before(self, place: Place, state: TopicState) -> object:
         """A state that is neither newest nor kept, and came from another process, is refused, never guessed at."""

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from lithify.columnar.access import local_path
 from lithify.model.log import LogState, Position, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings import settings_of
 from lithify.ports import LogStore, SegmentFiles
+from lithify.store.iceberg import IcebergFiles, IcebergStore
+from lithify.store.iceberg.catalog import CatalogSource, EmbeddedCatalog
 from support.fake_clock import FakeClock
 
 ORDERS = TopicName("default", "orders")
@@ -91,6 +95,18 @@ class Place:
 
     def records_of(self, segments: Sequence[Segment]) -> list[Record]:
         return [record for s in segments for batch in self.files.read(s, 0) for record in batch.records()]
+
+
+def an_iceberg_place(folder: Path, clock: FakeClock, source: CatalogSource | None = None) -> Place:
+    """The Iceberg store in a local folder, or over a source of its own."""
+    catalog = source or EmbeddedCatalog(str(folder))
+    return Place(IcebergStore(catalog, clock.new_id), IcebergFiles(catalog), clock, _unlink)
+
+
+def _unlink(segment: Segment) -> None:
+    path = local_path(segment.path)
+    assert path is not None
+    Path(path).unlink()
 
 
 def some_records(*keys: str, value: str = "v") -> list[Record]:

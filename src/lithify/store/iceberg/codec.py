@@ -17,7 +17,8 @@ state says nothing of the data any more.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -113,7 +114,7 @@ def topic_state(name: TopicName, metadata: TableMetadata) -> TopicState:
             f"{name}: something other than Lithify moved the table's main branch: it is not at version {version}",
             hint=f"set main back to the snapshot with sequence number {version}",
         )
-    try:
+    with readable(f"{name}: the state in the table's properties"):
         return TopicState(
             name=name,
             original_name=properties[_ORIGINAL_NAME],
@@ -124,13 +125,21 @@ def topic_state(name: TopicName, metadata: TableMetadata) -> TopicState:
             logs=_logs(properties),
             created_ms=int(properties[_CREATED_MS]),
         )
-    except (LithifyError, KeyError, TypeError, ValueError) as error:
-        raise DamagedError(f"{name}: the state in the table's properties cannot be read: {error!r}") from error
+
+
+@contextmanager
+def readable(what: str) -> Iterator[None]:
+    """Turns whatever goes wrong with reading stored JSON into a `DamagedError` that names it."""
+    try:
+        yield
+    except (LithifyError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise DamagedError(f"{what} cannot be read: {error!r}", hint="restore it; nothing was changed") from error
 
 
 def closed_versions(properties: Properties) -> tuple[Closed, ...]:
     """Kept versions, newest first."""
-    return tuple(Closed(**entry) for entry in json.loads(properties.get(_VERSIONS, "[]")))
+    with readable(f"the table property {_VERSIONS}"):
+        return tuple(Closed(**entry) for entry in json.loads(properties.get(_VERSIONS, "[]")))
 
 
 def versions_changed(versions: Iterable[Closed]) -> dict[str, str]:
@@ -139,7 +148,8 @@ def versions_changed(versions: Iterable[Closed]) -> dict[str, str]:
 
 def report_ids(properties: Properties) -> tuple[str, ...]:
     """Ids of the reports that count, newest first."""
-    return tuple(json.loads(properties.get(_REPORTS, "[]")))
+    with readable(f"the table property {_REPORTS}"):
+        return tuple(json.loads(properties.get(_REPORTS, "[]")))
 
 
 def reports_changed(ids: Iterable[str]) -> dict[str, str]:

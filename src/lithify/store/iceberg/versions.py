@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from lithify.errors import DamagedError, LithifyError
 from lithify.model.log import TopicEdit, TopicState
 from lithify.model.settings import settings_of, to_config
-from lithify.store.iceberg.codec import log_from_json, log_to_json
+from lithify.store.iceberg.codec import log_from_json, log_to_json, readable
 
 
 def tag(version: int) -> str:
@@ -39,12 +38,10 @@ def closing_record(state: TopicState, edit: TopicEdit) -> dict[str, Any]:
 
 def closed_state(newest: TopicState, path: str, record: Mapping[str, Any]) -> TopicState:
     """The state of a kept version, from its record. Raises `DamagedError`."""
-    try:
+    with readable(f"{path}: the record of a version"):
         return replace(
             newest,
             version=record["version"],
             settings=settings_of(record["settings"]),
             logs=tuple(log_from_json(partition, data) for partition, data in enumerate(record["logs"])),
         )
-    except (LithifyError, KeyError, TypeError, ValueError) as error:
-        raise DamagedError(f"{path}: the record of a version cannot be read: {error!r}") from error

@@ -1,0 +1,147 @@
+"""State and segments go through a table's metadata and manifests unchanged, whatever they are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyiceberg.catalog import Catalog
+
+from lithify.errors import DamagedError, UnknownTopicError, UnsupportedFormatError
+from lithify.model.log import LogState, Position, TombstoneStep, TopicEdit
+from lithify.model.segment import Segment, Volume
+from lithify.model.settings import SETTINGS, TopicSettings, settings_of, to_config
+from lithify.store.iceberg import codec
+from support.store_builders import NOW_MS, ORDERS, Place, some_records
+
+OFFSETS = st.integers(0, 2**63 - 1)
+TIMES = st.integers(-(2**63), 2**63 - 1)
+VOLUMES = st.builds(Volume, OFFSETS, OFFSETS)
+KEYS = st.one_of(st.none(), st.binary(max_size=16), st.just(b"\xff" * 16))
+
+LOGS = st.builds(
+    LogState,
+    partition=st.just(0),
+    log_start_offset=OFFSETS,
+    first_dirty_offset=OFFSETS,
+    log_end_offset=OFFSETS,
+    generation=st.integers(0, 2**31),
+    steps=st.lists(st.builds(TombstoneStep, OFFSETS, TIMES, OFFSETS), max_size=4).map(tuple),
+    clean=VOLUMES,
+    dirty=VOLUMES,
+    oldest_dirty_timestamp_ms=st.none() | TIMES,
+    last_record=st.none() | st.builds(Position, OFFSETS, TIMES),
+    run_ids=st.lists(st.text(max_size=12), max_size=8).map(tuple),
+    last_round_ms=st.none() | TIMES,
+)
+
+SEGMENTS = st.builds(
+    Segment,
+    path=st.just(""),
+    partition=st.integers(0, 2),
+    base_offset=st.integers(0, 2**62),
+    end_offset=st.integers(2**62 + 1, 2**63 - 1),
+    records=st.integers(1, 2**40),
+    size_bytes=st.integers(1, 2**50),
+    scan_bytes=st.integers(1, 2**50),
+    min_timestamp_ms=TIMES,
+    max_timestamp_ms=TIMES,
+    null_keys=st.integers(0, 2**40),
+    null_values=st.integers(0, 2**40),
+    min_value_size=st.none() | st.integers(0, 2**31 - 1),
+    min_key=KEYS,
+    max_key=KEYS,
+)
+
+
+@given(LOGS)
+def test_a_log_state_goes_through_json_unchanged(log: LogState) -> None:
+    text = json.dumps(codec.log_to_json(log))
+
+    assert codec.log_from_json(0, json.loads(text)) == log
+
+
+def test_a_new_log_takes_next_to_nothing() -> None:
+    assert codec.log_to_json(LogState(5)) == {}
+
+
+@pytest.mark.parametrize("preset", ["kafka", "mapr"])
+def test_settings_go_through_a_table_unchanged(iceberg: Place, preset: str) -> None:
+    odd = {"min.cleanable.dirty.ratio": "0.1", "retention.ms": "-1", "max.compaction.lag.ms": str(2**63 - 1)}
+    wanted = settings_of(odd, like=preset)
+
+    iceberg.store.create_topic(ORDERS, "orders", wanted, 1, 0)
+
+    assert iceberg.store.load(ORDERS).settings == wanted
+    assert set(to_config(wanted)) == set(SETTINGS)
+
+
+segment_paths = count()
+
+
+@given(segments=st.lists(SEGMENTS, max_size=20))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_segments_go_through_manifests_unchanged(iceberg: Place, segments: list[Segment]) -> None:
+    name = type(ORDERS)("default", f"topic{next(segment_paths)}")
+    state = iceberg.store.create_topic(name, "t", TopicSettings(), 3, 0)
+    named = tuple(_named(segment, f"{state.location}/data/{n}") for n, segment in enumerate(segments))
+
+    after = iceberg.store.commit(state, TopicEdit("run", NOW_MS, {}, add=named))
+
+    assert sorted(iceberg.store.segments(after), key=_path) == sorted(named, key=_path)
+    left = iceberg.store.commit(after, TopicEdit("run", NOW_MS, {}, remove=named[::2]))
+    assert sorted(iceberg.store.segments(left), key=_path) == sorted(named[1::2], key=_path)
+
+
+def test_another_format_is_refused_by_name(iceberg: Place, foreign: Catalog) -> None:
+    state = iceberg.append(iceberg.create(), some_records("a"))
+    table = foreign.load_table(("default", "orders"))
+    with table.transaction() as newer:
+        newer.set_properties({"lithify.format-version": "2"})
+
+    for call in (
+        lambda: iceberg.store.load(ORDERS),
+        lambda: iceberg.store.commit(state, TopicEdit("run", NOW_MS, {})),
+        lambda: iceberg.store.versions(ORDERS),
+        lambda: iceberg.store.load_version(ORDERS, 1),
+        lambda: iceberg.store.drop_topic(ORDERS),
+    ):
+        with pytest.raises(UnsupportedFormatError, match=r"orders: written in format 2, .* format 1 \(use the newer"):
+            call()
+    assert iceberg.store.topics() == (ORDERS,)
+
+
+def test_a_table_that_is_no_topic_is_left_alone(iceberg: Place, foreign: Catalog) -> None:
+    iceberg.create(type(ORDERS)("default", "other"))
+    schema = foreign.load_table(("default", "other")).schema()
+    foreign.create_table(("default", "orders"), schema)
+
+    with pytest.raises(UnknownTopicError, match="Lithify did not make it"):
+        iceberg.store.load(ORDERS)
+    with pytest.raises(UnknownTopicError):
+        iceberg.store.drop_topic(ORDERS)
+    assert iceberg.store.topics() == (type(ORDERS)("default", "other"),)
+    assert foreign.table_exists(("default", "orders"))
+
+
+@pytest.mark.parametrize("broken", [{"lithify.settings": "{"}, {"lithify.log.0": "7"}, {"lithify.created-ms": "x"}])
+def test_state_that_cannot_be_read_is_no_state(iceberg: Place, foreign: Catalog, broken: dict[str, str]) -> None:
+    iceberg.create()
+    table = foreign.load_table(("default", "orders"))
+    with table.transaction() as breaking:
+        breaking.set_properties(broken)
+
+    with pytest.raises(DamagedError, match="orders: the state"):
+        iceberg.store.load(ORDERS)
+
+
+def _named(segment: Segment, path: str) -> Segment:
+    return replace(segment, path=path)
+
+
+def _path(segment: Segment) -> str:
+    return segment.path

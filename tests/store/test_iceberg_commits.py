@@ -1,0 +1,277 @@
+"""Commits of the Iceberg store where they could go wrong: lost answers, crashes, two at once, strangers (C6)."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, ServerError
+from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetPropertiesUpdate
+from sqlalchemy.exc import OperationalError
+
+from lithify.errors import DamagedError, WarehouseError
+from lithify.model.record import Record
+from lithify.ports import CommitUnknownError, StaleVersionError, Warehouse
+from lithify.service.append import append
+from support.fake_clock import FakeClock
+from support.store_builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
+from support.store_catalogs import FaultySource, lost_answer, lost_request
+
+ORDERS_TABLE = ("default", "orders")
+
+
+class Faults:
+    """Strikes the commits to come in turn; the others go through. Notes what was sent."""
+
+    def __init__(self) -> None:
+        self.to_come: list[Callable[..., Any]] = []
+        self.sent: list[tuple[Any, ...]] = []
+
+    def __call__(self, commit: Callable[..., Any], *arguments: Any) -> Any:
+        self.sent.append(arguments)
+        return self.to_come.pop(0)(commit, *arguments) if self.to_come else commit(*arguments)
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def fault(*_: Any) -> Any:
+        raise error
+
+    return fault
+
+
+@pytest.fixture
+def faults() -> Faults:
+    return Faults()
+
+
+@pytest.fixture
+def place(tmp_path: Path, faults: Faults) -> Place:
+    clock = FakeClock(NOW_MS)
+    return an_iceberg_place(tmp_path, clock, FaultySource(str(tmp_path / "warehouse"), faults))
+
+
+def test_a_lost_answer_is_unknown_and_the_commit_is_there(place: Place, faults: Faults) -> None:
+    state = place.create()
+    faults.to_come = [lost_answer]
+
+    with pytest.raises(CommitUnknownError):
+        place.append(state, some_records("a"), run_id="r1")
+
+    newest = place.store.load(ORDERS)
+    assert newest.log(0).run_ids == ("r1",)
+    assert [r.key for r in place.records(newest)] == [b"a"]
+
+
+def test_a_lost_request_is_unknown_and_nothing_is_there(place: Place, faults: Faults) -> None:
+    state = place.create()
+    faults.to_come = [lost_request]
+
+    with pytest.raises(CommitUnknownError):
+        place.append(state, some_records("a"))
+
+    assert place.store.load(ORDERS) == state
+
+
+def test_appends_with_lost_answers_and_requests_lose_and_double_nothing(place: Place, faults: Faults) -> None:
+    place.create()
+    warehouse = Warehouse(place.store, place.files, place.clock)
+    kinds = [lost_answer, lost_request, raising(CommitFailedException("moved")), raising(ServerError("5xx"))]
+
+    for n in range(12):
+        faults.to_come = [kinds[n % 4], kinds[n // 4]]
+        result = append(warehouse, ORDERS, [Record(b"k", b"%d" % n)])
+        assert [(r.start_offset, r.end_offset) for r in result.ranges] == [(n, n + 1)]
+
+    records = place.records(place.store.load(ORDERS))
+    assert [(r.offset, r.value) for r in records] == [(n, b"%d" % n) for n in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (CommitFailedException("Requirement failed: branch main has changed"), StaleVersionError),
+        (ValueError("Cannot add snapshot with sequence number 3 older than last"), StaleVersionError),
+        (ValueError("anything else"), CommitUnknownError),
+        (CommitStateUnknownException("504"), CommitUnknownError),
+        (ConnectionResetError(errno.ECONNRESET, "reset"), CommitUnknownError),
+        (OperationalError("COMMIT", None, Exception("connection lost")), CommitUnknownError),
+        (OSError(errno.ENOSPC, "No space left on device"), WarehouseError),
+        (PermissionError(errno.EACCES, "Permission denied"), WarehouseError),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else type(value).__name__,
+)
+def test_only_what_certainly_came_before_the_swap_is_a_plain_failure(
+    place: Place, faults: Faults, error: Exception, expected: type[Exception]
+) -> None:
+    state = place.create()
+    faults.to_come = [raising(error)]
+
+    with pytest.raises(expected):
+        place.append(state, some_records("a"))
+
+    assert place.store.load(ORDERS) == state
+
+
+def test_every_commit_asserts_the_table_and_main_and_adds_a_snapshot(place: Place, faults: Faults) -> None:
+    state = place.create()
+    state = place.append(state, some_records("a"))
+    state = place.change(state, generation=1)
+    state = place.round(place.append(state, some_records("b")))
+
+    assert len(faults.sent) == 4
+    for table, requirements, updates in faults.sent:
+        main = table.metadata.refs["main"].snapshot_id
+        assert AssertTableUUID(uuid=table.metadata.table_uuid) in requirements
+        assert AssertRefSnapshotId.model_validate({"ref": "main", "snapshot-id": main}) in requirements
+        assert isinstance(updates[0], AddSnapshotUpdate)
+        assert updates[0].snapshot.parent_snapshot_id == main
+        assert sum(isinstance(update, SetPropertiesUpdate) for update in updates) == 1
+
+
+@pytest.mark.parametrize("landed", [False, True], ids=["before the swap", "after the swap"])
+def test_a_process_that_dies_in_a_round_leaves_it_whole_or_undone(place: Place, faults: Faults, landed: bool) -> None:
+    state = place.append(place.append(place.create(), some_records("a", "b")), some_records("a"))
+    before = place.records(state)
+
+    def die(commit: Callable[..., Any], *arguments: Any) -> Any:
+        if landed:
+            commit(*arguments)
+        raise KeyboardInterrupt
+
+    faults.to_come = [die]
+    with pytest.raises(KeyboardInterrupt):
+        place.round(state, keep=lambda record: record.offset != 0)
+
+    newest = place.store.load(ORDERS)
+    if not landed:
+        assert newest == state
+        assert place.store.versions(ORDERS) == ()
+        newest = place.round(newest, keep=lambda record: record.offset != 0)
+    assert [r.offset for r in place.records(newest)] == [1, 2]
+    (kept,) = place.store.versions(ORDERS)
+    assert place.records(place.store.load_version(ORDERS, kept.version)) == before
+
+
+def test_of_two_that_close_one_version_the_record_of_the_winner_counts(place: Place, faults: Faults) -> None:
+    state = place.append(place.create(partitions=2), [Record(b"k", b"v", partition=p) for p in (0, 1)])
+    overtakers = []
+
+    def be_overtaken(commit: Callable[..., Any], *arguments: Any) -> Any:
+        overtakers.append(place.round(state, 1, closed_ms=NOW_MS + 7))
+        return commit(*arguments)
+
+    faults.to_come = [be_overtaken]
+    with pytest.raises(StaleVersionError):
+        place.round(state, 0, closed_ms=NOW_MS + 1)
+
+    (winner,) = overtakers
+    assert place.store.load(ORDERS) == winner
+    (kept,) = place.store.versions(ORDERS)
+    assert (kept.version, kept.closed_ms, kept.closed_by) == (state.version, NOW_MS + 7, winner.log(1).run_ids[-1])
+    assert place.store.load_version(ORDERS, kept.version) == state
+    records = [json.loads(path.read_text()) for path in _folder(winner.location, "lithify/versions").iterdir()]
+    assert sorted((r["closed_ms"], _partitions(r["no_longer_named"])) for r in records) == [
+        (NOW_MS + 1, {0}),
+        (NOW_MS + 7, {1}),
+    ]
+
+
+def test_the_record_of_a_closed_version_tells_what_is_not_named_any_more(place: Place) -> None:
+    state = place.append(place.append(place.create(), some_records("a")), some_records("b"))
+    segments = place.store.segments(state)
+    after = place.round(state, closed_ms=NOW_MS + 3)
+
+    (path,) = _folder(state.location, "lithify/versions").iterdir()
+
+    record = json.loads(path.read_text())
+    assert record["no_longer_named"] == [segment.path for segment in segments]
+    assert (record["version"], record["closed_ms"]) == (state.version, NOW_MS + 3)
+    assert record["closed_by"] == after.log(0).run_ids[-1]
+
+
+def test_what_a_stranger_writes_to_main_is_noticed(iceberg: Place, foreign: Catalog) -> None:
+    state = iceberg.append(iceberg.create(), some_records("a"))
+    table = foreign.load_table(ORDERS_TABLE)
+    table.append(iceberg.files.read(iceberg.store.segments(state)[0], 0).__next__().to_arrow())
+
+    for call in (
+        lambda: iceberg.store.load(ORDERS),
+        lambda: iceberg.append(state, some_records("b")),
+        lambda: iceberg.store.load_version(ORDERS, state.version),
+    ):
+        with pytest.raises(DamagedError, match="something other than Lithify moved the table's main branch"):
+            call()
+
+    table.manage_snapshots().rollback_to_snapshot(table.metadata.snapshots[-2].snapshot_id).commit()
+    assert iceberg.store.load(ORDERS) == state
+
+
+def test_main_set_back_by_a_stranger_is_noticed(iceberg: Place, foreign: Catalog) -> None:
+    state = iceberg.round(iceberg.append(iceberg.create(), some_records("a", "b")), keep=lambda r: r.key == b"b")
+    table = foreign.load_table(ORDERS_TABLE)
+    table.manage_snapshots().set_current_snapshot(ref_name="lithify-2").commit()
+
+    with pytest.raises(DamagedError, match=f"not at version {state.version}"):
+        iceberg.store.load(ORDERS)
+
+
+def test_properties_and_tags_of_strangers_stay_and_disturb_nobody(iceberg: Place, foreign: Catalog) -> None:
+    state = iceberg.append(iceberg.create(), some_records("a"))
+    table = foreign.load_table(ORDERS_TABLE)
+    with table.transaction() as change:
+        change.set_properties({"comment": "mine"})
+    table.manage_snapshots().create_tag(table.current_snapshot().snapshot_id, "mine").commit()
+
+    for n in range(3):
+        state = iceberg.append(state, some_records(f"{n}"))
+
+    table.refresh()
+    assert table.properties["comment"] == "mine"
+    assert table.scan(snapshot_id=table.metadata.refs["mine"].snapshot_id).to_arrow().num_rows == 1
+    assert table.scan().to_arrow().num_rows == 4
+
+
+def test_a_table_that_allows_retries_is_not_written_to(iceberg: Place, foreign: Catalog) -> None:
+    state = iceberg.create()
+    with foreign.load_table(ORDERS_TABLE).transaction() as change:
+        change.set_properties({"commit.retry.num-retries": "4"})
+
+    with pytest.raises(WarehouseError, match=r"num-retries is not 0 .*set commit.retry.num-retries=0"):
+        iceberg.append(state, some_records("a"))
+
+    assert iceberg.store.load(ORDERS) == state
+
+
+def test_anyone_reads_the_table_as_it_stands(iceberg: Place, foreign: Catalog) -> None:
+    state = iceberg.append(iceberg.create(partitions=2), [Record(b"k", None, 1, (("h", None),), p) for p in (0, 1)])
+
+    rows = foreign.load_table(ORDERS_TABLE).scan(row_filter="partition = 1").to_arrow()
+
+    assert rows.to_pylist() == [
+        {
+            "partition": 1,
+            "offset": 0,
+            "timestamp": 1,
+            "timestamp_type": 0,
+            "key": b"k",
+            "value": None,
+            "value_size": None,
+            "headers": [{"key": "h", "value": None}],
+        }
+    ]
+    assert isinstance(rows, pa.Table)
+    assert state.version == 2
+
+
+def _folder(location: str, below: str) -> Path:
+    return Path(location.removeprefix("file://")) / below
+
+
+def _partitions(paths: list[str]) -> set[int]:
+    return {int(path.split("partition=")[1][0]) for path in paths}

@@ -1,0 +1,104 @@
+"""What a commit copies and leaves behind stays bounded, and calls open no more than they need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lithify.columnar.access import FileAccess
+from lithify.model.log import TopicEdit
+from lithify.store.iceberg import adapter
+from lithify.store.iceberg.layout import METADATA_FILES_KEPT
+from support.fake_clock import FakeClock
+from support.store_builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
+from support.store_catalogs import NotingFileIO, NotingSource
+
+VERSIONS_KEPT = 4
+
+
+@pytest.fixture
+def noting(tmp_path: Path) -> Place:
+    return an_iceberg_place(tmp_path, FakeClock(), NotingSource(str(tmp_path / "warehouse")))
+
+
+def test_snapshots_tags_and_metadata_stay_few(iceberg: Place) -> None:
+    state = iceberg.create(versions_kept=VERSIONS_KEPT)
+    sizes = []
+    for n in range(90):
+        state = iceberg.append(state, some_records(f"{n}"))
+        if n % 6 == 5:
+            state = iceberg.round(state)
+            metadata = Path(state.location.removeprefix("file://")) / "metadata"
+            newest = max(metadata.glob("*.metadata.json"))
+            sizes.append(newest.stat().st_size)
+            text = newest.read_text()
+            assert text.count('"manifest-list"') <= VERSIONS_KEPT + 1
+            assert text.count('"type":"tag"') <= VERSIONS_KEPT
+
+    assert len(list(metadata.glob("*.metadata.json"))) <= METADATA_FILES_KEPT + 1
+    assert sizes[-1] <= sizes[len(sizes) // 2] * 1.05
+
+
+def test_manifests_stay_few_however_many_segments_there_are(noting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "MANIFESTS_PER_CLASS", 4)
+    state = noting.append(noting.create(), some_records("a"))
+    (segment,) = noting.store.segments(state)
+    opened = []
+    for n in range(1, 80):
+        more = replace(segment, path=f"{segment.path}-{n}", base_offset=n, end_offset=n + 1)
+        state = noting.store.commit(state, TopicEdit(f"r{n}", NOW_MS, {}, add=(more,)))
+        NotingFileIO.read.clear()
+        assert len(noting.store.segments(state)) == n + 1
+        opened.append(len(_manifests_opened()))
+
+    assert [s.base_offset for s in noting.store.segments(state)] == list(range(80))
+    # At most 3 of 1 to 3 files, 3 of up to 15, 3 of up to 63 and one above, and the one just written.
+    assert max(opened) <= 11
+    assert min(opened[64:]) <= 4
+
+
+def test_merged_manifests_can_be_taken_apart_again(iceberg: Place) -> None:
+    state = iceberg.append(iceberg.create(partitions=2), some_records("a"))
+    (segment,) = iceberg.store.segments(state)
+    all_segments = [segment]
+    for n in range(1, 60):
+        more = replace(segment, path=f"{segment.path}-{n}", base_offset=n, end_offset=n + 1, partition=n % 2)
+        state = iceberg.store.commit(state, TopicEdit(f"r{n}", NOW_MS, {}, add=(more,)))
+        all_segments.append(more)
+
+    gone = {n for n in range(60) if n % 7 == 3 or 20 <= n < 40}
+    state = iceberg.store.commit(
+        state, TopicEdit("round", NOW_MS, {}, remove=tuple(s for s in all_segments if s.base_offset in gone))
+    )
+
+    left = sorted(iceberg.store.segments(state), key=lambda s: s.base_offset)
+    assert left == [s for s in all_segments if s.base_offset not in gone]
+
+
+def test_loading_is_one_metadata_read(noting: Place) -> None:
+    state = noting.round(noting.append(noting.create(), some_records("a")))
+    NotingFileIO.read.clear()
+
+    assert noting.store.load(ORDERS) == state
+
+    assert [Path(path).suffixes[-2:] for path in NotingFileIO.read] == [[".metadata", ".json"]]
+
+
+def test_an_append_opens_no_data_and_no_manifest(noting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = noting.append(noting.append(noting.create(), some_records("a")), some_records("b"))
+    monkeypatch.setattr(FileAccess, "open", lambda *_: pytest.fail("an append opened a data file"))
+    NotingFileIO.read.clear()
+    NotingFileIO.written.clear()
+
+    noting.append(state, some_records("c"))
+
+    assert _manifests_opened() == []
+    assert not [path for path in NotingFileIO.read if path.endswith(".parquet")]
+    kinds = sorted(Path(path).name.partition("-")[0] == "snap" for path in NotingFileIO.written if ".avro" in path)
+    assert kinds == [False, True]  # one manifest, one manifest list
+
+
+def _manifests_opened() -> list[str]:
+    return [path for path in NotingFileIO.read if path.endswith(".avro") and "/snap-" not in path]

@@ -1,0 +1,75 @@
+"""Embedded catalogs that fail on purpose, or that note which files are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from lithify.store.iceberg.catalog import EmbeddedCatalog
+from lithify.store.iceberg.local_io import LocalFileIO, LocalInput, LocalOutput
+
+Commit = Callable[..., Any]
+
+
+class FaultyCatalog:
+    """A catalog whose `commit_table` goes through `fault`, which gets the real one and its arguments."""
+
+    def __init__(self, real: Any, fault: Callable[..., Any]) -> None:
+        self._real = real
+        self._fault = fault
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def commit_table(self, *arguments: Any) -> Any:
+        return self._fault(self._real.commit_table, *arguments)
+
+
+class FaultySource(EmbeddedCatalog):
+    """An embedded catalog with a fault in its commits."""
+
+    def __init__(self, directory: str, fault: Callable[..., Any]) -> None:
+        super().__init__(directory)
+        self._fault = fault
+
+    def existing(self) -> Any:
+        catalog = super().existing()
+        return None if catalog is None else FaultyCatalog(catalog, self._fault)
+
+    def created(self) -> Any:
+        super().created()
+        return self.existing()
+
+
+def lost_answer(commit: Commit, *arguments: Any) -> Any:
+    """The commit lands, and nobody hears of it."""
+    commit(*arguments)
+    raise TimeoutError("the answer was lost")
+
+
+def lost_request(commit: Commit, *arguments: Any) -> Any:
+    """The commit never arrives, and nobody can tell."""
+    raise TimeoutError("the request was lost")
+
+
+class NotingFileIO(LocalFileIO):
+    """Notes the files that are opened, in the order of opening."""
+
+    read: ClassVar[list[str]] = []
+    written: ClassVar[list[str]] = []
+
+    def new_input(self, location: str) -> LocalInput:
+        self.read.append(location)
+        return super().new_input(location)
+
+    def new_output(self, location: str) -> LocalOutput:
+        self.written.append(location)
+        return super().new_output(location)
+
+
+class NotingSource(EmbeddedCatalog):
+    """An embedded catalog whose files are opened through `NotingFileIO`."""
+
+    @property
+    def io_properties(self) -> Mapping[str, str]:
+        return {"py-io-impl": f"{__name__}.NotingFileIO"}
