@@ -34,3 +34,4 @@ lock *ARGS:
     {{compile}} {{ARGS}} --group build -o requirements-build.lock
     {{compile}} {{ARGS}} pyproject.toml -o requirements.lock
     {{compile}} {{ARGS}} pyproject.toml --group dev -c requirements.lock -c requirements-build.lock -o requirements-dev.lock
+    {{compile}} {{ARGS}} --group engines -o requirements-engines.lock

@@ -280,7 +280,7 @@ def test_every_rule_that_the_code_cites_is_in_the_guarantees():
     assert sorted(f"{path} {rule}" for rule, path in cited if rule not in promised) == []
 
 
-LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-build.lock")
+LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-build.lock", "requirements-engines.lock")
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -302,6 +302,7 @@ def test_the_lock_files_fit_what_the_project_asks_for():
         "requirements.lock": project["project"]["dependencies"],
         "requirements-dev.lock": project["project"]["dependencies"] + project["dependency-groups"]["dev"],
         "requirements-build.lock": project["dependency-groups"]["build"],
+        "requirements-engines.lock": project["dependency-groups"]["engines"],
     }
     for lock, requirements in asked.items():
         versions: dict[str, list[str]] = {}
