@@ -12,6 +12,7 @@ needs, never for values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,9 +96,12 @@ class SegmentWriter:
 
     def abandon(self) -> None:
         """Closes what is open after an error. The file stays behind unnamed, for `sweep`."""
-        if self._file is not None:
-            self._file.sink.close()
-            self._file = None
+        if self._file is None:
+            return
+        file, self._file = self._file, None
+        file.writer.is_open = False  # or its finaliser tries to write the rest, and prints what then fails
+        with suppress(OSError):
+            file.sink.close()
 
     def _room(self, table: pa.Table) -> int:
         by_bytes = (ROW_GROUP_BYTES - self._pending_bytes) * table.num_rows // max(1, table.nbytes)
@@ -140,10 +144,11 @@ class SegmentWriter:
     def _end_file(self) -> None:
         if self._file is None:
             return
-        file, self._file = self._file, None
+        file = self._file
         file.writer.close()
         size = file.sink.tell()
         file.sink.close()
+        self._file = None
         self._segments.append(facts(file.path, self._spec.partition, file.collected[0], size))
 
 
