@@ -33,7 +33,7 @@ def create(
     Examples:
       lithify topic create orders --partitions 4
       lithify topic create eu/customers --config min.compaction.lag.ms=1h
-      lithify topic create events --config null.key=drop --config delete.retention.ms=7d
+      lithify topic create log --config null.key=drop --config retention.ms=7d
     """
     topic = invocation.open_lake().create_topic(
         topic_name, partitions, like=like, config=as_mapping(config, "--config")

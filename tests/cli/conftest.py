@@ -1,0 +1,101 @@
+"""The program as its users meet it: arguments and stdin in; exit code, stdout and stderr out."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lithify.cli.main import run
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one command line came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[Any]:
+        """Stdout as JSON, a value per line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def json(self) -> Any:
+        """Stdout as the one JSON object that it has to be."""
+        (value,) = self.lines
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Runs the program in this process, on one warehouse."""
+
+    warehouse: Path
+
+    def __call__(self, *arguments: object, stdin: str | bytes = b"", code: int = 0) -> Outcome:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        with _streams(data) as (out, err):
+            found = run([str(argument) for argument in arguments])
+        outcome = Outcome(found, out(), err())
+        assert outcome.code == code, outcome
+        return outcome
+
+    def error(self, *arguments: object, stdin: str | bytes = b"", code: int = 2) -> str:
+        """The one line that a failing command says; nothing may be on stdout."""
+        outcome = self(*arguments, stdin=stdin, code=code)
+        (line,) = outcome.err.splitlines()
+        assert outcome.out == ""
+        assert line.startswith("error: ")
+        return line.removeprefix("error: ")
+
+
+@contextmanager
+def _streams(stdin: bytes) -> Iterator[tuple[Callable[[], str], Callable[[], str]]]:
+    streams = [io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n") for data in (stdin, b"", b"")]
+    before = sys.stdin, sys.stdout, sys.stderr
+    sys.stdin, sys.stdout, sys.stderr = streams
+
+    def written(stream: io.TextIOWrapper) -> Callable[[], str]:
+        def text() -> str:
+            stream.flush()
+            return stream.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+        return text
+
+    try:
+        yield written(streams[1]), written(streams[2])
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = before
+
+
+@pytest.fixture
+def lithify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """The program on an empty warehouse, in a terminal of 80 columns."""
+    warehouse = tmp_path / "warehouse"
+    monkeypatch.setenv("LITHIFY_WAREHOUSE", str(warehouse))
+    monkeypatch.setenv("COLUMNS", "80")
+    return Program(warehouse)
+
+
+@pytest.fixture(scope="session")
+def masked() -> Callable[[str], str]:
+    """Makes golden text of an output: sizes, times, durations and paths vary, widths with them."""
+
+    def mask(text: str) -> str:
+        text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+Z)?", "TIME", text)
+        text = re.sub(r"[\d.]+ (B|[KMG]iB)\b", "SIZE", text)
+        text = re.sub(r"\d+ min \d+ s|[\d.]+ (ms|s)\b", "SPENT", text)
+        return re.sub(r"(?<=\S)  +", "  ", text)
+
+    return mask

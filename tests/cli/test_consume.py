@@ -1,0 +1,114 @@
+"""`lithify consume` and `lithify table`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def orders(lithify):
+    """Two logs: 10 to 12, then a gap, 20 to 22 in the first; 0 to 2 in the second."""
+    lithify("topic", "create", "orders", "--partitions", 2)
+    places = [(0, n) for n in (10, 11, 12)] + [(1, n) for n in range(3)] + [(0, n) for n in (20, 21, 22)]
+    lines = (
+        json.dumps({"partition": p, "offset": o, "timestamp": 1000 * o, "key": f"k{o % 2}", "value": f"v{o}"})
+        for p, o in places
+    )
+    lithify("produce", "orders", "--keep-offsets", stdin="\n".join(lines))
+    return lithify
+
+
+def places(outcome):
+    return [(r["partition"], r["offset"]) for r in outcome.lines]
+
+
+FIRST = [(0, n) for n in (10, 11, 12, 20, 21, 22)]
+SECOND = [(1, n) for n in range(3)]
+
+
+def test_every_record_a_partition_at_a_time(orders):
+    done = orders("consume", "orders")
+    assert places(done) == FIRST + SECOND
+    assert done.err == ""
+    assert done.out.splitlines()[0] == (
+        '{"partition":0,"offset":10,"timestamp":10000,"key":"k0","value":"v10","headers":[]}'
+    )
+    assert orders("consume", "orders", "--json").out == done.out
+    assert orders("consume", "orders", "--compacted").out == done.out
+
+
+@pytest.mark.parametrize(
+    ("start", "left"), [("earliest", 6), ("latest", 0), ("0", 6), ("12", 4), ("13", 3), ("22", 1), ("23", 0)]
+)
+def test_where_to_start(orders, start, left):
+    assert places(orders("consume", "orders", "--partition", 0, "--from", start)) == FIRST[6 - left :]
+
+
+def test_from_a_time(orders):
+    assert places(orders("consume", "orders", "--from", "@11500")) == FIRST[2:]
+    assert places(orders("consume", "orders", "--from", "1970-01-01T00:00:02")) == FIRST + SECOND[2:]
+
+
+def test_at_most_so_many(orders):
+    for most in (0, 1, 4, 8, 9, 10):
+        assert places(orders("consume", "orders", "--max", most)) == (FIRST + SECOND)[:most]
+
+
+def test_one_log_needs_no_partition(lithify):
+    lithify("topic", "create", "t")
+    lithify("produce", "t", stdin='{"key":"a","value":"1"}\n{"key":"b","value":"2"}\n')
+    assert places(lithify("consume", "t", "--from", 1)) == [(0, 1)]
+
+
+def test_refused_positions_say_where_one_may_start(orders):
+    consume = ("consume", "orders")
+    assert orders.error(*consume, "--from", 5) == "offset 5 belongs to one log (give a partition)"
+    assert orders.error(*consume, "--partition", 0, "--from", 24).startswith(
+        "orders-0: offset 24 is outside of [0, 23]"
+    )
+    assert orders.error(*consume, "--partition", 0, "--from", -1).startswith("orders-0: offset -1 is outside of")
+    assert orders.error(*consume, "--partition", 2).startswith("orders has no partition 2")
+    assert "is not a time: use ISO 8601" in orders.error(*consume, "--from", "yesterday")
+    assert orders.error("consume", "nope").startswith("nope: no such topic")
+
+
+def test_a_partition_in_the_topics_name(lithify):
+    name = "persistent://public/default/orders"
+    lithify("topic", "create", name, "--partitions", 2)
+    lithify("produce", name, stdin='{"key":"a","value":"1","partition":0}\n{"key":"b","value":"2","partition":1}\n')
+    assert places(lithify("consume", f"{name}-partition-1")) == [(1, 0)]
+    assert places(lithify("consume", f"{name}-partition-1", "--partition", 1)) == [(1, 0)]
+    assert "names partition 1, --partition 0 another" in lithify.error(
+        "consume", f"{name}-partition-1", "--partition", 0
+    )
+
+
+def test_what_is_not_text_fails_with_the_way_out(lithify):
+    lithify("topic", "create", "t")
+    good, bad = '{"key":"aw==","value":"dg=="}', '{"key":"/w==","value":null}'
+    lithify("produce", "t", "--encoding", "base64", stdin="\n".join([good, good, bad, good]))
+    failed = lithify("consume", "t", code=1)
+    assert places(failed) == [(0, 0), (0, 1)]
+    assert failed.err == "error: t-0: the record at offset 2 is not UTF-8 text (use --encoding base64)\n"
+    assert len(lithify("consume", "t", "--encoding", "base64").lines) == 4
+    lithify("produce", "t", "--encoding", "base64", stdin='{"key":"/w==","value":""}')
+    assert lithify("table", "t", code=1).err == failed.err.replace("offset 2", "offset 4")
+
+
+def test_the_table_has_the_latest_of_every_live_key(orders):
+    orders("produce", "orders", stdin='{"key":"k0","value":null,"partition":1}\n')
+    done = orders("table", "orders")
+    found = {(r["partition"], r["key"]): r["value"] for r in done.lines}
+    assert found == {(0, "k0"): "v22", (0, "k1"): "v21", (1, "k1"): "v1"}
+    assert len(done.lines) == 3
+    assert orders("table", "orders", "--json").out == done.out
+
+
+def test_the_table_takes_whole_topics(lithify):
+    name = "persistent://public/default/orders"
+    lithify("topic", "create", name)
+    assert lithify.error("table", f"{name}-partition-0") == (
+        f"{name}-partition-0 names a partition (this verb takes the whole topic: {name})"
+    )

@@ -1,0 +1,103 @@
+"""`--help`, flags before and after the verb, and what a wrong command line is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lithify.cli.main import TOPIC_VERBS, VERBS
+
+COMMANDS = [(), *[(verb.name,) for verb in VERBS], *[("topic", verb.name) for verb in TOPIC_VERBS]]
+HEAVY = ("pyspark", "pyarrow", "pyiceberg", "duckdb", "numpy", "pandas", "rich")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_tells_what_it_is_for(lithify, command):
+    told = lithify(*command, "--help")
+    assert told.err == ""
+    assert told.out.startswith(f"Usage: {' '.join(('lithify', *command))} ")
+    assert max(map(len, told.out.splitlines())) <= 80
+    for flag in ("--json", "--warehouse", "--catalog", "--debug", "--help"):
+        assert f"  {flag} " in told.out
+    if command not in ((), ("topic",)):
+        assert "Example" in told.out
+        assert f"\n    {' '.join(('lithify', *command))}" in told.out or " | lithify" in told.out
+
+
+def test_help_imports_nothing_heavy():
+    program = (
+        "import sys; from lithify.cli.main import run; "
+        f"codes = [run([*command, '--help']) for command in {COMMANDS!r}]; "
+        f"print(codes, [name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == f"{[0] * len(COMMANDS)} []\n"
+
+
+def test_help_answers_within_half_a_second():
+    program = Path(sys.executable).with_name("lithify")
+
+    def seconds() -> float:
+        begun = time.perf_counter()
+        subprocess.run([program, "--help"], capture_output=True, check=True)
+        return time.perf_counter() - begun
+
+    # Of a few runs the best: what else this machine does is not what is measured.
+    assert min(seconds() for _ in range(5)) < 0.5
+
+
+def test_alone_it_helps(lithify):
+    assert lithify().out == lithify("--help").out
+    assert lithify("topic").out == lithify("topic", "--help").out
+
+
+def test_the_version(lithify):
+    import lithify as package
+
+    assert lithify("--version").out == f"lithify {package.__version__}\n"
+
+
+def test_shared_flags_stand_before_or_after_the_verb(lithify, tmp_path):
+    place = ("--warehouse", tmp_path / "elsewhere")
+    lithify(*place, "topic", "create", "a")
+    lithify("topic", *place, "create", "b")
+    lithify("topic", "create", *place, "c")
+    listed = lithify("topic", "list", "--json", *place)
+    assert [topic["topic"] for topic in listed.lines] == ["a", "b", "c"]
+    assert lithify("--json", *place, "topic", "list").out == listed.out
+    assert lithify("topic", "--json", *place, "list").out == listed.out
+    # The one closest to the verb counts.
+    assert lithify("--warehouse", tmp_path / "nowhere", "topic", "list", "--json", *place).out == listed.out
+
+
+WRONG = {
+    "verb": (("frob",), "No such command 'frob' (see `lithify --help`)"),
+    "topic verb": (("topic", "frob"), "No such command 'frob' (see `lithify topic --help`)"),
+    "flag": (
+        ("consume", "t", "--frob"),
+        "No such option '--frob'. Did you mean '--from'? (see `lithify consume --help`)",
+    ),
+    "no topic": (("compact",), "Missing argument 'TOPIC' (see `lithify compact --help`)"),
+    "two topics": (("consume", "a", "b"), "Got unexpected extra argument (b) (see `lithify consume --help`)"),
+    "no number": (
+        ("consume", "t", "--max", "x"),
+        "Invalid value for '--max': 'x' is not a valid integer range (see `lithify consume --help`)",
+    ),
+    "no such format": (("produce", "t", "--format", "xml"), "Invalid value for '--format': 'xml' is not one of"),
+    "two places": (
+        ("status", "--warehouse", "w", "--catalog", "c"),
+        "--warehouse and --catalog name two places (give one of them)",
+    ),
+    "no time": (("status", "--now", "soon"), "Invalid value for '--now': 'soon' is not a time: use ISO 8601"),
+    "no topic name": (("status", "a b"), "'a b' is not a topic: 'a b' must be 1 to 249 letters"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG.values(), ids=WRONG.keys())
+def test_a_wrong_command_line_is_told_what_is_wrong(lithify, case):
+    arguments, said = case
+    assert lithify.error(*arguments).startswith(said)

@@ -1,0 +1,80 @@
+"""`lithify status`: the figures of every log, and what they mean."""
+
+from __future__ import annotations
+
+import json
+
+HOUR_MS = 3_600_000
+
+
+def produce(lithify, topic, *lines):
+    lithify("produce", topic, "--keep-offsets", stdin="\n".join(json.dumps(line) for line in lines))
+
+
+def a_line(offset, value="v", timestamp=0, partition=0):
+    return {"partition": partition, "offset": offset, "timestamp": timestamp, "key": "k", "value": value}
+
+
+def test_status_for_people(lithify, masked):
+    lithify("topic", "create", "orders", "--partitions", 2, "--config", "min.compaction.lag.ms=1h")
+    produce(lithify, "orders", a_line(0), a_line(1, None))
+    produce(lithify, "orders", a_line(2, timestamp=9 * HOUR_MS))
+    told = lithify("status", "orders", "--now", f"@{10 * HOUR_MS - 1}")
+    assert told.err == ""
+    text = masked(told.out).splitlines()
+    assert text[:4] == [
+        "orders  version 3, as of TIME",
+        "LOG  START  CLEAN BELOW  HORIZON  END  RECORDS  SIZE  DIRTY",
+        "  0  0  0  2  3  3  SIZE  1.00",
+        "     DUE: dirty ratio 1.00 > 0.5; horizon held by min.compaction.lag.ms in",
+    ]
+    assert text[4].startswith("     00000000000000000002-")
+    assert text[4].endswith(".parquet; 1 tombstone; no round yet")
+    assert text[5:] == [
+        "  1  0  0  0  0  0  SIZE  0.00",
+        "     not due: nothing dirty below the horizon; horizon at the log end; no round",
+        "     yet",
+    ]
+
+
+def test_a_deadline_is_told_before_it_has_come(lithify, masked):
+    config = ("--config", "max.compaction.lag.ms=1h", "--config", "min.cleanable.dirty.ratio=1")
+    lithify("topic", "create", "t", *config)
+    produce(lithify, "t", a_line(0, timestamp=HOUR_MS))
+    told = masked(lithify("status", "t", "--now", f"@{HOUR_MS + 60_000}").out)
+    assert "not due: dirty ratio 1.00 <= 1; due by the clock TIME (in SPENT);" in " ".join(told.split())
+
+
+def test_status_as_json_and_of_all_topics(lithify):
+    assert lithify("status").err == "no topics yet (`lithify topic create` makes one)\n"
+    lithify("topic", "create", "a", "--partitions", 2)
+    lithify("topic", "create", "b")
+    a, b = lithify("status", "--json").lines
+    assert (a["topic"], b["topic"]) == ("a", "b")
+    assert list(a) == ["topic", "version", "logs", "now_ms", "now_given"]
+    assert [log["partition"] for log in a["logs"]] == [0, 1]
+    assert set(a["logs"][0]) >= {
+        "log_start_offset",
+        "first_dirty_offset",
+        "horizon",
+        "horizon_limited_by",
+        "log_end_offset",
+        "records",
+        "bytes",
+        "dirty_ratio",
+        "tombstones",
+        "next_tombstone_expiry_ms",
+        "due",
+        "due_reason",
+        "last_round_ms",
+        "quarantined",
+    }
+    text = lithify("status").out
+    assert text.startswith("a  version 1\n")
+    assert "\n\nb  version 1\n" in text
+
+
+def test_one_partition_by_its_name(lithify):
+    name = "persistent://public/default/orders"
+    lithify("topic", "create", name, "--partitions", 3)
+    assert [log["partition"] for log in lithify("status", f"{name}-partition-1", "--json").json["logs"]] == [1]

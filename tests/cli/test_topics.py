@@ -1,0 +1,97 @@
+"""`lithify topic create|list|info|delete`."""
+
+from __future__ import annotations
+
+from lithify.model.settings import SETTINGS
+
+
+def test_a_topic_is_made_listed_shown_and_deleted(lithify, masked):
+    made = lithify("topic", "create", "orders", "--partitions", 3, "--config", "min.compaction.lag.ms=1h")
+    assert (made.out, made.err) == ("", "orders: created with 3 partitions, min.compaction.lag.ms=3600000\n")
+    lithify("topic", "create", "eu/customers")
+    lithify("produce", "eu/customers", stdin='{"key":"k","value":"v"}\n')
+    assert masked(lithify("topic", "list").out) == (
+        "TOPIC  PARTITIONS  RECORDS  SIZE\norders  3  0  SIZE\neu/customers  1  1  SIZE\n"
+    )
+    gone = lithify("topic", "delete", "eu/customers", "--yes")
+    assert (gone.out, gone.err) == ("", "eu/customers: deleted with 1 record\n")
+    assert [topic["topic"] for topic in lithify("topic", "list", "--json").lines] == ["orders"]
+
+
+def test_an_empty_warehouse_has_no_topics_and_stays_empty(lithify):
+    assert lithify("topic", "list").err == "no topics yet (`lithify topic create` makes one)\n"
+    assert lithify("topic", "list", "--json").out == ""
+    assert not lithify.warehouse.exists()
+
+
+def test_info_shows_every_setting_and_marks_what_was_chosen(lithify, masked):
+    lithify("topic", "create", "orders", "--config", "delete.retention.ms=7d", "--config", "null.key=drop")
+    text = masked(lithify("topic", "info", "orders").out)
+    assert text.startswith("orders\n  partitions  1\n  records  0\n  size  SIZE\n  version  1\n  created  TIME\n")
+    assert "    delete.retention.ms  604800000 = 7 d 0 h, default 86400000\n" in text
+    assert "    null.key  drop, default reject\n" in text
+    assert "    segment.bytes  134217728 = SIZE\n" in text
+    assert [name for name in SETTINGS if f"    {name}  " not in text] == []
+
+
+def test_topics_as_json(lithify):
+    made = lithify("topic", "create", "orders", "--json").json
+    assert lithify("topic", "info", "orders", "--json").json == made
+    assert lithify("topic", "list", "--json").json == made
+    assert list(made) == [
+        "topic",
+        "original_name",
+        "partitions",
+        "version",
+        "records",
+        "bytes",
+        "location",
+        "created_ms",
+        "config",
+    ]
+    assert list(made["config"]) == list(SETTINGS)
+    deleted = lithify("topic", "delete", "orders", "--yes", "--json").json
+    assert deleted == {"topic": "orders", "deleted": True, "records": 0}
+
+
+def test_a_name_of_pulsar_is_stored_apart_and_shown_as_it_was(lithify):
+    name = "persistent://public/default/orders"
+    lithify("topic", "create", name)
+    assert lithify("topic", "list").out.splitlines()[1].startswith(f"{name} ")
+    found = lithify("topic", "info", name, "--json").json
+    assert (found["topic"], found["original_name"]) == ("pulsar.public.default/orders", name)
+
+
+def test_deleting_needs_yes_and_says_what_would_go(lithify):
+    lithify("topic", "create", "orders")
+    lithify("produce", "orders", stdin='{"key":"k","value":"v"}\n')
+    assert lithify.error("topic", "delete", "orders") == (
+        "orders: nothing was deleted (--yes deletes the topic and its 1 record for good)"
+    )
+    assert lithify("consume", "orders").out.count("\n") == 1
+
+
+def test_refusals_say_what_would_be_taken(lithify):
+    lithify("topic", "create", "orders")
+    create = ("topic", "create")
+    assert lithify.error(*create, "orders").startswith("orders: there is such a topic already")
+    assert lithify.error("topic", "info", "nope").startswith("nope: no such topic")
+    assert lithify.error("topic", "delete", "nope", "--yes").startswith("nope: no such topic")
+    assert lithify.error(*create, "t", "--config", "segment.byte=1") == (
+        "segment.byte: no such setting (did you mean segment.bytes?)"
+    )
+    assert lithify.error(*create, "t", "--config", "null.key=maybe") == (
+        "null.key=maybe: 'maybe' is none of them (accepted: reject or drop or retain)"
+    )
+    contradiction = ("--config", "min.compaction.lag.ms=2h", "--config", "max.compaction.lag.ms=1h")
+    assert "is above max.compaction.lag.ms=3600000" in lithify.error(*create, "t", *contradiction)
+    twice = ("--config", "segment.bytes=1MiB", "--config", "segment.bytes=2MiB")
+    assert lithify.error(*create, "t", *twice) == (
+        "--config segment.bytes is given twice (see `lithify topic create --help`)"
+    )
+    assert lithify.error(*create, "t", "--config", "segment.bytes").startswith("Invalid value for '--config'")
+    assert lithify.error(*create, "a b").startswith("'a b' is not a topic")
+    assert lithify.error(*create, "non-persistent://a/b/c").endswith("there is nothing to compact")
+    assert lithify.error(*create, "t", "--partitions", 0) == "partitions=0: a topic has 1 to 10000"
+    assert lithify.error(*create, "persistent://a/b/c-partition-1").startswith("persistent://a/b/c-partition-1 names a")
+    assert [topic["topic"] for topic in lithify("topic", "list", "--json").lines] == ["orders"]

@@ -1,0 +1,222 @@
+"""Bad surroundings: each an exit code and one line with the next step, and nothing lost."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRAM = [sys.executable, "-c", "from lithify.cli.main import main; main()"]
+A_LINE = '{"key":"k","value":"v"}\n'
+
+
+@pytest.fixture
+def orders(lithify):
+    lithify("topic", "create", "orders")
+    lithify("produce", "orders", stdin=A_LINE * 3)
+    return lithify
+
+
+def segments(lithify) -> list[Path]:
+    return sorted(lithify.warehouse.rglob("partition=*/*.parquet"))
+
+
+def test_a_missing_data_file_is_named(orders):
+    (segment,) = segments(orders)
+    whole = segment.read_bytes()
+    segment.unlink()
+    for command in (("consume", "orders"), ("table", "orders")):
+        said = orders.error(*command, code=1)
+        assert f"{segment}: the file is missing" in said
+        assert "restore the file" in said
+    segment.write_bytes(whole)
+    assert len(orders("consume", "orders").lines) == 3
+
+
+@pytest.mark.parametrize("left", [0, 100, -1])
+def test_a_data_file_that_was_cut_short_is_named(orders, left):
+    (segment,) = segments(orders)
+    segment.write_bytes(segment.read_bytes()[:left])
+    said = orders.error("consume", "orders", code=1)
+    assert str(segment) in said
+    assert "restore the file" in said
+
+
+def test_a_place_that_is_no_warehouse(lithify, tmp_path):
+    (tmp_path / "file").write_text("x")
+    for place in (tmp_path, tmp_path / "file"):
+        said = lithify.error("topic", "list", "--warehouse", place, code=1)
+        assert said.startswith(f"{place} is not a warehouse")
+    assert "use --catalog NAME" in lithify.error("topic", "list", "--warehouse", "s3://bucket/lake", code=1)
+
+
+def test_a_damaged_catalog(orders):
+    (orders.warehouse / "catalog.db").write_bytes(b"no catalog at all" * 100)
+    said = orders.error("status", code=1)
+    assert "its catalog.db is no catalog" in said
+
+
+def test_a_read_only_warehouse_can_be_read_and_says_so_when_written_to(orders):
+    before = orders("consume", "orders").out
+    places = [orders.warehouse, *orders.warehouse.rglob("*")]
+    modes = [place.stat().st_mode for place in places]
+    for place, mode in zip(places, modes, strict=True):
+        place.chmod(mode & 0o555)
+    try:
+        assert _bound_by_permissions("consume", "orders").stdout == before
+        for command in (("produce", "orders"), ("topic", "create", "more"), ("topic", "delete", "orders", "--yes")):
+            refused = _bound_by_permissions(*command)
+            assert (refused.returncode, refused.stdout) == (1, ""), refused
+            (said,) = refused.stderr.splitlines()
+            assert "make it writable for this user, or use another warehouse; nothing was changed" in said
+        looked = _bound_by_permissions("doctor", "--json")
+        assert looked.returncode == 3
+        checks = {check["name"]: check for check in json.loads(looked.stdout)["checks"]}
+        assert "cannot be written: Permission denied" in checks["warehouse"]["detail"]
+    finally:
+        for place, mode in zip(places, modes, strict=True):
+            place.chmod(mode)
+    assert orders("consume", "orders").out == before
+
+
+def _bound_by_permissions(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The program without root's right to write what is read-only, if it is root who tests."""
+
+    def drop_override() -> None:
+        drop_from_bounding_set, cap_dac_override = 24, 1
+        ctypes.CDLL(None).prctl(drop_from_bounding_set, cap_dac_override, 0, 0, 0)
+
+    return subprocess.run(
+        [*PROGRAM, *arguments], input=A_LINE, capture_output=True, text=True, preexec_fn=drop_override, check=False
+    )
+
+
+def test_a_full_warehouse_loses_nothing(orders):
+    """A limit on the size of files stands for a full disk: the write fails half-way."""
+    before = orders("consume", "orders").out
+
+    def small_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    noise = "".join(json.dumps({"key": os.urandom(16).hex(), "value": os.urandom(64).hex()}) + "\n" for _ in range(999))
+    full = subprocess.run(
+        [*PROGRAM, "produce", "orders", "--json"],
+        input=noise,
+        capture_output=True,
+        text=True,
+        preexec_fn=small_files,
+        check=False,
+    )
+    assert full.returncode == 1, full
+    assert len(full.stderr.splitlines()) == 1
+    assert "nothing was lost; nothing was written" in full.stderr
+    assert json.loads(full.stdout)["records"] == 0
+    assert orders("consume", "orders").out == before
+    orders("produce", "orders", stdin=noise)
+    assert len(orders("consume", "orders").lines) == 3 + 999
+
+
+def test_a_catalog_that_is_down(lithify, monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]  # bound, but nobody listens
+        monkeypatch.setenv("PYICEBERG_CATALOG__DOWN__URI", f"http://127.0.0.1:{port}")
+        said = lithify.error("topic", "list", "--catalog", "down", code=1)
+    assert said.startswith("catalog down cannot be reached: ")
+    assert "try again" in said
+
+
+def test_a_catalog_that_nobody_described(lithify):
+    said = lithify.error("topic", "list", "--catalog", "nowhere", code=1)
+    assert said.startswith("catalog nowhere cannot be reached: ")
+
+
+def test_a_newer_format_is_neither_read_nor_written(orders):
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("lithify", uri=f"sqlite:///{orders.warehouse}/catalog.db")
+    table = catalog.load_table(("default", "orders"))
+    with table.transaction() as change:
+        change.set_properties({"lithify.format-version": "2"})
+    for command in (("consume", "orders"), ("produce", "orders"), ("status", "orders"), ("compact", "orders")):
+        said = orders.error(*command, stdin=A_LINE, code=1)
+        assert "written in format 2" in said
+
+
+def test_debug_shows_where(orders):
+    failed = orders("topic", "info", "nope", "--debug", code=2)
+    assert failed.err.startswith("Traceback (most recent call last):")
+    assert failed.err.splitlines()[-1].startswith("error: nope: no such topic")
+
+
+def test_a_defect_is_one_line_as_well(orders, monkeypatch):
+    import lithify.lake
+
+    def broken(self: object) -> None:
+        raise ZeroDivisionError("nobody thought of\nthis")
+
+    monkeypatch.setattr(lithify.lake.Topic, "info", broken)
+    assert orders.error("topic", "info", "orders", code=1) == (
+        "ZeroDivisionError: nobody thought of this (`--debug` shows where)"
+    )
+
+
+def test_no_spark_where_none_is_needed(orders, tmp_path):
+    """Neither PySpark nor a process of its own: reading, writing and looking start no JVM."""
+    file = tmp_path / "more.jsonl"
+    file.write_text(A_LINE)
+    commands = [
+        ["produce", "orders", str(file)],
+        ["consume", "orders"],
+        ["table", "orders"],
+        ["status"],
+        ["topic", "list"],
+        ["topic", "info", "orders"],
+        ["history", "orders"],
+    ]
+    program = (
+        "import os, sys; from lithify.cli.main import run; "
+        f"codes = [run(command) for command in {commands!r}]; "
+        "children = open(f'/proc/{os.getpid()}/task/{os.getpid()}/children').read(); "
+        "print(codes, 'pyspark' in sys.modules, repr(children), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == f"{[0] * len(commands)} False ''"
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(orders):
+    orders("produce", "orders", stdin=A_LINE * 20_000)
+    with subprocess.Popen([*PROGRAM, "consume", "orders"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as consuming:
+        assert consuming.stdout is not None
+        assert consuming.stderr is not None
+        consuming.stdout.readline()
+        consuming.stdout.close()
+        assert consuming.stderr.read() == b""
+    assert consuming.returncode == 0
+
+
+def test_following_goes_on_until_it_is_interrupted(orders):
+    with subprocess.Popen(
+        [*PROGRAM, "consume", "orders", "--from", "2", "--follow"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as following:
+        assert following.stdout is not None
+        assert following.stderr is not None
+        assert json.loads(following.stdout.readline())["offset"] == 2
+        orders("produce", "orders", stdin=A_LINE)
+        assert json.loads(following.stdout.readline())["offset"] == 3
+        time.sleep(0.3)  # while it waits for more
+        following.send_signal(signal.SIGINT)
+        assert following.stderr.read().strip() == ""
+    assert following.returncode == 130
