@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +17,8 @@ from typing import Any
 import pytest
 
 from lithify.cli.main import run
+
+PROGRAM = [sys.executable, "-c", "from lithify.cli.main import main; main()"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,20 @@ class Program:
         return line.removeprefix("error: ")
 
 
+def in_a_process_of_its_own(
+    *arguments: object, stdin: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """The program where it matters what is imported when: PyIceberg reads the environment then."""
+    return subprocess.run(
+        [*PROGRAM, *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
 @contextmanager
 def _streams(stdin: bytes) -> Iterator[tuple[Callable[[], str], Callable[[], str]]]:
     streams = [io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n") for data in (stdin, b"", b"")]
@@ -86,6 +104,11 @@ def lithify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     monkeypatch.setenv("LITHIFY_WAREHOUSE", str(warehouse))
     monkeypatch.setenv("COLUMNS", "80")
     return Program(warehouse)
+
+
+@pytest.fixture(scope="session")
+def own_process() -> Callable[..., subprocess.CompletedProcess[str]]:
+    return in_a_process_of_its_own
 
 
 @pytest.fixture(scope="session")

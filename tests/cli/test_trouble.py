@@ -125,14 +125,16 @@ def test_a_full_warehouse_loses_nothing(orders):
     assert len(orders("consume", "orders").lines) == 3 + 999
 
 
-def test_a_catalog_that_is_down(lithify, monkeypatch):
+def test_a_catalog_that_is_down(own_process):
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]  # bound, but nobody listens
-        monkeypatch.setenv("PYICEBERG_CATALOG__DOWN__URI", f"http://127.0.0.1:{port}")
-        said = lithify.error("topic", "list", "--catalog", "down", code=1)
-    assert said.startswith("catalog down cannot be reached: ")
-    assert "try again" in said
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        uri = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        failed = own_process("topic", "list", "--catalog", "down", PYICEBERG_CATALOG__DOWN__URI=uri)
+    assert (failed.returncode, failed.stdout) == (1, "")
+    (said,) = failed.stderr.splitlines()
+    assert said.startswith("error: catalog down cannot be reached: ")
+    assert "Connection refused" in said
+    assert said.endswith("(look at it, or at its configuration, and try again)")
 
 
 def test_a_catalog_that_nobody_described(lithify):

@@ -52,7 +52,7 @@ def finding_line(topic: str, finding: Finding) -> str:
 def summary(report: VerifyReport) -> str:
     """One line: what was read, what it was compared with, what was found."""
     read = f"{plural(report.records, 'record')} in {plural(report.segments, 'segment')}"
-    against = "no earlier version to compare with" if report.against is None else f"against version {report.against}"
+    against = "and no earlier one to compare with" if report.against is None else f"against version {report.against}"
     found = "nothing lost" if report.clean else plural(len(report.findings), "finding")
     if report.more_findings:
         found = f"the first {found} of more"
