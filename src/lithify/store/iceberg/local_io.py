@@ -66,19 +66,25 @@ class LocalOutput(OutputFile):
         """Raises `FileExistsError` unless `overwrite`."""
         path = _path(self.location)
         path.parent.mkdir(parents=True, exist_ok=True)
-        return LastingWriter(FileIO(path, "w" if overwrite else "x"))
+        return LastingWriter(path, "w" if overwrite else "x")
 
 
 class LastingWriter(BufferedWriter):
     """A file that has reached the disk when it is closed."""
 
+    def __init__(self, path: Path, mode: str) -> None:
+        super().__init__(FileIO(path, mode))
+        self._folder = path.parent
+
     def close(self) -> None:
-        if not self.closed:
+        if self.closed:
+            return
+        try:
             self.flush()
             _sync(self.fileno())
-            folder = Path(os.fsdecode(self.raw.name)).parent  # type: ignore[attr-defined]  # a FileIO has a name
-            super().close()
-            _sync_folder(folder)
+        finally:
+            super().close()  # also where the disk is full
+        _sync_folder(self._folder)
 
 
 def make_lasting(locations: Iterable[str]) -> None:

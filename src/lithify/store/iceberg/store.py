@@ -11,7 +11,7 @@ since snapshots that nobody named are gone from the metadata as soon as the next
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.exceptions import (
@@ -19,6 +19,7 @@ from pyiceberg.exceptions import (
     NoSuchNamespaceError,
     NoSuchTableError,
     TableAlreadyExistsError,
+    ValidationError,
 )
 from pyiceberg.io import load_file_io
 from pyiceberg.table import Table
@@ -147,6 +148,8 @@ class IcebergStore:
         return self._state(state.name, send(self._source.created(), table, swap))
 
     def commit_lock(self, name: TopicName) -> AbstractContextManager[None]:
+        if self._source.existing() is None:
+            return nullcontext()  # nothing to take turns on, and a folder for locks would be in the way
         return turn_lock(self._source.root, name)
 
     def versions(self, name: TopicName) -> tuple[KeptVersion, ...]:
@@ -197,7 +200,7 @@ class IcebergStore:
                 raise unknown_topic(name) from error
             except FileNotFoundError as error:
                 missing = error
-            except ValueError as error:
+            except (ValueError, ValidationError) as error:
                 raise DamagedError(f"{name}: the table's metadata cannot be read: {error}", hint=_RESTORE) from error
             except Exception as error:
                 with reaching(self._source.where):
