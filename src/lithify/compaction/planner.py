@@ -95,7 +95,6 @@ def plan_log(state: LogState, segments: tuple[Segment, ...], settings: TopicSett
         tombstones_expire_below=tombstones_expire_below(
             state.steps,
             horizon=horizon.offset,
-            first_dirty=state.first_dirty_offset,
             retention_ms=settings.delete_retention_ms,
             now_ms=now_ms,
         ),

@@ -21,13 +21,13 @@ STEPS_KEPT = 64
 Steps = tuple[TombstoneStep, ...]
 
 
-def tombstones_expire_below(steps: Steps, *, horizon: int, first_dirty: int, retention_ms: int, now_ms: int) -> int:
+def tombstones_expire_below(steps: Steps, *, horizon: int, retention_ms: int, now_ms: int) -> int:
     """Winning tombstones below this offset go in a round up to `horizon` (C18); 0 if none may.
 
-    A round that newly covers offsets starts their clock now, so they only go in it when the
-    retention is 0.
+    What a round is the first to cover starts to age in it. With a retention of 0 nothing waits: all
+    go in the very round, whatever the clock says.
     """
-    if retention_ms == 0 and horizon > first_dirty:
+    if retention_ms == 0:
         return horizon
     return max((s.end_offset for s in steps if s.time_ms + retention_ms <= now_ms), default=0)
 

@@ -116,7 +116,6 @@ def _expectation(state: TopicState, log: LogState, past: _Past, rounds: list[Rou
             tombstones_expire_below(
                 base.steps,
                 horizon=mine.horizon,
-                first_dirty=base.first_dirty_offset,
                 retention_ms=retention_ms,
                 now_ms=report.now_ms,
             )
