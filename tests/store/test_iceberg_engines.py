@@ -1,0 +1,118 @@
+"""Other engines plan with the metrics that we write: a wrong bound would make them leave records out.
+
+Each predicate is asked of an engine that prunes by manifests and row groups, and answered again by
+going through all records in Python.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.expressions import EqualTo, GreaterThan, GreaterThanOrEqual, IsNull, LessThan
+
+from lithify.model.record import Record
+from support.store_builders import ORDERS, Place
+
+DUCKDB_PYTHON = Path(sys.prefix) / "engines" / "bin" / "python"
+
+KEYS = [b"", b"\x00", b"a" * 15, b"a" * 16, b"a" * 17, b"a" * 40, b"\xff" * 16, b"\xff" * 17, b"\xff" * 40, b"zz", None]
+VALUES = [b"v" * 90, b"", None]
+
+SCAN = """
+import duckdb, json, sys
+from importlib.util import find_spec
+from pathlib import Path
+
+metadata, predicates = sys.argv[1], json.loads(sys.argv[2])
+connection = duckdb.connect()
+for extension in ("avro", "iceberg"):
+    package = find_spec(f"duckdb_extension_{extension}").submodule_search_locations[0]
+    connection.load_extension(str(next(Path(package).rglob("*.duckdb_extension"))))
+found = {}
+for predicate in predicates:
+    scan = f'''SELECT partition, "offset" FROM iceberg_scan('{metadata}') WHERE {predicate}'''
+    found[predicate] = sorted(connection.sql(scan).fetchall())
+print(json.dumps(found))
+"""
+
+Wanted = Callable[[Record], bool]
+
+
+@pytest.fixture
+def records(iceberg: Place) -> list[Record]:
+    """Segments of a single key each, of mixed ones, of tombstones alone; some merged by a round."""
+    state = iceberg.create(partitions=2, null_key="retain")
+    batches = [[Record(key, VALUES[n % 3], 1000 * n, partition=n % 2)] for n, key in enumerate(KEYS)]
+    batches.append([Record(key, b"v", 77_000, partition=1) for key in KEYS])
+    batches.append([Record(key, None, 78_000, partition=0) for key in KEYS])
+    for batch in batches:
+        state = iceberg.append(state, batch)
+    iceberg.round(state, 1, keep=lambda record: record.offset != 2)
+    state = iceberg.store.load(ORDERS)
+    return iceberg.records(state, 0) + iceberg.records(state, 1)
+
+
+def expected(records: list[Record], wanted: Wanted) -> list[tuple[int, int]]:
+    return sorted((r.partition or 0, r.offset or 0) for r in records if wanted(r))
+
+
+@pytest.mark.engines
+def test_duckdb_leaves_nothing_out(records: list[Record], foreign: Catalog) -> None:
+    table = foreign.load_table(("default", "orders"))
+    questions: dict[str, Wanted] = {
+        "true": lambda _: True,
+        "key IS NULL": lambda r: r.key is None,
+        "value IS NULL": lambda r: r.value is None,
+        "value_size IS NULL": lambda r: r.value is None,
+        "value_size = 0": lambda r: r.value == b"",
+        "value_size >= 90": lambda r: r.value is not None and len(r.value) >= 90,
+        '"offset" >= 9': lambda r: (r.offset or 0) >= 9,
+        "timestamp = 77000": lambda r: r.timestamp == 77_000,
+        "timestamp < 1000 AND partition = 0": lambda r: r.timestamp == 0 and r.partition == 0,
+    }
+    for key in filter(None, KEYS):
+        questions[f"key = unhex('{key.hex()}')"] = lambda r, key=key: r.key == key  # type: ignore[misc]
+        questions[f"key > unhex('{key.hex()}')"] = lambda r, key=key: r.key is not None and r.key > key  # type: ignore[misc]
+
+    command = [str(DUCKDB_PYTHON), "-c", SCAN, table.metadata_location, json.dumps(list(questions))]
+    assert DUCKDB_PYTHON.exists(), "run `scripts/setup dev`"
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert result.returncode == 0, result.stderr
+    found = {predicate: [tuple(row) for row in rows] for predicate, rows in json.loads(result.stdout).items()}
+    assert found == {predicate: expected(records, wanted) for predicate, wanted in questions.items()}
+
+
+def test_pyiceberg_leaves_nothing_out(records: list[Record], foreign: Catalog) -> None:
+    table = foreign.load_table(("default", "orders"))
+    questions: list[tuple[object, Wanted]] = [
+        (IsNull("key"), lambda r: r.key is None),
+        (IsNull("value"), lambda r: r.value is None),
+        (EqualTo("value_size", 0), lambda r: r.value == b""),
+        (GreaterThanOrEqual("offset", 9), lambda r: (r.offset or 0) >= 9),
+        (EqualTo("timestamp", 77_000), lambda r: r.timestamp == 77_000),
+    ]
+    for key in filter(None, KEYS):
+        questions.append((EqualTo("key", key), lambda r, key=key: r.key == key))
+        questions.append((GreaterThan("key", key), lambda r, key=key: r.key is not None and r.key > key))
+        questions.append((LessThan("key", key), lambda r, key=key: r.key is not None and r.key < key))
+
+    for predicate, wanted in questions:
+        rows = table.scan(row_filter=predicate, selected_fields=("partition", "offset")).to_arrow().to_pylist()
+        assert sorted((row["partition"], row["offset"]) for row in rows) == expected(records, wanted), predicate
+
+
+def test_a_kept_version_can_be_read_by_its_tag(iceberg: Place, records: list[Record], foreign: Catalog) -> None:
+    (kept,) = iceberg.store.versions(ORDERS)
+    past = iceberg.store.load_version(ORDERS, kept.version)
+    table = foreign.load_table(("default", "orders"))
+
+    rows = table.scan(snapshot_id=table.metadata.refs[f"lithify-{kept.version}"].snapshot_id).to_arrow()
+
+    assert rows.num_rows == len(records) + 1 == sum(len(iceberg.records(past, p)) for p in (0, 1))
