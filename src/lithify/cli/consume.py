@@ -33,7 +33,15 @@ class ConsumeFlags:
 
 @verb("consume")
 @click.argument("topic_name", metavar="TOPIC")
-@click.option("--from", "start", type=StartType(), default="earliest", show_default=True, help="Where to start.")
+@click.option(
+    "--from",
+    "start",
+    type=StartType(),
+    metavar="START",
+    default="earliest",
+    show_default=True,
+    help="earliest, latest, an offset or a time.",
+)
 @click.option("--partition", type=int, metavar="P", help="Only this partition. Default: all.")
 @click.option("--compacted", is_flag=True, help="Read the compacted view below the horizon, where there is one.")
 @click.option("--max", "most", type=click.IntRange(min=0), metavar="N", help="Stop after so many records.")

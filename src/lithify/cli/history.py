@@ -16,7 +16,8 @@ from lithify.model.units import format_bytes, format_duration, format_time
 def history(invocation: Invocation, topic_name: str) -> None:
     """Show the latest rounds of a topic, newest first.
 
-    With --json each is the report that `lithify compact --json` printed.
+    At most 100. With --json each is what `lithify compact --json` printed, as it was just before
+    the commit.
 
     \b
     Examples:
