@@ -16,7 +16,7 @@ offset lies.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,11 @@ class LogScan:
     def segments(self) -> tuple[Segment, ...]:
         """All of them in offset order: the numbering that marks and ordinals follow."""
         return self.clean + self.dirty
+
+    def only(self, index: int, first_ordinal: int) -> LogScan:
+        """The scan of one of the segments, whose first record has this ordinal."""
+        clean, dirty = self.clean[index : index + 1], self.dirty[max(0, index - len(self.clean)) :][:1]
+        return replace(self, clean=clean, dirty=() if clean else dirty, first_ordinal=first_ordinal)
 
 
 @dataclass(slots=True)

@@ -45,12 +45,17 @@ MAX_SPLITS = 8
 """How often a range may be cut in two before the task gives up."""
 
 LEAST_MEMORY_BYTES = 16 * 2**20
+
+HASH = "(hash(key) >> 24)"
+"""What hash ranges are made of. The lowest bits place a key in DuckDB's own hash table, the highest
+in its partitions: ranges made of those would crowd their keys together there."""
+
 _RESULT_RECORDS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
 class HashRange:
-    """The keys with `hash % count == index`. `hash` is DuckDB's, the same on every machine."""
+    """The keys whose `HASH` modulo `count` is `index`. It is DuckDB's, the same on every machine."""
 
     index: int
     count: int
@@ -60,9 +65,7 @@ class HashRange:
 
     @property
     def sql(self) -> str:
-        # The lowest bits place a key in DuckDB's own hash table, the highest in its partitions:
-        # a range made of those would crowd its keys together there.
-        return "true" if self.count == 1 else f"(hash(key) >> 24) % {self.count} = {self.index}"
+        return "true" if self.count == 1 else f"{HASH} % {self.count} = {self.index}"
 
 
 class KeySource(Protocol):
@@ -121,7 +124,7 @@ class _Comparison:
         self._source = source
         self._part = part
         self._memory_bytes = max(memory_bytes, LEAST_MEMORY_BYTES)
-        self._failure: BaseException | None = None
+        self._failure: Exception | None = None
 
     def run(self) -> None:
         with (
@@ -182,7 +185,7 @@ class _Comparison:
     def _watched(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
             yield from batches
-        except BaseException as error:
+        except Exception as error:
             self._failure = error
             raise
 

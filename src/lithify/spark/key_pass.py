@@ -1,132 +1,147 @@
-"""The key pass on Spark: who wins, for all logs of a run in one job (C38).
+"""The key pass of a run: cuts its logs into tasks and puts all of them into one Spark job (C38).
 
-    plans ─► a task per (log, hash range) ─► rows (unit, segment, marked, marks)   stay in Spark
-                                         └─► rows (unit, tally)                    to the driver
-
-A unit is one log of the run. Marks are persisted and later joined with the groups to rewrite; the
-driver only ever sees counts per segment.
+logs with few ranges  ─► a task per range ─────────────────────────────┐
+logs with many        ─► a task per segment ─► shuffle ─► a task per range ─► union ─► results
 """
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
-import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from lithify.columnar.access import FileAccess
-from lithify.columnar.key_scan import KeyScan, LogScan, Tally
-from lithify.columnar.marks import MarkSet
-from lithify.columnar.winners import HashRange, find_winners
+from lithify.columnar.key_scan import LogScan
+from lithify.columnar.marks import ordinal_starts
+from lithify.columnar.winners import HashRange
 from lithify.compaction.planner import LogPlan
-from lithify.errors import LithifyError
-from lithify.spark.tasks import PAYLOAD, Pace, columns
+from lithify.model.segment import Segment
+from lithify.ports import RunLimits
+from lithify.spark.key_direct import RangeTask, direct_winners
+from lithify.spark.key_shuffle import BlocksTask, SegmentTask, shuffled_winners
+from lithify.spark.sizing import KeyPassShape, packed, partitions, winners_memory
+from lithify.spark.tasks import Pace, placed, share_of, task_frame
 
-UNIT = "unit"
-SEGMENT = "segment"
-MARKED = "marked"
-MARKS = "marks"
-TALLY = "tally"
+FULL_RECORDS = 1_000_000
+"""Ranges and segments with fewer records share a Spark task."""
 
-RESULT = pa.schema(
-    [
-        (UNIT, pa.int32()),
-        (SEGMENT, pa.int32()),
-        (MARKED, pa.int64()),
-        (MARKS, pa.binary()),
-        (TALLY, pa.binary()),
-    ]
-)
-RESULT_DDL = f"{UNIT} int, {SEGMENT} int, {MARKED} long, {MARKS} binary, {TALLY} binary"
-"""Either a segment with its marks, or the tally of a part (or its error), pickled."""
-
-_BATCH_BYTES = 8 * 2**20
+OPENING_COST_RECORDS = 20_000
+"""Opening a segment takes about as long as reading so many keys."""
 
 
 @dataclass(frozen=True, slots=True)
-class RangeTask:
-    """One hash range of one log. Segments are numbered in the run from `first_segment` on."""
+class Workers:
+    """What tasks work with: how they open files, how many run at once, the time they go by."""
 
-    unit: int
-    first_segment: int
     access: FileAccess
-    log: LogScan
-    hash_range: HashRange
-    memory_bytes: int
-    read_rate_bytes: float | None
+    slots: int
     pace: Pace
 
 
-def scan_of(plan: LogPlan) -> LogScan:
-    """What the key pass of a plan reads."""
-    return LogScan(plan.rules, plan.looked_at, plan.dirty, tuple(step.end_offset for step in plan.base.steps))
+@dataclass(frozen=True, slots=True)
+class LogWork:
+    """A log of the run: unit number `unit`, its scanned segments numbered from `first_segment` on."""
 
+    unit: int
+    first_segment: int
+    plan: LogPlan
+    shape: KeyPassShape
 
-def run_ranges(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The body of the tasks that read their keys themselves: rows of `RangeTask` to rows of `RESULT`."""
-    for (payload,) in columns(batches, PAYLOAD):
-        task: RangeTask = pickle.loads(payload)
-        acquire = task.pace.throttle(task.read_rate_bytes)
+    @property
+    def scan(self) -> LogScan:
+        steps = tuple(step.end_offset for step in self.plan.base.steps)
+        return LogScan(self.plan.rules, self.plan.looked_at, self.plan.dirty, steps)
 
-        def open_scan(part: HashRange, task: RangeTask = task, acquire=acquire) -> KeyScan:  # type: ignore[no-untyped-def]
-            return KeyScan(task.access, task.log, settles=part.index == 0, acquire=acquire)
-
-        try:
-            tally, marks = find_winners(open_scan, task.hash_range, task.memory_bytes)
-        except LithifyError as error:
-            yield error_row(task.unit, error)
-        else:
-            yield from result_rows(task.unit, task.first_segment, tally, marks)
-
-
-def result_rows(unit: int, first_segment: int, tally: Tally, marks: MarkSet) -> Iterator[pa.RecordBatch]:
-    """The result of one part as rows of `RESULT`, a few megabytes at a time."""
-    yield _tally_row(unit, tally)
-    rows: list[tuple[int, int, bytes]] = []
-    for index, bitmap in marks.bitmaps().items():
-        rows.append((first_segment + index, len(bitmap), bitmap.serialize()))
-        if sum(len(blob) for _, _, blob in rows) >= _BATCH_BYTES:
-            yield _mark_rows(unit, rows)
-            rows = []
-    if rows:
-        yield _mark_rows(unit, rows)
-
-
-def error_row(unit: int, error: LithifyError) -> pa.RecordBatch:
-    """An error in the place of a tally."""
-    return _tally_row(unit, error)
-
-
-def _tally_row(unit: int, tally: Tally | LithifyError) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([{UNIT: unit, TALLY: pickle.dumps(tally)}], schema=RESULT)
-
-
-def _mark_rows(unit: int, rows: Sequence[tuple[int, int, bytes]]) -> pa.RecordBatch:
-    numbers, counts, blobs = zip(*rows, strict=True)
-    values = [[unit] * len(rows), numbers, counts, blobs, [None] * len(rows)]
-    return pa.RecordBatch.from_arrays(
-        [pa.array(column, field.type) for column, field in zip(values, RESULT, strict=True)], schema=RESULT
-    )
+    @property
+    def ranges(self) -> list[HashRange]:
+        return [HashRange(index, self.shape.ranges) for index in range(self.shape.ranges)]
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """What the driver collects: per log its tallies or errors, per segment number the records marked."""
+class KeyPassJob:
+    """The rows of `key_results.RESULT` to be, and how many tasks its two stages have.
 
-    tallies: Mapping[int, Sequence[Tally | LithifyError]]
-    marked: Mapping[int, int]
+    All that find winners are one stage; those that send keys, if any, run before it.
+    """
+
+    results: DataFrame
+    stages: tuple[int, ...]
 
 
-def collect_counts(results: DataFrame) -> Counts:
-    """Runs the key pass: one row per part of a log and per segment, none per record."""
-    rows = results.select(UNIT, SEGMENT, MARKED, TALLY).toArrow()
-    tallies: dict[int, list[Tally | LithifyError]] = {}
-    marked: dict[int, int] = {}
-    for unit, segment, count, tally in columns(iter(rows.to_batches()), UNIT, SEGMENT, MARKED, TALLY):
-        if tally is not None:
-            tallies.setdefault(unit, []).append(pickle.loads(tally))
-        else:
-            marked[segment] = marked.get(segment, 0) + count
-    return Counts(tallies, marked)
+def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, logs: Sequence[LogWork]) -> KeyPassJob:
+    """One job for all of `logs`, of which there is at least one. Runs nothing yet."""
+    direct = [log for log in logs if not log.shape.shuffled]
+    shuffled = [log for log in logs if log.shape.shuffled]
+    at_most = None if limits.read_rate_bytes is None else workers.slots
+    range_parts = packed([_cost(log.plan.scanned) for log in direct for _ in log.ranges], FULL_RECORDS, at_most)
+    segment_parts = packed([_cost([s]) for log in shuffled for s in log.plan.scanned], FULL_RECORDS, at_most)
+    readers = partitions(range_parts) + partitions(segment_parts)
+    reading = _Reading(workers, winners_memory(limits.task_memory_bytes), share_of(limits.read_rate_bytes, readers))
+    results = []
+    finding = partitions(range_parts)
+    if direct:
+        tasks = task_frame(session, range_parts, [task for log in direct for task in reading.range_tasks(log)])
+        results.append(direct_winners(placed(tasks, finding)))
+    if shuffled:
+        senders: list[SegmentTask] = []
+        finders: list[BlocksTask] = []
+        for log in shuffled:
+            senders += reading.segment_tasks(log, first_part=len(finders))
+            finders += reading.blocks_tasks(log)
+        sending = placed(task_frame(session, segment_parts, senders), partitions(segment_parts))
+        ranges = task_frame(session, range(len(finders)), finders)
+        results.append(shuffled_winners(sending, ranges, len(finders)))
+        finding += len(finders)
+    return KeyPassJob(reduce(DataFrame.unionByName, results), (finding, partitions(segment_parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What all tasks of one key pass have in common."""
+
+    workers: Workers
+    memory_bytes: int
+    rate_bytes: float | None
+
+    def range_tasks(self, log: LogWork) -> list[RangeTask]:
+        return [
+            RangeTask(
+                unit=log.unit,
+                first_segment=log.first_segment,
+                access=self.workers.access,
+                log=log.scan,
+                hash_range=hash_range,
+                memory_bytes=self.memory_bytes,
+                read_rate_bytes=self.rate_bytes,
+                pace=self.workers.pace,
+            )
+            for hash_range in log.ranges
+        ]
+
+    def segment_tasks(self, log: LogWork, first_part: int) -> list[SegmentTask]:
+        starts = ordinal_starts(log.plan.scanned)
+        parts = tuple(range(first_part, first_part + log.shape.ranges))
+        return [
+            SegmentTask(
+                unit=log.unit,
+                segment=log.first_segment + index,
+                access=self.workers.access,
+                log=log.scan.only(index, int(starts[index])),
+                parts=parts,
+                read_rate_bytes=self.rate_bytes,
+                pace=self.workers.pace,
+            )
+            for index in range(len(log.plan.scanned))
+        ]
+
+    def blocks_tasks(self, log: LogWork) -> list[BlocksTask]:
+        starts = ordinal_starts(log.plan.scanned)
+        return [
+            BlocksTask(log.unit, log.first_segment, starts, hash_range, self.memory_bytes) for hash_range in log.ranges
+        ]
+
+
+def _cost(segments: Sequence[Segment]) -> int:
+    return sum(segment.records + OPENING_COST_RECORDS for segment in segments)

@@ -6,44 +6,63 @@ and progress goes from nothing to all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Event, Thread
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.status import SparkStageInfo
 
 from lithify.ports import Progress
 
 POLL_SECONDS = 0.2
 
 
-@contextmanager
-def watched(session: SparkSession, group: str, phase: str, total: int, progress: Progress) -> Iterator[None]:
-    """Reports `progress(phase, done, total)` while the jobs started inside of it run.
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """One phase of a run: its job group, what to call it, and the sizes of its stages in tasks."""
 
-    `total` is the number of tasks that do the work. When the caller is interrupted the jobs are
-    cancelled.
+    group: str
+    phase: str
+    stages: tuple[int, ...]
+    progress: Progress
+
+    @property
+    def total(self) -> int:
+        return sum(self.stages)
+
+
+@contextmanager
+def watched(session: SparkSession, watch: Watch) -> Iterator[None]:
+    """Reports `progress(phase, done, total)`, in tasks, while the jobs started inside of it run.
+
+    When the caller is interrupted the jobs are cancelled.
     """
-    progress(phase, 0, total)
-    context = _context(session)
-    if context is None:
+    watch.progress(watch.phase, 0, watch.total)
+    try:
+        context = session.sparkContext
+    except PySparkException:
         yield
     else:
-        yield from _watched_classic(context, group, phase, total, progress)
-    progress(phase, total, total)
+        with _polled(context, watch):
+            yield
+    watch.progress(watch.phase, watch.total, watch.total)
 
 
-def _watched_classic(context: SparkContext, group: str, phase: str, total: int, progress: Progress) -> Iterator[None]:
-    context.setJobGroup(group, f"lithify: {phase}", interruptOnCancel=True)
+@contextmanager
+def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
+    context.setJobGroup(watch.group, f"lithify: {watch.phase}", interruptOnCancel=True)
     ended = Event()
-    poller = Thread(target=_poll, args=(context, group, phase, total, progress, ended), daemon=True)
+    poller = Thread(target=_poll, args=(context, watch, ended), daemon=True)
     poller.start()
     try:
         yield
     except BaseException:
-        context.cancelJobGroup(group)
+        context.cancelJobGroup(watch.group)
         raise
     finally:
         ended.set()
@@ -52,23 +71,22 @@ def _watched_classic(context: SparkContext, group: str, phase: str, total: int, 
         context.setLocalProperty("spark.job.description", None)
 
 
-def _context(session: SparkSession) -> SparkContext | None:
-    try:
-        return session.sparkContext
-    except PySparkException:
-        return None
-
-
-def _poll(context: SparkContext, group: str, phase: str, total: int, progress: Progress, ended: Event) -> None:
+def _poll(context: SparkContext, watch: Watch, ended: Event) -> None:
     tracker = context.statusTracker()
     while not ended.wait(POLL_SECONDS):
-        stages = {
-            stage
-            for job in tracker.getJobIdsForGroup(group)
-            if (info := tracker.getJobInfo(job)) is not None
-            for stage in info.stageIds
-        }
-        infos = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
-        # The stage with the work is the one with as many tasks; what feeds it is over in no time.
-        done = max((info.numCompletedTasks for info in infos if info.numTasks == total), default=0)
-        progress(phase, min(done, total), total)
+        jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(watch.group))
+        stages = {stage for job in jobs if job is not None for stage in job.stageIds}
+        infos = [info for stage in sorted(stages) if (info := tracker.getStageInfo(stage)) is not None]
+        watch.progress(watch.phase, _done(infos, watch.stages), watch.total)
+
+
+def _done(infos: Sequence[SparkStageInfo], stages: Sequence[int]) -> int:
+    """Tasks completed of the stages that do the work: the newest ones of their sizes.
+
+    What feeds them is one task each (`task_frame`), so a stage of one is not followed.
+    """
+    done = 0
+    for size, times in Counter(stages).items():
+        followed = [info.numCompletedTasks for info in infos if info.numTasks == size > 1]
+        done += sum(followed[-times:])
+    return done

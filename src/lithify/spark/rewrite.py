@@ -25,7 +25,7 @@ from lithify.columnar.segment_file import SegmentSpec
 from lithify.errors import LithifyError
 from lithify.model.segment import Segment
 from lithify.ports import RewrittenGroup
-from lithify.spark.key_pass import MARKS, SEGMENT
+from lithify.spark.key_results import MARKS, SEGMENT
 from lithify.spark.tasks import PART, PAYLOAD, Pace, columns, placed, task_frame
 
 GROUP = "group"
@@ -45,36 +45,56 @@ class SourceTask:
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """Bytes per second that one task may move; None is no limit."""
+
+    read_bytes: float | None
+    write_bytes: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class GroupTask:
-    """One group to rewrite; rates are those of this task alone."""
+    """One group to rewrite, number `group` of the run."""
 
     group: int
     access: FileAccess
     spec: SegmentSpec
     sources: tuple[SourceTask, ...]
-    read_rate_bytes: float | None
-    write_rate_bytes: float | None
+    rates: Rates
     pace: Pace
 
 
 def rewritten(
     session: SparkSession, tasks: Sequence[GroupTask], parts: Sequence[int], marks: DataFrame | None
 ) -> DataFrame:
-    """(group, outcome) of every group. `parts` says on which Spark partition each is done."""
-    work = task_frame(session, parts, tasks).select(
-        PART, PAYLOAD, F.lit(None).cast("int").alias(SEGMENT), F.lit(None).cast("binary").alias(MARKS)
-    )
-    wanted = [
-        (s.number, part) for task, part in zip(tasks, parts, strict=True) for s in task.sources if s.number is not None
-    ]
-    if marks is not None and wanted:
-        numbers, at = zip(*wanted, strict=True)
-        wanted_frame = session.createDataFrame(
-            pa.table({SEGMENT: pa.array(numbers, pa.int32()), PART: pa.array(at, pa.int32())})
-        )
-        marks_at = marks.where(F.col(MARKS).isNotNull()).join(F.broadcast(wanted_frame), SEGMENT)
-        work = work.unionByName(marks_at.select(PART, F.lit(None).cast("binary").alias(PAYLOAD), SEGMENT, MARKS))
-    return placed(work, parts).select(PAYLOAD, SEGMENT, MARKS).mapInArrow(_run_groups, _RESULT_DDL)
+    """(group, outcome) of every group; `parts` says on which Spark partition each is done.
+
+    `marks` are rows of `key_results.RESULT`, if there was a key pass.
+    """
+    none = (F.lit(None).cast("int").alias(SEGMENT), F.lit(None).cast("binary").alias(MARKS))
+    work = task_frame(session, parts, tasks).select(PART, PAYLOAD, *none)
+    if marks is not None:
+        places = F.broadcast(_places(session, tasks, parts))
+        placed_marks = marks.where(F.col(MARKS).isNotNull()).join(places, SEGMENT).select(PART, SEGMENT, MARKS)
+        work = work.unionByName(placed_marks, allowMissingColumns=True)
+    return placed(work, max(parts) + 1).select(PAYLOAD, SEGMENT, MARKS).mapInArrow(_run_groups, _RESULT_DDL)
+
+
+def collect_outcomes(results: DataFrame) -> dict[int, RewrittenGroup | LithifyError]:
+    """Runs the rewrite: by number of the group, what became of it. Facts of files, nothing per record."""
+    rows = results.select(GROUP, OUTCOME).toArrow()
+    return {group: pickle.loads(outcome) for group, outcome in columns(iter(rows.to_batches()), GROUP, OUTCOME)}
+
+
+def _places(session: SparkSession, tasks: Sequence[GroupTask], parts: Sequence[int]) -> DataFrame:
+    """(segment, part): where the marks of a segment are needed."""
+    numbers, at = [], []
+    for task, part in zip(tasks, parts, strict=True):
+        marked = [source.number for source in task.sources if source.number is not None]
+        numbers += marked
+        at += [part] * len(marked)
+    table = pa.table({SEGMENT: pa.array(numbers, pa.int32()), PART: pa.array(at, pa.int32())})
+    return session.createDataFrame(table).select(SEGMENT, PART)
 
 
 def _run_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -85,25 +105,28 @@ def _run_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             tasks.append(pickle.loads(payload))
         else:
             marks[number] = marks.get(number, BitMap()) | BitMap.deserialize(blob)
-    attempt = TaskContext.get().taskAttemptId()
+    attempt = _attempt()
     for task in tasks:
         outcome = _run(task, marks, f"{task.group}-{attempt}-")
         yield pa.RecordBatch.from_pylist([{GROUP: task.group, OUTCOME: pickle.dumps(outcome)}], schema=_RESULT)
 
 
 def _run(task: GroupTask, marks: dict[int, BitMap], name: str) -> RewrittenGroup | LithifyError:
+    none = BitMap()
     sources = [
-        Source(
-            s.segment,
-            s.survivors,
-            BitMap() if s.number is None else marks.get(s.number, BitMap()),
-            s.marks_losers,
-        )
+        Source(s.segment, s.survivors, none if s.number is None else marks.get(s.number, none), s.marks_losers)
         for s in task.sources
     ]
-    throttles = Throttles(task.pace.throttle(task.read_rate_bytes), task.pace.throttle(task.write_rate_bytes))
+    throttles = Throttles(task.pace.throttle(task.rates.read_bytes), task.pace.throttle(task.rates.write_bytes))
     try:
         segments, bytes_read = rewrite(task.access, task.spec, sources, name=name, throttles=throttles)
     except LithifyError as error:
         return error
     return RewrittenGroup(segments, bytes_read)
+
+
+def _attempt() -> int:
+    """A number that no other attempt of any task of this application has."""
+    context = TaskContext.get()
+    assert context is not None  # this runs in a task
+    return int(context.taskAttemptId())

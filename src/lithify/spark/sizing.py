@@ -53,24 +53,28 @@ def key_pass_shape(plan: LogPlan, *, task_memory_bytes: int, slots: int, logs: i
     return KeyPassShape(max(ranges, slots) if by_memory > MAX_READS else ranges, by_memory > MAX_READS)
 
 
-def packed(costs: Sequence[int], *, full: int, at_most: int | None = None) -> list[int]:
+def packed(costs: Sequence[int], full: int, at_most: int | None = None) -> list[int]:
     """The Spark partition of each piece of work: large ones alone and first, small ones together.
 
-    A partition is full at cost `full`. With `at_most`, so many partitions are filled evenly.
+    A partition is full at cost `full`. With `at_most` there are no more than that, evenly filled.
     """
     order = sorted(range(len(costs)), key=lambda i: -costs[i])
     loads: list[int] = []
-    places = [0] * len(costs)
+    parts = [0] * len(costs)
     for i in order:
         if not loads or loads[-1] + costs[i] > full:
             loads.append(0)
         loads[-1] += costs[i]
-        places[i] = len(loads) - 1
+        parts[i] = len(loads) - 1
     if at_most is None or len(loads) <= at_most:
-        return places
+        return parts
     evened = [0] * at_most
     for i in order:
-        place = evened.index(min(evened))
-        evened[place] += costs[i]
-        places[i] = place
-    return places
+        parts[i] = evened.index(min(evened))
+        evened[parts[i]] += costs[i]
+    return parts
+
+
+def partitions(parts: Sequence[int]) -> int:
+    """How many Spark partitions these are; they are numbered from 0 without gaps."""
+    return max(parts, default=-1) + 1

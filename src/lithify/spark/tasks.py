@@ -51,12 +51,12 @@ def task_frame(session: SparkSession, parts: Sequence[int], payloads: Sequence[A
             PAYLOAD: pa.array([pickle.dumps(payload) for payload in payloads], pa.binary()),
         }
     )
-    return session.createDataFrame(table).select(PART, PAYLOAD)
+    return session.createDataFrame(table).coalesce(1).select(PART, PAYLOAD)
 
 
-def placed(frame: DataFrame, parts: Sequence[int]) -> DataFrame:
-    """`frame` with every row on the Spark partition that its `part` names."""
-    return frame.repartitionById(max(parts) + 1, F.col(PART))
+def placed(frame: DataFrame, parts: int) -> DataFrame:
+    """`frame` with every row on the one of so many Spark partitions that its `part` names."""
+    return frame.repartitionById(parts, F.col(PART))
 
 
 def columns(batches: Iterator[pa.RecordBatch], *names: str) -> Iterator[tuple[Any, ...]]:
@@ -81,10 +81,9 @@ def job_errors() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """The line that says what went wrong: the last of a Python traceback, else the first there is."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    traceback = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
-    if traceback:
-        after = [line for line in lines[traceback[-1] + 1 :] if not line.startswith(('File "', "^", "~", "at "))]
-        lines = [line for line in after if ": " in line or line.endswith(("Error", "Exception"))] or lines
-    return (lines[0] if lines else type(error).__name__)[:300]
+    """The line that says what went wrong: what a task raised, else the first line there is."""
+    _, traceback, raised = str(error).rpartition("Traceback (most recent call last):")
+    lines = [line for line in raised.splitlines() if line.strip()]
+    if traceback:  # what a traceback ends with is the first line that is not indented
+        lines = [line for line in lines if not line[0].isspace()] or lines
+    return (lines[0].strip() if lines else type(error).__name__)[:300]

@@ -1,0 +1,113 @@
+"""Keys on their way to their hash range, where ranges are too many to read all keys for each.
+
+    segment ─► (key, rank) ─► blocks, one per hash range ─► shuffle ─► spool on disk ─► winners
+               read once      Arrow, compressed                        read again if the range is cut
+
+A range is cut in two when it does not fit into memory, so its blocks are kept on disk until its
+winners are found.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from lithify.columnar.key_scan import RANKED_KEYS, Tally
+from lithify.columnar.marks import Integers, MarkSet
+from lithify.columnar.winners import HASH
+
+BLOCK_ROWS_BYTES = 32 * 2**20
+"""So much of a segment's keys is cut into blocks at a time."""
+
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+_LENGTH = struct.Struct("<Q")
+
+
+def blocks_by_range(batches: Iterator[pa.RecordBatch], ranges: int) -> Iterator[tuple[int, bytes]]:
+    """(index of the hash range, block) for batches of `RANKED_KEYS`; ranges without keys are left out."""
+    pending: list[pa.RecordBatch] = []
+    pending_bytes = 0
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for batch in batches:
+            pending.append(batch)
+            pending_bytes += batch.nbytes
+            if pending_bytes >= BLOCK_ROWS_BYTES:
+                yield from _cut(connection, pa.Table.from_batches(pending, RANKED_KEYS), ranges)
+                pending, pending_bytes = [], 0
+        if pending:
+            yield from _cut(connection, pa.Table.from_batches(pending, RANKED_KEYS), ranges)
+
+
+def _cut(connection: duckdb.DuckDBPyConnection, table: pa.Table, ranges: int) -> Iterator[tuple[int, bytes]]:
+    connection.register("keys", table)
+    found = connection.execute(f"SELECT ({HASH} % {ranges})::INTEGER AS range FROM keys").to_arrow_table()
+    connection.unregister("keys")
+    by_row = found.column("range").to_numpy()
+    order = np.argsort(by_row, kind="stable")
+    ordered = table.take(pa.array(order)).combine_chunks()
+    cuts = np.searchsorted(by_row[order], np.arange(ranges + 1))
+    for index in np.flatnonzero(np.diff(cuts)):
+        yield int(index), _block(ordered.slice(cuts[index], cuts[index + 1] - cuts[index]))
+
+
+def _block(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, RANKED_KEYS, options=_COMPRESSED) as writer:
+        writer.write_table(rows)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+class Spool:
+    """The blocks of one hash range, in two files under `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._dirty = folder / "dirty"
+        self._clean = folder / "clean"
+
+    def add(self, block: bytes, *, is_clean: bool) -> None:
+        with (self._clean if is_clean else self._dirty).open("ab") as file:
+            file.write(_LENGTH.pack(len(block)))
+            file.write(block)
+
+    @property
+    def has_clean(self) -> bool:
+        return self._clean.exists()
+
+    def dirty(self) -> Iterator[pa.RecordBatch]:
+        return self._batches(self._dirty)
+
+    def clean(self) -> Iterator[pa.RecordBatch]:
+        return self._batches(self._clean)
+
+    def _batches(self, path: Path) -> Iterator[pa.RecordBatch]:
+        if not path.exists():
+            return
+        with path.open("rb") as file:
+            while header := file.read(_LENGTH.size):
+                with pa.ipc.open_stream(file.read(_LENGTH.unpack(header)[0])) as reader:
+                    yield from reader
+
+
+class SpooledKeys:
+    """A `KeySource` over the blocks of a spool."""
+
+    def __init__(self, spool: Spool, starts: Integers) -> None:
+        self.starts = starts
+        self.tally = Tally()
+        self.marks = MarkSet(starts)
+        self._spool = spool
+
+    @property
+    def has_clean(self) -> bool:
+        return self._spool.has_clean
+
+    def dirty(self) -> Iterator[pa.RecordBatch]:
+        return self._spool.dirty()
+
+    def clean(self) -> Iterator[pa.RecordBatch]:
+        return self._spool.clean()

@@ -1,0 +1,62 @@
+"""The key pass of logs with few hash ranges: a task per range, which reads the keys itself.
+
+Each of them reads the key columns of every scanned segment and keeps its range: up to a number of
+ranges (`sizing.MAX_READS`) that costs less than to sort the keys and send them around.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from lithify.columnar.access import FileAccess
+from lithify.columnar.key_scan import KeyScan, LogScan
+from lithify.columnar.winners import HashRange, find_winners
+from lithify.errors import LithifyError
+from lithify.spark.key_results import RESULT_DDL, error_row, result_rows
+from lithify.spark.tasks import PAYLOAD, Pace, columns
+
+
+@dataclass(frozen=True, slots=True)
+class RangeTask:
+    """One hash range of one log. Segments are numbered in the run from `first_segment` on."""
+
+    unit: int
+    first_segment: int
+    access: FileAccess
+    log: LogScan
+    hash_range: HashRange
+    memory_bytes: int
+    read_rate_bytes: float | None
+    pace: Pace
+
+
+def direct_winners(ranges: DataFrame) -> DataFrame:
+    """Rows of `RESULT`, from placed rows of `RangeTask`."""
+    return ranges.select(PAYLOAD).mapInArrow(_run_ranges, RESULT_DDL)
+
+
+def _run_ranges(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for (payload,) in columns(batches, PAYLOAD):
+        task: RangeTask = pickle.loads(payload)
+        try:
+            tally, marks = find_winners(_Scans(task), task.hash_range, task.memory_bytes)
+        except LithifyError as error:
+            yield error_row(task.unit, error)
+        else:
+            yield from result_rows(task.unit, task.first_segment, tally, marks)
+
+
+class _Scans:
+    """Opens the scan of a task's range, or of a part of it, under one throttle."""
+
+    def __init__(self, task: RangeTask) -> None:
+        self._task = task
+        self._acquire = task.pace.throttle(task.read_rate_bytes)
+
+    def __call__(self, part: HashRange) -> KeyScan:
+        return KeyScan(self._task.access, self._task.log, settles=part.index == 0, acquire=self._acquire)

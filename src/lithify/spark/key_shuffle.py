@@ -1,0 +1,153 @@
+"""The key pass of logs with many hash ranges: every key is read once and sent to its range.
+
+    a task per segment:  read keys ─► settle ─► blocks by range ──┐ shuffle (part of each range)
+    a task per range:    spool blocks ─► winners ◄────────────────┘
+
+What a segment's task settles (`key_scan`) travels with the blocks to the first range of its log.
+"""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from lithify.columnar.access import FileAccess
+from lithify.columnar.key_blocks import Spool, SpooledKeys, blocks_by_range
+from lithify.columnar.key_scan import KeyScan, LogScan
+from lithify.columnar.marks import Integers
+from lithify.columnar.winners import HashRange, find_winners
+from lithify.errors import LithifyError
+from lithify.spark.key_results import (
+    MARKED,
+    MARKS,
+    RESULT,
+    RESULT_DDL,
+    SEGMENT,
+    TALLY,
+    UNIT,
+    error_row,
+    result_rows,
+)
+from lithify.spark.tasks import PART, PAYLOAD, Pace, columns, placed
+
+RANGE = "hash_range"
+IS_CLEAN = "is_clean"
+BLOCK = "block"
+
+_SENT = pa.schema(
+    [
+        (PART, pa.int32()),
+        (UNIT, pa.int32()),
+        (RANGE, pa.int32()),
+        (IS_CLEAN, pa.bool_()),
+        (BLOCK, pa.binary()),
+        (SEGMENT, pa.int32()),
+        (MARKED, pa.int64()),
+        (MARKS, pa.binary()),
+        (TALLY, pa.binary()),
+    ]
+)
+_SENT_DDL = (
+    f"{PART} int, {UNIT} int, {RANGE} int, {IS_CLEAN} boolean, {BLOCK} binary, "
+    f"{SEGMENT} int, {MARKED} long, {MARKS} binary, {TALLY} binary"
+)
+"""A block for a range, or a row of `RESULT` that a segment's task has settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentTask:
+    """Sends the keys of one segment, number `segment` in the run, to the ranges of its log.
+
+    `log` holds this segment alone. `parts` has the Spark partition of each range.
+    """
+
+    unit: int
+    segment: int
+    access: FileAccess
+    log: LogScan
+    parts: tuple[int, ...]
+    read_rate_bytes: float | None
+    pace: Pace
+
+
+@dataclass(frozen=True, slots=True)
+class BlocksTask:
+    """Finds the winners of one hash range from its blocks; `starts` numbers the log's records."""
+
+    unit: int
+    first_segment: int
+    starts: Integers
+    hash_range: HashRange
+    memory_bytes: int
+
+
+def shuffled_winners(segments: DataFrame, ranges: DataFrame, parts: int) -> DataFrame:
+    """Rows of `RESULT`, from placed rows of `SegmentTask` and rows (part, payload) of `BlocksTask`."""
+    sent = segments.select(PAYLOAD).mapInArrow(_send_keys, _SENT_DDL)
+    together = sent.unionByName(ranges.select(PART, PAYLOAD), allowMissingColumns=True)
+    return placed(together, parts).select(PAYLOAD, *_SENT.names[1:]).mapInArrow(_find_in_blocks, RESULT_DDL)
+
+
+def _send_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for (payload,) in columns(batches, PAYLOAD):
+        task: SegmentTask = pickle.loads(payload)
+        scan = KeyScan(task.access, task.log, settles=True, acquire=task.pace.throttle(task.read_rate_bytes))
+        is_clean = scan.has_clean
+        try:
+            for index, block in blocks_by_range(scan.clean() if is_clean else scan.dirty(), len(task.parts)):
+                row = {PART: task.parts[index], UNIT: task.unit, RANGE: index, IS_CLEAN: is_clean, BLOCK: block}
+                yield pa.RecordBatch.from_pylist([row], schema=_SENT)
+        except LithifyError as error:
+            settled: Iterator[pa.RecordBatch] = iter([error_row(task.unit, error)])
+        else:
+            settled = result_rows(task.unit, task.segment, scan.tally, scan.marks)
+        for rows in settled:
+            to_first = [{PART: task.parts[0], **row} for row in rows.to_pylist()]
+            yield pa.RecordBatch.from_pylist(to_first, schema=_SENT)
+
+
+@dataclass(slots=True)
+class _Arrived:
+    """What has come to one Spark partition: its tasks, and a spool for each."""
+
+    folder: Path
+    tasks: list[BlocksTask] = field(default_factory=list)
+    spools: dict[tuple[int, int], Spool] = field(default_factory=dict)
+
+    def spool(self, unit: int, index: int) -> Spool:
+        if (unit, index) not in self.spools:
+            folder = self.folder / f"{unit}-{index}"
+            folder.mkdir()
+            self.spools[unit, index] = Spool(folder)
+        return self.spools[unit, index]
+
+
+def _find_in_blocks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    with tempfile.TemporaryDirectory(prefix="lithify-") as folder:
+        arrived = _Arrived(Path(folder))
+        names = (PAYLOAD, UNIT, RANGE, IS_CLEAN, BLOCK)
+        for batch in batches:
+            for row, (payload, unit, index, is_clean, block) in enumerate(columns(iter([batch]), *names)):
+                if payload is not None:
+                    arrived.tasks.append(pickle.loads(payload))
+                elif block is not None:
+                    arrived.spool(unit, index).add(block, is_clean=is_clean)
+                else:
+                    yield batch.slice(row, 1).select(RESULT.names)
+        for task in arrived.tasks:
+            yield from _find(task, arrived.spool(task.unit, task.hash_range.index))
+
+
+def _find(task: BlocksTask, spool: Spool) -> Iterator[pa.RecordBatch]:
+    try:
+        tally, marks = find_winners(lambda _: SpooledKeys(spool, task.starts), task.hash_range, task.memory_bytes)
+    except LithifyError as error:
+        yield error_row(task.unit, error)
+    else:
+        yield from result_rows(task.unit, task.first_segment, tally, marks)

@@ -1,0 +1,27 @@
+"""One Spark session for all of these tests, and an engine on it."""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify.spark.session import session_factory
+from support.spark_engines import SLOTS, engine_on
+from support.stored_topics import StoredTopic
+
+
+@pytest.fixture(scope="session")
+def session():
+    """A local session as a run would make it."""
+    session = session_factory(None, {"spark.master": f"local[{SLOTS}]"})()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def engine(session):
+    return engine_on(lambda: session)
+
+
+@pytest.fixture
+def topic(tmp_path):
+    return StoredTopic(tmp_path)

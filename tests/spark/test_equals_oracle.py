@@ -1,0 +1,155 @@
+"""Rounds on Spark leave what the oracle leaves: every field of every record, in order (C1, C4, C9, C12)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from lithify.model.record import Record
+from lithify.model.settings import TopicSettings
+from lithify.ports import RunLimits
+from lithify.spark import sizing
+from support.record_strategies import HARD_KEYS
+from support.spark_engines import engine_without_session
+from support.stored_topics import StoredTopic, files_of
+
+SHAPES = ("one range", "three ranges", "shuffled")
+DAY_MS = 86_400_000
+
+
+@pytest.fixture(params=SHAPES)
+def shape(request, monkeypatch):
+    """The ways in which a key pass is cut; a test that takes this runs all of them."""
+    forced = {
+        "one range": sizing.KeyPassShape(1, shuffled=False),
+        "three ranges": sizing.KeyPassShape(3, shuffled=False),
+        "shuffled": sizing.KeyPassShape(3, shuffled=True),
+    }[request.param]
+    monkeypatch.setattr("lithify.spark.engine.key_pass_shape", lambda _plan, **_: forced)
+    return forced
+
+
+def random_records(random: Random, count: int, keys: tuple[bytes | None, ...]) -> list[Record]:
+    """Records over these keys: a fifth tombstones, some empty or large values, some with headers."""
+    values = [None, b"", b"v", random.randbytes(20), b"x" * 5000]
+    return [
+        Record(
+            key=random.choice(keys),
+            value=random.choice(values),
+            timestamp=random.randrange(1000),
+            headers=((("h", random.choice([None, b"", b"1"])),) * random.randrange(3)),
+            timestamp_type=random.choice(["CreateTime", "LogAppendTime"]),
+        )
+        for _ in range(count)
+    ]
+
+
+def numbered(random: Random, records: list[Record], first: int) -> list[Record]:
+    """Offsets that ascend with gaps, as a mirrored log has them."""
+    offset = first
+    result = []
+    for record in records:
+        offset += random.choice([1, 1, 1, 2, 50])
+        result.append(replace(record, offset=offset))
+    return result
+
+
+def many_keys(count: int) -> tuple[bytes, ...]:
+    return tuple(f"key-{i:012d}".encode() for i in range(count))
+
+
+@pytest.mark.parametrize("null_key", ["drop", "retain"])
+def test_rounds_over_hard_keys(shape, engine, tmp_path, null_key):
+    settings = TopicSettings(null_key=null_key, empty_value="tombstone", delete_retention_ms=100, segment_bytes=20_000)
+    topic, random = StoredTopic(tmp_path, settings), Random(1)
+    for round_ in range(3):
+        for partition in range(2):
+            for _ in range(3):
+                topic.append(partition, random_records(random, 40, HARD_KEYS))
+        topic.round(engine, now_ms=60 * round_)
+
+
+def test_many_partitions_of_uneven_sizes(shape, engine, topic):
+    random = Random(2)
+    for partition, count in enumerate([1, 3000, 0, 40, 7, 500, 1, 1]):
+        for _ in range(2):
+            topic.append(partition, random_records(random, count, many_keys(50)))
+    topic.round(engine)
+
+
+def test_skewed_keys(shape, engine, topic):
+    random = Random(3)
+    hot = (b"hot",) * 500 + many_keys(100)
+    for _ in range(3):
+        topic.append(0, random_records(random, 1500, hot))
+    assert topic.round(engine)[0].findings.survivors
+
+
+def test_offsets_with_gaps_and_a_start_inside_of_segments(shape, engine, tmp_path):
+    topic, random = StoredTopic(tmp_path, TopicSettings(delete_retention_ms=10)), Random(4)
+    for round_ in range(3):
+        for _ in range(2):
+            first = topic.logs[0].log_end_offset if topic.logs else 2**40
+            topic.append(0, numbered(random, random_records(random, 60, many_keys(30)), first))
+        middle = topic.segments[0][len(topic.segments[0]) // 2]
+        topic.move_start(0, (middle.base_offset + middle.end_offset) // 2)
+        topic.round(engine, now_ms=20 * round_)
+    assert topic.logs[0].log_start_offset > 2**40
+
+
+def test_tombstones_stay_for_their_retention_and_go_after_it(shape, engine, tmp_path):
+    topic = StoredTopic(tmp_path, TopicSettings(delete_retention_ms=DAY_MS))
+    topic.append(0, [Record(b"a", b"1"), Record(b"b", b"1"), Record(b"a", None)])
+    topic.round(engine, now_ms=0)
+    topic.append(0, [Record(b"b", None), Record(b"c", b"1")])
+    topic.round(engine, now_ms=DAY_MS - 1)
+    assert [r.key for r in topic.records(0)] == [b"a", b"b", b"c"]
+    topic.round(engine, now_ms=DAY_MS)
+    assert [r.key for r in topic.records(0)] == [b"b", b"c"]
+    topic.round(engine, now_ms=2 * DAY_MS - 1)
+    assert [r.key for r in topic.records(0)] == [b"c"]
+
+
+def test_an_incremental_round_reads_only_what_can_have_losers(engine, topic):
+    random = Random(5)
+    topic.append(0, random_records(random, 500, tuple(b"old-%03d" % i for i in range(100))))
+    topic.append(0, random_records(random, 500, tuple(b"new-%03d" % i for i in range(100))))
+    topic.round(engine)
+    first = [s for s in topic.segments[0] if s.max_key.startswith(b"old")]
+    untouched = {path: data for path, data in files_of(topic).items() if path in {s.path for s in first}}
+    topic.append(0, random_records(random, 500, tuple(b"new-%03d" % i for i in range(50, 150))))
+    plan = topic.plans()[0]
+    assert not {s.path for s in plan.scanned} & set(untouched)
+    topic.round(engine)
+    assert untouched and untouched.items() <= files_of(topic).items()
+
+
+def test_a_second_round_changes_nothing_and_asks_for_no_session(engine, topic):
+    topic.append(0, random_records(Random(6), 200, many_keys(20)))
+    topic.round(engine)
+    before = files_of(topic)
+
+    outcome = topic.round(engine_without_session())[0]
+    assert not outcome.changes
+    assert files_of(topic) == before
+
+
+def test_small_neighbours_without_losers_merge_in_order(engine, topic):
+    for i in range(8):
+        topic.append(0, [Record(b"%d-%d" % (i, j), b"v") for j in range(5)])
+    outcome = topic.round(engine)[0]
+    assert len(outcome.grouping.groups) == 1
+    assert len(topic.segments[0]) == 1
+
+
+def test_a_range_that_does_not_fit_is_cut(engine, topic, monkeypatch):
+    random = Random(8)
+    whole = sizing.KeyPassShape(1, shuffled=False)
+    monkeypatch.setattr("lithify.spark.engine.key_pass_shape", lambda _plan, **_: whole)
+    for _ in range(2):
+        topic.append(0, [Record(random.randbytes(200), b"v") for _ in range(60_000)])
+    outcome = topic.round(engine, limits=RunLimits(task_memory_bytes=1))[0]
+    scanned = sum(s.scan_bytes for s in outcome.plan.scanned)
+    assert outcome.findings.bytes_read > 2 * scanned

@@ -1,0 +1,97 @@
+"""`RewriteEngine` without Spark: the kernels of `columnar` called one after the other.
+
+What it shows of a log, the Spark engine must show as well; and it takes no JVM to try a thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyroaring import BitMap
+
+from lithify.columnar.access import FileAccess
+from lithify.columnar.key_scan import KeyScan
+from lithify.columnar.marks import MarkSet, ordinal_starts
+from lithify.columnar.rewrite import Source, rewrite
+from lithify.columnar.segment_file import SegmentSpec
+from lithify.columnar.winners import HashRange, find_winners
+from lithify.compaction.groups import RewriteGroup, SegmentOutcome
+from lithify.compaction.outcome import LogFindings
+from lithify.compaction.planner import LogPlan
+from lithify.errors import LithifyError
+from lithify.model.log import TopicState
+from lithify.ports import Progress, RewrittenGroup, RunLimits
+from lithify.spark.findings import log_findings
+from lithify.spark.key_pass import LogWork
+from lithify.spark.sizing import KeyPassShape
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEngine:
+    """Cuts the keys of every log into `ranges` hash ranges."""
+
+    ranges: int = 1
+
+    @contextmanager
+    def open_round(
+        self, state: TopicState, plans: Sequence[LogPlan], limits: RunLimits, run_id: str, progress: Progress
+    ) -> Iterator[KernelRound]:
+        yield KernelRound(self.ranges, state, plans, limits, run_id)
+
+    def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
+        return {plan.partition: self.ranges for plan in plans}
+
+
+class KernelRound:
+    """Keeps the marks of every scanned segment by its path."""
+
+    def __init__(
+        self, ranges: int, state: TopicState, plans: Sequence[LogPlan], limits: RunLimits, run_id: str
+    ) -> None:
+        self._ranges = ranges
+        self._state = state
+        self._plans = plans
+        self._limits = limits
+        self._run_id = run_id
+        self._marks: dict[str, BitMap] = {}
+        self._dirty = {s.path for plan in plans for s in plan.dirty}
+
+    def find_survivors(self) -> Mapping[int, LogFindings | LithifyError]:
+        return {plan.partition: self._find(plan) for plan in self._plans}
+
+    def rewrite(self, groups: Sequence[RewriteGroup]) -> tuple[RewrittenGroup | LithifyError, ...]:
+        return tuple(self._rewrite(number, group) for number, group in enumerate(groups))
+
+    def _find(self, plan: LogPlan) -> LogFindings | LithifyError:
+        log = LogWork(0, 0, plan, KeyPassShape(self._ranges, shuffled=False)).scan
+        marks = MarkSet(ordinal_starts(log.segments))
+        tallies = []
+        for index in range(self._ranges if plan.scanned else 0):
+            part, found = find_winners(
+                lambda r, log=log: KeyScan(FileAccess(), log, settles=r.index == 0),
+                HashRange(index, self._ranges),
+                self._limits.task_memory_bytes // 2,
+            )
+            tallies.append(part)
+            marks.update(found)
+        self._marks |= {log.segments[i].path: bitmap for i, bitmap in marks.bitmaps().items()}
+        return log_findings(plan, tallies, {path: len(bitmap) for path, bitmap in self._marks.items()})
+
+    def _rewrite(self, number: int, group: RewriteGroup) -> RewrittenGroup | LithifyError:
+        settings = self._state.settings
+        spec = SegmentSpec(
+            self._state.location, self._run_id, group.partition, settings.segment_bytes, settings.compression_type
+        )
+        try:
+            return RewrittenGroup(
+                *rewrite(FileAccess(), spec, [self._source(s) for s in group.sources], name=f"{number}-")
+            )
+        except LithifyError as error:
+            return error
+
+    def _source(self, outcome: SegmentOutcome) -> Source:
+        path = outcome.segment.path
+        marks = self._marks.get(path, BitMap())
+        return Source(outcome.segment, outcome.survivors, marks, marks_losers=path not in self._dirty)

@@ -1,0 +1,44 @@
+"""Hypothesis strategies for records that are hard to compact: whatever keys and values may be."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from lithify.model.record import Record
+
+HARD_KEYS = (
+    None,
+    b"",
+    b"\x00",
+    b"a",
+    b"a\x00",
+    b"ab",
+    b"\xff",
+    b"\xff\xff",
+    b"\xff" * 17,
+    b"sixteen-bytes-k1",
+    b"sixteen-bytes-k1\x00",
+    b"a key that is longer than what is kept inline, 1",
+    b"a key that is longer than what is kept inline, 2",
+)
+"""Null, empty, prefixes of one another, no upper bound, cut by bounds, alike up to their ends."""
+
+values = st.one_of(st.none(), st.just(b""), st.binary(min_size=1, max_size=20), st.just(b"x" * 3000))
+headers = st.one_of(
+    st.just(()),
+    st.lists(
+        st.tuples(st.sampled_from(["", "h", "ü"]), st.one_of(st.none(), st.binary(max_size=3))), min_size=1, max_size=3
+    ).map(tuple),
+)
+
+
+def records(keys: tuple[bytes | None, ...] = HARD_KEYS) -> st.SearchStrategy[Record]:
+    """A record without an offset; with a key out of a few, so that keys meet."""
+    return st.builds(
+        Record,
+        key=st.sampled_from(keys),
+        value=values,
+        timestamp=st.integers(0, 2000),
+        headers=headers,
+        timestamp_type=st.sampled_from(["CreateTime", "LogAppendTime"]),
+    )
