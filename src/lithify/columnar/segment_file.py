@@ -6,7 +6,7 @@
     writing nor reading one holds more than that.
 
 Encodings are those that every reader of Parquet knows; statistics are kept for what planning
-needs, never for values.
+needs, never for values. Pages carry checksums, so that damage is met loudly, not copied on (C8).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lithify.columnar.access import FileAccess
+from lithify.columnar.durable import make_lasting
 from lithify.columnar.schema import (
     KEY,
     OFFSET,
@@ -137,6 +138,7 @@ class SegmentWriter:
             use_dictionary=_WITH_DICTIONARY,
             write_statistics=_WITH_STATISTICS,
             store_schema=False,
+            write_page_checksum=True,
             metadata_collector=collected,
         )
         return _OpenFile(path, sink, writer, collected)
@@ -149,6 +151,7 @@ class SegmentWriter:
         size = file.sink.tell()
         file.sink.close()
         self._file = None
+        make_lasting(file.path)
         self._segments.append(facts(file.path, self._spec.partition, file.collected[0], size))
 
 
@@ -176,7 +179,7 @@ class SegmentReader:
             self._source = self._access.open(self._segment.path)
             try:
                 self.size_bytes = self._source.seek(0, 2)
-                self._file = pq.ParquetFile(self._source)
+                self._file = pq.ParquetFile(self._source, page_checksum_verification=True)
                 self._check_footer()
             except BaseException:
                 self._source.close()

@@ -32,7 +32,6 @@ from lithify.ports import Arrivals
 from lithify.store.iceberg.catalog import CatalogSource
 from lithify.store.iceberg.folders import free_bytes
 from lithify.store.iceberg.layout import data_folder
-from lithify.store.iceberg.local_io import make_lasting
 from lithify.store.iceberg.trouble import writing
 
 LOOKUPS_AT_ONCE = 16
@@ -114,9 +113,7 @@ class IcebergFiles:
         with writing(str(state.name)):
             try:
                 writer.write(table)
-                segments = writer.close()
-                make_lasting(segment.path for segment in segments)
-                return segments
+                return writer.close()
             except BaseException:
                 writer.abandon()
                 raise

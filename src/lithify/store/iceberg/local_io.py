@@ -9,7 +9,6 @@ It also spares every command the half second of importing PyIceberg's Arrow file
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import IO
@@ -18,6 +17,7 @@ from pyiceberg.io import FileIO as IcebergFileIO
 from pyiceberg.io import InputFile, OutputFile
 
 from lithify.columnar.access import local_path
+from lithify.columnar.durable import sync_folder
 
 IMPLEMENTATION = f"{__name__}.LocalFileIO"
 """Its name for PyIceberg's property `py-io-impl`."""
@@ -81,32 +81,10 @@ class LastingWriter(BufferedWriter):
             return
         try:
             self.flush()
-            _sync(self.fileno())
+            os.fsync(self.fileno())
         finally:
             super().close()  # also where the disk is full
-        _sync_folder(self._folder)
-
-
-def make_lasting(locations: Iterable[str]) -> None:
-    """Waits until files that were written, and their names, have reached the disk; other places are left alone."""
-    paths = [Path(path) for path in map(local_path, locations) if path is not None]
-    for path in paths:
-        with path.open("rb") as file:
-            _sync(file.fileno())
-    for folder in {path.parent for path in paths}:
-        _sync_folder(folder)
-
-
-def _sync(descriptor: int) -> None:
-    os.fsync(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        _sync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync_folder(self._folder)
 
 
 def _path(location: str) -> Path:
