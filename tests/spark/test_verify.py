@@ -151,8 +151,8 @@ def test_a_missing_file_is_named(topic: Topic) -> None:
     """C8."""
     segment = segments(topic)[0]
     Path(str(local_path(segment.path))).unlink()
-    (missing,) = found(topic)[FindingKind.FILE_MISSING]
-    assert missing.path == segment.path
+    (missing,) = topic.verify().findings  # that all of its records are gone goes without saying
+    assert (missing.kind, missing.path) == (FindingKind.FILE_MISSING, segment.path)
 
 
 def test_a_file_cut_short_is_named(topic: Topic) -> None:

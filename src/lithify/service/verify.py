@@ -54,7 +54,7 @@ def verify(
     result = inspector.inspect(
         state, _inspected(current, past.segments), _expectations(warehouse, state, past), FINDINGS_KEPT, progress
     )
-    findings += result.findings
+    findings += _unexplained(result.findings, (*past.segments, *current))
     return VerifyReport(
         topic=str(name),
         version=state.version,
@@ -66,6 +66,17 @@ def verify(
         bytes_read=result.bytes_read,
         duration_ms=warehouse.clock.now_ms() - started_ms,
     )
+
+
+def _unexplained(found: tuple[Finding, ...], segments: tuple[Segment, ...]) -> list[Finding]:
+    """Findings without those that a finding about a whole file explains: its records are gone with it."""
+    broken = {f.path for f in found if f.kind in (FindingKind.FILE_MISSING, FindingKind.FILE_DAMAGED)}
+    gone = [(s.partition, range(s.base_offset, s.end_offset)) for s in segments if s.path in broken]
+    return [
+        finding
+        for finding in found
+        if finding.path is not None or not any(finding.partition == p and finding.offset in o for p, o in gone)
+    ]
 
 
 def _by_place(finding: Finding) -> tuple[int, int, str, str]:
