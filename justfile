@@ -28,6 +28,7 @@ format:
 # Write the pages that are made from code
 docs:
     {{python}} scripts/settings_reference.py
+    {{python}} scripts/compaction_picture.py
 
 # Write the lock files anew from pyproject.toml; `just lock --upgrade` takes newer versions
 lock *ARGS:

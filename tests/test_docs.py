@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import re
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
+import click
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -68,13 +73,108 @@ def test_ci_runs_what_the_readme_says():
     assert ran == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', command_under("Test it")]
 
 
-def test_the_page_of_settings_is_current():
-    source = ROOT / "scripts" / "settings_reference.py"
-    spec = importlib.util.spec_from_file_location("settings_reference", source)
+def script(name: str) -> ModuleType:
+    """A program of `scripts/` as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert module.PAGE.read_text("utf-8") == module.page(), "run `just docs`"
+    return module
+
+
+def test_the_page_of_settings_is_current():
+    settings = script("settings_reference")
+    assert settings.PAGE.read_text("utf-8") == settings.page(), "run `just docs`"
+
+
+def test_the_picture_shows_what_the_rules_say():
+    drawing = script("compaction_picture")
+    assert drawing.PICTURE.read_text("utf-8") == drawing.picture(), "run `just docs`"
+    before, first, last = drawing.stages()
+    assert (sorted(before.left), sorted(first.left), sorted(last.left)) == (
+        list(range(9)),
+        [4, 5, 6, 7, 8],
+        [5, 6, 7, 8],
+    )
+    assert first.fates == ("dropped", "rewritten", "untouched")
+
+
+def sections(page: str) -> dict[str, str]:
+    """The text under each second-level heading of a page."""
+    parts = re.split(r"^## (.+)$", (ROOT / "docs" / page).read_text("utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def verbs(group: click.Group, above: str = "") -> Iterator[tuple[str, click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from verbs(command, f"{above}{name} ")
+        else:
+            yield above + name, command
+
+
+def test_every_verb_and_option_is_in_the_reference():
+    from lithify.cli.main import lithify_group
+
+    told = sections("reference/cli.md")
+    shared = told["For all verbs"]
+    missing = []
+    for name, command in verbs(lithify_group):
+        here = told.get(name, "")
+        missing += [name] if not here else []
+        for option in (o for p in command.params if isinstance(p, click.Option) for o in p.opts):
+            missing += [f"{name} {option}"] if option not in here + shared else []
+    assert missing == []
+    assert [heading for heading in told if heading not in {name for name, _ in verbs(lithify_group)}] == [
+        "For all verbs",
+        "Records as text",
+    ]
+
+
+def test_every_key_of_the_json_is_in_the_reference():
+    from lithify.model import report, status, verification
+    from lithify.service.append import AppendResult, OffsetRange
+
+    told = sections("reference/cli.md")
+    printed = {
+        "compact": (report.RoundReport, report.LogReport, report.Losers, report.PlanReport, report.LogPlanReport),
+        "status": (status.TopicStatus, status.LogStatus),
+        "topic info": (status.TopicInfo,),
+        "verify": (verification.VerifyReport, verification.Finding),
+        "produce": (AppendResult, OffsetRange),
+    }
+    missing = [
+        f"{verb}: {field.name}"
+        for verb, values in printed.items()
+        for value in values
+        for field in dataclasses.fields(value)
+        if f"`{field.name}`" not in told[verb]
+    ]
+    missing += [f"verify: {kind}" for kind in verification.FindingKind if f"`{kind}`" not in told["verify"]]
+    assert missing == []
+
+
+def test_every_public_method_is_in_the_reference():
+    from lithify.lake import Lake, Topic
+    from lithify.service.fetch import LogReader
+
+    told = sections("reference/python.md")
+    missing = [
+        f"{where}: {name}"
+        for where, kind in {"`Lake`": Lake, "`Topic`": Topic, "Readers": LogReader}.items()
+        for name in vars(kind)
+        if not name.startswith("_") and callable(getattr(kind, name)) and f"`{name}(" not in told[where]
+    ]
+    assert missing == ["Readers: chunks", "Readers: poll"]  # what the services use among themselves
+
+
+def test_every_error_is_in_the_troubleshooting_page():
+    from lithify import errors
+
+    page = (ROOT / "docs" / "how-to" / "troubleshoot.md").read_text("utf-8")
+    kinds = [k for k in vars(errors).values() if isinstance(k, type) and issubclass(k, errors.LithifyError)]
+    leaves = [k.__name__ for k in kinds if not k.__subclasses__()]
+    assert [name for name in leaves if f"`{name}`" not in page] == []
 
 
 def test_every_page_can_be_reached_from_the_readme():

@@ -1,0 +1,86 @@
+"""What README and tutorial show is what happens: their commands and programs are run as printed.
+
+Sizes and times differ from run to run and are made alike before the comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+_VARYING = [
+    (r"\d{4}-\d\d-\d\dT[\d:.]+Z?", "TIME"),
+    (r'"timestamp":\d+', '"timestamp":TIME'),
+    (r"[\d.]+ (?:B|KiB|MiB)\b", "SIZE"),
+    (r"\d+ min \d+ s|[\d.]+ (?:ms|s)\b", "DURATION"),
+    (r" +", " "),
+]
+"""Patterns of what varies, and what stands for it. Padding varies with the sizes."""
+
+
+def alike(text: str) -> list[str]:
+    for pattern, name in _VARYING:
+        text = re.sub(pattern, name, text)
+    return [line.strip() for line in text.strip().splitlines()]
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """Language and text of every code block of a page."""
+    text = (ROOT / page).read_text("utf-8")
+    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def run(command: list[str], folder: Path, source: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PATH": PATH, "COLUMNS": "200"}
+    return subprocess.run(
+        command, cwd=folder, env=environment, input=source, capture_output=True, text=True, check=False
+    )
+
+
+def session(page: str) -> list[tuple[str, str]]:
+    """The commands that a page shows, each with the output it shows."""
+    shown = "".join(text for language, text in blocks(page) if language == "console")
+    return re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", shown, re.MULTILINE)
+
+
+@pytest.mark.spark
+def test_the_commands_of_the_readme_print_what_it_shows(tmp_path):
+    commands = session("README.md")
+    assert len(commands) >= 8
+    for command, shown in commands:
+        result = run(["bash", "-c", f"{command} 2>&1"], tmp_path)
+        assert result.returncode == 0, result.stdout
+        assert alike(result.stdout) == alike(shown), command
+
+
+@pytest.mark.spark
+def test_the_program_of_the_tutorial_prints_what_it_shows(tmp_path):
+    parts = blocks("docs/tutorial.md")
+    program = "\n".join(text for language, text in parts if language == "python")
+    shown = "".join(text for language, text in parts if language == "")
+    result = run([sys.executable, "-"], tmp_path, program)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == shown.splitlines()
+
+
+@pytest.mark.spark
+def test_the_program_of_the_python_reference_runs(tmp_path):
+    ((_, program),) = [block for block in blocks("docs/reference/python.md") if block[0] == "python"]
+    result = run([sys.executable, "-"], tmp_path, program)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[:2] == ["2 records written", "1 left"]
+
+
+def test_what_varies_is_made_alike_and_nothing_else():
+    one = 'LOG  BYTES\n  0  4.66 KiB → 1.55 KiB\n{"timestamp":1795256355310,"offset":3} in 1 min 3 s (plan 8 ms)'
+    other = 'LOG    BYTES\n  0  14.7 KiB → 9.9 KiB\n{"timestamp":1895256355310,"offset":3} in 30.8 s (plan 12 ms)'
+    assert alike(one) == alike(other)
+    assert alike(one) != alike(other.replace('"offset":3', '"offset":4'))
