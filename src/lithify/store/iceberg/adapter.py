@@ -30,12 +30,23 @@ MANIFESTS_PER_CLASS = 16
 """So many manifests with a like number of entries are merged; a class has 16 times the entries of the one before."""
 
 
-class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
-    """The snapshot that an edit adds to main, on the newest one of `transaction`'s table."""
+class UnstagedTransaction(Transaction):
+    """A transaction in which nothing is ever staged, for a producer that wants one.
 
-    def __init__(self, transaction: Transaction, table: Table, edit: TopicEdit, summary: dict[str, str]) -> None:
+    PyIceberg's own copies the whole metadata each of the dozen times that a producer looks at it.
+    """
+
+    @property
+    def table_metadata(self) -> TableMetadata:
+        return self._table.metadata
+
+
+class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
+    """The snapshot that an edit adds to main, on the newest one of `table`."""
+
+    def __init__(self, table: Table, edit: TopicEdit, summary: dict[str, str]) -> None:
         operation = Operation.OVERWRITE if edit.remove else Operation.APPEND
-        super().__init__(operation, transaction, table.io, snapshot_properties=summary)
+        super().__init__(operation, UnstagedTransaction(table), table.io, snapshot_properties=summary)
         self._edit = edit
         self._kept: list[ManifestFile] = []
         for segment in edit.add:

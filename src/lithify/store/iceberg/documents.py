@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lithify.columnar.access import FileAccess, local_path
+from lithify.columnar.durable import sync_folder
 from lithify.columnar.segment_file import damage_named
 from lithify.errors import DamagedError
 from lithify.store.iceberg.local_io import LocalOutput
@@ -28,6 +29,7 @@ def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) ->
     with LocalOutput(part).create(overwrite=True) as sink:
         sink.write(text)
     Path(part).replace(local)
+    sync_folder(Path(local).parent)
 
 
 def read_document(access: FileAccess, path: str) -> dict[str, Any]:

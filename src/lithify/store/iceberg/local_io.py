@@ -1,9 +1,10 @@
 """PyIceberg's files on a local disk: on disk, not only written, when a commit names them.
 
-    manifests, metadata.json ── write, fsync, close, fsync of the folder ──► swap in catalog.db
+    manifest, manifest list ── write, fsync ─► metadata.json ── write, fsync, fsync of the folder ──► swap
 
-SQLite makes its own commit last through a power cut, so what it points at must last as well (C6).
-It also spares every command the half second of importing PyIceberg's Arrow file systems.
+They lie in one folder, so one fsync of it makes all their names last. SQLite makes its own commit
+last through a power cut, so what it points at must last as well (C6). It also spares every command
+the half second of importing PyIceberg's Arrow file systems.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from lithify.columnar.durable import sync_folder
 
 IMPLEMENTATION = f"{__name__}.LocalFileIO"
 """Its name for PyIceberg's property `py-io-impl`."""
+
+_LAST_OF_A_COMMIT = ".metadata.json"
 
 
 class LocalFileIO(IcebergFileIO):
@@ -66,15 +69,16 @@ class LocalOutput(OutputFile):
         """Raises `FileExistsError` unless `overwrite`."""
         path = _path(self.location)
         path.parent.mkdir(parents=True, exist_ok=True)
-        return LastingWriter(path, "w" if overwrite else "x")
+        return LastingWriter(path, "w" if overwrite else "x", named=path.name.endswith(_LAST_OF_A_COMMIT))
 
 
 class LastingWriter(BufferedWriter):
-    """A file that has reached the disk when it is closed."""
+    """A file whose content has reached the disk when it is closed; its name as well with `named`."""
 
-    def __init__(self, path: Path, mode: str) -> None:
+    def __init__(self, path: Path, mode: str, *, named: bool) -> None:
         super().__init__(FileIO(path, mode))
         self._folder = path.parent
+        self._named = named
 
     def close(self) -> None:
         if self.closed:
@@ -84,7 +88,8 @@ class LastingWriter(BufferedWriter):
             os.fsync(self.fileno())
         finally:
             super().close()  # also where the disk is full
-        sync_folder(self._folder)
+        if self._named:
+            sync_folder(self._folder)
 
 
 def _path(location: str) -> Path:

@@ -66,7 +66,7 @@ def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) 
     """
     main = table.metadata.refs[MAIN_BRANCH].snapshot_id
     with writing(str(state.name)):
-        producer = SegmentProducer(table.transaction(), table, edit, {codec.RUN: edit.run_id})
+        producer = SegmentProducer(table, edit, {codec.RUN: edit.run_id})
         adding, _ = producer.staged()
         versions = codec.closed_versions(table.metadata.properties)
         kept = versions
