@@ -59,8 +59,8 @@ class SegmentSpec:
 class SegmentWriter:
     """Writes batches in ascending offset order into one segment, or more above `segment.bytes`.
 
-    `acquire` is called with the compressed bytes of every row group after it was written, which
-    is where a throttle waits. Not usable after `close`.
+    `acquire` is called with the bytes of every row group, and of the footer, after they were
+    written, which is where a throttle waits. Not usable after `close`.
     """
 
     def __init__(
@@ -147,8 +147,10 @@ class SegmentWriter:
         if self._file is None:
             return
         file = self._file
+        before = file.sink.tell()
         file.writer.close()
         size = file.sink.tell()
+        self._acquire(size - before)
         file.sink.close()
         self._file = None
         make_lasting(file.path)

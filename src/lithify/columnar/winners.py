@@ -131,6 +131,7 @@ class _Comparison:
             tempfile.TemporaryDirectory(prefix="lithify-") as spill,
             duckdb.connect(config=self._config(spill)) as connection,
         ):
+            connection.execute("SET enable_progress_bar = false")  # it goes to standard output, terminal or not
             try:
                 self._find(connection)
             except duckdb.Error:

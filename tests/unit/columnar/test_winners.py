@@ -1,0 +1,214 @@
+"""Winners of one hash range: exact keys, bounded memory, errors of the source (C12, C38)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lithify.columnar import winners
+from lithify.columnar.key_blocks import Spool, SpooledKeys, blocks_by_range
+from lithify.columnar.key_scan import ORDINAL_SHIFT, RANKED_KEYS, KeyScan, LogScan, Tally
+from lithify.columnar.marks import MarkSet
+from lithify.columnar.winners import HashRange, find_winners, latest_offsets
+from lithify.compaction.survivors import survivors
+from lithify.errors import DamagedError, EngineError
+from lithify.model.record import Record
+from support.builders import some_rules
+from support.record_strategies import HARD_KEYS
+from support.stored_topics import ACCESS, StoredTopic
+
+MEMORY_BYTES = 2**26
+
+
+class Keys:
+    """A `KeySource` over keys in memory, numbered from 0."""
+
+    def __init__(self, dirty: list[bytes], clean: list[bytes] | None = None, *, dirty_from: int | None = None) -> None:
+        clean = clean or []
+        self.starts = np.array([0, len(clean) + len(dirty)])
+        self.tally = Tally()
+        self.marks = MarkSet(self.starts)
+        self.has_clean = bool(clean)
+        self._dirty, self._clean = dirty, clean
+
+    def dirty(self):
+        yield from ranked(self._dirty, len(self._clean))
+
+    def clean(self):
+        yield from ranked(self._clean, 0)
+
+
+def ranked(keys: list[bytes], first: int):
+    for start in range(0, len(keys), 1000):
+        piece = keys[start : start + 1000]
+        ranks = np.arange(first + start, first + start + len(piece)) << ORDINAL_SHIFT
+        yield pa.record_batch([pa.array(piece, pa.binary()), pa.array(ranks)], schema=RANKED_KEYS)
+
+
+def marked(marks: MarkSet) -> list[int]:
+    return sorted(position for bitmap in marks.bitmaps().values() for position in bitmap)
+
+
+def test_the_last_of_every_key_wins():
+    tally, marks = find_winners(lambda _: Keys([b"a", b"b", b"a", b"", b"b", b""]), HashRange(0, 1), MEMORY_BYTES)
+    assert marked(marks) == [2, 4, 5]
+    assert (tally.compared, tally.winners) == (6, 3)
+
+
+def test_a_clean_record_goes_when_its_key_is_dirty_again():
+    tally, marks = find_winners(lambda _: Keys([b"b", b"d"], [b"a", b"b", b"c"]), HashRange(0, 1), MEMORY_BYTES)
+    assert marked(marks) == [1, 3, 4]
+    assert tally.clean_superseded == 1
+
+
+@pytest.mark.parametrize("ranges", [2, 3, 8])
+def test_ranges_share_the_keys_out_without_remainder(ranges):
+    random = Random(1)
+    keys = [random.randbytes(random.randrange(12)) for _ in range(5000)]
+    alone = find_winners(lambda _: Keys(keys, keys[:50]), HashRange(0, 1), MEMORY_BYTES)
+    parts = [find_winners(lambda _: Keys(keys, keys[:50]), HashRange(i, ranges), MEMORY_BYTES) for i in range(ranges)]
+    assert sorted(p for _, marks in parts for p in marked(marks)) == marked(alone[1])
+    assert sum(tally.compared for tally, _ in parts) == 5000
+    assert all(0 < tally.compared < 5000 for tally, _ in parts)
+
+
+def test_halves_of_a_range_are_the_range():
+    rng = HashRange(1, 3)
+    numbers = range(60)
+    in_range = {n for n in numbers if n % rng.count == rng.index}
+    halves = [{n for n in numbers if n % half.count == half.index} for half in rng.halves()]
+    assert halves[0] | halves[1] == in_range
+    assert not halves[0] & halves[1]
+
+
+def test_a_range_that_does_not_fit_is_cut_until_it_does():
+    random = Random(2)
+    keys = [random.randbytes(300) for _ in range(120_000)]
+    opened = []
+
+    def open_keys(part: HashRange) -> Keys:
+        opened.append(part)
+        return Keys(keys + keys[:10])
+
+    tally, marks = find_winners(open_keys, HashRange(0, 1), 1)
+    assert len(opened) > 2
+    assert marked(marks) == [*range(10, len(keys)), *range(len(keys), len(keys) + 10)]
+    assert (tally.compared, tally.winners) == (len(keys) + 10, len(keys))
+
+
+def test_it_gives_up_on_a_range_that_never_fits(monkeypatch):
+    monkeypatch.setattr(winners, "MAX_SPLITS", 2)
+    random = Random(3)
+    keys = [random.randbytes(600) for _ in range(200_000)]
+    with pytest.raises(EngineError, match="--task-memory"):
+        find_winners(lambda _: Keys(keys), HashRange(0, 1), 1)
+
+
+@pytest.mark.parametrize("part", ["dirty", "clean"])
+def test_an_error_of_the_source_comes_back_as_it_was(part):
+    class Broken(Keys):
+        pass
+
+    def broken(self):
+        yield from ranked([b"a"], 0)
+        raise DamagedError("the file is broken", hint="mend it")
+
+    setattr(Broken, part, broken)
+    with pytest.raises(DamagedError, match="the file is broken") as caught:
+        find_winners(lambda _: Broken([b"a"], [b"b"]), HashRange(0, 1), MEMORY_BYTES)
+    assert caught.value.hint == "mend it"
+
+
+def test_nothing_is_left_in_the_temporary_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    random = Random(4)
+    keys = [random.randbytes(300) for _ in range(120_000)]
+    find_winners(lambda _: Keys(keys), HashRange(0, 1), 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_blocks_hold_every_key_once_in_its_range(tmp_path):
+    random = Random(5)
+    keys = [random.choice([b"", b"\xff", random.randbytes(5)]) for _ in range(3000)]
+    spools = {}
+    for index, block in blocks_by_range(ranked(keys, 0), 4):
+        (tmp_path / str(index)).mkdir(exist_ok=True)
+        spools.setdefault(index, Spool(tmp_path / str(index))).add(block, is_clean=False)
+    starts = np.array([0, len(keys)])
+    parts = [
+        find_winners(lambda _, s=spool: SpooledKeys(s, starts), HashRange(index, 4), MEMORY_BYTES)
+        for index, spool in spools.items()
+    ]
+    assert sum(tally.compared for tally, _ in parts) == len(keys)
+    last = {key: i for i, key in enumerate(keys)}
+    assert sorted(p for _, marks in parts for p in marked(marks)) == sorted(last.values())
+
+
+def test_memory_follows_the_limit_and_not_the_number_of_keys():
+    peaks = [int(measured_peak(count)) for count in (500_000, 4_000_000)]
+    assert peaks[1] - peaks[0] < 120 * 2**20
+
+
+def measured_peak(count: int) -> str:
+    """The peak resident size of a process that finds the winners among so many distinct keys."""
+    script = f"""
+import resource, numpy as np, pyarrow as pa
+from lithify.columnar.key_scan import RANKED_KEYS, Tally
+from lithify.columnar.marks import MarkSet
+from lithify.columnar.winners import HashRange, find_winners
+
+class Source:
+    has_clean = False
+    def __init__(self):
+        self.starts = np.array([0, {count}]); self.tally = Tally(); self.marks = MarkSet(self.starts)
+    def dirty(self):
+        for first in range(0, {count}, 100_000):
+            ordinals = np.arange(first, first + 100_000)
+            keys = np.empty((100_000, 2), np.uint64)
+            keys[:, 0] = keys[:, 1] = ordinals.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+            ends = pa.py_buffer(np.arange(0, 1_600_001, 16, dtype=np.int32))
+            array = pa.Array.from_buffers(pa.binary(), 100_000, [None, ends, pa.py_buffer(keys)])
+            yield pa.record_batch([array, pa.array(ordinals << 10)], schema=RANKED_KEYS)
+
+tally, _ = find_winners(lambda _: Source(), HashRange(0, 1), 64 * 2**20)
+assert tally.winners == {count}
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+    return subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+
+
+def test_columns_are_read_only_where_a_question_is_open(tmp_path):
+    topic = StoredTopic(tmp_path)
+    topic.append(0, [Record(b"k%d" % i, b"v") for i in range(1000)])
+    segment = topic.segments[0][0]
+    keys_only = bytes_read(segment, some_rules(segment.end_offset))
+    with_offsets = bytes_read(segment, some_rules(segment.end_offset, log_start=500))
+    assert 0 < keys_only < with_offsets < segment.scan_bytes
+
+
+def bytes_read(segment, rules) -> int:
+    scan = KeyScan(ACCESS, LogScan(rules, (), (segment,)), settles=True)
+    list(scan.dirty())
+    return scan.tally.bytes_read
+
+
+@pytest.mark.parametrize("empty_is_tombstone", [False, True])
+def test_latest_offsets_are_those_of_live_keys(tmp_path, empty_is_tombstone):
+    random = Random(6)
+    topic = StoredTopic(tmp_path)
+    for _ in range(3):
+        topic.append(0, [Record(random.choice(HARD_KEYS), random.choice([None, b"", b"v"])) for _ in range(30)])
+    rules = some_rules(90, log_start=20, empty_is_tombstone=empty_is_tombstone, tombstones_expire_below=90)
+    found = latest_offsets(ACCESS, topic.segments[0], log_start=20, empty_is_tombstone=empty_is_tombstone)
+    assert list(found) == [r.offset for r in survivors(topic.records(0), rules).records]
+    assert found
+
+
+def test_latest_offsets_of_nothing():
+    assert len(latest_offsets(ACCESS, (), log_start=0, empty_is_tombstone=False)) == 0
