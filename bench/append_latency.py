@@ -1,0 +1,92 @@
+"""Whether appends stay quick as a topic ages: 2,000 appends with a round after every tenth.
+
+    python bench/append_latency.py
+
+The target is a median of the last 50 at most twice that of the first 50. A round here merges the
+log into one segment through the same port and commit gate as a real one, without Spark, so that
+only the store is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from lithify.model.log import TopicEdit, TopicState
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.model.settings import TopicSettings
+from lithify.ports import Warehouse
+from lithify.service.append import append
+from lithify.service.commit import commit
+from lithify.wiring import open_warehouse
+
+TOPIC = TopicName("default", "orders")
+SAMPLE = 50
+
+
+def timed_ms(work: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    work()
+    return (time.perf_counter() - begun) * 1000
+
+
+def merge(warehouse: Warehouse) -> None:
+    """A round that keeps every record: the log becomes one segment."""
+    state = warehouse.store.load(TOPIC)
+    old = warehouse.store.segments(state)
+    records = pa.concat_tables(batch.to_arrow() for s in old for batch in warehouse.files.read(s, 0))
+    run_id = warehouse.clock.new_id()
+    arriving = warehouse.files.receive(state, records, now_ms=0, keep_offsets=True)
+    new = warehouse.files.write(state, arriving[0], 0, run_id)
+    warehouse.store.put_report(state, run_id, {"run_id": run_id})
+
+    def decide(newest: TopicState) -> TopicEdit:
+        log = replace(newest.log(0), first_dirty_offset=state.log(0).log_end_offset)
+        return TopicEdit(run_id, warehouse.clock.now_ms(), {0: log}, new, old, report_id=run_id)
+
+    commit(warehouse, TOPIC, run_id, decide)
+
+
+def measure(folder: str, appends: int, every: int) -> dict[str, object]:
+    warehouse = open_warehouse(folder)
+    state = warehouse.store.create_topic(TOPIC, "orders", TopicSettings(), 1, 0)
+    append_ms, round_ms = [], []
+    for n in range(appends):
+        batch = [Record(b"key-%d" % (n % 100), b"value-%d" % n)]
+        append_ms.append(timed_ms(lambda batch=batch: append(warehouse, TOPIC, batch)))  # type: ignore[misc]
+        if n % every == every - 1:
+            round_ms.append(timed_ms(lambda: merge(warehouse)))
+    first, last = statistics.median(append_ms[:SAMPLE]), statistics.median(append_ms[-SAMPLE:])
+    metadata = Path(state.location.removeprefix("file://")) / "metadata"
+    return {
+        "appends": appends,
+        "rounds": len(round_ms),
+        "first_ms": round(first, 1),
+        "last_ms": round(last, 1),
+        "ratio": round(last / first, 2),
+        "slowest_ms": round(max(append_ms), 1),
+        "round_median_ms": round(statistics.median(round_ms), 1),
+        "metadata_json_bytes": max(metadata.glob("*.metadata.json")).stat().st_size,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Times appends over the life of a topic.")
+    parser.add_argument("--appends", type=int, default=2_000)
+    parser.add_argument("--every", type=int, default=10, help="appends between two rounds")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        print(json.dumps(measure(folder, asked.appends, asked.every)))
+
+
+if __name__ == "__main__":
+    main()
