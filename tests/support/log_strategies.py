@@ -10,15 +10,24 @@ from hypothesis import strategies as st
 from lithify.compaction.rules import SurvivorRules
 from lithify.model.record import Record
 
-KEYS = st.sampled_from([b"a", b"b", b"c", b"aa", b"", b"\x00", b"\xff\xff", None])
+ALL_KEYS = (b"a", b"b", b"c", b"aa", b"", b"\x00", b"\xff\xff", None)
+KEYS = st.sampled_from(ALL_KEYS)
+KEY_POOLS = st.sampled_from(
+    [ALL_KEYS, (b"a", b"aa"), (b"b", b"c"), (b"b",), (b"x", b"y", b"z"), (b"\xff\xff",), (None,)]
+)
+"""Appends of few keys that lie together, so that rounds can pass over segments of others."""
+
 VALUES = st.sampled_from([None, None, b"", b"1", b"22", b"\xff" * 40])
 HEADERS = st.sampled_from([(), (), (("h", b"1"),), (("h", None), ("h", b""))])
 
 
-def some_records(*, most: int = 12, keys: st.SearchStrategy[bytes | None] = KEYS) -> st.SearchStrategy[list[Record]]:
-    """Records without offsets, as producers give them."""
-    record = st.builds(Record, keys, VALUES, st.integers(0, 50), HEADERS)
-    return st.lists(record, min_size=1, max_size=most)
+def some_records(*, most: int = 8) -> st.SearchStrategy[list[Record]]:
+    """Records of one append, without offsets, as producers give them."""
+    return KEY_POOLS.flatmap(
+        lambda keys: st.lists(
+            st.builds(Record, st.sampled_from(keys), VALUES, st.integers(0, 50), HEADERS), min_size=1, max_size=most
+        )
+    )
 
 
 @st.composite
