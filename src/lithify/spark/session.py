@@ -7,11 +7,12 @@ else ──► local[*] of this machine, quiet, no web page, on a Java that `jav
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
+from threading import Lock, current_thread, main_thread
 from typing import cast
 
 from pyspark.errors import PySparkException
@@ -67,7 +68,7 @@ def _made(conf: Mapping[str, str]) -> SparkSession:
         return _get_or_create(conf)
     merged = {**_LOCAL_CONF, **conf}
     merged[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {conf.get(_JAVA_OPTIONS, '')}".strip()
-    with _environment(JAVA_HOME=str(java_home(find_java())), PYSPARK_PYTHON=sys.executable):
+    with _environment(JAVA_HOME=str(java_home(find_java())), PYSPARK_PYTHON=sys.executable), _interrupts_held():
         return _get_or_create(merged)
 
 
@@ -82,6 +83,31 @@ def _get_or_create(conf: Mapping[str, str]) -> SparkSession:
     except Exception as error:
         reason = " ".join(str(error).split())[:300]
         raise EngineError(f"Spark did not start: {reason}", hint="`lithify doctor` shows what is missing") from error
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Lets an interrupt wait until Spark has started, or its JVM would be left behind for good.
+
+    PySpark would delete the file in which the JVM tells its port; the JVM then neither goes on nor ends.
+    The handler that PySpark sets goes as well: it calls the JVM in the middle of another call, which
+    fails loudly, and whoever runs a job here cancels it when interrupted.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+    held: list[int] = []
+
+    def hold(number: int, _frame: object) -> None:
+        held.append(number)
+
+    before = signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if held:
+        raise KeyboardInterrupt
 
 
 @contextmanager

