@@ -68,7 +68,10 @@ def _made(conf: Mapping[str, str]) -> SparkSession:
         return _get_or_create(conf)
     merged = {**_LOCAL_CONF, **conf}
     merged[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {conf.get(_JAVA_OPTIONS, '')}".strip()
-    with _environment(JAVA_HOME=str(java_home(find_java())), PYSPARK_PYTHON=sys.executable), _interrupts_held():
+    home = str(java_home(find_java()))
+    # PySpark starts by scripts for bash, which has to be found also where the PATH is a short one.
+    path = os.pathsep.join(filter(None, (os.environ.get("PATH"), os.defpath)))
+    with _environment(JAVA_HOME=home, PYSPARK_PYTHON=sys.executable, PATH=path), _interrupts_held():
         return _get_or_create(merged)
 
 
