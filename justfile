@@ -20,6 +20,10 @@ check-all:
 only +SECTIONS:
     @{{python}} scripts/check.py {{SECTIONS}}
 
+# Kill a hundred processes of each verb at random moments (or N)
+kills N="100":
+    LITHIFY_KILLS={{N}} {{python}} -m pytest tests/kills --timeout 7200
+
 # Format the code
 format:
     {{python}} -m ruff check --fix
