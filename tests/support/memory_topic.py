@@ -1,0 +1,60 @@
+"""A whole topic in memory: store, files, services and the oracle engine, on a clock that stands still."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lithify.model.log import LogState, TopicState, segments_of
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.model.report import RoundReport
+from lithify.model.segment import Segment
+from lithify.ports import Warehouse
+from lithify.service.append import AppendResult, append
+from lithify.service.compact import RunRequest, compact
+from lithify.service.fetch import LogReader, open_log
+from lithify.store.memory import MemoryWarehouse
+from support.builders import some_settings
+from support.fake_clock import FakeClock
+from support.oracle_engine import OracleEngine
+
+ORDERS = TopicName("default", "orders")
+
+
+class MemoryTopic:
+    """The topic `orders`. Settings by Kafka's names, with underscores for dots."""
+
+    def __init__(self, *, partitions: int = 1, now_ms: int = 1000, **config: object) -> None:
+        self.clock = FakeClock(now_ms)
+        memory = MemoryWarehouse(self.clock.new_id)
+        self.files = memory.files
+        self.warehouse = Warehouse(memory.store, memory.files, self.clock)
+        self.engine = OracleEngine(memory.files)
+        memory.store.create_topic(ORDERS, "orders", some_settings(**config), partitions, now_ms)
+
+    @property
+    def state(self) -> TopicState:
+        return self.warehouse.store.load(ORDERS)
+
+    def log(self, partition: int = 0) -> LogState:
+        return self.state.log(partition)
+
+    def segments(self, partition: int = 0) -> tuple[Segment, ...]:
+        return segments_of(self.warehouse.store.segments(self.state), partition)
+
+    def append(self, records: Sequence[Record], *, keep_offsets: bool = False) -> AppendResult:
+        return append(self.warehouse, ORDERS, records, keep_offsets=keep_offsets)
+
+    def compact(self, now_ms: int | None = None, partitions: tuple[int, ...] | None = None) -> RoundReport:
+        return compact(self.warehouse, self.engine, ORDERS, RunRequest(partitions, now_ms))
+
+    def reader(self, partition: int = 0, start: object = "earliest", *, follow: bool = False) -> LogReader:
+        return open_log(self.warehouse, self.state, partition, start, follow=follow)  # type: ignore[arg-type]
+
+    def records(self, partition: int = 0) -> list[Record]:
+        """What a reader gets from the start to the end."""
+        return list(self.reader(partition))
+
+    def contents(self, partition: int = 0) -> list[list[Record]]:
+        """The same by segment."""
+        return [[r for b in self.files.read(s, s.base_offset) for r in b.records()] for s in self.segments(partition)]
