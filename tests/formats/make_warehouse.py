@@ -1,0 +1,98 @@
+"""Writes the stored warehouse of the format version that this Lithify writes.
+
+    PYTHONPATH=tests python -m formats.make_warehouse
+
+It makes `v<version>.zip`, and beside it `v<version>.json` with what must be read from it. Run it once
+per format version and commit both; afterwards they are never made again, since what they prove is
+that later versions read what this one wrote. Rounds are done on Spark, as users do them.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import lithify
+from formats.relocation import pack, padded
+from lithify.store.iceberg.codec import FORMAT_VERSION
+
+HERE = Path(__file__).parent
+HOUR_MS = 3_600_000
+
+
+def orders(lake: lithify.Lake) -> int:
+    """Two logs with deletes, headers, an empty value, three rounds, and records after the last one.
+
+    Returns a time at which the first deletes have expired.
+    """
+    topic = lake.create_topic(
+        "orders", 2, config={"delete.retention.ms": HOUR_MS, "segment.bytes": 4096, "versions.kept": 2}
+    )
+    at = topic.info().created_ms
+    for batch in range(6):
+        topic.append(
+            [
+                lithify.Record(b"order-%d" % (n % 7), b"state %d" % (batch * 10 + n), at + n, partition=n % 2)
+                for n in range(10)
+            ]
+        )
+        topic.append([lithify.Record(b"order-%d" % batch, None, at, (("by", b"clerk"), ("note", None)), batch % 2)])
+        if batch in (1, 3):
+            topic.compact(now_ms=at + batch)
+    topic.compact(now_ms=at + 2 * HOUR_MS)
+    topic.append([lithify.Record(b"order-2", b"", at, partition=0), lithify.Record(b"\xff\x00", b"bytes", at)])
+    return at + 4 * HOUR_MS
+
+
+def mirror(lake: lithify.Lake) -> None:
+    """A topic with another system's name, keyless records, gaps between offsets, and no round."""
+    topic = lake.create_topic("/data/eu:clicks", like="mapr", config={"null.key": "retain", "compression.type": "gzip"})
+    offsets = [(3, b"a"), (17, None), (18, b""), (2**40, b"a")]
+    topic.append(
+        [lithify.Record(key, b"v%d" % o, 1_700_000_000_000 + n, (), 0, o) for n, (o, key) in enumerate(offsets)],
+        keep_offsets=True,
+    )
+
+
+def reading(lake: lithify.Lake, now_ms: int) -> dict[str, Any]:
+    """All that can be read of a lake, as JSON."""
+    return {"now_ms": now_ms, "topics": {topic.name: topic_reading(topic, now_ms) for topic in lake.topics()}}
+
+
+def topic_reading(topic: lithify.Topic, now_ms: int) -> dict[str, Any]:
+    info = topic.info().to_json()
+    del info["location"]  # it differs with the place
+    status = topic.status(now_ms=now_ms).to_json()
+    for log in status["logs"]:
+        log["horizon_held_by"] = None  # likewise
+    return {
+        "info": info,
+        "status": status,
+        "records": [repr(record) for record in topic.reader()],
+        "table": [repr(row) for row in topic.table().to_pylist()],
+        "history": [report.to_json() for report in topic.history()],
+        "versions": [[kept.version, kept.closed_ms, kept.closed_by] for kept in topic.versions()],
+    }
+
+
+def main() -> None:
+    archive = HERE / f"v{FORMAT_VERSION}.zip"
+    if archive.exists():
+        sys.exit(f"{archive} is there: what a version wrote is kept as it is")
+    folder = Path(tempfile.mkdtemp())
+    try:
+        lake = lithify.open(str(padded(folder)))
+        now_ms = orders(lake)
+        mirror(lake)
+        archive.with_suffix(".json").write_text(json.dumps(reading(lake, now_ms), indent=1) + "\n", "utf-8")
+        pack(padded(folder), archive)
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

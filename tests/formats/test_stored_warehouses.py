@@ -1,0 +1,66 @@
+"""Every format version that was ever written is still read, appended to and compacted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import lithify
+from formats.make_warehouse import reading
+from formats.relocation import unpack
+from lithify.service.compact import RunRequest, compact
+from lithify.store.iceberg.codec import FORMAT_VERSION
+from support.oracle_engine import OracleEngine
+
+HERE = Path(__file__).parent
+ARCHIVES = sorted(HERE.glob("v*.zip"))
+
+
+@pytest.fixture(params=ARCHIVES, ids=lambda archive: archive.stem)
+def archive(request: pytest.FixtureRequest) -> Path:
+    return request.param
+
+
+@pytest.fixture
+def lake(archive: Path, tmp_path: Path) -> lithify.Lake:
+    return lithify.open(str(unpack(archive, tmp_path)))
+
+
+def test_there_is_a_warehouse_of_the_version_that_is_written_now():
+    assert HERE / f"v{FORMAT_VERSION}.zip" in ARCHIVES
+
+
+def test_everything_is_read_as_it_was_when_it_was_written(archive, lake):
+    expected = json.loads(archive.with_suffix(".json").read_text("utf-8"))
+    found = json.loads(json.dumps(reading(lake, expected["now_ms"])))
+    assert found == expected
+
+
+def test_it_goes_on_from_where_it_was(archive, lake):
+    expected = json.loads(archive.with_suffix(".json").read_text("utf-8"))
+    topic = lake.topic("orders")
+    before = [log.log_end_offset for log in topic.status().logs]
+    written = topic.append(
+        [lithify.Record(b"order-1", b"new", partition=0), lithify.Record(b"order-1", b"new", partition=1)]
+    )
+    assert [r.start_offset for r in written.ranges] == before
+    report = compact(
+        lake.warehouse, OracleEngine(lake.warehouse.files), topic.topic_name, RunRequest(now_ms=expected["now_ms"])
+    )
+    assert report.changed and not report.failed
+    assert sum(log.losers.expired_tombstone for log in report.logs) > 0
+    values = {(row["partition"], row["key"]): row["value"] for row in topic.table().to_pylist()}
+    assert values[0, b"order-1"] == values[1, b"order-1"] == b"new"
+    assert len(topic.history()) == len(expected["topics"]["orders"]["history"]) + 1
+
+
+def test_versions_from_before_the_last_rounds_can_be_read(archive, lake):
+    store, topic = lake.warehouse.store, lake.topic("orders")
+    kept = [store.load_version(topic.topic_name, v.version) for v in topic.versions()]
+    assert len(kept) == 2
+    for state in kept:
+        segments = store.segments(state)
+        assert sum(s.records for s in segments) == sum(log.volume.records for log in state.logs)
+        assert lake.warehouse.files.missing([s.path for s in segments]) == ()
