@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.spark
 
 DAY_MS = 86_400_000
+PROGRAM = [sys.executable, "-c", "from lithify.cli.main import main; main()"]
 
 
 def a_line(key, value, **more):
@@ -227,3 +235,39 @@ def test_the_demo_shows_a_log_before_and_after(lithify):
     assert [sum(log["losers"]["superseded"] for log in round_["logs"]) for round_ in found["rounds"]] == [8, 0]
     assert [sum(log["losers"]["expired_tombstone"] for log in round_["logs"]) for round_ in found["rounds"]] == [0, 2]
     assert found["verify"]["clean"] is True
+
+
+@pytest.mark.parametrize("busy_with", ["java", "pyspark.daemon"], ids=["starting", "working"])
+def test_an_interrupt_is_quiet_and_leaves_nothing_behind(orders, busy_with):
+    """Whether Spark is starting or at work: no round, no traceback, and no JVM that goes on alone."""
+    before = live(orders)
+    with subprocess.Popen(
+        [*PROGRAM, "compact", "orders", "--read-rate", "1B/s"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as compacting:
+        _wait_until(lambda: any(busy_with in command for command in _commands(compacting.pid)))
+        os.killpg(compacting.pid, signal.SIGINT)
+        out, err = compacting.communicate()
+    assert (compacting.returncode, out, err.strip()) == (130, b"", b"")
+    _wait_until(lambda: _commands(compacting.pid) == [])
+    assert live(orders) == before
+
+
+def _commands(group: int) -> list[str]:
+    """The command lines of a process group."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it may end while we look
+            after_name = (process / "stat").read_text().rpartition(")")[2].split()
+            if int(after_name[2]) == group and after_name[0] != "Z":
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+    return found
+
+
+def _wait_until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -8,6 +8,7 @@ The flags write into one `Invocation`, which the group makes and every verb is h
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -36,6 +37,8 @@ class Invocation:
         """The lake that the flags name. Raises `WarehouseError`."""
         if self.warehouse is not None and self.catalog is not None:
             raise RefusedError("--warehouse and --catalog name two places", hint="give one of them")
+        if self.debug:
+            logging.getLogger().addHandler(logging.StreamHandler())
         import lithify
 
         return lithify.open(self.warehouse, catalog=self.catalog)

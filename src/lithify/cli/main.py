@@ -8,6 +8,7 @@ Verbs import what is heavy only when they run, so that `--help` answers at once.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
@@ -81,6 +82,9 @@ for command in VERBS:
     lithify_group.add_command(command)
 
 
+_LIBRARIES = logging.NullHandler()
+
+
 def main() -> None:
     """The entry point of the program."""
     sys.exit(run(sys.argv[1:]))
@@ -89,6 +93,9 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code."""
     invocation = Invocation()
+    # What libraries log is not for the person at the terminal, who gets one line (py4j would print
+    # tracebacks of an interrupt). `--debug` shows it.
+    logging.getLogger().addHandler(_LIBRARIES)
     try:
         with lithify_group.make_context("lithify", list(arguments), obj=invocation) as context:
             code = lithify_group.invoke(context)

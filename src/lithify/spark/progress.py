@@ -6,11 +6,13 @@ and progress goes from nothing to all.
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Event, Thread
+from threading import Event, Thread, current_thread, main_thread
+from types import FrameType
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
@@ -56,13 +58,16 @@ def watched(session: SparkSession, watch: Watch) -> Iterator[None]:
 @contextmanager
 def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
     context.setJobGroup(watch.group, f"lithify: {watch.phase}", interruptOnCancel=True)
-    ended = Event()
-    poller = Thread(target=_poll, args=(context, watch, ended), daemon=True)
+    ended, interrupted = Event(), Event()
+    poller = Thread(target=_poll, args=(context, watch, ended, interrupted), daemon=True)
     poller.start()
     try:
-        yield
-    except BaseException:
+        with _told_of_interrupts(interrupted):
+            yield
+    except BaseException as error:
         context.cancelJobGroup(watch.group)
+        if interrupted.is_set():  # what Spark says of the job is only that it was cancelled
+            raise KeyboardInterrupt from error
         raise
     finally:
         ended.set()
@@ -71,9 +76,37 @@ def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
         context.setLocalProperty("spark.job.description", None)
 
 
-def _poll(context: SparkContext, watch: Watch, ended: Event) -> None:
+@contextmanager
+def _told_of_interrupts(interrupted: Event) -> Iterator[None]:
+    """Sets `interrupted` when the program is.
+
+    On the way out of an interrupt PySpark waits until the job has ended, so that somebody else has to
+    cancel it: the poller.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if current_thread() is not main_thread() or not callable(before):
+        yield
+        return
+
+    def tell(number: int, frame: FrameType | None) -> None:
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            interrupted.set()
+            raise
+
+    signal.signal(signal.SIGINT, tell)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _poll(context: SparkContext, watch: Watch, ended: Event, interrupted: Event) -> None:
     tracker = context.statusTracker()
     while not ended.wait(POLL_SECONDS):
+        if interrupted.is_set():
+            context.cancelJobGroup(watch.group)
         jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(watch.group))
         stages = {stage for job in jobs if job is not None for stage in job.stageIds}
         infos = [info for stage in sorted(stages) if (info := tracker.getStageInfo(stage)) is not None]
