@@ -73,6 +73,7 @@ def test_duckdb_leaves_nothing_out(records: list[Record], foreign: Catalog) -> N
         "value_size = 0": lambda r: r.value == b"",
         "value_size >= 90": lambda r: r.value is not None and len(r.value) >= 90,
         '"offset" >= 9': lambda r: (r.offset or 0) >= 9,
+        **{f'"offset" = {n}': lambda r, n=n: r.offset == n for n in range(18)},  # type: ignore[misc]
         "timestamp = 77000": lambda r: r.timestamp == 77_000,
         "timestamp < 1000 AND partition = 0": lambda r: r.timestamp == 0 and r.partition == 0,
     }

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pyiceberg.catalog import Catalog
 
 from lithify.columnar.access import FileAccess
 from lithify.model.log import TopicEdit
@@ -59,14 +60,15 @@ def test_manifests_stay_few_however_many_segments_there_are(noting: Place, monke
     assert min(opened[64:]) <= 4
 
 
-def test_merged_manifests_can_be_taken_apart_again(iceberg: Place) -> None:
+def test_merged_manifests_can_be_taken_apart_again(iceberg: Place, foreign: Catalog) -> None:
     state = iceberg.append(iceberg.create(partitions=2), some_records("a"))
     (segment,) = iceberg.store.segments(state)
-    all_segments = [segment]
+    all_segments, added = [segment], {segment.path: state.version}
     for n in range(1, 60):
         more = replace(segment, path=f"{segment.path}-{n}", base_offset=n, end_offset=n + 1, partition=n % 2)
         state = iceberg.store.commit(state, TopicEdit(f"r{n}", NOW_MS, {}, add=(more,)))
         all_segments.append(more)
+        added[more.path] = state.version
 
     gone = {n for n in range(60) if n % 7 == 3 or 20 <= n < 40}
     state = iceberg.store.commit(
@@ -75,6 +77,10 @@ def test_merged_manifests_can_be_taken_apart_again(iceberg: Place) -> None:
 
     left = sorted(iceberg.store.segments(state), key=lambda s: s.base_offset)
     assert left == [s for s in all_segments if s.base_offset not in gone]
+    entries = foreign.load_table(("default", "orders")).inspect.entries().to_pylist()
+    named = [(entry["data_file"]["file_path"], entry["sequence_number"]) for entry in entries if entry["status"] != 2]
+    assert sorted(named) == sorted((s.path, added[s.path]) for s in left)  # engines read changes by these
+    assert len({entry["snapshot_id"] for entry in entries if entry["status"] != 2}) == len(left)
 
 
 def test_loading_is_one_metadata_read(noting: Place) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from support.store_workers import append_all, append_until, count_up, open_at_on
 OPENERS, FRESH_WAREHOUSES = 6, 4
 BATCHES, RECORDS = 12, 3
 ROUND_MS = 10_000
+DECIDING_S = 0.3
 
 
 def test_processes_open_a_fresh_warehouse_at_once(tmp_path: Path) -> None:
@@ -98,9 +100,10 @@ def test_a_round_gets_through_among_tight_appenders(tmp_path: Path) -> None:
 
 
 def _round(warehouse: Warehouse, edit: TopicEdit) -> None:
-    from dataclasses import replace
+    """A round whose commit takes longer than the pauses between appends: without turns it would starve."""
 
     def decide(newest: TopicState) -> TopicEdit:
+        time.sleep(DECIDING_S)
         return replace(edit, logs={0: newest.log(0)})
 
     commit(warehouse, ORDERS, edit.run_id, decide)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import traceback
 from collections.abc import Callable, Sequence
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -47,13 +48,12 @@ def together(work: Callable[..., Any], jobs: Sequence[tuple[Any, ...]]) -> list[
     return [answers[number] for number in range(len(jobs))]
 
 
-def _report(results: Any, number: int, work: Callable[..., Any], *arguments: Any) -> None:
+def _report(results: Any, number: int, work: Callable[..., Any], barrier: Barrier, *arguments: Any) -> None:
     try:
-        results.put((number, work(*arguments)))
+        results.put((number, work(barrier, *arguments)))
     except BaseException as error:  # whatever it is, the test has to hear of it
-        import traceback
-
         results.put((number, f"raised {error!r}: {traceback.format_exc()}"))
+        barrier.abort()  # so that nobody waits for this one
 
 
 def open_at_once(barrier: Barrier, folders: Sequence[str], topic: str) -> list[list[str]]:
