@@ -100,21 +100,34 @@ class TopicMachine(RuleBasedStateMachine):
         log.ever += stored
         log.end = first + len(stored)
 
-    @rule(by=st.sampled_from([1, 7, 30, -5, -40]))
-    def clock(self, by: int) -> None:
-        self.topic.clock.advance(by)
-
     @rule(
+        before=st.lists(st.tuples(some_records(), PLACES), max_size=3),
+        later=st.sampled_from([0, 1, 7, 30, -5, -40]),
         partitions=st.sampled_from([None, None, (0,), (1,)]),
         given=st.sampled_from([None, None, 0, 31]),
         racing=st.none() | some_records(most=3),
     )
-    def compact(self, partitions: tuple[int, ...] | None, given: int | None, racing: Sequence[Record] | None) -> None:
+    def compact(
+        self,
+        before: Sequence[tuple[Sequence[Record], int]],
+        later: int,
+        partitions: tuple[int, ...] | None,
+        given: int | None,
+        racing: Sequence[Record] | None,
+    ) -> None:
         """A round over one log or both, by the clock or by `--now`, with an append on the way."""
+        for records, place in before:
+            self.append(records, place)
+        self.topic.clock.advance(later)
+        self.check_round(partitions, given, racing)
+
+    def check_round(
+        self, partitions: tuple[int, ...] | None, given: int | None, racing: Sequence[Record] | None
+    ) -> None:
         now_ms = None if given is None else self.topic.clock.now_ms() + given
         planned_ms = self.topic.clock.now_ms() if now_ms is None else now_ms
         version, asked = self.topic.state.version, partitions or tuple(range(PARTITIONS))
-        before = [list(log.textbook.records) for log in self.logs]
+        had = [list(log.textbook.records) for log in self.logs]
         engine = _Interrupted(self.topic, (lambda: self._race(racing)) if racing else (lambda: None))
         report = compact(self.topic.warehouse, engine, ORDERS, RunRequest(partitions, now_ms))
         assert report.failed == ()
@@ -122,7 +135,7 @@ class TopicMachine(RuleBasedStateMachine):
         settings = self.topic.state.settings
         for log in report.logs:
             expected = self.logs[log.partition]
-            below = [r for r in before[log.partition] if (r.offset or 0) < log.horizon]
+            below = [r for r in had[log.partition] if (r.offset or 0) < log.horizon]
             expected.textbook.round(log.horizon, expected.dirty_from, settings, planned_ms)
             left = [r for r in expected.textbook.records if (r.offset or 0) < log.horizon]
             assert (log.records_in, log.records_out, log.losers.total) == (
@@ -251,4 +264,4 @@ class _Interrupted:
 
 
 TestTopicMachine = TopicMachine.TestCase
-TestTopicMachine.settings = profile(max_examples=200, stateful_step_count=25)
+TestTopicMachine.settings = profile(max_examples=100, stateful_step_count=25)
