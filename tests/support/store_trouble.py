@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import stat
 import subprocess
 import tempfile
@@ -42,19 +43,25 @@ def read_only(folder: Path) -> Iterator[None]:
             path.chmod(mode)
 
 
+_SYSTEM = f"{os.defpath}{os.pathsep}/usr/sbin{os.pathsep}/sbin"
+
+
 @contextmanager
 def small_disk(folder: Path, size_bytes: int) -> Iterator[Path]:
     """A file system of its own with that much room. Raises `PermissionError` where none may be mounted."""
+    mount, umount = (shutil.which(tool, path=_SYSTEM) for tool in ("mount", "umount"))
+    if mount is None or umount is None:
+        raise PermissionError("there is no mount")
     folder.mkdir()
     mounting = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "tmpfs", str(folder)], capture_output=True, check=False
+        [mount, "-t", "tmpfs", "-o", f"size={size_bytes}", "tmpfs", str(folder)], capture_output=True, check=False
     )
     if mounting.returncode:
         raise PermissionError(mounting.stderr.decode())
     try:
         yield folder
     finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
+        subprocess.run([umount, "-l", str(folder)], check=True)
 
 
 @contextmanager
