@@ -1,0 +1,104 @@
+"""A keyed log as segments on disk, made with the project's own writer, for the benchmarks of rounds.
+
+Keys are 16 bytes and uniform, values half random and half text, so that they compress to about
+half; some records are tombstones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columnar.access import FileAccess
+from lithify.columnar.schema import HEADERS_TYPE, SEGMENT_SCHEMA
+from lithify.columnar.segment_file import ROW_GROUP_RECORDS, SegmentSpec, SegmentWriter
+from lithify.model.segment import Segment
+
+_TEXT = b"the quick brown fox jumps over the lazy dog " * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How large the log is."""
+
+    records: int
+    keys: int
+    segments: int
+    value_bytes: int
+    tombstones: float
+    seed: int = 1
+
+
+def keyed_segments(folder: Path, shape: Shape) -> tuple[Segment, ...]:
+    """The segments of a log of this shape under `folder`, which is filled if it is not yet."""
+    note = folder / "segments.json"
+    wanted = asdict(shape)
+    if note.exists() and (known := json.loads(note.read_text()))["shape"] == wanted:
+        return tuple(_segment(facts) for facts in known["segments"])
+    chance = np.random.default_rng(shape.seed)
+    per_segment = shape.records // shape.segments
+    segments: list[Segment] = []
+    for number in range(shape.segments):
+        spec = SegmentSpec(str(folder), f"made{number}", 0, 2**40, "zstd")
+        writer = SegmentWriter(FileAccess(), spec)
+        for batch in _batches(chance, shape, number * per_segment, per_segment):
+            writer.write(batch)
+        segments += writer.close()
+    note.write_text(json.dumps({"shape": wanted, "segments": [_facts(s) for s in segments]}))
+    return tuple(segments)
+
+
+def _batches(chance: np.random.Generator, shape: Shape, first: int, count: int) -> Iterator[pa.Table]:
+    half = shape.value_bytes // 2
+    for start in range(first, first + count, ROW_GROUP_RECORDS):
+        records = min(ROW_GROUP_RECORDS, first + count - start)
+        value = np.empty((records, shape.value_bytes), np.uint8)
+        value[:, :half] = chance.integers(0, 256, (records, half), dtype=np.uint8)
+        value[:, half:] = np.frombuffer(_TEXT[: shape.value_bytes - half], np.uint8)
+        offsets = np.arange(start, start + records)
+        values = pc.if_else(pa.array(chance.random(records) < shape.tombstones), None, _binary(value))
+        yield pa.Table.from_arrays(
+            [
+                pa.repeat(pa.scalar(0, pa.int32()), records),
+                pa.array(offsets),
+                pa.array(1_700_000_000_000 + offsets),
+                pa.repeat(pa.scalar(0, pa.int32()), records),
+                _binary(_key_digits(chance.integers(0, shape.keys, records))),
+                values,
+                pc.binary_length(values).cast(pa.int32()),
+                pa.nulls(records, HEADERS_TYPE),
+            ],
+            schema=SEGMENT_SCHEMA,
+        )
+
+
+def _key_digits(numbers: np.ndarray) -> np.ndarray:
+    """`key-000000001234` for each number, as rows of 16 bytes."""
+    digits = np.empty((len(numbers), 16), np.uint8)
+    digits[:, :4] = np.frombuffer(b"key-", np.uint8)
+    for place in range(15, 3, -1):
+        digits[:, place] = ord("0") + numbers % 10
+        numbers = numbers // 10
+    return digits
+
+
+def _binary(rows: np.ndarray) -> pa.Array:
+    """Each row of bytes as one value."""
+    count, width = rows.shape
+    ends = np.arange(0, (count + 1) * width, width, dtype=np.int32)
+    return pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(ends), pa.py_buffer(rows)])
+
+
+def _facts(segment: Segment) -> dict[str, object]:
+    return {name: value.hex() if isinstance(value, bytes) else value for name, value in asdict(segment).items()}
+
+
+def _segment(facts: dict[str, object]) -> Segment:
+    bounds = {name: bytes.fromhex(str(facts[name])) for name in ("min_key", "max_key")}
+    return Segment(**{**facts, **bounds})  # type: ignore[arg-type]
