@@ -60,9 +60,8 @@ def open_warehouse(warehouse: str | None = None, catalog: str | None = None) -> 
 def spark_engine(warehouse: Warehouse, choice: SparkChoice) -> RewriteEngine:
     """The engine that does rounds on Spark. Starts nothing until a round is opened."""
     from lithify.spark.engine import SparkEngine
-    from lithify.spark.key_pass import Workers
     from lithify.spark.session import session_factory, slots
-    from lithify.spark.tasks import Pace
+    from lithify.spark.tasks import Pace, Workers
 
     workers = Workers(warehouse.files.access, slots(choice.session, choice.conf), Pace(time.monotonic, time.sleep))
     return SparkEngine(session_factory(choice.session, choice.conf), workers)

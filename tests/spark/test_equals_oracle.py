@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from lithify.columnar.segment_file import ROW_GROUP_RECORDS
 from lithify.model.record import Record
 from lithify.model.settings import TopicSettings
 from lithify.ports import RunLimits
@@ -97,6 +98,28 @@ def test_offsets_with_gaps_and_a_start_inside_of_segments(shape, engine, tmp_pat
         topic.move_start(0, (middle.base_offset + middle.end_offset) // 2)
         topic.round(engine, now_ms=20 * round_)
     assert topic.logs[0].log_start_offset > 2**40
+
+
+def test_logs_cut_in_different_ways_in_one_run(engine, topic, monkeypatch):
+    shapes = {
+        0: sizing.KeyPassShape(2, shuffled=False),
+        1: sizing.KeyPassShape(3, shuffled=True),
+        2: sizing.KeyPassShape(2, shuffled=True),
+    }
+    monkeypatch.setattr("lithify.spark.engine.key_pass_shape", lambda plan, **_: shapes[plan.partition])
+    random = Random(9)
+    for _ in range(2):
+        for partition in shapes:
+            topic.append(partition, random_records(random, 300, many_keys(60)))
+        topic.round(engine)
+
+
+def test_segments_of_several_row_groups(engine, topic):
+    random = Random(10)
+    records = [Record(b"%d" % random.randrange(30_000), b"v") for _ in range(ROW_GROUP_RECORDS + 1000)]
+    topic.append(0, records)
+    topic.append(0, records[::7])
+    topic.round(engine)
 
 
 def test_tombstones_stay_for_their_retention_and_go_after_it(shape, engine, tmp_path):

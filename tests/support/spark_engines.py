@@ -9,8 +9,7 @@ from pyspark.sql import SparkSession
 
 from lithify.columnar.access import FileAccess
 from lithify.spark.engine import SparkEngine
-from lithify.spark.key_pass import Workers
-from lithify.spark.tasks import Pace
+from lithify.spark.tasks import Pace, Workers
 
 SLOTS = 2
 

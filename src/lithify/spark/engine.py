@@ -24,12 +24,12 @@ from lithify.errors import EngineError, LithifyError
 from lithify.model.log import TopicState
 from lithify.ports import Progress, RewrittenGroup, RunLimits
 from lithify.spark.findings import log_findings
-from lithify.spark.key_pass import LogWork, Workers, key_pass_job
+from lithify.spark.key_pass import LogWork, key_pass_job
 from lithify.spark.key_results import Counts, collect_counts
 from lithify.spark.progress import Watch, watched
 from lithify.spark.rewrite import GroupTask, Rates, SourceTask, collect_outcomes, rewritten
 from lithify.spark.sizing import KeyPassShape, key_pass_shape, packed, partitions
-from lithify.spark.tasks import job_errors, share_of
+from lithify.spark.tasks import Workers, job_errors, share_of
 
 FULL_BYTES = 16 * 2**20
 """Groups with fewer bytes share a task of the rewrite."""

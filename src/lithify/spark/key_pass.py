@@ -12,7 +12,6 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lithify.columnar.access import FileAccess
 from lithify.columnar.key_scan import LogScan
 from lithify.columnar.marks import ordinal_starts
 from lithify.columnar.winners import HashRange
@@ -22,22 +21,13 @@ from lithify.ports import RunLimits
 from lithify.spark.key_direct import RangeTask, direct_winners
 from lithify.spark.key_shuffle import BlocksTask, SegmentTask, shuffled_winners
 from lithify.spark.sizing import KeyPassShape, packed, partitions, winners_memory
-from lithify.spark.tasks import Pace, placed, share_of, task_frame
+from lithify.spark.tasks import Workers, placed, share_of, task_frame
 
 FULL_RECORDS = 1_000_000
 """Ranges and segments with fewer records share a Spark task."""
 
 OPENING_COST_RECORDS = 20_000
 """Opening a segment takes about as long as reading so many keys."""
-
-
-@dataclass(frozen=True, slots=True)
-class Workers:
-    """What tasks work with: how they open files, how many run at once, the time they go by."""
-
-    access: FileAccess
-    slots: int
-    pace: Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +84,7 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
         ranges = task_frame(session, range(len(finders)), finders)
         results.append(shuffled_winners(sending, ranges, len(finders)))
         finding += len(finders)
-    return KeyPassJob(reduce(DataFrame.unionByName, results), (finding, partitions(segment_parts)))
+    return KeyPassJob(reduce(lambda some, more: some.unionByName(more), results), (finding, partitions(segment_parts)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lithify.columnar.access import FileAccess
 from lithify.columnar.throttle import Throttle, unthrottled
 from lithify.errors import EngineError, LithifyError
 
@@ -36,6 +37,15 @@ class Pace:
     def throttle(self, rate_bytes: float | None) -> Callable[[int], None]:
         """`acquire` of a throttle of this rate, or one that never waits."""
         return unthrottled if rate_bytes is None else Throttle(rate_bytes, self.clock, self.sleep).acquire
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """What tasks work with: how they open files, how many run at once, the time they go by."""
+
+    access: FileAccess
+    slots: int
+    pace: Pace
 
 
 def share_of(rate_bytes: int | None, tasks_at_once: int) -> float | None:

@@ -6,14 +6,25 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lithify.columnar import segment_file
 from lithify.model.record import Record
 from lithify.model.settings import TopicSettings
 from support.kernel_engine import KernelEngine
 from support.record_strategies import records
 from support.stored_topics import StoredTopic
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_row_groups():
+    """So that a segment of a few records has several of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segment_file, "ROW_GROUP_RECORDS", 5)
+        yield
+
 
 topic_settings = st.builds(
     TopicSettings,
