@@ -22,6 +22,7 @@ from lithify.errors import (
     InsufficientSpaceError,
     LithifyError,
     PolicyError,
+    UnknownOutcomeError,
     UnknownTopicError,
 )
 from lithify.model.log import TopicState, segments_of
@@ -152,7 +153,9 @@ class _Run:
                             version, tuple(outcome_report(changed[p], self.watch.phases_ms) for p in logs)
                         ),
                     )
-            except ConflictError as error:
+            except UnknownOutcomeError:
+                raise  # whether the logs are as they were is just what nobody knows
+            except LithifyError as error:
                 reports.update({p: failed_report(state.log(p), error, self.watch.phases_ms) for p in changed})
                 done = {p: outcome for p, outcome in done.items() if p not in changed}
             else:
