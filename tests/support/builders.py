@@ -60,9 +60,9 @@ class DrawnLog:
         return plan_log(state or self.state(), self.segments, some_settings(**config), now_ms)
 
 
-def a_log(text: str, *, partition: int = 0, first_offset: int = 0) -> DrawnLog:
-    """The log that `text` draws."""
-    offset, timestamp = first_offset, 0
+def a_log(text: str, *, partition: int = 0, first_offset: int = 0, timestamp: int | None = 0) -> DrawnLog:
+    """The log that `text` draws. `timestamp` is that of the records before the first that has one."""
+    offset = first_offset
     contents: list[tuple[Record, ...]] = []
     for drawn in text.split("|"):
         records = []

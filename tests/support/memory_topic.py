@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
-from lithify.model.log import LogState, TopicState, segments_of
+from lithify.model.log import LogState, TopicEdit, TopicState, segments_of
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.report import RoundReport
@@ -45,8 +48,25 @@ class MemoryTopic:
     def append(self, records: Sequence[Record], *, keep_offsets: bool = False) -> AppendResult:
         return append(self.warehouse, ORDERS, records, keep_offsets=keep_offsets)
 
-    def compact(self, now_ms: int | None = None, partitions: tuple[int, ...] | None = None) -> RoundReport:
-        return compact(self.warehouse, self.engine, ORDERS, RunRequest(partitions, now_ms))
+    def compact(
+        self,
+        now_ms: int | None = None,
+        partitions: tuple[int, ...] | None = None,
+        *,
+        meanwhile: Callable[[], object] = lambda: None,
+        times: int | None = None,
+    ) -> RoundReport:
+        """A round; others do something `meanwhile`, each time it is tried or the first `times` times."""
+        engine = InterruptedEngine(self.engine, meanwhile, times)
+        return compact(self.warehouse, engine, ORDERS, RunRequest(partitions, now_ms))
+
+    def edit(self, **changes: Any) -> None:
+        """A commit of somebody else: settings, or what it makes of partition 0."""
+        state, run_id = self.state, self.clock.new_id()
+        settings = changes.pop("settings", None)
+        log = replace(state.log(0), **changes).with_run(run_id)
+        edit = TopicEdit(run_id, self.clock.now_ms(), {0: log}, settings=settings)
+        self.warehouse.store.commit(state, edit)
 
     def reader(self, partition: int = 0, start: object = "earliest", *, follow: bool = False) -> LogReader:
         return open_log(self.warehouse, self.state, partition, start, follow=follow)  # type: ignore[arg-type]
@@ -58,3 +78,21 @@ class MemoryTopic:
     def contents(self, partition: int = 0) -> list[list[Record]]:
         """The same by segment."""
         return [[r for b in self.files.read(s, s.base_offset) for r in b.records()] for s in self.segments(partition)]
+
+
+class InterruptedEngine:
+    """An engine; something happens after its work and before the commit, every time or `times` times."""
+
+    def __init__(self, engine: OracleEngine, happens: Callable[[], object], times: int | None = None) -> None:
+        self._engine = engine
+        self._happens = happens
+        self._left = times
+        self.key_ranges = engine.key_ranges
+
+    @contextmanager
+    def open_round(self, *arguments: Any) -> Iterator[Any]:
+        with self._engine.open_round(*arguments) as opened:
+            yield opened
+        if self._left is None or self._left > 0:
+            self._left = None if self._left is None else self._left - 1
+            self._happens()

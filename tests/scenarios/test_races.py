@@ -1,0 +1,166 @@
+"""Rounds while others are at work: what is a conflict and what is none (C6, C41, C42, C44)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lithify.errors import PolicyError, UnknownTopicError
+from lithify.model.report import REPORTS_KEPT
+from lithify.model.settings import changed
+from support.builders import a_log, draw
+from support.memory_topic import ORDERS, MemoryTopic
+
+
+def append(topic, text, partition=0):
+    topic.append([replace(r, offset=None, partition=partition) for r in a_log(text).records])
+
+
+def drawn(topic, partition=0):
+    return draw([topic.records(partition)])
+
+
+def reports(topic):
+    return list(topic.warehouse.store.reports(topic.state))
+
+
+def test_an_append_in_between_is_no_conflict():
+    """C44: it is not touched, and waits for the next round."""
+    topic = MemoryTopic()
+    append(topic, "a=1 a=2")
+    tries = []
+    report = topic.compact(meanwhile=lambda: (append(topic, "a=3"), tries.append(1)))
+    assert len(tries) == 1
+    assert (report.logs[0].horizon, topic.log().first_dirty_offset, topic.log().log_end_offset) == (2, 2, 3)
+    assert drawn(topic) == "a=2@1 a=3@2"
+    assert topic.log().last_record.offset == 2
+
+
+def test_delete_records_in_between_is_no_conflict():
+    """C44: the log start that it set stands."""
+    topic = MemoryTopic()
+    append(topic, "a=1 b=1 a=2")
+    topic.compact(meanwhile=lambda: topic.edit(log_start_offset=2, first_dirty_offset=2), times=1)
+    assert (topic.log().log_start_offset, topic.log().first_dirty_offset) == (2, 3)
+    assert drawn(topic) == "a=2@2"
+
+
+def test_a_changed_setting_is_a_conflict_and_the_round_is_planned_again():
+    """C44: under the settings that are in force then."""
+    topic = MemoryTopic(null_key="drop")
+    append(topic, "a=1 ·=1 a=2")
+    retain = changed(topic.state.settings, {"null.key": "retain"})
+    report = topic.compact(meanwhile=lambda: topic.edit(settings=retain), times=1)
+    assert report.failed == ()
+    assert drawn(topic) == "·=1@1 a=2@2"
+
+
+def test_another_round_in_between_is_a_conflict():
+    """C44: its segments are gone; there is nothing left to do."""
+    topic = MemoryTopic()
+    append(topic, "a=1 a=2")
+    report = topic.compact(meanwhile=topic.compact, times=1)
+    assert not report.changed
+    assert drawn(topic) == "a=2@1"
+    assert len(reports(topic)) == 1
+
+
+def test_one_log_in_conflict_does_not_hold_the_others():
+    """C44: they commit; the one left out is planned again, in a commit of its own."""
+    topic = MemoryTopic(partitions=2)
+    append(topic, "a=1 a=2", 0)
+    append(topic, "b=1 b=2", 1)
+    version = topic.state.version
+    report = topic.compact(meanwhile=lambda: topic.compact(partitions=(1,)), times=1)
+    assert [log.changed for log in report.logs] == [True, False]
+    assert topic.state.version == version + 2  # the other's round, and ours without its log
+    assert (drawn(topic, 0), drawn(topic, 1)) == ("a=2@1", "b=2@1")
+
+
+def test_a_log_that_others_change_again_and_again_is_given_up():
+    """C44: after a bounded number of plans, with nothing changed by us."""
+    topic = MemoryTopic()
+    append(topic, "a=1 a=2")
+    report = topic.compact(meanwhile=lambda: topic.edit(generation=topic.log().generation + 1))
+    (failed,) = report.failed
+    assert "the log was truncated, 5 times in a row" in failed.error
+    assert (report.changed, drawn(topic)) == (False, "a=1@0 a=2@1")
+
+
+def test_a_topic_made_again_in_between_is_another_one():
+    """C44: the identity of the table counts, not its name."""
+    topic = MemoryTopic()
+    append(topic, "a=1 a=2")
+    settings = topic.state.settings
+
+    def make_again():
+        topic.warehouse.store.drop_topic(ORDERS)
+        topic.warehouse.store.create_topic(ORDERS, "orders", settings, 1, 0)
+
+    report = topic.compact(meanwhile=make_again, times=1)
+    assert "deleted and made again" in report.failed[0].error
+    assert topic.records() == []
+
+
+def test_a_round_whose_new_files_are_gone_is_not_committed():
+    """C6: a run checks before its commit that its files are still there."""
+    topic = MemoryTopic()
+    append(topic, "a=1 b=1 a=2")
+    append(topic, "c=1")
+    (source, other) = (s.path for s in topic.segments())
+
+    def lose_new_files():
+        for path in set(topic.files.data) - {source, other}:
+            del topic.files.data[path]
+
+    report = topic.compact(meanwhile=lose_new_files)
+    assert "is gone before its commit" in report.failed[0].error
+    assert drawn(topic) == "a=1@0 b=1@1 a=2@2 c=1@3"
+
+
+def test_a_second_round_leaves_no_version_and_no_report():
+    """C41."""
+    topic = MemoryTopic()
+    append(topic, "a=1 a=2")
+    assert topic.compact().changed
+    before = (topic.state, reports(topic), topic.warehouse.store.versions(ORDERS))
+    report = topic.compact()
+    assert (report.changed, report.version) == (False, topic.state.version)
+    assert (topic.state, reports(topic), topic.warehouse.store.versions(ORDERS)) == before
+
+
+def test_every_round_that_commits_leaves_a_report_the_newest_hundred_stay():
+    """C42."""
+    topic = MemoryTopic()
+    for number in range(REPORTS_KEPT + 3):
+        append(topic, f"a={number}")
+        topic.compact()
+    stored = reports(topic)
+    assert len(stored) == REPORTS_KEPT
+    assert [report["logs"][0]["horizon"] for report in stored] == list(range(REPORTS_KEPT + 3, 3, -1))
+    assert stored[0]["version"] == topic.state.version
+
+
+def test_a_report_says_whether_the_time_was_given():
+    """C42: a report made with `--now` says so."""
+    topic = MemoryTopic(now_ms=50)
+    append(topic, "a=1")
+    topic.compact(now_ms=70)
+    append(topic, "a=2")
+    topic.compact()
+    assert [(r["now_ms"], r["now_given"]) for r in reports(topic)] == [(50, False), (70, True)]
+
+
+def test_a_partition_that_is_not_there_is_refused():
+    topic = MemoryTopic(partitions=2)
+    with pytest.raises(UnknownTopicError, match="no partition 2"):
+        topic.compact(partitions=(0, 2))
+
+
+def test_a_topic_that_does_not_compact_is_refused():
+    """C30: and what to do instead is said."""
+    topic = MemoryTopic()
+    topic.edit(settings=replace(topic.state.settings, cleanup_policy="delete"))
+    with pytest.raises(PolicyError, match="does not compact"):
+        topic.compact()

@@ -1,0 +1,145 @@
+"""What readers may rely on while a log is compacted under them (C3, C5, C7, C32, C36)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lithify.errors import LogTruncatedError
+from lithify.lake import Topic
+from lithify.model.log import Position
+from support.builders import a_log, draw
+from support.memory_topic import ORDERS, MemoryTopic
+
+HOUR = 3_600_000
+
+
+def append(topic, text):
+    topic.append([replace(r, offset=None, timestamp=None) for r in a_log(text).records])
+
+
+def drawn(records):
+    return draw([records])
+
+
+def test_a_reader_from_the_start_sees_every_winner_and_everything_dirty():
+    """C3: also one whose reading lasts for several rounds, by offsets."""
+    topic = MemoryTopic(min_compaction_lag_bytes=40)
+    append(topic, "a=1 b=1 a=2")
+    append(topic, "c=1")
+    append(topic, "c=2 d=1")
+    topic.compact()
+    assert topic.log().first_dirty_offset == 4
+    assert drawn(topic.records()) == "b=1@1 a=2@2 c=1@3 c=2@4 d=1@5"
+
+
+def test_a_reader_that_keeps_up_sees_every_record_ever_appended():
+    """C3: it stays at or above the horizon of every round."""
+    topic = MemoryTopic(delete_retention_ms=0)
+    follower = topic.reader(follow=True)
+    seen = []
+    for value in range(20):
+        append(topic, f"a={value} b={value} a=∅")
+        seen += [r for batch in follower.poll() for r in batch.records()]
+        topic.compact()
+    assert len(seen) == 60
+    assert [r.offset for r in seen] == list(range(60))
+
+
+def test_a_delete_can_be_seen_for_as_long_as_was_promised():
+    """C5: whoever gets from S to H within delete.retention.ms after the round sees it."""
+    topic = MemoryTopic(now_ms=0, delete_retention_ms=HOUR)
+    append(topic, "a=1 b=1 a=∅")
+    topic.compact(now_ms=5 * HOUR)  # the first round that covers it, long after it was written
+    for minutes in range(0, 60, 7):
+        topic.compact(now_ms=5 * HOUR + minutes * 60_000)
+        assert drawn(topic.records()) == "b=1@1 a=∅@2"
+    topic.compact(now_ms=6 * HOUR)
+    assert drawn(topic.records()) == "b=1@1"
+
+
+def test_a_reader_reads_the_version_that_it_was_opened_on():
+    """C7: whatever is committed meanwhile, and to the end of that version."""
+    topic = MemoryTopic()
+    append(topic, "a=1 a=2")
+    append(topic, "a=3 b=1")
+    reader = topic.reader()
+    records = iter(reader)
+    assert next(records).value == b"1"
+    topic.compact()
+    append(topic, "c=1")
+    assert drawn(records) == "a=2@1 a=3@2 b=1@3"
+    assert drawn(topic.reader()) == "a=3@2 b=1@3 c=1@4"
+
+
+def test_a_following_reader_goes_on_in_the_newest_version():
+    """C7: at the same offset."""
+    topic = MemoryTopic()
+    append(topic, "a=1 a=2")
+    follower = topic.reader(follow=True)
+    assert drawn(r for batch in follower.poll() for r in batch.records()) == "a=1@0 a=2@1"
+    append(topic, "a=3")
+    topic.compact()
+    append(topic, "a=4")
+    assert drawn(r for batch in follower.poll() for r in batch.records()) == "a=3@2 a=4@3"
+    assert list(follower.poll()) == []
+
+
+def test_a_following_reader_fails_when_the_log_was_truncated():
+    """C7: it may have read offsets that were since given anew."""
+    topic = MemoryTopic()
+    append(topic, "a=1 a=2")
+    follower = topic.reader(follow=True)
+    list(follower.poll())
+    topic.edit(generation=1)
+    with pytest.raises(LogTruncatedError, match="truncated"):
+        list(follower.poll())
+
+
+def test_a_following_reader_fails_when_the_log_start_has_passed_it():
+    """C7: records in between would be missed in silence."""
+    topic = MemoryTopic()
+    append(topic, "a=1 a=2 a=3")
+    behind, at_it = (topic.reader(start=offset, follow=True) for offset in (1, 2))
+    topic.edit(log_start_offset=2, first_dirty_offset=2)
+    with pytest.raises(LogTruncatedError, match="starts at 2 now"):
+        list(behind.poll())
+    assert drawn(r for batch in at_it.poll() for r in batch.records()) == "a=3@2"
+
+
+def test_asking_for_compacted_data_changes_nothing_in_place():
+    """C32: the compacted log replaces the old one for every reader."""
+    memory = MemoryTopic()
+    append(memory, "a=1 a=2")
+    append(memory, "b=1")
+    topic = Topic(memory.warehouse, ORDERS)
+    for _ in range(2):
+        plain, compacted = (list(topic.reader(0, compacted=asked)) for asked in (False, True))
+        assert plain == compacted
+        memory.compact()
+    assert drawn(topic.reader(0)) == drawn(topic.reader(0, compacted=True)) == "a=2@1 b=1@2"
+
+
+def test_a_reader_never_waits_for_a_last_record_that_was_compacted_away():
+    """C36: from metadata alone; what it says is there is what a read returns."""
+    topic = MemoryTopic(delete_retention_ms=0)
+    append(topic, "a=1")
+    append(topic, "b=∅")
+    old = topic.reader()
+    topic.compact()
+    new = topic.reader()
+    assert (old.last_message_id(), new.last_message_id()) == (Position(1, 1000), Position(0, 1000))
+    topic.files.data.clear()  # no file is opened to know it
+    assert new.has_message_available()
+    new.seek(1)
+    assert not new.has_message_available()
+
+
+def test_a_following_reader_asks_the_newest_version_for_the_last_record():
+    """C36."""
+    topic = MemoryTopic()
+    plain, follower = topic.reader(), topic.reader(follow=True)
+    append(topic, "a=1")
+    assert (plain.has_message_available(), follower.has_message_available()) == (False, True)
+    assert follower.last_message_id() == Position(0, 1000)

@@ -1,0 +1,58 @@
+"""Every rule of the contract that this version keeps has a test that names it.
+
+A test names a rule in its docstring or name (`C14`), a scenario in its text. Whether that test fails
+without the rule is for its reader to see; that there is one is for this module.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+RULES = [*range(1, 10), *range(12, 20), 21, 22, 27, 30, 32, *range(36, 43), 44]
+"""In-place mode, strategy `offset`, policy `compact`."""
+
+
+def cited() -> dict[int, set[str]]:
+    """By rule, the tests that name it."""
+    found: dict[int, set[str]] = {}
+    for rule, place in (*cited_by_tests(), *cited_by_scenarios()):
+        found.setdefault(rule, set()).add(place)
+    return found
+
+
+def cited_by_tests() -> Iterator[tuple[int, str]]:
+    for path in TESTS.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef) and is_test(node):
+                for rule in re.findall(r"\bC(\d{1,2})\b", f"{node.name} {ast.get_docstring(node)}"):
+                    yield int(rule), f"{path.relative_to(TESTS)}::{node.name}"
+
+
+def is_test(function: ast.FunctionDef) -> bool:
+    """A test function, or a step or an invariant of a state machine."""
+    decorators = {ast.unparse(decorator).partition("(")[0] for decorator in function.decorator_list}
+    return function.name.startswith("test_") or bool(decorators & {"rule", "invariant"})
+
+
+def cited_by_scenarios() -> Iterator[tuple[int, str]]:
+    for path in TESTS.glob("scenarios/*.txt"):
+        for rule in re.findall(r"^C(\d{1,2}): ", path.read_text("utf-8"), re.MULTILINE):
+            yield int(rule), path.name
+
+
+CITED = cited()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"C{rule}")
+def test_a_rule_has_a_test(rule: int) -> None:
+    assert CITED.get(rule), f"no test names C{rule}"
+
+
+def test_no_test_names_a_rule_that_the_contract_does_not_have() -> None:
+    assert sorted(rule for rule in CITED if not 1 <= rule <= 44) == []
