@@ -110,7 +110,7 @@ class EmbeddedCatalog:
             return False
 
     def _opened(self) -> Catalog:
-        from pyiceberg.catalog.sql import SqlCatalog
+        from pyiceberg.catalog.sql import SqlCatalog, SqlCatalogBaseTable
         from sqlalchemy import create_engine
         from sqlalchemy.exc import DBAPIError
         from sqlalchemy.pool import NullPool
@@ -121,11 +121,13 @@ class EmbeddedCatalog:
 
         uri = f"sqlite:///{self._folder}/{CATALOG_FILE}?timeout={BUSY_TIMEOUT_S}"
         retrying = Retrying(retry=retry_if_exception(made_by_another), stop=stop_after_attempt(OPENINGS), reraise=True)
+        # A connection per statement: nothing stays open behind a program's back, nor crosses a fork.
+        engine = create_engine(uri, poolclass=NullPool)
         with reaching(self.where):
-            catalog = retrying(SqlCatalog, CATALOG_NAME, uri=uri, warehouse=self.root, **self.io_properties)
+            retrying(SqlCatalogBaseTable.metadata.create_all, engine)
+            catalog = SqlCatalog(CATALOG_NAME, uri=uri, warehouse=self.root, **self.io_properties)
             catalog.engine.dispose()
-            # A connection per statement: nothing stays open behind a program's back, nor crosses a fork.
-            catalog.engine = create_engine(uri, poolclass=NullPool)
+            catalog.engine = engine
         return catalog
 
 
