@@ -78,6 +78,21 @@ def test_a_lost_request_is_unknown_and_nothing_is_there(place: Place, faults: Fa
     assert place.store.load(ORDERS) == state
 
 
+def test_a_conflict_with_oneself_is_no_conflict(place: Place, faults: Faults) -> None:
+    """A proxy sends a commit again whose answer it lost; the catalog refuses the second sending."""
+    state = place.create()
+
+    def sent_twice(commit: Callable[..., Any], *arguments: Any) -> Any:
+        commit(*arguments)
+        return commit(*arguments)
+
+    faults.to_come = [sent_twice]
+    after = place.append(state, some_records("a"))
+
+    assert after == place.store.load(ORDERS)
+    assert [r.key for r in place.records(after)] == [b"a"]
+
+
 def test_appends_with_lost_answers_and_requests_lose_and_double_nothing(place: Place, faults: Faults) -> None:
     place.create()
     warehouse = Warehouse(place.store, place.files, place.clock)

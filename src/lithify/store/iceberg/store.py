@@ -145,7 +145,14 @@ class IcebergStore:
             raise StaleVersionError(f"{state.name}: version {state.version} is not the newest")
         _check_writable(state.name, table.metadata)
         swap = stage(table, state, edit, self._access)
-        return self._state(state.name, send(self._source.created(), table, swap))
+        try:
+            return self._state(state.name, send(self._source.created(), table, swap))
+        except StaleVersionError:
+            # A transport that sends again by itself is told of a conflict: with its own first sending.
+            landed = self._newest_with(state, edit)
+            if landed is None:
+                raise
+            return landed
 
     def commit_lock(self, name: TopicName) -> AbstractContextManager[None]:
         if self._source.existing() is None:
@@ -168,6 +175,16 @@ class IcebergStore:
         properties = self._table(state.name).metadata.properties
         for report_id in codec.report_ids(properties):
             yield read_document(self._access, layout.report_file(state.location, report_id))
+
+    def _newest_with(self, state: TopicState, edit: TopicEdit) -> TopicState | None:
+        """The newest version, if a log that `edit` changes remembers its run there and not in `state`."""
+        try:
+            newest = self.load(state.name)
+        except UnknownTopicError:
+            return None
+        theirs = zip(state.logs, newest.logs, strict=False) if newest.identity == state.identity else ()
+        ours = any(edit.run_id in now.run_ids and edit.run_id not in before.run_ids for before, now in theirs)
+        return newest if ours else None
 
     def _state(self, name: TopicName, metadata: TableMetadata) -> TopicState:
         state = codec.topic_state(name, metadata)
