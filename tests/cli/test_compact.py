@@ -220,15 +220,13 @@ def test_verify_proves_or_names_every_finding(orders, masked):
 
 
 def test_the_demo_shows_a_log_before_and_after(lithify):
-    begun = time.monotonic()
     told = lithify("demo")
-    assert time.monotonic() - begun < 30
     assert "   cities-0\n   offset │ 0      1    │ 2      3    │ 4     5\n" in told.out
     assert "   cities-0\n   offset   ·      ·      ·      ·    │ 4     5\n" in told.out
     assert "   cities-0\n   offset   ·      ·      ·      ·      ·   │ 5\n" in told.out
-    assert "clean, nothing lost" in told.out
+    assert "clean, nothing lost" in " ".join(told.out.split())
     assert "FAILED" not in told.out
-    assert max(len(line) for line in told.out.splitlines() if "cities: " not in line) <= 90
+    assert max(map(len, told.out.splitlines())) <= 90
     assert not lithify.warehouse.exists()
     found = lithify("demo", "--json").json
     assert (found["records_before"], found["records_after"]) == (15, 5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import textwrap
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import click
 
 from lithify.cli.drawing import draw_log
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import heading, print_json, say
+from lithify.cli.output import heading, print_json, say, width
 from lithify.cli.progress import phase_progress
 from lithify.cli.round_text import round_lines, round_summary
 from lithify.cli.verify import FOUND_SOMETHING, summary
@@ -118,13 +119,13 @@ class _Play:
             report = self.topic.verify(progress=progress)
         self._scene("4  Verified against the log as it was")
         self._tell(
-            f"   {summary(report)}", "", "Next:  lithify topic create orders, then lithify produce orders --help"
+            _wrapped(summary(report)), "", "Next:  lithify topic create orders, then lithify produce orders --help"
         )
         return report
 
     def _round(self, report: RoundReport) -> None:
-        figures = [f"   {line}" for line in (*round_lines(report), round_summary(report))]
-        self._tell(*self._drawing(), "", *figures)
+        figures = [f"   {line}" for line in round_lines(report)]
+        self._tell(*self._drawing(), "", *figures, _wrapped(round_summary(report)))
 
     def _drawing(self) -> Iterator[str]:
         left = {(r.partition, r.offset) for r in self.topic.reader()}
@@ -142,3 +143,7 @@ class _Play:
     def _tell(self, *lines: str) -> None:
         if not self.quiet:
             click.echo("\n".join(lines))
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, width(), initial_indent="   ", subsequent_indent="   ")
