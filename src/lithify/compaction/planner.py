@@ -38,6 +38,7 @@ class LogPlan:
     clean: tuple[Segment, ...]
     dirty: tuple[Segment, ...]
     looked_at: tuple[Segment, ...]
+    segment_bytes: int
 
     @property
     def partition(self) -> int:
@@ -65,13 +66,19 @@ class LogPlan:
 
     def bounds(self, key_ranges: int) -> PlanBounds:
         """Upper bounds of what the run costs if it reads the keys `key_ranges` times (C30)."""
-        touched = self.sources if self.moves or self.scanned else ()
+        touched = self._touched if self.moves or self.scanned else ()
         whole = sum(s.size_bytes for s in touched)
         return PlanBounds(
             segments_rewritten=len(touched),
             bytes_read=whole + key_ranges * sum(s.scan_bytes for s in self.scanned),
             bytes_written=whole + FOOTER_BYTES * len(touched),
         )
+
+    @property
+    def _touched(self) -> tuple[Segment, ...]:
+        """What the run may rewrite: to remove a loser from it, or to merge it with another (C39)."""
+        scanned = {segment.path for segment in self.scanned}
+        return tuple(s for s in self.sources if s.path in scanned or s.size_bytes < self.segment_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +112,7 @@ def plan_log(state: LogState, segments: tuple[Segment, ...], settings: TopicSett
     expiring = sum(s.tombstones for s in state.steps if s.end_offset <= rules.tombstones_expire_below) > 0
     dirty_keys = key_ranges_of(dirty)
     looked_at = tuple(s for s in clean if _can_lose(s, dirty_keys, rules, tombstones_expire=expiring))
-    return LogPlan(state, horizon, rules, clean, dirty, looked_at)
+    return LogPlan(state, horizon, rules, clean, dirty, looked_at, settings.segment_bytes)
 
 
 def _can_lose(segment: Segment, dirty_keys: KeyRanges, rules: SurvivorRules, *, tombstones_expire: bool) -> bool:

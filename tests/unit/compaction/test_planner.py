@@ -161,3 +161,12 @@ def test_bounds_count_every_segment_that_may_be_touched_and_every_read_of_the_ke
     assert bounds.segments_rewritten == 3  # it may still be merged
     assert bounds.bytes_read == sum(sizes) + 3 * sum(scans)
     assert bounds.bytes_written == sum(sizes) + 3 * FOOTER_BYTES
+
+
+def test_a_full_segment_that_is_passed_over_is_no_cost():
+    """C30, C42: it has no loser, and no room for another beside it; a round needs no space for it."""
+    log = a_log("a=" + "x" * 1100 + " | b=1 | z=3")
+    plan = log.plan(log.state(dirty_from=2), segment_bytes=1024)
+    assert paths(plan.looked_at) == []
+    assert plan.bounds(1).segments_rewritten == 2
+    assert plan.bounds(1).bytes_written == sum(s.size_bytes + FOOTER_BYTES for s in log.segments[1:])
