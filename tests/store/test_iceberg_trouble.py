@@ -17,6 +17,7 @@ from lithify.store.iceberg import catalog as catalog_module
 from lithify.store.iceberg import open_store
 from support.fake_clock import FakeClock
 from support.store_builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
+from support.store_catalogs import describe_catalog
 from support.store_trouble import an_open_folder, no_file_larger_than, read_only, small_disk
 
 MIB = 2**20
@@ -251,7 +252,7 @@ def test_a_catalog_that_stays_locked(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_catalog_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
     store, files = open_store(None, "prod", FakeClock().new_id)
-    configure(monkeypatch, type="rest", uri="http://127.0.0.1:9")
+    describe_catalog(monkeypatch, type="rest", uri="http://127.0.0.1:9")
 
     refused(store.topics, "catalog prod cannot be reached", "configuration")
     refused(lambda: store.load(ORDERS), "catalog prod cannot be reached", "configuration")
@@ -259,7 +260,7 @@ def test_a_catalog_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_catalog_by_name_keeps_topics_beside_other_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    configure(monkeypatch, type="sql", uri=f"sqlite:///{tmp_path}/prod.db", warehouse=f"file://{tmp_path}/lake")
+    describe_catalog(monkeypatch, type="sql", uri=f"sqlite:///{tmp_path}/prod.db", warehouse=f"file://{tmp_path}/lake")
     store, files = open_store(None, "prod", FakeClock().new_id)
     place = Place(store, files, FakeClock(), lambda _: None)
 
@@ -274,12 +275,3 @@ def test_a_catalog_by_name_keeps_topics_beside_other_tables(tmp_path: Path, monk
     assert not Path(local_path(state.location) or "").exists()
     assert store.topics() == ()
     catalog.close()
-
-
-def configure(monkeypatch: pytest.MonkeyPatch, **properties: str) -> None:
-    """Describes the catalog `prod` as PyIceberg's environment does, which it reads once."""
-    from pyiceberg.utils.config import Config
-
-    for name, value in properties.items():
-        monkeypatch.setenv(f"PYICEBERG_CATALOG__PROD__{name.upper()}", value)
-    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())

@@ -100,10 +100,11 @@ class Place:
 def an_iceberg_place(folder: Path, clock: FakeClock, source: CatalogSource | None = None) -> Place:
     """The Iceberg store in a local folder, or over a source of its own."""
     catalog = source or EmbeddedCatalog(str(folder))
-    return Place(IcebergStore(catalog, clock.new_id), IcebergFiles(catalog), clock, _unlink)
+    return Place(IcebergStore(catalog, clock.new_id), IcebergFiles(catalog), clock, lose_file)
 
 
-def _unlink(segment: Segment) -> None:
+def lose_file(segment: Segment) -> None:
+    """Deletes the local file of a segment."""
     path = local_path(segment.path)
     assert path is not None
     Path(path).unlink()

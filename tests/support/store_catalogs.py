@@ -1,9 +1,12 @@
-"""Embedded catalogs that fail on purpose, or that note which files are opened."""
+"""Catalogs for tests: embedded ones that fail on purpose or note what is opened, and named ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
+
+import pytest
+from pyiceberg.utils.config import Config
 
 from lithify.store.iceberg.catalog import EmbeddedCatalog
 from lithify.store.iceberg.local_io import LocalFileIO, LocalInput, LocalOutput
@@ -73,3 +76,10 @@ class NotingSource(EmbeddedCatalog):
     @property
     def io_properties(self) -> Mapping[str, str]:
         return {"py-io-impl": f"{__name__}.NotingFileIO"}
+
+
+def describe_catalog(monkeypatch: pytest.MonkeyPatch, **properties: str) -> None:
+    """Describes the catalog `prod` in the environment, which PyIceberg reads once."""
+    for name, value in properties.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__PROD__{name.upper()}", value)
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
