@@ -16,7 +16,7 @@ from lithify.columnar.key_scan import KeyScan
 from lithify.columnar.marks import MarkSet, ordinal_starts
 from lithify.columnar.rewrite import Source, rewrite
 from lithify.columnar.segment_file import SegmentSpec
-from lithify.columnar.winners import HashRange, find_winners
+from lithify.columnar.winners import HashRange, WinnerFinder
 from lithify.compaction.groups import RewriteGroup, SegmentOutcome
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
@@ -68,14 +68,14 @@ class KernelRound:
         log = LogWork(0, 0, plan, KeyPassShape(self._ranges, shuffled=False)).scan
         marks = MarkSet(ordinal_starts(log.segments))
         tallies = []
-        for index in range(self._ranges if plan.scanned else 0):
-            part, found = find_winners(
-                lambda r, log=log: KeyScan(FileAccess(), log, settles=r.index == 0),
-                HashRange(index, self._ranges),
-                self._limits.task_memory_bytes // 2,
-            )
-            tallies.append(part)
-            marks.update(found)
+        with WinnerFinder(self._limits.task_memory_bytes // 2) as finder:
+            for index in range(self._ranges if plan.scanned else 0):
+                part, found = finder.find(
+                    lambda r, log=log: KeyScan(FileAccess(), log, settles=r.index == 0),
+                    HashRange(index, self._ranges),
+                )
+                tallies.append(part)
+                marks.update(found)
         self._marks |= {log.segments[i].path: bitmap for i, bitmap in marks.bitmaps().items()}
         return log_findings(plan, tallies, {path: len(bitmap) for path, bitmap in self._marks.items()})
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -40,6 +41,7 @@ from lithify.columnar.segment_file import read_segment
 from lithify.compaction.rules import SurvivorRules
 from lithify.errors import EngineError
 from lithify.model.segment import Segment
+from lithify.model.units import format_bytes
 
 MAX_SPLITS = 8
 """How often a range may be cut in two before the task gives up."""
@@ -81,63 +83,94 @@ class KeySource(Protocol):
     def clean(self) -> Iterator[pa.RecordBatch]: ...
 
 
-def find_winners(
-    open_source: Callable[[HashRange], KeySource], hash_range: HashRange, memory_bytes: int
-) -> tuple[Tally, MarkSet]:
-    """What stays of the dirty part and what goes of the clean part, of the keys of one range.
+class WinnerFinder:
+    """Finds winners within `memory_bytes`. A context manager: it holds a DuckDB instance open."""
 
-    `open_source` is called anew for every part of the range that is tried. Raises `EngineError`
-    when `memory_bytes` are too few however small the part.
-    """
-    parts = [hash_range]
-    tally: Tally | None = None
-    marks: MarkSet | None = None
-    wasted_bytes = 0
-    while parts:
-        part = parts.pop()
-        source = open_source(part)
-        try:
-            _Comparison(source, part, memory_bytes).run()
-        except duckdb.OutOfMemoryException as error:
-            if part.count >= hash_range.count << MAX_SPLITS:
-                raise EngineError(
-                    f"the keys of hash range {part.index} of {part.count} do not fit into {memory_bytes} bytes",
-                    hint="give tasks more memory with --task-memory",
-                ) from error
-            wasted_bytes += source.tally.bytes_read
-            parts.extend(part.halves())
-            continue
-        if tally is None or marks is None:
-            tally, marks = source.tally, source.marks
-        else:
-            tally.add(source.tally)
-            marks.update(source.marks)
-    assert tally is not None and marks is not None  # there is always a first part
-    tally.bytes_read += wasted_bytes
-    return tally, marks
+    def __init__(self, memory_bytes: int) -> None:
+        self._memory_bytes = max(memory_bytes, LEAST_MEMORY_BYTES)
+        self._opened = ExitStack()
+        self._connection: duckdb.DuckDBPyConnection | None = None
+
+    def __enter__(self) -> WinnerFinder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def find(self, open_source: Callable[[HashRange], KeySource], hash_range: HashRange) -> tuple[Tally, MarkSet]:
+        """What stays of the dirty part and what goes of the clean part, of the keys of one range.
+
+        `open_source` is called anew for every part of the range that is tried. Raises `EngineError`
+        when the memory is too little however small the part.
+        """
+        parts = [hash_range]
+        found: KeySource | None = None
+        wasted_bytes = 0
+        while parts:
+            part = parts.pop()
+            source = open_source(part)
+            try:
+                _Comparison(source, part).run(self._open())
+            except _OutOfMemoryError as error:
+                self._close()
+                if part.count >= hash_range.count << MAX_SPLITS:
+                    raise EngineError(
+                        f"hash range {part.index} of {part.count}: {format_bytes(self._memory_bytes)} are too few",
+                        hint="give tasks more memory with --task-memory",
+                    ) from error
+                wasted_bytes += source.tally.bytes_read
+                parts.extend(part.halves())
+                continue
+            if found is None:
+                found = source
+            else:
+                found.tally.add(source.tally)
+                found.marks.update(source.marks)
+        assert found is not None  # there is always a first part
+        found.tally.bytes_read += wasted_bytes
+        return found.tally, found.marks
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        if self._connection is None:
+            spill = self._opened.enter_context(tempfile.TemporaryDirectory(prefix="lithify-"))
+            config = {
+                "threads": 1,  # a Spark slot is one core
+                "memory_limit": f"{self._memory_bytes // 1024}KiB",
+                "temp_directory": spill,
+                "preserve_insertion_order": False,
+                "autoload_known_extensions": False,
+                "autoinstall_known_extensions": False,
+            }
+            self._connection = self._opened.enter_context(duckdb.connect(config=config))
+            self._connection.execute("SET enable_progress_bar = false")  # it goes to standard output, terminal or not
+        return self._connection
+
+    def _close(self) -> None:
+        self._connection = None
+        self._opened.close()
+
+
+class _OutOfMemoryError(Exception):
+    """The part does not fit, not even with spilling."""
 
 
 class _Comparison:
     """One try at one part of a range."""
 
-    def __init__(self, source: KeySource, part: HashRange, memory_bytes: int) -> None:
+    def __init__(self, source: KeySource, part: HashRange) -> None:
         self._source = source
         self._part = part
-        self._memory_bytes = max(memory_bytes, LEAST_MEMORY_BYTES)
         self._failure: Exception | None = None
 
-    def run(self) -> None:
-        with (
-            tempfile.TemporaryDirectory(prefix="lithify-") as spill,
-            duckdb.connect(config=self._config(spill)) as connection,
-        ):
-            connection.execute("SET enable_progress_bar = false")  # it goes to standard output, terminal or not
-            try:
-                self._find(connection)
-            except duckdb.Error:
-                if self._failure is not None:  # the source failed, DuckDB only says so
-                    raise self._failure from None
-                raise
+    def run(self, connection: duckdb.DuckDBPyConnection) -> None:
+        try:
+            self._find(connection)
+        except (duckdb.Error, OSError) as error:  # while results are streamed, DuckDB's come as OSError
+            if self._failure is not None:  # the source failed, DuckDB only says so
+                raise self._failure from None
+            if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in str(error):
+                raise _OutOfMemoryError from error
+            raise
 
     def _find(self, connection: duckdb.DuckDBPyConnection) -> None:
         winners = f"SELECT {{}} max(rank) AS rank, count(*) AS records FROM dirty WHERE {self._part.sql} GROUP BY key"
@@ -145,7 +178,7 @@ class _Comparison:
         if not self._source.has_clean:
             self._take_winners(connection.execute(winners.format("")))
             return
-        connection.execute(f"CREATE TEMP TABLE winners AS {winners.format('key,')}")
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE winners AS {winners.format('key,')}")
         self._take_winners(connection.execute("SELECT rank, records FROM winners"))
         self._register(connection, "clean", self._source.clean)
         lost = connection.execute(
@@ -190,16 +223,6 @@ class _Comparison:
             self._failure = error
             raise
 
-    def _config(self, spill: str) -> dict[str, Any]:
-        return {
-            "threads": 1,  # a Spark slot is one core
-            "memory_limit": f"{self._memory_bytes // 1024}KiB",
-            "temp_directory": spill,
-            "preserve_insertion_order": False,
-            "autoload_known_extensions": False,
-            "autoinstall_known_extensions": False,
-        }
-
 
 def latest_offsets(
     access: FileAccess,
@@ -218,7 +241,8 @@ def latest_offsets(
     end = segments[-1].end_offset
     rules = SurvivorRules(log_start, log_start, end, False, empty_is_tombstone, tombstones_expire_below=end)
     log = LogScan(rules, (), segments)
-    _, marks = find_winners(lambda part: KeyScan(access, log, settles=part.index == 0), HashRange(0, 1), memory_bytes)
+    with WinnerFinder(memory_bytes) as finder:
+        _, marks = finder.find(lambda part: KeyScan(access, log, settles=part.index == 0), HashRange(0, 1))
     offsets = BitMap64()
     for index, bitmap in marks.bitmaps().items():
         position = 0

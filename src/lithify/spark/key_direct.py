@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from lithify.columnar.access import FileAccess
 from lithify.columnar.key_scan import KeyScan, LogScan
-from lithify.columnar.winners import HashRange, find_winners
+from lithify.columnar.winners import HashRange, WinnerFinder
 from lithify.errors import LithifyError
 from lithify.spark.key_results import RESULT_DDL, error_row, result_rows
 from lithify.spark.tasks import PAYLOAD, Pace, columns
@@ -41,14 +41,15 @@ def direct_winners(ranges: DataFrame) -> DataFrame:
 
 
 def _run_ranges(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for (payload,) in columns(batches, PAYLOAD):
-        task: RangeTask = pickle.loads(payload)
-        try:
-            tally, marks = find_winners(_Scans(task), task.hash_range, task.memory_bytes)
-        except LithifyError as error:
-            yield error_row(task.unit, error)
-        else:
-            yield from result_rows(task.unit, task.first_segment, tally, marks)
+    tasks: list[RangeTask] = [pickle.loads(payload) for (payload,) in columns(batches, PAYLOAD)]
+    with WinnerFinder(max((task.memory_bytes for task in tasks), default=0)) as finder:
+        for task in tasks:
+            try:
+                tally, marks = finder.find(_Scans(task), task.hash_range)
+            except LithifyError as error:
+                yield error_row(task.unit, error)
+            else:
+                yield from result_rows(task.unit, task.first_segment, tally, marks)
 
 
 class _Scans:

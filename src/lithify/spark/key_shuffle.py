@@ -21,7 +21,7 @@ from lithify.columnar.access import FileAccess
 from lithify.columnar.key_blocks import Spool, SpooledKeys, blocks_by_range
 from lithify.columnar.key_scan import KeyScan, LogScan
 from lithify.columnar.marks import Integers
-from lithify.columnar.winners import HashRange, find_winners
+from lithify.columnar.winners import HashRange, WinnerFinder
 from lithify.errors import LithifyError
 from lithify.spark.key_results import (
     MARKED,
@@ -146,7 +146,8 @@ def _find_in_blocks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
 
 def _find(task: BlocksTask, spool: Spool) -> Iterator[pa.RecordBatch]:
     try:
-        tally, marks = find_winners(lambda _: SpooledKeys(spool, task.starts), task.hash_range, task.memory_bytes)
+        with WinnerFinder(task.memory_bytes) as finder:
+            tally, marks = finder.find(lambda _: SpooledKeys(spool, task.starts), task.hash_range)
     except LithifyError as error:
         yield error_row(task.unit, error)
     else:

@@ -15,7 +15,7 @@ from lithify.columnar import winners
 from lithify.columnar.key_blocks import Spool, SpooledKeys, blocks_by_range
 from lithify.columnar.key_scan import ORDINAL_SHIFT, RANKED_KEYS, KeyScan, LogScan, Tally
 from lithify.columnar.marks import MarkSet
-from lithify.columnar.winners import HashRange, find_winners, latest_offsets
+from lithify.columnar.winners import HashRange, WinnerFinder, latest_offsets
 from lithify.compaction.survivors import survivors
 from lithify.errors import DamagedError, EngineError
 from lithify.model.record import Record
@@ -42,6 +42,11 @@ class Keys:
 
     def clean(self):
         yield from ranked(self._clean, 0)
+
+
+def find_winners(open_source, hash_range: HashRange, memory_bytes: int) -> tuple[Tally, MarkSet]:
+    with WinnerFinder(memory_bytes) as finder:
+        return finder.find(open_source, hash_range)
 
 
 def ranked(keys: list[bytes], first: int):
@@ -111,18 +116,44 @@ def test_it_gives_up_on_a_range_that_never_fits(monkeypatch):
 
 
 @pytest.mark.parametrize("part", ["dirty", "clean"])
-def test_an_error_of_the_source_comes_back_as_it_was(part):
+@pytest.mark.parametrize("records_before", [1, 300_000])
+def test_an_error_of_the_source_comes_back_as_it_was(part, records_before):
     class Broken(Keys):
         pass
 
     def broken(self):
-        yield from ranked([b"a"], 0)
+        yield from ranked([b"a"] * records_before, 0)
         raise DamagedError("the file is broken", hint="mend it")
 
     setattr(Broken, part, broken)
     with pytest.raises(DamagedError, match="the file is broken") as caught:
         find_winners(lambda _: Broken([b"a"], [b"b"]), HashRange(0, 1), MEMORY_BYTES)
     assert caught.value.hint == "mend it"
+
+
+def test_memory_that_runs_out_while_results_are_fetched_cuts_the_range_too(monkeypatch):
+    take_winners = winners._Comparison._take_winners
+    tries = []
+
+    def fail_once(self, result):
+        take_winners(self, result)
+        tries.append(self)
+        if len(tries) == 1:
+            raise OSError("Out of Memory Error: failed to pin block of size 256.0 KiB")  # as its stream says it
+
+    monkeypatch.setattr(winners._Comparison, "_take_winners", fail_once)
+    tally, marks = find_winners(lambda _: Keys([b"a", b"b", b"a"], [b"b"]), HashRange(0, 1), MEMORY_BYTES)
+    assert len(tries) == 3
+    assert marked(marks) == [0, 2, 3]
+    assert (tally.compared, tally.winners, tally.clean_superseded) == (3, 2, 1)
+
+
+def test_one_finder_finds_the_winners_of_many_ranges():
+    with WinnerFinder(MEMORY_BYTES) as finder:
+        for keys, clean in ([b"a", b"a"], [b"a", b"b"]), ([b"c"], [b"a"]), ([b"b"], []):
+            _, marks = finder.find(lambda _, k=keys, c=clean: Keys(k, c), HashRange(0, 1))
+            gone = [i for i, key in enumerate(clean) if key in keys]
+            assert marked(marks) == [*gone, len(clean) + len(keys) - 1]
 
 
 def test_nothing_is_left_in_the_temporary_folder(tmp_path, monkeypatch):
@@ -161,7 +192,7 @@ def measured_peak(count: int) -> str:
 import resource, numpy as np, pyarrow as pa
 from lithify.columnar.key_scan import RANKED_KEYS, Tally
 from lithify.columnar.marks import MarkSet
-from lithify.columnar.winners import HashRange, find_winners
+from lithify.columnar.winners import HashRange, WinnerFinder
 
 class Source:
     has_clean = False
@@ -176,7 +207,8 @@ class Source:
             array = pa.Array.from_buffers(pa.binary(), 100_000, [None, ends, pa.py_buffer(keys)])
             yield pa.record_batch([array, pa.array(ordinals << 10)], schema=RANKED_KEYS)
 
-tally, _ = find_winners(lambda _: Source(), HashRange(0, 1), 64 * 2**20)
+with WinnerFinder(64 * 2**20) as finder:
+    tally, _ = finder.find(lambda _: Source(), HashRange(0, 1))
 assert tally.winners == {count}
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """
