@@ -52,7 +52,7 @@ def due(state: LogState, dirt: Dirtiness, settings: TopicSettings, now_ms: int) 
     deadline_ms = _deadline_ms(dirt, settings)
     expiry_ms = next_expiry_ms(state.steps, settings.delete_retention_ms)
     clock_ms = min((t for t in (deadline_ms, expiry_ms) if t is not None), default=None)
-    if deadline_ms is not None and deadline_ms < now_ms:
+    if deadline_ms is not None and deadline_ms <= now_ms:
         return Due(True, f"dirty for longer than max.compaction.lag.ms, since {format_time(deadline_ms)}", clock_ms)
     if dirt.ratio > settings.min_cleanable_dirty_ratio:
         return Due(True, f"dirty ratio {dirt.ratio:.2f} > {settings.min_cleanable_dirty_ratio:g}", clock_ms)
@@ -69,4 +69,4 @@ def due(state: LogState, dirt: Dirtiness, settings: TopicSettings, now_ms: int) 
 def _deadline_ms(dirt: Dirtiness, settings: TopicSettings) -> int | None:
     if settings.max_compaction_lag_ms == NO_LIMIT or dirt.oldest_dirty_timestamp_ms is None:
         return None
-    return dirt.oldest_dirty_timestamp_ms + settings.max_compaction_lag_ms
+    return dirt.oldest_dirty_timestamp_ms + settings.max_compaction_lag_ms + 1  # older than, not as old as

@@ -58,7 +58,7 @@ def test_due_when_the_oldest_dirty_record_is_older_than_the_maximum(now_ms, expe
     """C28: whatever the ratio."""
     verdict = judge(10**6, 1, oldest_ms=100, now_ms=now_ms, max_compaction_lag_ms=500)
     assert verdict.due is expected
-    assert verdict.due_at_ms == 600
+    assert verdict.due_at_ms == 601
     assert ("max.compaction.lag.ms" in verdict.reason) is expected
 
 
@@ -110,7 +110,16 @@ def test_the_earlier_of_two_times_is_given():
         max_compaction_lag_ms=500,
         delete_retention_ms=500,
     )
-    assert (verdict.due, verdict.due_at_ms) == (False, 600)
+    assert (verdict.due, verdict.due_at_ms) == (False, 601)
+
+
+@pytest.mark.parametrize("config", [{"max_compaction_lag_ms": 500}, {"delete_retention_ms": 500}])
+def test_it_becomes_due_at_the_very_time_that_it_says(config):
+    """C21, C28: whoever sleeps until then finds it due, and a millisecond earlier not."""
+    given = {"oldest_ms": 100, "steps": [TombstoneStep(40, 300, 1)], "max_compaction_lag_ms": -1, **config}
+    at_ms = judge(10**6, 1, **given).due_at_ms
+    assert judge(10**6, 1, **given, now_ms=at_ms).due
+    assert not judge(10**6, 1, **given, now_ms=at_ms - 1).due
 
 
 def test_a_deadline_is_named_before_a_ratio():
