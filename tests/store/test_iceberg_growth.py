@@ -77,7 +77,12 @@ def test_merged_manifests_can_be_taken_apart_again(iceberg: Place, foreign: Cata
 
     left = sorted(iceberg.store.segments(state), key=lambda s: s.base_offset)
     assert left == [s for s in all_segments if s.base_offset not in gone]
-    entries = foreign.load_table(("default", "orders")).inspect.entries().to_pylist()
+    table = foreign.load_table(("default", "orders"))
+    snapshot = table.current_snapshot()
+    assert snapshot is not None and snapshot.summary is not None
+    assert snapshot.summary["total-data-files"] == str(len(left))
+    assert snapshot.summary["total-records"] == str(sum(s.records for s in left))
+    entries = table.inspect.entries().to_pylist()
     named = [(entry["data_file"]["file_path"], entry["sequence_number"]) for entry in entries if entry["status"] != 2]
     assert sorted(named) == sorted((s.path, added[s.path]) for s in left)  # engines read changes by these
     assert len({entry["snapshot_id"] for entry in entries if entry["status"] != 2}) == len(left)

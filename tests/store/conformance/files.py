@@ -199,6 +199,19 @@ class FileRules:
         assert latest("value", log_start=3) == [*live[1:], (8, b"d", b"")]
         assert list(place.files.latest((), state.settings, 0)) == []
 
+    def test_latest_spans_offsets_that_lie_far_apart(self, place: Place) -> None:
+        state = place.create()
+        offsets = (3, 2**31, 2**32 + 1, 2**45, 2**62)
+        given = [Record(b"%d" % (o % 4), b"v", 5, partition=0, offset=o) for o in offsets]
+
+        latest = place.files.latest(place.rewrite(state, given, "run"), state.settings, 0)
+
+        assert [(r.offset, r.key) for batch in latest for r in batch.records()] == [
+            (3, b"3"),
+            (2**32 + 1, b"1"),
+            (2**62, b"0"),
+        ]
+
     def test_a_file_that_is_gone_is_named(self, place: Place) -> None:
         state = place.append(place.append(place.create(), some_records("a")), some_records("b"))
         lost, there = place.store.segments(state)

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyiceberg.io import load_file_io
+from pyroaring import BitMap64
 
 from lithify.columnar import incoming
 from lithify.columnar.access import FileAccess, local_path
@@ -131,12 +132,10 @@ class IcebergFiles:
             self.access, in_order, log_start=log_start, empty_is_tombstone=settings.empty_is_tombstone
         )
         for segment in in_order:
-            wanted = live & type(live)(range(segment.base_offset, segment.end_offset))
-            if not wanted:
+            if not live.range_cardinality(segment.base_offset, segment.end_offset):
                 continue
-            offsets = pa.array(wanted, pa.int64())
             for table in read_segment(self.access, segment):
-                rows = table.filter(pc.is_in(table.column(OFFSET), offsets))
+                rows = table.filter(_marked(live, table.column(OFFSET).to_numpy()))
                 if rows.num_rows:
                     yield ArrowBatch(rows)
 
@@ -153,3 +152,10 @@ class IcebergFiles:
         if local is not None:
             return Path(local).is_file()
         return load_file_io(dict(self.access.properties), path).new_input(path).exists()
+
+
+def _marked(live: BitMap64, offsets: npt.NDArray[np.int64]) -> pa.Array:
+    """Which of some ascending offsets are among those of a bitmap, however far they are apart."""
+    below = live.rank(int(offsets[0])) - (int(offsets[0]) in live)
+    within = live[below : live.rank(int(offsets[-1]))].to_array()
+    return pa.array(np.isin(offsets, np.frombuffer(within, np.uint64).astype(np.int64), assume_unique=True))

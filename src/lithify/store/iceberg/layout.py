@@ -52,8 +52,6 @@ METADATA_FILES_KEPT = 50
 TABLE_PROPERTIES = {
     "format-version": "2",
     NO_RETRIES[0]: NO_RETRIES[1],
-    "commit.manifest-merge.enabled": "true",
-    "write.format.default": "parquet",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": str(METADATA_FILES_KEPT),
     "write.metadata.metrics.default": "truncate(16)",

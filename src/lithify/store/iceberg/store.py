@@ -172,9 +172,9 @@ class IcebergStore:
 
     def reports(self, state: TopicState) -> Iterator[Mapping[str, Any]]:
         """Newest first. Raises what `load` raises."""
-        properties = self._table(state.name).metadata.properties
-        for report_id in codec.report_ids(properties):
-            yield read_document(self._access, layout.report_file(state.location, report_id))
+        metadata = self._table(state.name).metadata
+        for report_id in codec.report_ids(metadata.properties):
+            yield read_document(self._access, layout.report_file(metadata.location, report_id))
 
     def _newest_with(self, state: TopicState, edit: TopicEdit) -> TopicState | None:
         """The newest version, if a log that `edit` changes remembers its run there and not in `state`."""
