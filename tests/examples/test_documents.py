@@ -56,7 +56,7 @@ def test_the_commands_of_the_readme_print_what_it_shows(tmp_path):
     commands = session("README.md")
     assert len(commands) >= 8
     for command, shown in commands:
-        result = run(["bash", "-c", f"{command} 2>&1"], tmp_path)
+        result = run(["/bin/sh", "-c", f"{command} 2>&1"], tmp_path)
         assert result.returncode == 0, result.stdout
         assert alike(result.stdout) == alike(shown), command
 
