@@ -93,6 +93,20 @@ def test_a_conflict_with_oneself_is_no_conflict(place: Place, faults: Faults) ->
     assert [r.key for r in place.records(after)] == [b"a"]
 
 
+def test_a_topic_deleted_while_a_commit_is_on_its_way(place: Place, faults: Faults) -> None:
+    state = place.create()
+
+    def drop_first(commit: Callable[..., Any], *arguments: Any) -> Any:
+        place.store.drop_topic(ORDERS)
+        return commit(*arguments)
+
+    faults.to_come = [drop_first]
+    with pytest.raises(StaleVersionError):
+        place.append(state, some_records("a"))
+
+    assert place.store.topics() == ()
+
+
 def test_appends_with_lost_answers_and_requests_lose_and_double_nothing(place: Place, faults: Faults) -> None:
     place.create()
     warehouse = Warehouse(place.store, place.files, place.clock)

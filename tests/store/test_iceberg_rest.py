@@ -49,6 +49,16 @@ def test_a_lost_answer_of_the_service_appends_once(rest: Place, service: RestCat
     assert [(r.offset, r.value) for r in records] == [(n, b"%d" % n) for n in range(4)]
 
 
+def test_a_topic_deleted_while_a_commit_is_on_its_way(rest: Place, service: RestCatalog) -> None:
+    state = rest.create()
+    service.before_commit = lambda: service.catalog.drop_table(("default", "orders"))
+
+    with pytest.raises(StaleVersionError):
+        rest.append(state, some_records("a"))
+
+    assert rest.store.topics() == ()
+
+
 def test_two_clients_of_the_service_do_not_overwrite_each_other(rest: Place) -> None:
     other_clock = FakeClock(NOW_MS + 1)
     other = Place(*open_store(None, "prod", other_clock.new_id), other_clock, lose_file)

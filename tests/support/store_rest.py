@@ -7,7 +7,7 @@ does with any catalog service. `lose_answers` counts down commits that land and 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,6 +21,7 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableRequest
 from pyiceberg.table.sorting import SortOrder
+from pyiceberg.table.update import AssertCreate
 
 LEVELS = "\x1f"
 
@@ -35,6 +36,7 @@ class RestCatalog(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.catalog = SqlCatalog("backing", uri=f"sqlite:///{folder}/rest.db", warehouse=f"file://{folder}/lake")
         self.lose_answers = 0
+        self.before_commit: Callable[[], object] = lambda: None
 
     @property
     def uri(self) -> str:
@@ -121,6 +123,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _commit(self, identifier: tuple[str, str], request: CommitTableRequest) -> None:
         table = type("Named", (), {"name": lambda _: identifier})()
+        self.server.before_commit()
+        if AssertCreate() not in request.requirements and not self.server.catalog.table_exists(identifier):
+            self._fail(404, "NoSuchTableException", NoSuchTableError(f"no {identifier}"))
+            return
         try:
             committed = self.server.catalog.commit_table(table, request.requirements, request.updates)
         except CommitFailedException as error:

@@ -97,7 +97,10 @@ class IcebergStore:
         table = self._table(name)
         codec.check_format(name, table.metadata.properties)
         with reaching(self._source.where):
-            table.catalog.drop_table(layout.identifier(name))
+            try:
+                table.catalog.drop_table(layout.identifier(name))
+            except NoSuchTableError as error:  # someone else was faster, and deletes the folder
+                raise unknown_topic(name) from error
         with writing(table.metadata.location):
             delete_folder(table.metadata.location, table.io)
 

@@ -21,7 +21,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
@@ -44,10 +43,8 @@ from lithify.store.iceberg import codec
 from lithify.store.iceberg.adapter import SegmentProducer, delete_old_metadata
 from lithify.store.iceberg.documents import write_document
 from lithify.store.iceberg.layout import version_file, version_record
-from lithify.store.iceberg.trouble import never_landed, warehouse_error, writing
+from lithify.store.iceberg.trouble import moved_on, never_landed, warehouse_error, writing
 from lithify.store.iceberg.versions import closing_record, tag
-
-SEQUENCE_CONFLICT = "Cannot add snapshot with sequence number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +92,8 @@ def send(catalog: Catalog, table: Table, swap: Swap) -> TableMetadata:
     name = ".".join(table.name())
     try:
         committed = catalog.commit_table(table, swap.requirements, swap.updates).metadata
-    except (CommitFailedException, NoSuchTableError) as error:
-        raise StaleVersionError(f"{name}: {error}") from error
     except Exception as error:
-        if isinstance(error, ValueError) and SEQUENCE_CONFLICT in str(error):
+        if moved_on(error):
             raise StaleVersionError(f"{name}: {error}") from error
         if never_landed(error):
             raise warehouse_error(name, error) from error

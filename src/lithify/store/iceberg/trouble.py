@@ -2,8 +2,8 @@
 
     OSError of a file, error of the catalog ──► WarehouseError (full, read-only, locked, unreachable)
 
-A commit asks `never_landed` about an error of the catalog: only what certainly came before the
-swap is a plain failure, everything else leaves the outcome unknown (C6).
+A commit asks `moved_on` and `never_landed` about an error of the catalog: only what certainly came
+before the swap is a conflict or a plain failure, everything else leaves the outcome unknown (C6).
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from contextlib import contextmanager
 
 from pyiceberg.exceptions import (
     BadRequestError,
+    CommitFailedException,
     ForbiddenError,
+    NoSuchTableError,
     NotInstalledError,
     OAuthError,
+    RESTError,
     UnauthorizedError,
 )
 from sqlalchemy.exc import DBAPIError
@@ -48,7 +51,24 @@ _SQLITE_TROUBLE = {
     sqlite3.SQLITE_CORRUPT: ("its catalog.db is damaged", "restore it from a backup"),
 }
 
+_SEQUENCE_CONFLICT = "Cannot add snapshot with sequence number"
+_GONE = "NoSuchTable"
+"""How PyIceberg passes on a catalog service's 404, which it has no exception for in a commit."""
+
 _REFUSED = (BadRequestError, UnauthorizedError, ForbiddenError, OAuthError, NotInstalledError)
+
+
+def moved_on(error: Exception) -> bool:
+    """Whether an error of a commit says that the table is at another version by now, or gone."""
+    match error:
+        case CommitFailedException() | NoSuchTableError():
+            return True
+        case ValueError():
+            return _SEQUENCE_CONFLICT in str(error)
+        case RESTError():
+            return str(error).startswith(_GONE)
+        case _:
+            return False
 
 
 def never_landed(error: Exception) -> bool:
