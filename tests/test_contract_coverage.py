@@ -1,7 +1,7 @@
 """Every rule of the contract that this version keeps has a test that names it.
 
-A test names a rule in its docstring or name (`C14`), a scenario in its text. Whether that test fails
-without the rule is for its reader to see; that there is one is for this module.
+A test names a rule in its name or docstring, or in that of its module; a scenario in its text.
+Whether it fails without the rule is for its reader to see; that there is one is for this module.
 """
 
 from __future__ import annotations
@@ -28,10 +28,16 @@ def cited() -> dict[int, set[str]]:
 
 def cited_by_tests() -> Iterator[tuple[int, str]]:
     for path in TESTS.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        module = ast.parse(path.read_text("utf-8"))
+        if path.name.startswith("test_"):
+            yield from rules_in(ast.get_docstring(module), str(path.relative_to(TESTS)))
+        for node in ast.walk(module):
             if isinstance(node, ast.FunctionDef) and is_test(node):
-                for rule in re.findall(r"\bC(\d{1,2})\b", f"{node.name} {ast.get_docstring(node)}"):
-                    yield int(rule), f"{path.relative_to(TESTS)}::{node.name}"
+                yield from rules_in(f"{node.name} {ast.get_docstring(node)}", f"{path.relative_to(TESTS)}::{node.name}")
+
+
+def rules_in(text: str | None, place: str) -> Iterator[tuple[int, str]]:
+    yield from ((int(rule), place) for rule in re.findall(r"\bC(\d{1,2})\b", text or ""))
 
 
 def is_test(function: ast.FunctionDef) -> bool:

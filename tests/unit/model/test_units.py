@@ -57,7 +57,7 @@ def test_sizes(text, count):
 
 @pytest.mark.parametrize(("text", "rate"), [("20MB/s", 20_000_000), ("1KiB", 1024), (" 7 ", 7)])
 def test_rates(text, rate):
-    """C40: a bare size is taken per second."""
+    """A bare size is taken per second."""
     assert parse_rate_bytes(text) == rate
 
 
@@ -70,7 +70,7 @@ def test_what_is_no_number_with_a_unit_is_refused_by_name(text):
 
 @pytest.mark.parametrize("text", ["0", "-1MB/s", "0/s"])
 def test_a_rate_is_above_zero(text):
-    """C40: a rate of zero would never end."""
+    """A rate of zero would never end."""
     with pytest.raises(ValueError, match="not a rate above zero"):
         parse_rate_bytes(text)
 
