@@ -92,6 +92,14 @@ def test_progress_ends_with_all_of_it(engine, two_logs):
         assert [done for done, _ in steps] == sorted(done for done, _ in steps)
 
 
+def test_the_job_group_of_the_caller_is_as_it_was(engine, session, two_logs):
+    context = session.sparkContext
+    context.setJobGroup("mine", "my own work")
+    two_logs.round(engine)
+    assert context.getLocalProperty("spark.jobGroup.id") == "mine"
+    assert context.getLocalProperty("spark.job.description") == "my own work"
+
+
 class APlan:
     """As much of a plan as its size."""
 

@@ -23,6 +23,8 @@ from lithify.ports import Progress
 
 POLL_SECONDS = 0.2
 
+_GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+
 
 @dataclass(frozen=True, slots=True)
 class Watch:
@@ -57,6 +59,7 @@ def watched(session: SparkSession, watch: Watch) -> Iterator[None]:
 
 @contextmanager
 def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
+    before = {name: context.getLocalProperty(name) for name in _GROUP_PROPERTIES}  # the caller may have a group
     context.setJobGroup(watch.group, f"lithify: {watch.phase}", interruptOnCancel=True)
     ended, interrupted = Event(), Event()
     poller = Thread(target=_poll, args=(context, watch, ended, interrupted), daemon=True)
@@ -72,8 +75,8 @@ def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
     finally:
         ended.set()
         poller.join()
-        context.setLocalProperty("spark.jobGroup.id", None)
-        context.setLocalProperty("spark.job.description", None)
+        for name, value in before.items():
+            context.setLocalProperty(name, value)
 
 
 @contextmanager
