@@ -24,7 +24,7 @@ from lithify.columnar.winners import HASH
 BLOCK_ROWS_BYTES = 32 * 2**20
 """So much of a segment's keys is cut into blocks at a time."""
 
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _LENGTH = struct.Struct("<Q")
 
 
@@ -44,7 +44,7 @@ def blocks_by_range(batches: Iterator[pa.RecordBatch], ranges: int) -> Iterator[
 
 
 def _cut(connection: duckdb.DuckDBPyConnection, table: pa.Table, ranges: int) -> Iterator[tuple[int, bytes]]:
-    connection.register("keys", table)
+    connection.register("keys", table.__arrow_c_stream__())  # read in order and in this thread, see `winners`
     found = connection.execute(f"SELECT ({HASH} % {ranges})::INTEGER AS range FROM keys").to_arrow_table()
     connection.unregister("keys")
     by_row = found.column("range").to_numpy()
