@@ -149,6 +149,7 @@ def test_a_newer_format_is_neither_read_nor_written(orders):
     table = catalog.load_table(("default", "orders"))
     with table.transaction() as change:
         change.set_properties({"lithify.format-version": "2"})
+    catalog.close()
     for command in (("consume", "orders"), ("produce", "orders"), ("status", "orders"), ("compact", "orders")):
         said = orders.error(*command, stdin=A_LINE, code=1)
         assert "written in format 2" in said
