@@ -235,6 +235,13 @@ def test_the_demo_shows_a_log_before_and_after(lithify):
     assert found["verify"]["clean"] is True
 
 
+def test_a_demo_whose_spark_does_not_start_shows_no_round(own_process, tmp_path):
+    told = own_process("demo", SPARK_HOME=str(tmp_path))
+    assert told.returncode == 1
+    assert "Compacted" not in told.stdout
+    assert told.stderr.splitlines()[-1].startswith("error: Spark did not start: ")
+
+
 @pytest.mark.parametrize("busy_with", ["java", "pyspark.daemon"], ids=["starting", "working"])
 def test_an_interrupt_is_quiet_and_leaves_nothing_behind(orders, busy_with):
     """Whether Spark is starting or at work: no round, no traceback, and no JVM that goes on alone."""
