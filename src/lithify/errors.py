@@ -10,10 +10,12 @@
     │   ├── InvalidRecordError             a record that the topic's settings refuse
     │   ├── OffsetOutOfRangeError          a start position outside of [start, end]
     │   ├── UnknownVersionError            a version that is not, or no longer, kept
-    │   └── PolicyError                    a verb that the topic's policy or mode excludes
+    │   ├── PolicyError                    a verb that the topic's policy or mode excludes
+    │   └── NothingToUndoError             no round that can be taken back
     ├── ConflictError                      someone else committed first, too many times
     ├── UnknownOutcomeError                nobody can tell whether the commit happened
     ├── LogTruncatedError                  a reader's position is no longer in the log
+    ├── VersionSweptError                  a reader's version was swept: its files are gone
     ├── DamagedError                       data that the metadata names is missing or broken
     ├── AuditError                         a round's numbers do not add up: not committed
     ├── UnsupportedFormatError             a topic written by a newer Lithify
@@ -103,6 +105,10 @@ class PolicyError(RefusedError):
     """The topic's `cleanup.policy` or `compaction.mode` excludes this."""
 
 
+class NothingToUndoError(RefusedError):
+    """No round can be taken back: there was none, or what it closed is no longer what was there."""
+
+
 class ConflictError(LithifyError):
     """Another commit came first, more often than we were willing to try again."""
 
@@ -113,6 +119,10 @@ class UnknownOutcomeError(LithifyError):
 
 class LogTruncatedError(LithifyError):
     """A reader stands where the log no longer is (C7)."""
+
+
+class VersionSweptError(LithifyError):
+    """A reader outlived the files of its version (C7)."""
 
 
 class DamagedError(LithifyError):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from lithify.compaction.reporting import plan_report
+from lithify.compaction.rules import table_rules
 from lithify.errors import RefusedError
 from lithify.model.log import KeptVersion, TopicState, segments_of
 from lithify.model.names import TopicName, parse_topic
@@ -241,7 +242,7 @@ class Topic:
         segments = self.warehouse.store.segments(state)
         for log in state.logs:
             here = segments_of(segments, log.partition)
-            yield from self.warehouse.files.latest(here, state.settings, log.log_start_offset)
+            yield from self.warehouse.files.latest(here, table_rules(log, state.settings))
 
     def table(self) -> pa.Table:
         """The latest value of every live key as one Arrow table, one row per (partition, key)."""

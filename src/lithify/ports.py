@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from lithify.compaction.groups import RewriteGroup
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
+from lithify.compaction.rules import SurvivorRules
 from lithify.errors import LithifyError
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
@@ -82,6 +83,15 @@ class Arrivals(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file in a topic's folder."""
+
+    path: str
+    size_bytes: int
+    modified_ms: int
+
+
 class LogStore(Protocol):
     """Topics and their versions."""
 
@@ -109,6 +119,13 @@ class LogStore(Protocol):
         """The segments that this version names, by partition and offset: opens manifests."""
         ...
 
+    def view(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
+        """The segments of the compacted views of this version, by partition and offset (C33).
+
+        Raises `DamagedError` where a log should have a view and there is none (C8).
+        """
+        ...
+
     def commit(self, state: TopicState, edit: TopicEdit) -> TopicState:
         """Applies `edit` to `state`, or raises `StaleVersionError` or `CommitUnknownError`."""
         ...
@@ -127,6 +144,29 @@ class LogStore(Protocol):
 
     def reports(self, state: TopicState) -> Iterator[Mapping[str, Any]]:
         """Reports of committed rounds, newest first, at most `REPORTS_KEPT` (C42)."""
+        ...
+
+    def put_rates(self, state: TopicState, rates: Mapping[str, Any]) -> None:
+        """Stores the rates that rounds of the topic keep to from now on, also those under way (C40)."""
+        ...
+
+    def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
+        """Every file in the topic's folder, whoever wrote it."""
+        ...
+
+    def named_files(self, name: TopicName) -> frozenset[str]:
+        """Paths of all files that the metadata names, as it is now: of data, metadata and documents.
+
+        A file counts as named if the newest version or a kept one needs it.
+        """
+        ...
+
+    def closings(self, state: TopicState) -> Mapping[str, int]:
+        """By path of a data file that a commit stopped naming, the time of the last such commit (C6)."""
+        ...
+
+    def delete_files(self, state: TopicState, paths: Sequence[str]) -> None:
+        """Deletes files of the topic's folder. Nobody but `service/sweep.py` calls it."""
         ...
 
 
@@ -153,8 +193,12 @@ class SegmentFiles(Protocol):
         """The records of a segment from an offset on. Raises `DamagedError`, which names the file."""
         ...
 
-    def latest(self, segments: Sequence[Segment], settings: TopicSettings, log_start: int) -> Iterator[Batch]:
-        """The latest value of every live key of one log, in offset order."""
+    def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[Batch]:
+        """The records of one log that survive `rules`, in offset order: `rules.table_rules` leaves its table."""
+        ...
+
+    def cut(self, state: TopicState, segment: Segment, end_offset: int, run_id: str) -> tuple[Segment, ...]:
+        """New segments with the records of `segment` below `end_offset`; none if there are none."""
         ...
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:

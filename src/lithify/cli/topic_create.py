@@ -7,7 +7,7 @@ import click
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.output import plural, print_json, say
 from lithify.cli.parameters import PairType, as_mapping
-from lithify.model.settings import SETTINGS
+from lithify.model.setting_table import SETTINGS
 
 
 @verb("create")

@@ -6,7 +6,8 @@ import click
 
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.output import count, faint, fields, heading, print_json
-from lithify.model.settings import SETTINGS, TopicSettings, to_config
+from lithify.model.setting_table import SETTINGS
+from lithify.model.settings import TopicSettings, to_config
 from lithify.model.units import format_bytes, format_duration, format_time
 
 

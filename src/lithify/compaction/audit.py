@@ -28,11 +28,9 @@ def audit(log: str, outcome: LogOutcome, written: tuple[tuple[RewriteGroup, tupl
 
 def _horizon_in_range(outcome: LogOutcome) -> Iterator[str]:
     base, horizon = outcome.plan.base, outcome.plan.horizon.offset
-    if not base.log_start_offset <= base.first_dirty_offset <= horizon <= base.log_end_offset:
-        yield (
-            f"S <= D <= H <= E does not hold: {base.log_start_offset}, {base.first_dirty_offset}, "
-            f"{horizon}, {base.log_end_offset}"
-        )
+    start, dirty = outcome.plan.log_start, max(outcome.plan.log_start, base.first_dirty_offset)
+    if not base.log_start_offset <= start <= dirty <= horizon <= base.log_end_offset:
+        yield f"S <= D <= H <= E does not hold: {start}, {dirty}, {horizon}, {base.log_end_offset}"
 
 
 def _every_segment_counted(outcome: LogOutcome) -> Iterator[str]:
@@ -54,6 +52,8 @@ def _causes_are_allowed(outcome: LogOutcome) -> Iterator[str]:
     rules, losers = outcome.plan.rules, outcome.findings.losers
     if rules.keep_keyless and losers.get(Cause.NO_KEY, 0):
         yield f"{losers[Cause.NO_KEY]} keyless records go although null.key=retain"
+    if rules.values_expire_before_ms is None and losers.get(Cause.PAST_RETENTION, 0):
+        yield f"{losers[Cause.PAST_RETENTION]} values go although none is past retention"
     if rules.tombstones_expire_below == 0 and losers.get(Cause.EXPIRED_TOMBSTONE, 0):
         yield f"{losers[Cause.EXPIRED_TOMBSTONE]} tombstones go although none has expired"
 
@@ -66,6 +66,10 @@ def _tombstones_add_up(outcome: LogOutcome) -> Iterator[str]:
     for step, gone in zip(steps, lost, strict=False):
         if not 0 <= gone <= step.tombstones:
             yield f"{gone} of the {step.tombstones} tombstones that end at {step.end_offset} go"
+    if not 0 <= found.clean_tombstones_held <= found.tombstones_held:
+        yield f"{found.clean_tombstones_held} of {found.tombstones_held} held tombstones are clean"
+    if found.tombstones_held and not outcome.plan.waiting:
+        yield f"{found.tombstones_held} expired tombstones stay although no record waits above the horizon"
     if not 0 <= found.dirty_tombstones_kept <= found.dirty_tombstones:
         yield f"{found.dirty_tombstones_kept} of {found.dirty_tombstones} new tombstones stay"
 

@@ -7,18 +7,22 @@ from lithify.model.log import LogState
 from lithify.model.segment import Segment
 
 
-def conflict(plan: LogPlan, current: LogState, segments: tuple[Segment, ...]) -> str | None:
+def conflict(
+    plan: LogPlan, current: LogState, segments: tuple[Segment, ...], view: tuple[Segment, ...] = ()
+) -> str | None:
     """Why the round must be planned again, or None if it may commit.
 
-    `current` and `segments` are the newest of the same log, under the same table identity and
-    settings. An append or `delete-records` in between is no conflict.
+    `current`, `segments` and `view` are the newest of the same log, under the same table identity
+    and settings. An append or `delete-records` in between is no conflict.
     """
     if current.generation != plan.base.generation:
         return "the log was truncated"
     if current.first_dirty_offset != plan.base.first_dirty_offset and not _start_moved(plan, current):
         return "another round was committed"
-    there = {segment.path for segment in segments}
-    gone = next((source.path for source in plan.sources if source.path not in there), None)
+    if plan.view is not None and [s.path for s in plan.view] != [s.path for s in view]:
+        return "the compacted view was changed"
+    there = {segment.path for segment in (*segments, *view)}
+    gone = next((source.path for source in (*plan.gone, *plan.sources) if source.path not in there), None)
     if gone is not None:
         return f"a segment was replaced in the meantime: {gone}"
     return None

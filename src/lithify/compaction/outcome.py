@@ -14,7 +14,7 @@ from lithify.compaction.groups import Grouping
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import Cause
 from lithify.compaction.steps import Steps, folded, with_round
-from lithify.model.log import LogState, Position
+from lithify.model.log import HeldTombstones, LogState, Position, View
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings import TopicSettings
 
@@ -27,12 +27,20 @@ class LogFindings:
     """By path of every scanned segment: how many of its records stay."""
     losers: Mapping[Cause, int]
     keyless_kept: int = 0
+    keyless_expired: int = 0
+    """Of the losers past retention, those without a key."""
     dirty_tombstones: int = 0
     """Tombstones with a key in the dirty part, at or above the log start."""
     dirty_tombstones_kept: int = 0
     clean_tombstones_lost: tuple[int, ...] = ()
     """By tombstone step of the state that was planned on: tombstones with a key that go from the clean
     part, whatever the cause. Below the log start they count as well, since their step counts them."""
+    clean_tombstones_held: int = 0
+    """Expired tombstones of the clean part that have to stay (C20); such a one of the dirty part is kept."""
+    tombstones_held: int = 0
+    """Those of both parts."""
+    tombstones_unversioned: int = 0
+    """Tombstones without a version in their headers that lost (C11)."""
     bytes_read: int = 0
 
 
@@ -48,48 +56,124 @@ class LogOutcome:
 
     @property
     def result(self) -> tuple[Segment, ...]:
-        """The segments below the horizon after the round, in offset order."""
+        """The segments below the horizon after the round (side by side: the view), in offset order."""
         return tuple(sorted((*self.grouping.kept, *self.written), key=lambda s: s.base_offset))
+
+    @property
+    def removed(self) -> tuple[Segment, ...]:
+        """Segments that the log no longer has."""
+        return self.plan.gone if self.plan.view is not None else self.plan.gone + self.grouping.removed
+
+    @property
+    def added(self) -> tuple[Segment, ...]:
+        """Segments that the log has instead."""
+        return () if self.plan.view is not None else self.written
+
+    @property
+    def view_removed(self) -> tuple[Segment, ...]:
+        """Segments that the view no longer has."""
+        return _without(self.plan.view or (), self.result)
+
+    @property
+    def view_added(self) -> tuple[Segment, ...]:
+        """Segments that the view has now: new ones, and those of the backlog that have no loser (C39)."""
+        return () if self.plan.view is None else _without(self.result, self.plan.view)
+
+    @property
+    def held(self) -> HeldTombstones | None:
+        """What is known now of expired tombstones that had to stay (C20)."""
+        plan = self.plan
+        if self.findings.tombstones_held:
+            return HeldTombstones(plan.rules.tombstones_expire_below, plan.horizon.offset)
+        return None if plan.expires_tombstones or plan.moves else plan.base.held
 
     @property
     def changes(self) -> bool:
         """Whether there is anything to commit (C41)."""
-        return self.plan.moves or self.grouping.changes
+        plan = self.plan
+        cuts = plan.gone or self.view_removed or plan.base.owed
+        return bool(plan.moves or self.grouping.changes or cuts or self.held != plan.base.held)
+
+
+def _without(segments: tuple[Segment, ...], others: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    paths = {segment.path for segment in others}
+    return tuple(segment for segment in segments if segment.path not in paths)
 
 
 def steps_after(outcome: LogOutcome, settings: TopicSettings, now_ms: int) -> Steps:
     """The tombstone steps after the round, its own included, folded (C18, C19)."""
-    base = outcome.plan.base
-    lost = outcome.findings.clean_tombstones_lost or (0,) * len(base.steps)
-    steps = tuple(replace(step, tombstones=step.tombstones - gone) for step, gone in zip(base.steps, lost, strict=True))
-    if outcome.plan.moves:
-        kept = outcome.findings.dirty_tombstones_kept
-        steps = with_round(steps, horizon=outcome.plan.horizon.offset, now_ms=now_ms, tombstones=kept)
+    plan, found = outcome.plan, outcome.findings
+    lost = found.clean_tombstones_lost or (0,) * len(plan.base.steps)
+    steps = tuple(
+        replace(step, tombstones=step.tombstones - gone) for step, gone in zip(plan.base.steps, lost, strict=True)
+    )
+    if plan.expires_tombstones:
+        steps = _counted_anew(steps, plan.rules.tombstones_expire_below, found.clean_tombstones_held)
+    if plan.moves:
+        kept = found.dirty_tombstones_kept
+        steps = with_round(steps, horizon=plan.horizon.offset, now_ms=now_ms, tombstones=kept)
     # Where the log start has moved since the plan, what is below it is still there, and counted.
-    return folded(steps, log_start=base.log_start_offset, retention_ms=settings.delete_retention_ms, now_ms=now_ms)
+    return folded(steps, log_start=plan.rules.log_start, retention_ms=settings.delete_retention_ms, now_ms=now_ms)
+
+
+def _counted_anew(steps: Steps, expire_below: int, left: int) -> Steps:
+    """The steps that have expired, of which every tombstone was looked at: exactly `left` are left."""
+    expired = [index for index, step in enumerate(steps) if step.end_offset <= expire_below]
+    last = expired[-1] if expired else None
+    return tuple(
+        replace(step, tombstones=left if index == last else 0) if index in expired else step
+        for index, step in enumerate(steps)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """What is read off the newest version when a round is laid over it.
+
+    `segments` are those of the log after the commit, appends of the meantime included; the last
+    records are those of the log and of the view.
+    """
+
+    segments: tuple[Segment, ...]
+    last_record: Position | None
+    view_last_record: Position | None = None
 
 
 def state_after(
-    outcome: LogOutcome,
-    current: LogState,
-    segments: tuple[Segment, ...],
-    settings: TopicSettings,
-    *,
-    now_ms: int,
-    last_record: Position | None,
+    outcome: LogOutcome, current: LogState, after: After, settings: TopicSettings, *, run_id: str, now_ms: int
 ) -> LogState:
-    """The state of a log once `outcome` is laid over `current`, the newest state.
-
-    `segments` are those of the log after the commit, appends of the meantime included.
-    """
+    """The state of a log once `outcome` is laid over `current`, the newest state."""
+    plan = outcome.plan
+    log_start = max(current.log_start_offset, plan.log_start)
     moved = replace(
         current,
-        first_dirty_offset=max(outcome.plan.horizon.offset, current.log_start_offset),
+        log_start_offset=log_start,
+        first_dirty_offset=max(plan.horizon.offset, log_start),
         steps=steps_after(outcome, settings, now_ms),
-        last_record=last_record,
+        last_record=readable(after.last_record, log_start),
         last_round_ms=now_ms,
+        last_round=run_id,
+        # What was deleted while the round went on is owed still (C26).
+        owed="" if current.deleted_below == plan.base.deleted_below else current.owed,
+        uncovered=False,
+        held=outcome.held,
+        view=None if plan.view is None else view_of(outcome.result, after.view_last_record),
     )
-    return measured(moved, segments)
+    return measured(moved, after.segments)
+
+
+def readable(last: Position | None, start: int) -> Position | None:
+    """The position of a last record, if a reader that starts at `start` gets it (C36)."""
+    return last if last is not None and last.offset >= start else None
+
+
+def view_of(segments: tuple[Segment, ...], last_record: Position | None) -> View:
+    """What the metadata keeps about a view with these segments, in offset order."""
+    return View(
+        volume=volume_of(segments),
+        first_offset=segments[0].base_offset if segments else None,
+        last_record=last_record,
+    )
 
 
 def measured(state: LogState, segments: tuple[Segment, ...]) -> LogState:

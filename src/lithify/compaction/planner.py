@@ -10,14 +10,15 @@ most of that without opening a file. The plan is what `compact --plan` prints an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lithify.compaction.horizon import Horizon, compaction_horizon
 from lithify.compaction.key_ranges import KeyRanges, key_ranges_of
-from lithify.compaction.rules import SurvivorRules
+from lithify.compaction.retention import gone_segments, start_after, values_expire_before_ms
+from lithify.compaction.rules import Cause, SurvivorRules
 from lithify.compaction.steps import tombstones_expire_below
 from lithify.model.log import LogState
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, volume_of
 from lithify.model.settings import TopicSettings
 
 FOOTER_BYTES = 16_384
@@ -28,8 +29,8 @@ FOOTER_BYTES = 16_384
 class LogPlan:
     """One round of one log, as planned on `base`.
 
-    `clean` and `dirty` are all segments wholly below the horizon; `looked_at` are those of `clean`
-    that can hold a loser.
+    `clean` is what rounds have left: the log below D or, side by side, the view. `dirty` is what no
+    round has seen, from D to the horizon. `looked_at` are those of `clean` that can hold a loser.
     """
 
     base: LogState
@@ -39,30 +40,59 @@ class LogPlan:
     dirty: tuple[Segment, ...]
     looked_at: tuple[Segment, ...]
     segment_bytes: int
+    gone: tuple[Segment, ...] = ()
+    """The front of the log, which goes whole and unread (C24, C26)."""
+    waiting: tuple[Segment, ...] = ()
+    """Segments above the horizon whose keys may hold expired tombstones (C20)."""
+    view: tuple[Segment, ...] | None = None
+    """The view as it was planned on; None in place."""
+    expires_tombstones: bool = False
+    """All tombstones that have expired are looked at."""
 
     @property
     def partition(self) -> int:
         return self.base.partition
 
     @property
+    def log_start(self) -> int:
+        """S after the round (C24)."""
+        return start_after(self.base, self.gone)
+
+    @property
     def moves(self) -> bool:
-        """Whether the first dirty offset moves (C19)."""
-        return self.horizon.offset > self.base.first_dirty_offset
+        """Whether the round is the first to cover something (C19)."""
+        return self.horizon.offset > self.base.first_dirty_offset or self.base.uncovered
 
     @property
     def scanned(self) -> tuple[Segment, ...]:
-        """Segments whose keys the round reads."""
+        """Segments whose keys the round reads, those that wait apart."""
         return self.looked_at + self.dirty
 
     @property
     def sources(self) -> tuple[Segment, ...]:
-        """Segments that the round may replace."""
+        """Segments whose survivors the round puts together."""
         return self.clean + self.dirty
+
+    @property
+    def view_gone(self) -> tuple[Segment, ...]:
+        """Segments of the view that go whole and unread (C26)."""
+        return tuple(s for s in self.view or () if s.end_offset <= self.rules.log_start)
+
+    @property
+    def unread_losers(self) -> dict[Cause, int]:
+        """Records that go with whole segments of what is compacted, by cause."""
+        gone = self.gone if self.view is None else self.view_gone
+        below = tuple(s for s in gone if s.end_offset <= self.base.log_start_offset or self.view is not None)
+        counts = {
+            Cause.BELOW_START: volume_of(below).records,
+            Cause.PAST_RETENTION: volume_of(gone).records - volume_of(below).records,
+        }
+        return {cause: count for cause, count in counts.items() if count}
 
     @property
     def is_idle(self) -> bool:
         """Nothing to read and nothing to record: a run on this state changes nothing (C41)."""
-        return not self.moves and not self.scanned
+        return not (self.moves or self.scanned or self.gone or self.view_gone or self.base.owed)
 
     def bounds(self, key_ranges: int) -> PlanBounds:
         """Upper bounds of what the run costs if it reads the keys `key_ranges` times (C30)."""
@@ -70,9 +100,14 @@ class LogPlan:
         whole = sum(s.size_bytes for s in touched)
         return PlanBounds(
             segments_rewritten=len(touched),
-            bytes_read=whole + key_ranges * sum(s.scan_bytes for s in self.scanned),
+            bytes_read=whole + key_ranges * sum(self._scan_bytes(s) for s in self.scanned + self.waiting),
             bytes_written=whole + FOOTER_BYTES * len(touched),
         )
+
+    def _scan_bytes(self, segment: Segment) -> int:
+        """What reading the keys of a segment takes at most: headers and timestamps have no size in metadata."""
+        plain = self.rules.strategy == "offset" and self.rules.values_expire_before_ms is None
+        return segment.scan_bytes if plain else segment.size_bytes
 
     @property
     def _touched(self) -> tuple[Segment, ...]:
@@ -90,11 +125,55 @@ class PlanBounds:
     bytes_written: int
 
 
-def plan_log(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> LogPlan:
-    """The round that would run now over one log, whose `segments` are in offset order."""
-    horizon = compaction_horizon(state, segments, settings, now_ms)
-    rules = SurvivorRules(
-        log_start=state.log_start_offset,
+def plan_log(
+    state: LogState,
+    segments: tuple[Segment, ...],
+    settings: TopicSettings,
+    now_ms: int,
+    view: tuple[Segment, ...] = (),
+) -> LogPlan:
+    """The round that would run now over one log.
+
+    `segments` are those of the log, `view` those of its compacted view if it has one, each in offset
+    order.
+    """
+    gone = gone_segments(state, segments, settings, now_ms)
+    left = segments[len(gone) :]
+    started = _started(state, start_after(state, gone))
+    horizon = compaction_horizon(started, left, settings, now_ms)
+    rules = _rules(started, horizon, settings, now_ms)
+    compacted = tuple(s for s in view if s.end_offset > rules.log_start) if settings.side_by_side else left
+    clean = tuple(s for s in compacted if s.end_offset <= started.first_dirty_offset)
+    dirty = tuple(s for s in left if started.first_dirty_offset < s.end_offset <= horizon.offset)
+    if state.uncovered:
+        clean, dirty = (), clean + dirty
+    expiring = _expiring(started, horizon, rules)
+    dirty_keys = key_ranges_of(dirty)
+    looked_at = tuple(s for s in clean if _can_lose(s, dirty_keys, rules, tombstones_expire=expiring))
+    return LogPlan(
+        base=state,
+        horizon=horizon,
+        rules=rules,
+        clean=clean,
+        dirty=dirty,
+        looked_at=looked_at,
+        segment_bytes=settings.segment_bytes,
+        gone=gone,
+        waiting=_waiting(left, looked_at + dirty, rules),
+        view=view if settings.side_by_side else None,
+        expires_tombstones=expiring,
+    )
+
+
+def _started(state: LogState, log_start: int) -> LogState:
+    """`state` once its log starts there."""
+    return replace(state, log_start_offset=log_start, first_dirty_offset=max(log_start, state.first_dirty_offset))
+
+
+def _rules(state: LogState, horizon: Horizon, settings: TopicSettings, now_ms: int) -> SurvivorRules:
+    return SurvivorRules(
+        # Trimming the backlog removes nothing from the view; only `delete-records` does (C26, C33).
+        log_start=state.deleted_below if settings.side_by_side else state.log_start_offset,
         first_dirty=state.first_dirty_offset,
         horizon=horizon.offset,
         keep_keyless=settings.null_key == "retain",
@@ -105,14 +184,30 @@ def plan_log(state: LogState, segments: tuple[Segment, ...], settings: TopicSett
             retention_ms=settings.delete_retention_ms,
             now_ms=now_ms,
         ),
+        strategy=settings.compaction_strategy,
+        version_header=settings.compaction_strategy_header,
+        values_expire_before_ms=values_expire_before_ms(settings, now_ms),
     )
-    below = tuple(s for s in segments if s.end_offset <= horizon.offset)
-    clean = tuple(s for s in below if s.end_offset <= state.first_dirty_offset)
-    dirty = below[len(clean) :]
-    expiring = sum(s.tombstones for s in state.steps if s.end_offset <= rules.tombstones_expire_below) > 0
-    dirty_keys = key_ranges_of(dirty)
-    looked_at = tuple(s for s in clean if _can_lose(s, dirty_keys, rules, tombstones_expire=expiring))
-    return LogPlan(state, horizon, rules, clean, dirty, looked_at, settings.segment_bytes)
+
+
+def _expiring(state: LogState, horizon: Horizon, rules: SurvivorRules) -> bool:
+    """Whether the log may hold tombstones that can go, as far as metadata can tell."""
+    held = state.held.below if state.held is not None and horizon.offset <= state.held.horizon else 0
+    expired = (s for s in state.steps if held < s.end_offset <= rules.tombstones_expire_below)
+    return any(step.tombstones > 0 for step in expired)
+
+
+def _waiting(segments: tuple[Segment, ...], scanned: tuple[Segment, ...], rules: SurvivorRules) -> tuple[Segment, ...]:
+    """What must be asked before an expired tombstone goes: records at or above H that it may beat (C20)."""
+    if rules.strategy == "offset" or not any(_may_expire(segment, rules) for segment in scanned):
+        return ()
+    return tuple(s for s in segments if s.end_offset > rules.horizon)
+
+
+def _may_expire(segment: Segment, rules: SurvivorRules) -> bool:
+    return segment.base_offset < rules.tombstones_expire_below and segment.may_hold_tombstones(
+        empty_is_tombstone=rules.empty_is_tombstone
+    )
 
 
 def _can_lose(segment: Segment, dirty_keys: KeyRanges, rules: SurvivorRules, *, tombstones_expire: bool) -> bool:
@@ -121,7 +216,8 @@ def _can_lose(segment: Segment, dirty_keys: KeyRanges, rules: SurvivorRules, *, 
         return True
     if segment.null_keys and not rules.keep_keyless:
         return True
-    below_expiry = tombstones_expire and segment.base_offset < rules.tombstones_expire_below
-    if below_expiry and segment.may_hold_tombstones(empty_is_tombstone=rules.empty_is_tombstone):
+    if tombstones_expire and _may_expire(segment, rules):
+        return True
+    if rules.values_expire_before_ms is not None and segment.min_timestamp_ms < rules.values_expire_before_ms:
         return True
     return dirty_keys.may_meet(segment)

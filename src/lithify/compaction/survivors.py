@@ -10,44 +10,81 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lithify.compaction.rules import Cause, SurvivorRules
+from lithify.compaction.rules import Cause, Fate, SurvivorRules
+from lithify.compaction.versions import NO_VERSION, version_of
 from lithify.model.record import Record, is_tombstone
 
 
 @dataclass(frozen=True, slots=True)
 class Survivors:
-    """What is left below the horizon, in offset order, and why the others went."""
+    """What is left below the horizon, in offset order, and why the others went.
+
+    `held` are the offsets of expired tombstones that had to stay (C20).
+    """
 
     records: tuple[Record, ...]
     losers: dict[Cause, int]
     keys: int
+    held: tuple[int, ...] = ()
+    tombstones_unversioned: int = 0
 
 
 def survivors(records: Iterable[Record], rules: SurvivorRules) -> Survivors:
     """What the rules leave of `records`: all records of one log, each with its offset.
 
-    Records at or above the horizon are neither looked at nor returned (C14).
+    Records at or above the horizon are not returned; they only hold tombstones that beat them (C14, C20).
     """
-    below = sorted((r for r in records if _offset(r) < rules.horizon), key=_offset)
-    winners: dict[bytes, int] = {
-        r.key: _offset(r) for r in below if r.key is not None and _offset(r) >= rules.log_start
-    }
+    ordered = sorted(records, key=_offset)
+    below = [r for r in ordered if _offset(r) < rules.horizon]
+    waiting = [r for r in ordered if _offset(r) >= rules.horizon]
+    winners = _winners(below, rules)
+    beaten = _lowest_versions(waiting, rules)
     kept: list[Record] = []
+    held: list[int] = []
+    unversioned = 0
     losers: Counter[Cause] = Counter()
     for record in below:
-        offset = _offset(record)
-        size = None if record.value is None else len(record.value)
-        cause = rules.verdict(
-            offset,
-            has_key=record.key is not None,
-            wins=record.key is not None and winners.get(record.key) == offset,
-            tombstone=is_tombstone(size, empty_is_tombstone=rules.empty_is_tombstone),
-        )
+        offset, key = _offset(record), record.key
+        tombstone = _deletes(record, rules)
+        holds = key in beaten and beaten[key] < version_of(record, rules)
+        wins = key is not None and winners.get(key) is record
+        cause = rules.verdict(Fate(offset, record.timestamp or 0, key is not None, wins, tombstone, holds))
         if cause is None:
             kept.append(record)
+            if key is not None and tombstone and holds and offset < rules.tombstones_expire_below:
+                held.append(offset)
         else:
             losers[cause] += 1
-    return Survivors(tuple(kept), dict(losers), len(winners))
+        if cause is Cause.SUPERSEDED and tombstone and version_of(record, rules) == NO_VERSION:
+            unversioned += 1  # C11
+    return Survivors(tuple(kept), dict(losers), len(winners), tuple(held), unversioned)
+
+
+def _winners(below: Iterable[Record], rules: SurvivorRules) -> dict[bytes, Record]:
+    """By key, the record that wins (C9 to C11); `below` is in offset order."""
+    winners: dict[bytes, Record] = {}
+    for record in below:
+        if record.key is None or _offset(record) < rules.log_start:
+            continue
+        best = winners.get(record.key)
+        if best is None or version_of(record, rules) >= version_of(best, rules):
+            winners[record.key] = record
+    return winners
+
+
+def _lowest_versions(waiting: Iterable[Record], rules: SurvivorRules) -> dict[bytes | None, int]:
+    """By key, the lowest version that waits at or above the horizon; a later equal one is beaten by none."""
+    lowest: dict[bytes | None, int] = {}
+    for record in waiting:
+        version = version_of(record, rules)
+        if record.key is not None:
+            lowest[record.key] = min(version, lowest.get(record.key, version))
+    return lowest
+
+
+def _deletes(record: Record, rules: SurvivorRules) -> bool:
+    size = None if record.value is None else len(record.value)
+    return is_tombstone(size, empty_is_tombstone=rules.empty_is_tombstone)
 
 
 def _offset(record: Record) -> int:

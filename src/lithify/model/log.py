@@ -4,6 +4,11 @@
     |---clean----|----dirty-----|--lagging-|
     log start    first dirty    horizon    log end (exclusive)
 
+Side by side (C33) the log is the backlog, and the compacted view of what is below D stands next to it:
+
+    view         x  x    x |             a reader of compacted data gets the view below D
+    backlog   S xxxxxxxxxx D xxxxx E     and the backlog from D on
+
 S <= D <= H <= E always. A `LogState` is an immutable picture; a `TopicEdit` is the difference
 that one commit makes (C6: all of it or nothing).
 """
@@ -12,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment, Volume
@@ -25,12 +31,24 @@ RUN_IDS_KEPT = 8
 class TombstoneStep:
     """Tombstones below `end_offset` were first covered by a round at `time_ms` (C19).
 
-    `tombstones` is how many of them are still in the log between the previous step and this one.
+    `tombstones` is how many of them are still in the log between the previous step and this one, or
+    more: segments that go whole are not read. When the step expires it becomes exact.
     """
 
     end_offset: int
     time_ms: int
     tombstones: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTombstones:
+    """Expired tombstones below `below` stay while the horizon is at most `horizon` (C20).
+
+    Records that they beat wait above it, and a round with the same horizon would find the same.
+    """
+
+    below: int
+    horizon: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +60,21 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """What the metadata keeps about the compacted view of a log, which reaches up to D (C33)."""
+
+    volume: Volume = Volume()
+    first_offset: int | None = None
+    last_record: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LogState:
-    """Everything the table's metadata keeps about one log."""
+    """Everything the table's metadata keeps about one log.
+
+    Side by side, `clean` and `dirty` are of the backlog, `view` is None until a round has made it,
+    and the steps are those of the tombstones in the view.
+    """
 
     partition: int
     log_start_offset: int = 0
@@ -57,6 +88,16 @@ class LogState:
     last_record: Position | None = None
     run_ids: tuple[str, ...] = ()
     last_round_ms: int | None = None
+    last_round: str = ""
+    """The run of the last round that was committed and not taken back."""
+    deleted_below: int = 0
+    """Where the last `delete-records` cut (C26). What is below is in no view either."""
+    owed: str = ""
+    """Why a round is owed whatever the ratio: a setting changed (C43), records were deleted (C26)."""
+    uncovered: bool = False
+    """The next round judges everything below its horizon as if no round had seen it (C43)."""
+    held: HeldTombstones | None = None
+    view: View | None = None
 
     @property
     def volume(self) -> Volume:
@@ -66,6 +107,23 @@ class LogState:
     def tombstones(self) -> int:
         """Tombstones below the first dirty offset."""
         return sum(step.tombstones for step in self.steps)
+
+    @property
+    def compacted_start(self) -> int:
+        """Where a reader of compacted data starts (C37)."""
+        if self.view is None:
+            return self.log_start_offset
+        first = self.first_dirty_offset if self.view.first_offset is None else self.view.first_offset
+        return max(first, self.deleted_below)
+
+    @property
+    def compacted_last_record(self) -> Position | None:
+        """The last record that a reader of compacted data can get (C36)."""
+        last = self.last_record
+        if self.view is None or (last is not None and last.offset >= self.first_dirty_offset):
+            return last
+        last = self.view.last_record
+        return last if last is not None and last.offset >= self.deleted_below else None
 
     def with_run(self, run_id: str) -> LogState:
         """This state, remembering that the run `run_id` committed to it."""
@@ -93,13 +151,26 @@ class TopicState:
         return range(len(self.logs))
 
 
+class Verb(StrEnum):
+    """What makes a commit."""
+
+    APPEND = "append"
+    COMPACT = "compact"
+    RETAIN = "retain"
+    DELETE_RECORDS = "delete-records"
+    TRUNCATE = "truncate"
+    ALTER = "alter"
+    UNCOMPACT = "uncompact"
+    UNDO = "undo"
+
+
 @dataclass(frozen=True, slots=True)
 class TopicEdit:
     """What one commit changes. The store applies all of it to the version it was made on, or none.
 
-    `logs` holds the new state of every log that changes. An edit that removes segments closes a
-    version, which the store keeps for `versions`, `undo` and `verify`. `report_id` names a report
-    that was stored before and that counts from this commit on.
+    `logs` holds the new state of every log that changes or is new. `add` and `remove` are segments
+    of the log, `view_add` and `view_remove` of the compacted view; one file may be named by both.
+    `report_id` names a report that was stored before and that counts from this commit on.
     """
 
     run_id: str
@@ -107,17 +178,26 @@ class TopicEdit:
     logs: Mapping[int, LogState]
     add: tuple[Segment, ...] = ()
     remove: tuple[Segment, ...] = ()
+    view_add: tuple[Segment, ...] = ()
+    view_remove: tuple[Segment, ...] = ()
     settings: TopicSettings | None = None
     report_id: str | None = None
+    verb: Verb = Verb.APPEND
+
+    @property
+    def closes(self) -> bool:
+        """Whether the version it is made on is kept for `versions`, `undo` and `verify`."""
+        return bool(self.remove or self.view_remove or self.verb is Verb.COMPACT)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptVersion:
-    """A version from before a commit that removed segments, and when that commit closed it."""
+    """A version from before a round or a removal of segments, and the commit that closed it."""
 
     version: int
     closed_ms: int
     closed_by: str
+    verb: Verb = Verb.COMPACT
 
 
 def segments_of(segments: tuple[Segment, ...], partition: int) -> tuple[Segment, ...]:

@@ -37,11 +37,17 @@ class LogReport:
     first_dirty_offset_after: int
     horizon: int
     horizon_limited_by: str
+    log_start_offset: int = 0
+    log_start_offset_after: int = 0
     records_in: int = 0
     records_out: int = 0
     keys: int = 0
     tombstones_in: int = 0
     tombstones_out: int = 0
+    tombstones_held: int = 0
+    """Expired ones that stay, since records that they beat wait above the horizon (C20)."""
+    tombstones_unversioned: int = 0
+    """Those without the header of `compaction.strategy.header`, which lost (C11)."""
     losers: Losers = Losers()
     segments_in: int = 0
     segments_kept: int = 0
@@ -53,6 +59,7 @@ class LogReport:
     bytes_read: int = 0
     bytes_written: int = 0
     tombstones_expire_below: int = 0
+    values_expire_before_ms: int | None = None
     phases_ms: Mapping[str, int] = field(default_factory=dict)
     changed: bool = False
     error: str | None = None
@@ -101,14 +108,17 @@ class LogPlanReport:
     horizon_limited_by: str
     horizon_held_by: str | None
     log_end_offset: int
+    log_start_offset_after: int
     records_in: int
     bytes_in: int
     segments_in: int
+    segments_gone: int
     segments_scanned: int
     segments_rewritten_at_most: int
     bytes_read_at_most: int
     bytes_written_at_most: int
     tombstones_expire_below: int
+    values_expire_before_ms: int | None
     idle: bool
 
 

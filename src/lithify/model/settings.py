@@ -1,24 +1,23 @@
 """The settings of a topic: names, meaning, presets, and what each accepts (contract, section 10).
 
 Names shared with Kafka mean what they mean there. Values are kept as one frozen `TopicSettings`;
-`SETTINGS` is the table from which parsing, help and documentation are made.
+`setting_table` says what each accepts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from lithify.errors import InvalidSettingError
-from lithify.model.units import parse_duration_ms, parse_size_bytes
+from lithify.model.setting_table import NO_LIMIT, SETTINGS
 
 CompactionMode = Literal["in-place", "side-by-side"]
+Strategy = Literal["offset", "timestamp", "header"]
 NullKey = Literal["reject", "drop", "retain"]
 EmptyValue = Literal["value", "tombstone"]
 Preset = Literal["kafka", "pulsar", "mapr"]
-
-NO_LIMIT = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,8 @@ class TopicSettings:
 
     compaction_mode: CompactionMode = "in-place"
     cleanup_policy: str = "compact"
-    compaction_strategy: str = "offset"
+    compaction_strategy: Strategy = "offset"
+    compaction_strategy_header: str = ""
     null_key: NullKey = "reject"
     empty_value: EmptyValue = "value"
     delete_retention_ms: int = 86_400_000
@@ -52,155 +52,17 @@ class TopicSettings:
         return "compact" in self.cleanup_policy.split(",")
 
     @property
+    def deletes(self) -> bool:
+        return "delete" in self.cleanup_policy.split(",")
+
+    @property
+    def side_by_side(self) -> bool:
+        return self.compaction_mode == "side-by-side"
+
+    @property
     def empty_is_tombstone(self) -> bool:
         return self.empty_value == "tombstone"
 
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One row of the table of settings."""
-
-    name: str
-    accepts: str
-    doc: str
-    parse: Callable[[str], object] = field(repr=False)
-
-    @property
-    def attribute(self) -> str:
-        return self.name.replace(".", "_")
-
-
-def _choice(*allowed: str, later: tuple[str, ...] = ()) -> dict[str, Any]:
-    def parse(text: str) -> str:
-        if text in later:
-            raise ValueError(f"{text!r} is part of the contract but not of this version yet")
-        if text not in allowed:
-            raise ValueError(f"{text!r} is none of them")
-        return text
-
-    return {"accepts": " or ".join(allowed), "parse": parse}
-
-
-def _number(parse: Callable[[str], int], kind: str, least: int) -> dict[str, Any]:
-    def parse_bounded(text: str) -> int:
-        number = parse(text)
-        if not least <= number <= 2**63 - 1:
-            raise ValueError(f"{number} is out of range")
-        return number
-
-    no_limit = " (-1: no limit)" if least == NO_LIMIT else ""
-    return {"accepts": f"{kind}, {least} or more{no_limit}", "parse": parse_bounded}
-
-
-def _duration(least: int = 0) -> dict[str, Any]:
-    return _number(parse_duration_ms, "milliseconds, or a duration such as 7d", least)
-
-
-def _size(least: int = 0) -> dict[str, Any]:
-    return _number(parse_size_bytes, "bytes, or a size such as 128MiB", least)
-
-
-def _ratio(text: str) -> float:
-    ratio = float(text)
-    if not 0 <= ratio <= 1:
-        raise ValueError(f"{ratio} is out of range")
-    return ratio
-
-
-_TABLE = (
-    Setting(
-        "compaction.mode",
-        doc="In place: the compacted log replaces the old one. Side by side: the backlog stays as written.",
-        **_choice("in-place", later=("side-by-side",)),
-    ),
-    Setting(
-        "cleanup.policy",
-        doc="What is done to old records: compact keeps the latest of every key.",
-        **_choice("compact", later=("delete", "compact,delete", "delete,compact")),
-    ),
-    Setting(
-        "compaction.strategy",
-        doc="Which record of a key wins; offset: the one with the highest offset.",
-        **_choice("offset", later=("timestamp", "header")),
-    ),
-    Setting(
-        "null.key",
-        doc="Records without a key: refused at append, dropped by the next round, or kept.",
-        **_choice("reject", "drop", "retain"),
-    ),
-    Setting(
-        "empty.value",
-        doc="Whether a value of zero bytes is a value or deletes its key, as null does.",
-        **_choice("value", "tombstone"),
-    ),
-    Setting(
-        "delete.retention.ms",
-        doc="How long a tombstone stays readable after the first round that covered it.",
-        **_duration(),
-    ),
-    Setting(
-        "min.cleanable.dirty.ratio",
-        accepts="a number from 0 to 1",
-        doc="A log is due when more than this share of its bytes is dirty.",
-        parse=_ratio,
-    ),
-    Setting(
-        "min.compaction.lag.ms",
-        doc="Records younger than this are not compacted.",
-        **_duration(),
-    ),
-    Setting(
-        "min.compaction.lag.bytes",
-        doc="The newest bytes of a log that are not compacted.",
-        **_size(),
-    ),
-    Setting(
-        "max.compaction.lag.ms",
-        doc="A log is due at the latest when its oldest dirty record is this old.",
-        **_duration(NO_LIMIT),
-    ),
-    Setting(
-        "compaction.threshold.bytes",
-        doc="A log is due when it has more dirty bytes than this.",
-        **_size(NO_LIMIT),
-    ),
-    Setting("retention.ms", doc="With policy delete: how old records may get.", **_duration(NO_LIMIT)),
-    Setting("retention.bytes", doc="With policy delete: how large a log may get.", **_size(NO_LIMIT)),
-    Setting("segment.bytes", doc="Size of a written segment, compressed.", **_size(1024)),
-    Setting(
-        "compression.type",
-        doc="Codec of the segments that are written from now on.",
-        **_choice("zstd", "snappy", "gzip", "lz4", "none"),
-    ),
-    Setting(
-        "message.timestamp.type",
-        doc="Whether a record keeps its producer's time or gets the time of the append.",
-        **_choice("CreateTime", "LogAppendTime"),
-    ),
-    Setting(
-        "message.timestamp.after.max.ms",
-        doc="A record further in the future than this is refused at append.",
-        **_duration(),
-    ),
-    Setting("max.message.bytes", doc="A larger record is refused at append.", **_size(1)),
-    Setting(
-        "versions.retention.ms",
-        doc="How long the files of a version stay after a commit stopped naming them.",
-        **_duration(),
-    ),
-    Setting(
-        "versions.kept",
-        doc="How many versions from before a round stay usable by versions, undo and verify.",
-        **_number(int, "a number", 1),
-    ),
-    Setting(
-        "sweep.grace.ms",
-        doc="How old a file that no version ever named must be before sweep may delete it.",
-        **_duration(),
-    ),
-)
-
-SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in _TABLE}
 
 _PRESETS: Mapping[str, Mapping[str, str]] = {
     "kafka": {},
@@ -243,6 +105,20 @@ def changed(settings: TopicSettings, config: Mapping[str, object]) -> TopicSetti
     return result
 
 
+def unset(settings: TopicSettings, names: Iterable[str]) -> TopicSettings:
+    """`settings` with these back at their defaults. Raises `InvalidSettingError` for an unknown name."""
+    names = tuple(names)
+    for name in names:
+        if name not in SETTINGS:
+            raise InvalidSettingError(f"{name}: no such setting", hint=_nearest(name))
+    return replace(settings, **{SETTINGS[n].attribute: getattr(TopicSettings(), SETTINGS[n].attribute) for n in names})
+
+
+def changes(before: TopicSettings, after: TopicSettings) -> tuple[str, ...]:
+    """The names of the settings that differ, in the order of the table."""
+    return tuple(s.name for s in SETTINGS.values() if getattr(before, s.attribute) != getattr(after, s.attribute))
+
+
 def to_config(settings: TopicSettings) -> dict[str, str]:
     """Every setting under its dotted name, as text: the inverse of `settings_of`."""
     return {f.name.replace("_", "."): str(getattr(settings, f.name)) for f in fields(settings)}
@@ -254,6 +130,16 @@ def _check_consistent(settings: TopicSettings) -> None:
         raise InvalidSettingError(
             f"min.compaction.lag.ms={least} is above max.compaction.lag.ms={most}",
             hint="a record would have to be compacted before it may be: lower one or raise the other",
+        )
+    if settings.compaction_strategy == "header" and not settings.compaction_strategy_header:
+        raise InvalidSettingError(
+            "compaction.strategy=header needs compaction.strategy.header",
+            hint="name the header that has the version of a record",
+        )
+    if settings.side_by_side and not settings.compacts:
+        raise InvalidSettingError(
+            f"compaction.mode=side-by-side needs compact in cleanup.policy, which is {settings.cleanup_policy}",
+            hint="there would be no view to keep beside the backlog: accepted are compact and compact,delete",
         )
 
 

@@ -65,7 +65,11 @@ def plan_run(warehouse: Warehouse, state: TopicState, request: RunRequest) -> tu
             )
     now_ms = warehouse.clock.now_ms() if request.now_ms is None else request.now_ms
     segments = warehouse.store.segments(state, partitions)
-    return tuple(plan_log(state.log(p), segments_of(segments, p), state.settings, now_ms) for p in partitions)
+    view = warehouse.store.view(state, partitions) if state.settings.side_by_side else ()
+    return tuple(
+        plan_log(state.log(p), segments_of(segments, p), state.settings, now_ms, segments_of(view, p))
+        for p in partitions
+    )
 
 
 def compact(

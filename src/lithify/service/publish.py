@@ -8,16 +8,16 @@ log 1: D 10, files c d        log 1: D 55, files e        left out, to be planne
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lithify.compaction.conflicts import conflict
-from lithify.compaction.outcome import LogOutcome, state_after
+from lithify.compaction.outcome import After, LogOutcome, state_after
 from lithify.errors import ConflictError, DamagedError
-from lithify.model.log import LogState, Position, TopicEdit, TopicState, segments_of
+from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
 from lithify.model.report import RoundReport
-from lithify.model.segment import Segment
 from lithify.ports import Warehouse
 from lithify.service.commit import commit
+from lithify.service.last_record import last_record
 
 MakeReport = Callable[[int, tuple[int, ...]], RoundReport]
 """Given the version and the partitions that it changes: the report to store with it."""
@@ -57,13 +57,17 @@ def publish(
         _check_written(warehouse, good)
         time_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
         warehouse.store.put_report(newest, run_id, make_report(newest.version + 1, tuple(good)).to_json())
+        results = good.values()
         return TopicEdit(
             run_id=run_id,
             time_ms=time_ms,
-            logs={p: _new_state(warehouse, newest, outcome, time_ms) for p, outcome in good.items()},
-            add=tuple(segment for outcome in good.values() for segment in outcome.written),
-            remove=tuple(segment for outcome in good.values() for segment in outcome.grouping.removed),
+            logs={p: _new_state(warehouse, newest, outcome, run_id, time_ms) for p, outcome in good.items()},
+            add=tuple(segment for outcome in results for segment in outcome.added),
+            remove=tuple(segment for outcome in results for segment in outcome.removed),
+            view_add=tuple(segment for outcome in results for segment in outcome.view_added),
+            view_remove=tuple(segment for outcome in results for segment in outcome.view_removed),
             report_id=run_id,
+            verb=Verb.COMPACT,
         )
 
     state = commit(warehouse, planned_on.name, run_id, decide)
@@ -81,7 +85,10 @@ def _conflicts(
     if newest.version == planned_on.version:
         return {}
     segments = warehouse.store.segments(newest, list(outcomes))
-    reasons = {p: conflict(o.plan, newest.log(p), segments_of(segments, p)) for p, o in outcomes.items()}
+    view = warehouse.store.view(newest, list(outcomes)) if newest.settings.side_by_side else ()
+    reasons = {
+        p: conflict(o.plan, newest.log(p), segments_of(segments, p), segments_of(view, p)) for p, o in outcomes.items()
+    }
     return {partition: reason for partition, reason in reasons.items() if reason is not None}
 
 
@@ -96,25 +103,15 @@ def _check_written(warehouse: Warehouse, outcomes: Mapping[int, LogOutcome]) -> 
         )
 
 
-def _new_state(warehouse: Warehouse, newest: TopicState, outcome: LogOutcome, time_ms: int) -> LogState:
+def _new_state(warehouse: Warehouse, newest: TopicState, outcome: LogOutcome, run_id: str, time_ms: int) -> LogState:
     partition = outcome.plan.partition
     current = newest.log(partition)
-    removed = {segment.path for segment in outcome.grouping.removed}
+    removed = {segment.path for segment in outcome.removed}
     here = segments_of(warehouse.store.segments(newest, [partition]), partition)
-    after = segments_of((*(s for s in here if s.path not in removed), *outcome.written), partition)
-    last = _last_record(warehouse, current, after)
-    return state_after(outcome, current, after, newest.settings, now_ms=time_ms, last_record=last)
-
-
-def _last_record(warehouse: Warehouse, current: LogState, segments: tuple[Segment, ...]) -> Position | None:
-    """Where the last record stands after the round (C36). Reads it only if the old one is gone."""
-    if not segments:
-        return None
-    offset = segments[-1].end_offset - 1
-    if current.last_record is not None and current.last_record.offset == offset:
-        return current.last_record
-    for batch in warehouse.files.read(segments[-1], offset):
-        for record in batch.records():
-            assert record.timestamp is not None  # every stored record has one
-            return Position(offset, record.timestamp)
-    raise DamagedError(f"{segments[-1].path}: its last record, at offset {offset}, cannot be read")
+    segments = segments_of((*(s for s in here if s.path not in removed), *outcome.added), partition)
+    after = After(segments, last_record(warehouse, segments, current.last_record))
+    if outcome.plan.view is not None:
+        known = None if current.view is None else current.view.last_record
+        known = current.last_record if known is None else known
+        after = replace(after, view_last_record=last_record(warehouse, outcome.result, known))
+    return state_after(outcome, current, after, newest.settings, run_id=run_id, now_ms=time_ms)

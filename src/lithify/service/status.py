@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from lithify.compaction.due import dirtiness, due
+from lithify.compaction.due import dirtiness, due, next_tombstone_expiry_ms
 from lithify.compaction.horizon import compaction_horizon
-from lithify.compaction.steps import next_expiry_ms
 from lithify.model.log import LogState, TopicState, segments_of
 from lithify.model.names import original_name
 from lithify.model.segment import Segment
@@ -41,7 +40,7 @@ def topic_info(state: TopicState) -> TopicInfo:
 def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> LogStatus:
     horizon = compaction_horizon(log, segments, settings, now_ms)
     dirt = dirtiness(log, segments, horizon)
-    verdict = due(log, dirt, settings, now_ms)
+    verdict = due(log, segments, settings, now_ms)
     in_dirty_part = sum(s.null_values for s in segments if s.end_offset > log.first_dirty_offset)
     return LogStatus(
         partition=log.partition,
@@ -58,7 +57,7 @@ def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSet
         dirty_bytes=dirt.dirty_bytes,
         dirty_ratio=round(dirt.ratio, 4),
         tombstones=log.tombstones + in_dirty_part,
-        next_tombstone_expiry_ms=next_expiry_ms(log.steps, settings.delete_retention_ms),
+        next_tombstone_expiry_ms=next_tombstone_expiry_ms(log, horizon, settings),
         due=verdict.due,
         due_reason=verdict.reason,
         due_at_ms=verdict.due_at_ms,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from lithify.errors import TopicExistsError, UnknownTopicError, UnknownVersionError
 from lithify.model.log import KeptVersion, TopicEdit
 from lithify.model.names import TopicName
+from lithify.model.segment import Segment
 
 
 def unknown_topic(name: TopicName) -> UnknownTopicError:
@@ -22,11 +23,11 @@ def unknown_version(name: TopicName, version: int, kept: Sequence[KeptVersion]) 
     return UnknownVersionError(f"{name}: version {version} is not kept", hint=f"kept: {there}")
 
 
-def check_removed(edit: TopicEdit, named: Iterable[str]) -> None:
-    """Raises `ValueError` if `edit` removes a path that is not among those that the version names.
+def check_removed(edit: TopicEdit, remove: Iterable[Segment], named: Iterable[Segment]) -> None:
+    """Raises `ValueError` if `edit` removes a segment that is not among those that the version names.
 
     Whoever made the edit has a defect, so nothing is committed.
     """
-    absent = {segment.path for segment in edit.remove}.difference(named)
+    absent = {segment.path for segment in remove}.difference(segment.path for segment in named)
     if absent:
         raise ValueError(f"run {edit.run_id} removes a segment that the version does not name: {min(absent)}")

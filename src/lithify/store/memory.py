@@ -23,7 +23,7 @@ from lithify.model.names import TopicName
 from lithify.model.report import REPORTS_KEPT
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
-from lithify.ports import Clock, StaleVersionError, Warehouse
+from lithify.ports import Clock, StaleVersionError, StoredFile, Warehouse
 from lithify.store.errors import check_removed, topic_exists, unknown_topic, unknown_version
 from lithify.store.memory_files import MemoryFiles
 
@@ -32,6 +32,11 @@ from lithify.store.memory_files import MemoryFiles
 class _Version:
     state: TopicState
     segments: tuple[Segment, ...]
+    view: tuple[Segment, ...] = ()
+
+    @property
+    def paths(self) -> frozenset[str]:
+        return frozenset(segment.path for segment in self.segments + self.view)
 
 
 @dataclass(slots=True)
@@ -40,6 +45,8 @@ class _Topic:
     kept: list[KeptVersion] = field(default_factory=list)
     stored_reports: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     report_ids: list[str] = field(default_factory=list)
+    closings: dict[str, int] = field(default_factory=dict)
+    rates: Mapping[str, Any] | None = None
 
     @property
     def newest(self) -> _Version:
@@ -110,6 +117,12 @@ class MemoryStore:
             segments = self._all_versions[state.identity, state.version].segments
         return tuple(s for s in segments if partitions is None or s.partition in partitions)
 
+    def view(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
+        """The segments of the compacted views of a state that came from this store."""
+        with self._lock:
+            segments = self._all_versions[state.identity, state.version].view
+        return tuple(s for s in segments if partitions is None or s.partition in partitions)
+
     def commit(self, state: TopicState, edit: TopicEdit) -> TopicState:
         """Raises `StaleVersionError`."""
         with self._lock:
@@ -119,10 +132,12 @@ class MemoryStore:
             before = topic.newest
             if before.state.version != state.version:
                 raise StaleVersionError(f"{state.name}: version {state.version} is not the newest")
-            check_removed(edit, (segment.path for segment in before.segments))
+            check_removed(edit, edit.remove, before.segments)
+            check_removed(edit, edit.view_remove, before.view)
             after = _edited(before, edit)
-            if edit.remove:
-                kept = KeptVersion(state.version, edit.time_ms, edit.run_id)
+            topic.closings |= dict.fromkeys(before.paths - after.paths, edit.time_ms)
+            if edit.closes:
+                kept = KeptVersion(state.version, edit.time_ms, edit.run_id, edit.verb)
                 topic.kept = [kept, *topic.kept][: after.state.settings.versions_kept]
             if edit.report_id is not None:
                 topic.report_ids = [edit.report_id, *topic.report_ids][:REPORTS_KEPT]
@@ -149,6 +164,29 @@ class MemoryStore:
             reports = [topic.stored_reports[report_id] for report_id in topic.report_ids]
         yield from reports
 
+    def put_rates(self, state: TopicState, rates: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._topic(state.name).rates = dict(rates)
+
+    def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
+        """The data files of the topic; nothing else is a file here."""
+        yield from self._files.stored(state.location)
+
+    def named_files(self, name: TopicName) -> frozenset[str]:
+        """Data files of the newest version and of kept ones. Raises `UnknownTopicError`."""
+        with self._lock:
+            topic = self._topic(name)
+            identity = topic.newest.state.identity
+            kept = (self._all_versions[identity, version.version] for version in topic.kept)
+            return topic.newest.paths.union(*(version.paths for version in kept))
+
+    def closings(self, state: TopicState) -> Mapping[str, int]:
+        with self._lock:
+            return dict(self._topic(state.name).closings)
+
+    def delete_files(self, state: TopicState, paths: Sequence[str]) -> None:
+        self._files.delete(paths)
+
     def _topic(self, name: TopicName) -> _Topic:
         topic = self._topics.get(name)
         if topic is None:
@@ -161,8 +199,6 @@ class MemoryStore:
 
 
 def _edited(before: _Version, edit: TopicEdit) -> _Version:
-    removed = {segment.path for segment in edit.remove}
-    left = [segment for segment in before.segments if segment.path not in removed]
     logs = {log.partition: log for log in before.state.logs} | dict(edit.logs)
     state = replace(
         before.state,
@@ -170,15 +206,26 @@ def _edited(before: _Version, edit: TopicEdit) -> _Version:
         settings=edit.settings or before.state.settings,
         logs=tuple(logs[partition] for partition in sorted(logs)),
     )
-    segments = sorted((*left, *edit.add), key=lambda s: (s.partition, s.base_offset))
-    return _Version(state, tuple(segments))
+    return _Version(
+        state,
+        _exchanged(before.segments, edit.remove, edit.add),
+        _exchanged(before.view, edit.view_remove, edit.view_add),
+    )
+
+
+def _exchanged(
+    segments: tuple[Segment, ...], remove: tuple[Segment, ...], add: tuple[Segment, ...]
+) -> tuple[Segment, ...]:
+    removed = {segment.path for segment in remove}
+    left = [segment for segment in segments if segment.path not in removed]
+    return tuple(sorted((*left, *add), key=lambda s: (s.partition, s.base_offset)))
 
 
 class MemoryWarehouse:
-    """A store and its files, new and empty."""
+    """A store and its files, new and empty. `now_ms` is what files take for the time of their writing."""
 
-    def __init__(self, new_id: Callable[[], str]) -> None:
-        self.files = MemoryFiles()
+    def __init__(self, new_id: Callable[[], str], now_ms: Callable[[], int] = lambda: 0) -> None:
+        self.files = MemoryFiles(now_ms)
         self.store = MemoryStore(new_id, self.files)
 
     def with_clock(self, clock: Clock) -> Warehouse:

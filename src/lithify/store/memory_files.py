@@ -8,7 +8,7 @@ time, in the order of the batch; sizes are plain sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,12 +19,14 @@ from lithify.columnar.incoming_columns import given_batches, refused_record
 from lithify.columnar.partitioner import partition_of
 from lithify.columnar.schema import SEGMENT_SCHEMA, TIMESTAMP_TYPE, VALUE_SIZE
 from lithify.compaction.admission import refusal
+from lithify.compaction.rules import SurvivorRules
+from lithify.compaction.survivors import survivors
 from lithify.errors import DamagedError
 from lithify.model.log import TopicState
-from lithify.model.record import Record, is_tombstone
+from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
-from lithify.ports import Arrivals
+from lithify.ports import Arrivals, StoredFile
 
 RECORD_BYTES = 16
 """What a record takes in this store beyond its payload."""
@@ -79,8 +81,10 @@ class RecordArrivals:
 class MemoryFiles:
     """`SegmentFiles` in memory. `data` is what there is, by path; tests may damage it."""
 
-    def __init__(self) -> None:
+    def __init__(self, now_ms: Callable[[], int] = lambda: 0) -> None:
         self.data: dict[str, tuple[Record, ...]] = {}
+        self._now_ms = now_ms
+        self._written_ms: dict[str, int] = {}
 
     @property
     def access(self) -> None:
@@ -119,6 +123,7 @@ class MemoryFiles:
             first = piece[0]
             path = f"{state.location}/partition={first.partition}/{first.offset:020d}-{run_id}-{number}"
             self.data[path] = piece
+            self._written_ms[path] = self._now_ms()
             segments.append(segment_of(path, piece))
         return tuple(segments)
 
@@ -136,21 +141,33 @@ class MemoryFiles:
         if wanted:
             yield RecordBatch(wanted)
 
-    def latest(self, segments: Sequence[Segment], settings: TopicSettings, log_start: int) -> Iterator[RecordBatch]:
-        """The latest value of every live key of one log, in offset order."""
-        newest: dict[bytes, Record] = {}
-        for segment in sorted(segments, key=lambda s: s.base_offset):
-            for batch in self.read(segment, log_start):
-                newest |= {record.key: record for record in batch.content if record.key is not None}
-        live = [record for record in newest.values() if not _deletes(record, settings)]
-        if live:
-            yield RecordBatch(tuple(sorted(live, key=_offset)))
+    def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[RecordBatch]:
+        """The records of one log that survive `rules`, in offset order."""
+        left = survivors((r for s in segments for batch in self.read(s, 0) for r in batch.content), rules).records
+        if left:
+            yield RecordBatch(left)
+
+    def cut(self, state: TopicState, segment: Segment, end_offset: int, run_id: str) -> tuple[Segment, ...]:
+        """Raises `DamagedError`."""
+        records = [r for batch in self.read(segment, 0) for r in batch.content if _offset(r) < end_offset]
+        return self.write_records(state, records, run_id)
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
         return tuple(path for path in paths if path not in self.data)
 
     def free_bytes(self, state: TopicState) -> int | None:
         return None
+
+    def stored(self, location: str) -> Iterator[StoredFile]:
+        """The data files of a topic."""
+        for path, records in list(self.data.items()):
+            if path.startswith(f"{location}/"):
+                size = sum(r.size_bytes + RECORD_BYTES for r in records)
+                yield StoredFile(path, size, self._written_ms.get(path, 0))
+
+    def delete(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            self.data.pop(path, None)
 
     def drop(self, location: str) -> None:
         """Deletes all files of a topic."""
@@ -238,11 +255,6 @@ def _pieces(records: Sequence[Record], segment_bytes: int) -> Iterator[tuple[Rec
             piece, size = [], 0
     if piece:
         yield tuple(piece)
-
-
-def _deletes(record: Record, settings: TopicSettings) -> bool:
-    size = None if record.value is None else len(record.value)
-    return is_tombstone(size, empty_is_tombstone=settings.empty_is_tombstone)
 
 
 def _offset(record: Record) -> int:

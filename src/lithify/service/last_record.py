@@ -1,0 +1,22 @@
+"""Where the last record of some segments stands, kept in the metadata so that nobody has to look (C36)."""
+
+from __future__ import annotations
+
+from lithify.errors import DamagedError
+from lithify.model.log import Position
+from lithify.model.segment import Segment
+from lithify.ports import Warehouse
+
+
+def last_record(warehouse: Warehouse, segments: tuple[Segment, ...], known: Position | None) -> Position | None:
+    """The position of the last record of `segments`, in offset order; read only if it is not the `known` one."""
+    if not segments:
+        return None
+    offset = segments[-1].end_offset - 1
+    if known is not None and known.offset == offset:
+        return known
+    for batch in warehouse.files.read(segments[-1], offset):
+        for record in batch.records():
+            assert record.timestamp is not None  # every stored record has one
+            return Position(offset, record.timestamp)
+    raise DamagedError(f"{segments[-1].path}: its last record, at offset {offset}, cannot be read")
