@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lithify.model.settings import SETTINGS, Setting, TopicSettings, to_config
+from lithify.model.setting_table import SETTINGS, Setting
+from lithify.model.settings import TopicSettings, to_config
 from lithify.model.units import format_bytes
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "settings.md"

@@ -55,7 +55,7 @@ FOREIGN_NAMES = {
 """Names that Kafka and Pulsar gave; and an error's text is called its message everywhere."""
 
 CLOCKS_AND_CHANCE = {"time", "uuid", "random", "secrets"}
-ABOVE_THE_CLOCK = {"cli", "lake.py", "wiring.py", "__init__.py"}
+ABOVE_THE_CLOCK = {"cli", "lake.py", "topic.py", "wiring.py", "__init__.py"}
 
 TEXT = {".py", ".md", ".toml", ".lock", ".svg", ".sh", ".txt", ".json", ".yml", ".yaml", ""}
 

@@ -19,7 +19,8 @@ from lithify.model.position import AtTime
 from lithify.model.record import Record
 
 if TYPE_CHECKING:
-    from lithify.lake import Lake, Topic
+    from lithify.lake import Lake
+    from lithify.topic import Topic
 
 __all__ = ["AtTime", "Lake", "LithifyError", "Record", "RefusedError", "Topic", "open"]
 __version__ = "0.1.0"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lithify.model.settings import SETTINGS
+from lithify.model.setting_table import SETTINGS
 
 
 def test_a_topic_is_made_listed_shown_and_deleted(lithify, masked):

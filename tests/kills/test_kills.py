@@ -20,7 +20,7 @@ import pytest
 
 import lithify
 from kills.producer import BATCH_RECORDS, batch
-from lithify.lake import Topic
+from lithify.topic import Topic
 from support.whole_logs import check_whole, compacted, contents
 
 pytestmark = pytest.mark.timeout(3600)

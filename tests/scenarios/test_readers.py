@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import LogTruncatedError
-from lithify.lake import Topic
+from lithify.topic import Topic
 from lithify.model.log import Position
 from support.builders import a_log, draw
 from support.memory_topic import ORDERS, MemoryTopic

@@ -13,7 +13,7 @@ import pytest
 
 import lithify
 from lithify.columnar.access import local_path
-from lithify.lake import Topic
+from lithify.topic import Topic
 from lithify.model.log import TopicEdit
 from lithify.model.segment import Segment
 from lithify.model.verification import Finding, FindingKind

@@ -14,7 +14,8 @@ from pyiceberg.catalog import Catalog
 from lithify.errors import DamagedError, UnknownTopicError, UnsupportedFormatError
 from lithify.model.log import LogState, Position, TombstoneStep, TopicEdit
 from lithify.model.segment import Segment, Volume
-from lithify.model.settings import SETTINGS, TopicSettings, settings_of, to_config
+from lithify.model.setting_table import SETTINGS
+from lithify.model.settings import TopicSettings, settings_of, to_config
 from lithify.store.iceberg import codec
 from support.store_builders import NOW_MS, ORDERS, Place, some_records
 

@@ -18,8 +18,8 @@ from lithify.errors import RefusedError
 from lithify.model.units import format_time
 
 if TYPE_CHECKING:
-    from lithify.lake import Topic
     from lithify.model.report import RoundReport
+    from lithify.topic import Topic
 
 
 @dataclass(frozen=True, slots=True)

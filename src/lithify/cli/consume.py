@@ -16,7 +16,7 @@ from lithify.errors import RefusedError
 from lithify.model.position import Start
 
 if TYPE_CHECKING:
-    from lithify.lake import Topic
+    from lithify.topic import Topic
 
 
 @dataclass(frozen=True, slots=True)

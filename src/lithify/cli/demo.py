@@ -21,9 +21,9 @@ from lithify.errors import LithifyError
 from lithify.model.record import Record
 
 if TYPE_CHECKING:
-    from lithify.lake import Topic
     from lithify.model.report import RoundReport
     from lithify.model.verification import VerifyReport
+    from lithify.topic import Topic
 
 TOPIC = "cities"
 PARTITIONS = 2

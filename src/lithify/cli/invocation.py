@@ -19,7 +19,8 @@ from lithify.errors import RefusedError
 from lithify.model.names import parse_topic
 
 if TYPE_CHECKING:
-    from lithify.lake import Lake, Topic
+    from lithify.lake import Lake
+    from lithify.topic import Topic
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -15,7 +15,7 @@ from lithify.cli.records import ENCODINGS, Encoding
 from lithify.errors import InvalidRecordError, LithifyError, RefusedError, UnknownOutcomeError
 
 if TYPE_CHECKING:
-    from lithify.lake import Topic
+    from lithify.topic import Topic
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from lithify.compaction.outcome import measured, readable, view_of
 from lithify.compaction.retention import start_after
 from lithify.compaction.steps import Steps, folded
 from lithify.errors import OffsetOutOfRangeError, PolicyError
-from lithify.model.log import LogState, Position
+from lithify.model.log import TRUNCATIONS_KEPT, LogState, Position
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
@@ -115,6 +115,7 @@ def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
         log_end_offset=how.end_offset,
         first_dirty_offset=how.first_dirty_offset,
         generation=state.generation + 1,
+        truncated=(*state.truncated, how.end_offset)[-TRUNCATIONS_KEPT:],
         steps=_ended(state.steps, how.first_dirty_offset),
         last_record=readable(cut.last_record, state.log_start_offset),
         held=None,

@@ -43,7 +43,7 @@ def obstacle(now: LogState, then: LogState, round_: LogReport, run_id: str) -> s
 def files_after(now: LogFiles, then: LogFiles, round_: LogReport) -> LogFiles:
     """What the log and its view name once the round is taken back."""
     below = tuple(s for s in then.segments if s.end_offset <= round_.horizon)
-    above = tuple(s for s in now.segments if s.base_offset >= round_.horizon)
+    above = tuple(s for s in now.segments if s.end_offset > round_.horizon)
     return LogFiles(below + above, then.view)
 
 

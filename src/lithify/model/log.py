@@ -23,6 +23,9 @@ from lithify.model.names import TopicName
 from lithify.model.segment import Segment, Volume
 from lithify.model.settings import TopicSettings
 
+TRUNCATIONS_KEPT = 8
+"""Truncations that each log remembers; a reader that missed more fails as if it were cut off."""
+
 RUN_IDS_KEPT = 8
 """Ids of the latest commits that each log remembers, to settle unknown outcomes (C6)."""
 
@@ -81,6 +84,8 @@ class LogState:
     first_dirty_offset: int = 0
     log_end_offset: int = 0
     generation: int = 0
+    truncated: tuple[int, ...] = ()
+    """Where the latest truncations cut, the newest last: what a following reader has to know (C7)."""
     steps: tuple[TombstoneStep, ...] = ()
     clean: Volume = Volume()
     dirty: Volume = Volume()

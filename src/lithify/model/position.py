@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lithify.errors import OffsetOutOfRangeError
-from lithify.model.log import LogState
 from lithify.model.names import LogId
 
 
@@ -20,11 +19,11 @@ class AtTime:
 Start = Literal["earliest", "latest"] | int | AtTime
 
 
-def checked_offset(log: LogId, state: LogState, offset: int) -> int:
-    """`offset` if a reader may start there: anywhere in [S, E], the end included (C2, C37)."""
-    if not state.log_start_offset <= offset <= state.log_end_offset:
+def checked_offset(log: LogId, start: int, end: int, offset: int) -> int:
+    """`offset` if a reader that begins at `start` may start there, the log end included (C2, C37)."""
+    if not start <= offset <= end:
         raise OffsetOutOfRangeError(
-            f"{log}: offset {offset} is outside of [{state.log_start_offset}, {state.log_end_offset}]",
+            f"{log}: offset {offset} is outside of [{start}, {end}]",
             hint="start at earliest, at latest, or in between",
         )
     return offset

@@ -20,6 +20,7 @@ from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of
 from lithify.ports import Arrivals, Warehouse
 from lithify.service.commit import commit
+from lithify.service.staged import check_there
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ def append(warehouse: Warehouse, name: TopicName, batch: Any, *, keep_offsets: b
         if newest.identity != state.identity:
             raise ConflictError(f"{name}: the topic was deleted and made again during the append", hint="append again")
         staged = _stage(warehouse, newest, arrivals, staged, run_id)
+        check_there(warehouse, (segment for segments in staged.values() for segment in segments))
         return TopicEdit(
             run_id=run_id,
             time_ms=now_ms,

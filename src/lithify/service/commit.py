@@ -19,7 +19,7 @@ from functools import partial
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError
-from lithify.model.log import RUN_IDS_KEPT, TopicEdit, TopicState
+from lithify.model.log import RUN_IDS_KEPT, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.ports import CommitUnknownError, StaleVersionError, Warehouse
 
@@ -101,7 +101,10 @@ def settle(
     """
     if newest.identity != base.identity:
         return Landing.UNKNOWN
-    logs = [(base.log(partition), newest.log(partition)) for partition in edit.logs]
+    there = [partition for partition in edit.logs if partition in newest.partitions]
+    logs = [(base.log(p) if p in base.partitions else LogState(p), newest.log(p)) for p in there]
+    if not logs:  # the edit would have added these partitions
+        return Landing.NOT_LANDED
     if any(run_id in now.run_ids for _, now in logs):
         return Landing.LANDED
     for before, now in logs:

@@ -153,8 +153,9 @@ class _Run:
                         changed,
                         run_id=run_id,
                         now_ms=self.request.now_ms,
-                        make_report=lambda version, logs: self.report(
-                            version, tuple(outcome_report(changed[p], self.watch.phases_ms) for p in logs)
+                        make_report=lambda version, logs: replace(
+                            self.report(version, tuple(outcome_report(changed[p], self.watch.phases_ms) for p in logs)),
+                            run_id=run_id,
                         ),
                     )
             except UnknownOutcomeError:

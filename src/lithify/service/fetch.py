@@ -4,31 +4,54 @@
     version 9   [   seg   ][  seg ][seg]|        a plain reader of 7 ends at its end;
                                     ▲            a following one goes on here, in 9
 
-A reader holds a list of files, not a snapshot, so that metadata can be kept small.
+A reader of compacted data gets the view below D, where there is one, and the backlog from D on, in
+one order (C33). A reader holds a list of files, not a snapshot, so that metadata can be kept small.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from lithify.errors import LogTruncatedError, RefusedError, UnknownTopicError
-from lithify.model.log import LogState, Position, TopicState
+from lithify.compaction.rules import table_rules
+from lithify.errors import DamagedError, LogTruncatedError, RefusedError, UnknownTopicError, VersionSweptError
+from lithify.model.log import LogState, Position, TopicState, segments_of
 from lithify.model.names import LogId
 from lithify.model.position import AtTime, Start, checked_offset
 from lithify.model.record import Record
+from lithify.model.segment import Segment
 from lithify.ports import Batch, Warehouse
 
 POLL_S = 0.2
 """How often a following reader asks for a newer version while there is nothing to read."""
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a log is read: on with new versions or not, compacted data or the log as it stands."""
+
+    follow: bool = False
+    compacted: bool = False
+
+    def start(self, log: LogState) -> int:
+        """The first offset of what is read (C37)."""
+        return log.compacted_start if self.compacted else log.log_start_offset
+
+    def last_record(self, log: LogState) -> Position | None:
+        """The last record of what is read (C36)."""
+        return log.compacted_last_record if self.compacted else log.last_record
+
+    def reads_view(self, log: LogState) -> bool:
+        return self.compacted and log.view is not None
+
+
 class LogReader:
     """Reads one log in offset order. Iterate over records, or over `batches()`."""
 
-    def __init__(self, warehouse: Warehouse, state: TopicState, partition: int, start: Start, *, follow: bool) -> None:
+    def __init__(self, warehouse: Warehouse, state: TopicState, partition: int, start: Start, how: Reading) -> None:
         self._warehouse = warehouse
-        self._follow = follow
+        self._how = how
         self._partition = partition
         self._open(state)
         self._position = self._resolve(start)
@@ -54,14 +77,14 @@ class LogReader:
         """Stored batches from the position on; the position is behind a batch once it is handed out."""
         while True:
             yield from self._rest_of_version()
-            if not self._follow:
+            if not self._how.follow:
                 return
             if not self._advance():
                 self._warehouse.clock.sleep(POLL_S)
 
     def poll(self) -> Iterator[Batch]:
         """What there is now, without waiting for more; a following reader looks at the newest version."""
-        if self._follow:
+        if self._how.follow:
             self._advance()
         yield from self._rest_of_version()
 
@@ -73,17 +96,17 @@ class LogReader:
 
     def has_message_available(self) -> bool:
         """Whether a read would return something now (C36): from metadata alone."""
-        last = self._newest_log().last_record
+        last = self._how.last_record(self._newest_log())
         return last is not None and last.offset >= self._position
 
     def last_message_id(self) -> Position | None:
         """Where the last record stands that this reader can still get (C36): from metadata alone."""
-        return self._newest_log().last_record
+        return self._how.last_record(self._newest_log())
 
     def _open(self, state: TopicState) -> None:
         self._state = state
         self._log = state.log(self._partition)
-        self._segments = self._warehouse.store.segments(state, [self._partition])
+        self._pieces = _pieces(self._warehouse, state, self._partition, self._how)
 
     @property
     def _id(self) -> LogId:
@@ -92,36 +115,49 @@ class LogReader:
     def _resolve(self, start: Start) -> int:
         match start:
             case "earliest":
-                return self._log.log_start_offset
+                return self._how.start(self._log)
             case "latest":
                 return self._log.log_end_offset
             case AtTime(timestamp_ms):
                 return self._at_time(timestamp_ms)
             case _:
-                return checked_offset(self._id, self._log, start)
+                return checked_offset(self._id, self._how.start(self._log), self._log.log_end_offset, start)
 
     def _at_time(self, timestamp_ms: int) -> int:
-        for segment in self._segments:
-            if segment.max_timestamp_ms < timestamp_ms:
+        for piece in self._pieces:
+            if piece.segment.max_timestamp_ms < timestamp_ms:
                 continue
-            for batch in self._warehouse.files.read(segment, self._log.log_start_offset):
+            for batch in self._read(piece, self._how.start(self._log)):
                 offset = batch.offset_at(timestamp_ms)
                 if offset is not None:
                     return offset
         return self._log.log_end_offset
 
     def _rest_of_version(self) -> Iterator[Batch]:
-        for segment in self._segments:
-            if segment.end_offset <= self._position:
+        for piece in self._pieces:
+            if piece.segment.end_offset <= self._position:
                 continue
-            for batch in self._warehouse.files.read(segment, max(self._position, segment.base_offset)):
+            for batch in self._read(piece, self._position):
                 self._position = batch.end_offset  # a reader that stops here goes on behind the batch
                 yield batch
-            self._position = max(self._position, segment.end_offset)
+            self._position = max(self._position, piece.segment.end_offset)
         self._position = max(self._position, self._log.log_end_offset)
 
+    def _read(self, piece: _Piece, start_offset: int) -> Iterator[Batch]:
+        try:
+            yield from self._warehouse.files.read(piece.segment, max(start_offset, piece.start_offset))
+        except DamagedError as error:
+            # Only a version that is kept has a right to its files (C7).
+            if piece.segment.path in self._warehouse.store.named_files(self._state.name):
+                raise
+            raise VersionSweptError(
+                f"{self._id}: version {self._state.version}, which this reader was opened on, was swept: "
+                f"{piece.segment.path} is gone",
+                hint=f"open a new reader; this one stood at {self._position}",
+            ) from error
+
     def _newest_log(self) -> LogState:
-        if not self._follow:
+        if not self._how.follow:
             return self._log
         newest = self._warehouse.store.load(self._state.name)
         self._check_still_there(newest)
@@ -141,25 +177,66 @@ class LogReader:
         if newest.identity != self._state.identity:
             raise LogTruncatedError(f"{self._id}: the topic was deleted and made again", hint="open a new reader")
         log = newest.log(self._partition)
-        if log.generation != self._log.generation:
+        if self._is_cut_off(log):
             raise LogTruncatedError(
                 f"{self._id}: the log was truncated while it was read; it ends at {log.log_end_offset} now",
                 hint=f"open a new reader at or below that, this one stood at {self._position}",
             )
-        if log.log_start_offset > self._position:
+        # Rounds take keys off the front of a view; only `delete-records` makes a place invalid there.
+        start = log.deleted_below if self._how.reads_view(log) else log.log_start_offset
+        if start > self._position:
             raise LogTruncatedError(
-                f"{self._id}: the log starts at {log.log_start_offset} now, behind the position {self._position}",
+                f"{self._id}: the log starts at {start} now, behind the position {self._position}",
                 hint="records in between are gone; open a new reader at earliest",
             )
+
+    def _is_cut_off(self, log: LogState) -> bool:
+        """Whether a truncation since this version was opened cut below the position."""
+        missed = log.generation - self._log.generation
+        if missed > len(log.truncated):
+            return True
+        return missed > 0 and min(log.truncated[-missed:]) < self._position
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A segment to read, from an offset on."""
+
+    segment: Segment
+    start_offset: int
+
+
+def _pieces(warehouse: Warehouse, state: TopicState, partition: int, how: Reading) -> tuple[_Piece, ...]:
+    """What a reader reads, in offset order (C33)."""
+    log = state.log(partition)
+    segments = warehouse.store.segments(state, [partition])
+    if not how.reads_view(log):
+        return tuple(_Piece(s, log.log_start_offset) for s in segments)
+    dirty = log.first_dirty_offset
+    view = warehouse.store.view(state, [partition])
+    tail = tuple(_Piece(s, dirty) for s in segments if s.end_offset > dirty)
+    return tuple(_Piece(s, log.deleted_below) for s in view) + tail
+
+
+def table_batches(warehouse: Warehouse, state: TopicState) -> Iterator[Batch]:
+    """The latest value of every live key, log by log: view and tail folded by the topic's strategy (C10, C33)."""
+    segments = warehouse.store.segments(state)
+    view = warehouse.store.view(state) if state.settings.side_by_side else ()
+    for log in state.logs:
+        here = segments_of(segments, log.partition)
+        if log.view is not None:
+            tail = tuple(s for s in here if s.end_offset > log.first_dirty_offset)
+            here = segments_of(view, log.partition) + tail
+        yield from warehouse.files.latest(here, table_rules(log, state.settings))
 
 
 class TopicReader:
     """Reads all logs of a topic: one after the other, or in turns while following."""
 
-    def __init__(self, readers: Mapping[int, LogReader], warehouse: Warehouse, *, follow: bool) -> None:
+    def __init__(self, readers: Mapping[int, LogReader], warehouse: Warehouse, how: Reading) -> None:
         self._readers = readers
         self._warehouse = warehouse
-        self._follow = follow
+        self._how = how
 
     def __iter__(self) -> Iterator[Record]:
         for batch in self._chunks():
@@ -192,26 +269,26 @@ class TopicReader:
                 for batch in reader.poll():
                     read += len(batch)
                     yield batch
-            if not self._follow:
+            if not self._how.follow:
                 return
             if not read:
                 self._warehouse.clock.sleep(POLL_S)
 
 
 def open_log(
-    warehouse: Warehouse, state: TopicState, partition: int, start: Start = "earliest", *, follow: bool = False
+    warehouse: Warehouse, state: TopicState, partition: int, start: Start = "earliest", how: Reading = Reading()
 ) -> LogReader:
     """A reader of one log of `state`. Raises `UnknownTopicError` or `OffsetOutOfRangeError`."""
     if partition not in state.partitions:
         raise UnknownTopicError(
             f"{state.name} has no partition {partition}", hint=f"it has {len(state.logs)}, numbered from 0"
         )
-    return LogReader(warehouse, state, partition, start, follow=follow)
+    return LogReader(warehouse, state, partition, start, how)
 
 
 def open_topic(
-    warehouse: Warehouse, state: TopicState, start: Start = "earliest", *, follow: bool = False
+    warehouse: Warehouse, state: TopicState, start: Start = "earliest", how: Reading = Reading()
 ) -> TopicReader:
     """A reader of all logs of `state`."""
-    readers = {p: open_log(warehouse, state, p, start, follow=follow) for p in state.partitions}
-    return TopicReader(readers, warehouse, follow=follow)
+    readers = {p: open_log(warehouse, state, p, start, how) for p in state.partitions}
+    return TopicReader(readers, warehouse, how)

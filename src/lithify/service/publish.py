@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 
 from lithify.compaction.conflicts import conflict
 from lithify.compaction.outcome import After, LogOutcome, state_after
-from lithify.errors import ConflictError, DamagedError
+from lithify.errors import ConflictError
 from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
 from lithify.model.report import RoundReport
 from lithify.ports import Warehouse
 from lithify.service.commit import commit
 from lithify.service.last_record import last_record
+from lithify.service.staged import check_there
 
 MakeReport = Callable[[int, tuple[int, ...]], RoundReport]
 """Given the version and the partitions that it changes: the report to store with it."""
@@ -54,7 +55,7 @@ def publish(
         good = {p: outcome for p, outcome in outcomes.items() if p not in left_out}
         if not good:
             return None
-        _check_written(warehouse, good)
+        check_there(warehouse, (segment for outcome in good.values() for segment in outcome.written))
         time_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
         warehouse.store.put_report(newest, run_id, make_report(newest.version + 1, tuple(good)).to_json())
         results = good.values()
@@ -90,17 +91,6 @@ def _conflicts(
         p: conflict(o.plan, newest.log(p), segments_of(segments, p), segments_of(view, p)) for p, o in outcomes.items()
     }
     return {partition: reason for partition, reason in reasons.items() if reason is not None}
-
-
-def _check_written(warehouse: Warehouse, outcomes: Mapping[int, LogOutcome]) -> None:
-    """A round's new files must still be there before a version names them (C6)."""
-    paths = [segment.path for outcome in outcomes.values() for segment in outcome.written]
-    missing = warehouse.files.missing(paths)
-    if missing:
-        raise DamagedError(
-            f"{missing[0]}: a file that this round wrote is gone before its commit",
-            hint="nothing was changed; find out who deletes files of the warehouse, then run compact again",
-        )
 
 
 def _new_state(warehouse: Warehouse, newest: TopicState, outcome: LogOutcome, run_id: str, time_ms: int) -> LogState:

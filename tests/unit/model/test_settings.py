@@ -7,7 +7,8 @@ from dataclasses import fields
 import pytest
 
 from lithify.errors import InvalidSettingError
-from lithify.model.settings import NO_LIMIT, SETTINGS, TopicSettings, changed, settings_of, to_config
+from lithify.model.setting_table import NO_LIMIT, SETTINGS
+from lithify.model.settings import TopicSettings, changed, settings_of, to_config
 
 ACCEPTED = {
     "compaction.mode": {"in-place": "in-place"},

@@ -1,0 +1,91 @@
+"""What a commit other than an append or a round did to a topic: retain, truncate, undo and the like.
+
+The field names are the JSON keys. Bytes are compressed sizes, times epoch ms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lithify.model.log import LogState, Verb
+from lithify.model.segment import Segment, volume_of
+
+
+@dataclass(frozen=True, slots=True)
+class LogCut:
+    """One log, before and after. What was removed is what the log or its view no longer names."""
+
+    partition: int
+    log_start_offset: int
+    log_start_offset_after: int
+    first_dirty_offset: int
+    first_dirty_offset_after: int
+    log_end_offset: int
+    log_end_offset_after: int
+    segments_removed: int = 0
+    records_removed: int = 0
+    bytes_removed: int = 0
+    segments_added: int = 0
+    records_added: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CutReport:
+    """What the verb did; logs that it left alone are not in it."""
+
+    topic: str
+    verb: Verb
+    version: int
+    changed: bool
+    logs: tuple[LogCut, ...]
+    now_ms: int
+    now_given: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def log_cut(before: LogState, after: LogState, removed: tuple[Segment, ...], added: tuple[Segment, ...] = ()) -> LogCut:
+    """What became of one log."""
+    return LogCut(
+        partition=before.partition,
+        log_start_offset=before.log_start_offset,
+        log_start_offset_after=after.log_start_offset,
+        first_dirty_offset=before.first_dirty_offset,
+        first_dirty_offset_after=after.first_dirty_offset,
+        log_end_offset=before.log_end_offset,
+        log_end_offset_after=after.log_end_offset,
+        segments_removed=len(removed),
+        records_removed=volume_of(removed).records,
+        bytes_removed=volume_of(removed).size_bytes,
+        segments_added=len(added),
+        records_added=volume_of(added).records,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SweptFile:
+    """A file that may go, or has gone. `named_until_ms` is None for one that no version ever named."""
+
+    path: str
+    size_bytes: int
+    modified_ms: int
+    named_until_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """The files of a topic that may go, or with `deleted` those that have gone."""
+
+    topic: str
+    deleted: bool
+    files: tuple[SweptFile, ...]
+    now_ms: int
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size_bytes for file in self.files)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "bytes": self.size_bytes}

@@ -1,0 +1,93 @@
+"""Changing the settings and partitions of a topic that has data (C43), and dropping its view (C35)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lithify.compaction.changes import altered
+from lithify.compaction.cuts import uncompacted
+from lithify.errors import PolicyError
+from lithify.model.cut_report import CutReport, LogCut, log_cut
+from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
+from lithify.model.names import LogId, TopicName
+from lithify.model.segment import Segment
+from lithify.model.settings import changed, unset
+from lithify.ports import Warehouse
+from lithify.service.commit import commit
+
+
+def alter(
+    warehouse: Warehouse,
+    name: TopicName,
+    config: Mapping[str, object],
+    *,
+    unset_names: Iterable[str] = (),
+    partitions: int | None = None,
+) -> TopicState:
+    """Sets and unsets settings and adds partitions, all in one commit; returns the version that has it.
+
+    Raises `InvalidSettingError`, `PolicyError`, `UnknownTopicError`, or what `commit` raises.
+    """
+    run_id = warehouse.clock.new_id()
+    names = tuple(unset_names)
+
+    def decide(newest: TopicState) -> TopicEdit | None:
+        settings = changed(unset(newest.settings, names), config)
+        segments = warehouse.store.segments(newest) if settings != newest.settings else ()
+        logs = altered(newest, segments, settings, len(newest.logs) if partitions is None else partitions)
+        if not logs:
+            return None
+        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, settings=settings, verb=Verb.ALTER)
+
+    return commit(warehouse, name, run_id, decide)
+
+
+def uncompact(warehouse: Warehouse, name: TopicName, *, lose_trimmed: bool = False) -> CutReport:
+    """Drops the compacted view of every log; the backlog is all there is (C35).
+
+    Raises `PolicyError` for an in-place topic, or where the backlog was trimmed and the view alone
+    has records, unless `lose_trimmed`.
+    """
+    run_id = warehouse.clock.new_id()
+    cuts: list[LogCut] = []
+
+    def decide(newest: TopicState) -> TopicEdit | None:
+        cuts.clear()
+        if not newest.settings.side_by_side:
+            raise PolicyError(
+                f"{name}: an in-place topic has no view to drop", hint="its compacted log is the only log there is"
+            )
+        segments, view = warehouse.store.segments(newest), warehouse.store.view(newest)
+        logs: dict[int, LogState] = {}
+        for log in newest.logs:
+            if log.view is None:
+                continue
+            mine = segments_of(view, log.partition)
+            if not lose_trimmed:
+                _check_not_trimmed(warehouse, LogId(name, log.partition), log, mine)
+            logs[log.partition] = uncompacted(log, segments_of(segments, log.partition))
+            cuts.append(log_cut(log, logs[log.partition], mine))
+        if not logs:
+            return None
+        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, view_remove=view, verb=Verb.UNCOMPACT)
+
+    state = commit(warehouse, name, run_id, decide)
+    now_ms = warehouse.clock.now_ms()
+    return CutReport(str(name), Verb.UNCOMPACT, state.version, bool(cuts), tuple(cuts), now_ms)
+
+
+def _check_not_trimmed(warehouse: Warehouse, name: LogId, log: LogState, view: tuple[Segment, ...]) -> None:
+    trimmed = range(log.deleted_below, log.log_start_offset)
+    only_here = sum(
+        record.offset in trimmed
+        for segment in view
+        if segment.base_offset < log.log_start_offset
+        for batch in warehouse.files.read(segment, log.deleted_below)
+        for record in batch.records()
+    )
+    if only_here:
+        raise PolicyError(
+            f"{name}: {only_here} records of the view lie below the log start {log.log_start_offset} of the backlog, "
+            "which was trimmed, and would be lost",
+            hint="--lose-trimmed drops the view all the same",
+        )

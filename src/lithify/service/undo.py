@@ -1,0 +1,133 @@
+"""Taking the last round back: `undo` (C6, C7).
+
+versions    12 ──round r──► 13 ──append──► 14 ──undo──► 15     below the horizon of r the logs are
+            kept                                               those of 12 again, with what 14 added
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lithify.compaction.undoing import LogFiles, files_after, obstacle, state_after_undo
+from lithify.errors import NothingToUndoError
+from lithify.model.cut_report import CutReport, LogCut, log_cut
+from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
+from lithify.model.names import LogId, TopicName
+from lithify.model.report import LogReport, RoundReport
+from lithify.model.segment import Segment
+from lithify.ports import Warehouse
+from lithify.service.commit import commit
+from lithify.service.last_record import last_record
+
+
+def undo(warehouse: Warehouse, name: TopicName) -> CutReport:
+    """Takes the last round back that was not taken back yet, in all logs that it changed.
+
+    Raises `NothingToUndoError`, which says why, `UnknownTopicError`, or what `commit` raises.
+    """
+    run_id = warehouse.clock.new_id()
+    cuts: list[LogCut] = []
+
+    def decide(newest: TopicState) -> TopicEdit:
+        cuts.clear()
+        target = _target(warehouse, newest)
+        edit = _Edit(warehouse, newest, target)
+        logs = {log.partition: edit.taken_back(log, cuts) for log in target.logs}
+        return TopicEdit(
+            run_id,
+            warehouse.clock.now_ms(),
+            logs,
+            add=tuple(edit.add),
+            remove=tuple(edit.remove),
+            view_add=tuple(edit.view_add),
+            view_remove=tuple(edit.view_remove),
+            verb=Verb.UNDO,
+        )
+
+    state = commit(warehouse, name, run_id, decide)
+    return CutReport(str(name), Verb.UNDO, state.version, True, tuple(cuts), warehouse.clock.now_ms())
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The round to take back: the version it closed, and its part in each log that it changed."""
+
+    run_id: str
+    then: TopicState
+    logs: tuple[LogReport, ...]
+
+
+def _target(warehouse: Warehouse, newest: TopicState) -> _Target:
+    """The newest round whose result still stands. Raises `NothingToUndoError`."""
+    name = newest.name
+    stands = {log.last_round for log in newest.logs} - {""}
+    if not stands:
+        raise NothingToUndoError(f"{name}: there is no round to take back", hint="`lithify history` shows its rounds")
+    kept = [v for v in warehouse.store.versions(name) if v.verb is Verb.COMPACT and v.closed_by in stands]
+    if not kept:
+        raise NothingToUndoError(
+            f"{name}: the version before the last round is not kept any more",
+            hint="`lithify versions` shows those that are; versions.kept says how many",
+        )
+    run_id = kept[0].closed_by
+    reports = (RoundReport.from_json(report) for report in warehouse.store.reports(newest))
+    report = next((r for r in reports if r.run_id == run_id), None)
+    if report is None:
+        raise NothingToUndoError(f"{name}: the report of round {run_id} is not kept any more")
+    then = warehouse.store.load_version(name, kept[0].version)
+    return _Target(run_id, then, tuple(log for log in report.logs if log.changed))
+
+
+class _Edit:
+    """Collects what the commit changes, log by log."""
+
+    def __init__(self, warehouse: Warehouse, newest: TopicState, target: _Target) -> None:
+        partitions = [log.partition for log in target.logs]
+        store = warehouse.store
+        self.add: list[Segment] = []
+        self.remove: list[Segment] = []
+        self.view_add: list[Segment] = []
+        self.view_remove: list[Segment] = []
+        self._warehouse = warehouse
+        self._newest = newest
+        self._target = target
+        self._now = store.segments(newest, partitions), store.view(newest, partitions)
+        self._then = store.segments(target.then, partitions), store.view(target.then, partitions)
+
+    def taken_back(self, round_: LogReport, cuts: list[LogCut]) -> LogState:
+        """The state of one log without the round. Raises `NothingToUndoError`."""
+        partition = round_.partition
+        log, before = self._newest.log(partition), self._target.then.log(partition)
+        reason = obstacle(log, before, round_, self._target.run_id)
+        if reason is not None:
+            raise NothingToUndoError(f"{LogId(self._newest.name, partition)}: cannot take the round back: {reason}")
+        now, then = _files(self._now, partition), _files(self._then, partition)
+        after = files_after(now, then, round_)
+        add, remove = _difference(after.segments, now.segments), _difference(now.segments, after.segments)
+        view_add, view_remove = _difference(after.view, now.view), _difference(now.view, after.view)
+        self._check_there(partition, add + view_add)
+        self.add += add
+        self.remove += remove
+        self.view_add += view_add
+        self.view_remove += view_remove
+        last = last_record(self._warehouse, after.segments, log.last_record or before.last_record)
+        state = state_after_undo(log, before, round_, after, last_record=last)
+        cuts.append(log_cut(log, state, remove + view_remove, add + view_add))
+        return state
+
+    def _check_there(self, partition: int, segments: tuple[Segment, ...]) -> None:
+        missing = self._warehouse.files.missing([segment.path for segment in segments])
+        if missing:
+            raise NothingToUndoError(
+                f"{LogId(self._newest.name, partition)}: {missing[0]} is gone, so the round cannot be taken back"
+            )
+
+
+def _files(all_files: tuple[tuple[Segment, ...], tuple[Segment, ...]], partition: int) -> LogFiles:
+    segments, view = all_files
+    return LogFiles(segments_of(segments, partition), segments_of(view, partition))
+
+
+def _difference(segments: tuple[Segment, ...], others: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    paths = {segment.path for segment in others}
+    return tuple(segment for segment in segments if segment.path not in paths)
