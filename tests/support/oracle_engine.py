@@ -63,7 +63,9 @@ class OracleRound:
 
     def _find(self, plan: LogPlan) -> LogFindings:
         records = {s.path: records_of(self._files, s) for s in plan.sources}
-        outcome = survivors((r for segment in records.values() for r in segment), plan.rules)
+        horizon = plan.horizon.offset
+        waiting = [r for s in plan.waiting for r in records_of(self._files, s) if (r.offset or 0) >= horizon]
+        outcome = survivors([*(r for segment in records.values() for r in segment), *waiting], plan.rules)
         self._survivors[plan.partition] = outcome
         return findings_of(plan, records, outcome)
 
@@ -101,15 +103,28 @@ def findings_of(plan: LogPlan, records: Mapping[str, Sequence[Record]], outcome:
 
     lost = Counter(step_of(plan.base.steps, o) for o in tombstones(plan.clean) if o not in left)
     dirty = [o for o in tombstones(plan.dirty) if o >= plan.rules.log_start]
+    keyless = [r.offset for path in scanned for r in records[path] if r.key is None]
+    clean = {r.offset for s in plan.clean for r in records.get(s.path, ())}
     return LogFindings(
         survivors={path: counts[path] for path in scanned},
         losers=outcome.losers,
-        keyless_kept=sum(r.key is None and r.offset in left for path in scanned for r in records[path]),
+        keyless_kept=sum(o in left for o in keyless),
+        keyless_expired=_keyless_expired(plan, keyless, left),
         dirty_tombstones=len(dirty),
         dirty_tombstones_kept=sum(o in left for o in dirty),
         clean_tombstones_lost=tuple(lost[index] for index in range(len(plan.base.steps))),
+        clean_tombstones_held=sum(o in clean for o in outcome.held),
+        tombstones_held=len(outcome.held),
+        tombstones_unversioned=outcome.tombstones_unversioned,
         bytes_read=sum(s.scan_bytes for s in plan.scanned),
     )
+
+
+def _keyless_expired(plan: LogPlan, keyless: Sequence[int | None], left: set[int | None]) -> int:
+    """Keyless records that are kept in general and gone for their age (C24)."""
+    if not plan.rules.keep_keyless:
+        return 0
+    return sum(o is not None and o >= plan.rules.log_start and o not in left for o in keyless)
 
 
 def _deletes(record: Record, rules: SurvivorRules) -> bool:

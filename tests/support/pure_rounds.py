@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from lithify.compaction.audit import audit
 from lithify.compaction.groups import SegmentOutcome, group_segments
-from lithify.compaction.outcome import LogOutcome, measured, state_after
+from lithify.compaction.outcome import After, LogOutcome, measured, state_after
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.survivors import survivors
 from lithify.model.log import LogState, Position
@@ -28,13 +28,26 @@ class PureLog:
 
     state: LogState = field(default_factory=lambda: LogState(0))
     segments: tuple[Segment, ...] = ()
+    view: tuple[Segment, ...] = ()
     records: dict[str, tuple[Record, ...]] = field(default_factory=dict)
     written: int = 0
 
     @property
     def contents(self) -> tuple[Record, ...]:
-        """Every record that is stored, in offset order."""
-        return tuple(record for segment in self.segments for record in self.records[segment.path])
+        """Every record that the log stores, in offset order."""
+        return self.records_in(self.segments)
+
+    @property
+    def compacted(self) -> tuple[Record, ...]:
+        """What a reader of compacted data gets: the view and what follows it, or the log."""
+        state = self.state
+        if state.view is None:
+            return tuple(r for r in self.contents if (r.offset or 0) >= state.log_start_offset)
+        view = (r for r in self.records_in(self.view) if (r.offset or 0) >= state.deleted_below)
+        return (*view, *(r for r in self.contents if (r.offset or 0) >= state.first_dirty_offset))
+
+    def records_in(self, segments: Sequence[Segment]) -> tuple[Record, ...]:
+        return tuple(record for segment in segments for record in self.records[segment.path])
 
     def append(self, records: Sequence[Record]) -> None:
         """One segment more; records without an offset go on from the log end."""
@@ -58,7 +71,7 @@ class PureLog:
         self.state = measured(moved, self.segments)
 
     def plan(self, settings: TopicSettings, now_ms: int) -> LogPlan:
-        return plan_log(self.state, self.segments, settings, now_ms)
+        return plan_log(self.state, self.segments, settings, now_ms, self.view)
 
     def round(
         self,
@@ -71,7 +84,8 @@ class PureLog:
         """A round planned at `now_ms` and committed at `commit_ms`, after what others did `meanwhile`."""
         plan = self.plan(settings, now_ms)
         scanned = {s.path: self.records[s.path] for s in plan.scanned}
-        found = survivors((r for records in scanned.values() for r in records), plan.rules)
+        waiting = [r for r in self.records_in(plan.waiting) if (r.offset or 0) >= plan.horizon.offset]
+        found = survivors([*(r for records in scanned.values() for r in records), *waiting], plan.rules)
         findings = findings_of(plan, scanned, found)
         stays = set(offsets(found.records))
         left = {s.path: findings.survivors.get(s.path, s.records) for s in plan.sources}
@@ -94,13 +108,19 @@ class PureLog:
         return outcome
 
     def _commit(self, outcome: LogOutcome, settings: TopicSettings, now_ms: int) -> None:
-        removed = {s.path for s in outcome.grouping.removed}
-        above = [s for s in self.segments if s not in outcome.plan.sources]
-        self.segments = outcome.result + tuple(above)
-        assert not removed & {s.path for s in self.segments}
-        last = self.contents[-1] if self.segments else None
-        position = Position(last.offset or 0, last.timestamp or 0) if last else None
-        self.state = state_after(outcome, self.state, self.segments, settings, now_ms=now_ms, last_record=position)
+        removed = {s.path for s in outcome.removed}
+        assert removed <= {s.path for s in self.segments}
+        left = [s for s in self.segments if s.path not in removed]
+        self.segments = tuple(sorted((*left, *outcome.added), key=lambda s: s.base_offset))
+        self.view = outcome.result if outcome.plan.view is not None else ()
+        after = After(self.segments, self._last(self.segments), self._last(self.view))
+        self.state = state_after(outcome, self.state, after, settings, run_id=f"round{self.written}", now_ms=now_ms)
+
+    def _last(self, segments: Sequence[Segment]) -> Position | None:
+        if not segments:
+            return None
+        last = self.records[segments[-1].path][-1]
+        return Position(last.offset or 0, last.timestamp or 0)
 
     def _write(self, records: Sequence[Record]) -> Segment:
         path = f"s{self.written}"
