@@ -15,7 +15,7 @@ from lithify.model.segment import Segment
 from lithify.ports import Warehouse
 from lithify.service.append import AppendResult, append
 from lithify.service.compact import RunRequest, compact
-from lithify.service.fetch import LogReader, open_log
+from lithify.service.fetch import LogReader, Reading, open_log
 from lithify.store.memory import MemoryWarehouse
 from support.builders import some_settings
 from support.fake_clock import FakeClock
@@ -29,7 +29,7 @@ class MemoryTopic:
 
     def __init__(self, *, partitions: int = 1, now_ms: int = 1000, **config: object) -> None:
         self.clock = FakeClock(now_ms)
-        memory = MemoryWarehouse(self.clock.new_id)
+        memory = MemoryWarehouse(self.clock.new_id, self.clock.now_ms)
         self.files = memory.files
         self.warehouse = Warehouse(memory.store, memory.files, self.clock)
         self.engine = OracleEngine(memory.files)
@@ -68,12 +68,15 @@ class MemoryTopic:
         edit = TopicEdit(run_id, self.clock.now_ms(), {0: log}, settings=settings)
         self.warehouse.store.commit(state, edit)
 
-    def reader(self, partition: int = 0, start: object = "earliest", *, follow: bool = False) -> LogReader:
-        return open_log(self.warehouse, self.state, partition, start, follow=follow)  # type: ignore[arg-type]
+    def reader(
+        self, partition: int = 0, start: object = "earliest", *, follow: bool = False, compacted: bool = False
+    ) -> LogReader:
+        how = Reading(follow=follow, compacted=compacted)
+        return open_log(self.warehouse, self.state, partition, start, how)  # type: ignore[arg-type]
 
-    def records(self, partition: int = 0) -> list[Record]:
+    def records(self, partition: int = 0, *, compacted: bool = False) -> list[Record]:
         """What a reader gets from the start to the end."""
-        return list(self.reader(partition))
+        return list(self.reader(partition, compacted=compacted))
 
     def contents(self, partition: int = 0) -> list[list[Record]]:
         """The same by segment."""

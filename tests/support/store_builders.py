@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lithify.columnar.access import local_path
-from lithify.model.log import LogState, Position, TopicEdit, TopicState
+from lithify.model.log import LogState, Position, TopicEdit, TopicState, Verb
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment, volume_of
@@ -79,7 +79,9 @@ class Place:
         new = self.rewrite(state, kept, run) if kept else ()
         log = state.log(partition)
         after = replace(log, first_dirty_offset=log.log_end_offset, last_round_ms=closed_ms).with_run(run)
-        edit = TopicEdit(run, closed_ms, {partition: after}, add=new, remove=old, report_id=report_id)
+        edit = TopicEdit(
+            run, closed_ms, {partition: after}, add=new, remove=old, report_id=report_id, verb=Verb.COMPACT
+        )
         return self.store.commit(state, edit)
 
     def rewrite(self, state: TopicState, records: Sequence[Record], run_id: str) -> tuple[Segment, ...]:

@@ -227,19 +227,13 @@ class _Comparison:
 def latest_offsets(
     access: FileAccess,
     segments: tuple[Segment, ...],
+    rules: SurvivorRules,
     *,
-    log_start: int,
-    empty_is_tombstone: bool,
     memory_bytes: int = 2**30,
 ) -> BitMap64:
-    """The offsets of the latest live record of every key of one log; `segments` in offset order.
-
-    Deleted keys and keyless records have none.
-    """
+    """The offsets of the records of one log that survive `rules`; `segments` in offset order."""
     if not segments:
         return BitMap64()
-    end = segments[-1].end_offset
-    rules = SurvivorRules(log_start, log_start, end, False, empty_is_tombstone, tombstones_expire_below=end)
     log = LogScan(rules, (), segments)
     with WinnerFinder(memory_bytes) as finder:
         _, marks = finder.find(lambda part: KeyScan(access, log, settles=part.index == 0), HashRange(0, 1))

@@ -3,7 +3,7 @@
 `SegmentProducer` makes the snapshot of one commit: it reads every manifest that may name a removed
 segment once, and keeps manifests few by merging small ones.
 
-    manifests of main     [1][1][1] ... [1]   [16 files]   [270 files]
+    manifests of a branch [1][1][1] ... [1]   [16 files]   [270 files]
     merged by size class   └──── 16 of one class become one of the next ────┘
 
 so an entry is written again a few times in its life, however many segments there are.
@@ -13,16 +13,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.manifest import ManifestEntry, ManifestEntryStatus, ManifestFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.table.update.snapshot import _SnapshotProducer
 
 from lithify.model.log import TopicEdit
+from lithify.model.segment import Segment
 from lithify.store.errors import check_removed
 from lithify.store.iceberg.manifests import data_file, may_hold, read_entries, read_manifests
 
@@ -41,17 +44,36 @@ class UnstagedTransaction(Transaction):
         return self._table.metadata
 
 
-class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
-    """The snapshot that an edit adds to main, on the newest one of `table`."""
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What an edit takes from a branch and adds to it."""
 
-    def __init__(self, table: Table, edit: TopicEdit, summary: dict[str, str]) -> None:
-        operation = Operation.OVERWRITE if edit.remove else Operation.APPEND
-        super().__init__(operation, UnstagedTransaction(table), table.io, snapshot_properties=summary)
+    branch: str
+    add: tuple[Segment, ...]
+    remove: tuple[Segment, ...]
+
+
+class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
+    """The snapshot that an edit adds to a branch, on the newest one of `table`.
+
+    On another branch than main it has no parent: only then may it have the sequence number of
+    main's snapshot of the same commit, which is the version of the topic.
+    """
+
+    def __init__(self, table: Table, edit: TopicEdit, exchange: Exchange, summary: dict[str, str]) -> None:
+        operation = Operation.OVERWRITE if exchange.remove else Operation.APPEND
+        super().__init__(
+            operation, UnstagedTransaction(table), table.io, snapshot_properties=summary, branch=exchange.branch
+        )
+        self._head = self._parent_snapshot_id
+        if exchange.branch != MAIN_BRANCH:
+            self._parent_snapshot_id = None
         self._edit = edit
+        self._exchange = exchange
         self._kept: list[ManifestFile] = []
-        for segment in edit.add:
+        for segment in exchange.add:
             self.append_data_file(data_file(segment))
-        for segment in edit.remove:
+        for segment in exchange.remove:
             self.delete_data_file(data_file(segment))
 
     def staged(self) -> tuple[tuple[TableUpdate, ...], tuple[TableRequirement, ...]]:
@@ -60,8 +82,8 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
 
     def _deleted_entries(self) -> list[ManifestEntry]:
         """The base class calls this before `_existing_manifests`; both come from one reading."""
-        removed = {segment.path for segment in self._edit.remove}
-        partitions = frozenset(segment.partition for segment in self._edit.remove)
+        removed = {segment.path for segment in self._exchange.remove}
+        partitions = frozenset(segment.partition for segment in self._exchange.remove)
         deleted: list[ManifestEntry] = []
         for manifest in self._live_manifests():
             if not removed or not may_hold(manifest, partitions):
@@ -74,7 +96,8 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
                 self._kept.append(manifest)
             elif len(gone) < len(entries):
                 self._kept.append(self._written(e for e in entries if e.data_file.file_path not in removed))
-        check_removed(self._edit, (entry.data_file.file_path for entry in deleted))
+        found = {entry.data_file.file_path for entry in deleted}
+        check_removed(self._edit, self._exchange.remove, (s for s in self._exchange.remove if s.path in found))
         return [self._marked(entry, ManifestEntryStatus.DELETED) for entry in deleted]
 
     def _existing_manifests(self) -> list[ManifestFile]:
@@ -97,8 +120,8 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
         return [*ours, *(manifest for level in sorted(classes) for manifest in classes[level])]
 
     def _live_manifests(self) -> list[ManifestFile]:
-        """Manifests of the newest snapshot that still name a segment."""
-        snapshot = self._transaction.table_metadata.current_snapshot()
+        """Manifests of the branch's newest snapshot that still name a segment."""
+        snapshot = None if self._head is None else self._transaction.table_metadata.snapshot_by_id(self._head)
         if snapshot is None:
             return []
         manifests = read_manifests(self._io, snapshot.manifest_list)

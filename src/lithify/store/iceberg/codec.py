@@ -17,7 +17,7 @@ state says nothing of the data any more.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -25,7 +25,16 @@ from typing import Any
 from pyiceberg.table.metadata import TableMetadata
 
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnsupportedFormatError
-from lithify.model.log import KeptVersion, LogState, Position, TombstoneStep, TopicState
+from lithify.model.log import (
+    HeldTombstones,
+    KeptVersion,
+    LogState,
+    Position,
+    TombstoneStep,
+    TopicState,
+    Verb,
+    View,
+)
 from lithify.model.names import TopicName
 from lithify.model.segment import Volume
 from lithify.model.settings import TopicSettings, settings_of, to_config
@@ -58,10 +67,11 @@ class Closed:
     closed_by: str
     record: str
     """Name of its record file."""
+    verb: str = Verb.COMPACT
 
     @property
     def kept(self) -> KeptVersion:
-        return KeptVersion(self.version, self.closed_ms, self.closed_by)
+        return KeptVersion(self.version, self.closed_ms, self.closed_by, Verb(self.verb))
 
 
 def is_topic(properties: Properties) -> bool:
@@ -158,42 +168,72 @@ def reports_changed(ids: Iterable[str]) -> dict[str, str]:
 
 def log_to_json(log: LogState) -> dict[str, Any]:
     """A log's state without what is as in a new log: it is copied by every commit."""
-    last = log.last_record
     whole = {
         "start": log.log_start_offset,
         "first_dirty": log.first_dirty_offset,
         "end": log.log_end_offset,
         "generation": log.generation,
+        "truncated": list(log.truncated),
         "steps": [[step.end_offset, step.time_ms, step.tombstones] for step in log.steps],
         "clean": _volume(log.clean),
         "dirty": _volume(log.dirty),
         "oldest_dirty": log.oldest_dirty_timestamp_ms,
-        "last_record": None if last is None else [last.offset, last.timestamp_ms],
+        "last_record": _position(log.last_record),
         "runs": list(log.run_ids),
         "last_round": log.last_round_ms,
+        "last_round_run": log.last_round,
+        "deleted_below": log.deleted_below,
+        "owed": log.owed,
+        "uncovered": log.uncovered,
+        "held": None if log.held is None else [log.held.below, log.held.horizon],
+        "view": None if log.view is None else _view_to_json(log.view),
     }
-    # 0 and [] are what a new log has; a time of 0 is not.
-    optional = {"oldest_dirty", "last_record", "last_round"}
+    # 0 and [] are what a new log has; a time of 0 is not, and a view may be empty.
+    optional = {"oldest_dirty", "last_record", "last_round", "held", "view"}
     return {name: value for name, value in whole.items() if (value is not None if name in optional else value)}
 
 
 def log_from_json(partition: int, data: Mapping[str, Any]) -> LogState:
     """The inverse of `log_to_json`."""
-    last = data.get("last_record")
+    held, view = data.get("held"), data.get("view")
     return LogState(
         partition=partition,
         log_start_offset=data.get("start", 0),
         first_dirty_offset=data.get("first_dirty", 0),
         log_end_offset=data.get("end", 0),
         generation=data.get("generation", 0),
+        truncated=tuple(data.get("truncated", ())),
         steps=tuple(TombstoneStep(*step) for step in data.get("steps", ())),
         clean=Volume(*data.get("clean", ())),
         dirty=Volume(*data.get("dirty", ())),
         oldest_dirty_timestamp_ms=data.get("oldest_dirty"),
-        last_record=None if last is None else Position(*last),
+        last_record=_position_of(data.get("last_record")),
         run_ids=tuple(data.get("runs", ())),
         last_round_ms=data.get("last_round"),
+        last_round=data.get("last_round_run", ""),
+        deleted_below=data.get("deleted_below", 0),
+        owed=data.get("owed", ""),
+        uncovered=data.get("uncovered", False),
+        held=None if held is None else HeldTombstones(*held),
+        view=None if view is None else _view_of(view),
     )
+
+
+def _view_to_json(view: View) -> dict[str, Any]:
+    whole = {"volume": _volume(view.volume), "first": view.first_offset, "last_record": _position(view.last_record)}
+    return {name: value for name, value in whole.items() if value is not None and value != []}
+
+
+def _view_of(data: Mapping[str, Any]) -> View:
+    return View(Volume(*data.get("volume", ())), data.get("first"), _position_of(data.get("last_record")))
+
+
+def _position(position: Position | None) -> list[int] | None:
+    return None if position is None else [position.offset, position.timestamp_ms]
+
+
+def _position_of(data: Sequence[int] | None) -> Position | None:
+    return None if data is None else Position(*data)
 
 
 def _logs(properties: Properties) -> tuple[LogState, ...]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.io import load_file_io
 from pyroaring import BitMap64
 
@@ -25,10 +26,10 @@ from lithify.columnar.access import FileAccess, local_path
 from lithify.columnar.convert import to_records
 from lithify.columnar.schema import OFFSET, PARTITION, TIMESTAMP
 from lithify.columnar.segment_file import SegmentSpec, SegmentWriter, read_segment
+from lithify.compaction.rules import SurvivorRules
 from lithify.model.log import TopicState
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.settings import TopicSettings
 from lithify.ports import Arrivals
 from lithify.store.iceberg.catalog import CatalogSource
 from lithify.store.iceberg.folders import free_bytes
@@ -103,14 +104,7 @@ class IcebergFiles:
         assert isinstance(arrivals, ArrowArrivals)  # as `receive` gave them
         keeps = arrivals.first_offset is not None
         table = arrivals.table if keeps else incoming.with_offsets(arrivals.table, base_offset)
-        spec = SegmentSpec(
-            location=data_folder(state.location),
-            run_id=run_id,
-            partition=table.column(PARTITION)[0].as_py(),
-            segment_bytes=state.settings.segment_bytes,
-            compression=state.settings.compression_type,
-        )
-        writer = SegmentWriter(self.access, spec)
+        writer = SegmentWriter(self.access, _spec(state, table.column(PARTITION)[0].as_py(), run_id))
         with writing(str(state.name)):
             try:
                 writer.write(table)
@@ -123,14 +117,12 @@ class IcebergFiles:
         """Raises `DamagedError`."""
         return map(ArrowBatch, read_segment(self.access, segment, start_offset=start_offset))
 
-    def latest(self, segments: Sequence[Segment], settings: TopicSettings, log_start: int) -> Iterator[ArrowBatch]:
-        """The latest value of every live key of one log. Raises `DamagedError`."""
+    def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[ArrowBatch]:
+        """The records of one log that survive `rules`, in offset order. Raises `DamagedError`."""
         from lithify.columnar.winners import latest_offsets
 
         in_order = tuple(sorted(segments, key=lambda s: s.base_offset))
-        live = latest_offsets(
-            self.access, in_order, log_start=log_start, empty_is_tombstone=settings.empty_is_tombstone
-        )
+        live = latest_offsets(self.access, in_order, rules)
         for segment in in_order:
             if not live.range_cardinality(segment.base_offset, segment.end_offset):
                 continue
@@ -138,6 +130,18 @@ class IcebergFiles:
                 rows = table.filter(_marked(live, table.column(OFFSET).to_numpy()))
                 if rows.num_rows:
                     yield ArrowBatch(rows)
+
+    def cut(self, state: TopicState, segment: Segment, end_offset: int, run_id: str) -> tuple[Segment, ...]:
+        """Raises `DamagedError`, or `WarehouseError` where nothing can be written."""
+        writer = SegmentWriter(self.access, _spec(state, segment.partition, run_id), name="cut-")
+        with writing(str(state.name)):
+            try:
+                for table in read_segment(self.access, segment):
+                    writer.write(table.filter(pc.field(OFFSET) < end_offset))
+                return writer.close()
+            except BaseException:
+                writer.abandon()
+                raise
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Raises `WarehouseError` where the warehouse cannot be asked."""
@@ -152,6 +156,16 @@ class IcebergFiles:
         if local is not None:
             return Path(local).is_file()
         return load_file_io(dict(self.access.properties), path).new_input(path).exists()
+
+
+def _spec(state: TopicState, partition: int, run_id: str) -> SegmentSpec:
+    return SegmentSpec(
+        location=data_folder(state.location),
+        run_id=run_id,
+        partition=partition,
+        segment_bytes=state.settings.segment_bytes,
+        compression=state.settings.compression_type,
+    )
 
 
 def _marked(live: BitMap64, offsets: npt.NDArray[np.int64]) -> pa.Array:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
-from pyiceberg.io import FileIO
+from pyiceberg.io import FileIO, load_file_io
 
 from lithify.columnar.access import local_path
+from lithify.ports import StoredFile
+
+DELETIONS_AT_ONCE = 16
+"""Requests under way while files of a remote warehouse are deleted."""
 
 
 def delete_folder(location: str, io: FileIO) -> None:
@@ -22,6 +29,42 @@ def delete_folder(location: str, io: FileIO) -> None:
     scheme, netloc, path = PyArrowFileIO.parse_location(location)
     filesystem = PyArrowFileIO(io.properties).fs_by_scheme(scheme, netloc)
     filesystem.delete_dir_contents(path, missing_dir_ok=True)
+
+
+def stored_files(location: str, properties: Mapping[str, str]) -> Iterator[StoredFile]:
+    """Every file below a folder, under the path by which metadata names it. Raises `OSError`."""
+    local = local_path(location)
+    if local is not None:
+        for file in sorted(Path(local).rglob("*")):
+            with suppress(FileNotFoundError):  # a commit replaces files while we look
+                if file.is_file():
+                    found = file.stat()
+                    yield StoredFile(f"{location}{str(file)[len(local) :]}", found.st_size, found.st_mtime_ns // 10**6)
+        return
+    from pyarrow.fs import FileSelector, FileType
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    scheme, netloc, path = PyArrowFileIO.parse_location(location)
+    filesystem = PyArrowFileIO(dict(properties)).fs_by_scheme(scheme, netloc)
+    for info in filesystem.get_file_info(FileSelector(path, recursive=True, allow_not_found=True)):
+        if info.type is FileType.File:
+            modified_ms = (info.mtime_ns or 0) // 10**6
+            yield StoredFile(f"{location}{info.path[len(path) :]}", info.size, modified_ms)
+
+
+def delete_files(paths: Sequence[str], properties: Mapping[str, str]) -> None:
+    """Deletes files; one that is gone already is none to worry about. Raises `OSError`."""
+    with ThreadPoolExecutor(DELETIONS_AT_ONCE) as pool:
+        list(pool.map(lambda path: _delete(path, properties), paths))
+
+
+def _delete(path: str, properties: Mapping[str, str]) -> None:
+    with suppress(FileNotFoundError):
+        local = local_path(path)
+        if local is not None:
+            Path(local).unlink()
+        else:
+            load_file_io(dict(properties), path).delete(path)
 
 
 def free_bytes(location: str) -> int | None:

@@ -7,6 +7,7 @@
         metadata/                                   Iceberg's own: metadata.json, manifests
         lithify/versions/<version>-<snapshot>.json  what a commit that removed segments closed
         lithify/reports/<id>.json
+        lithify/rates.json                          what rounds under way keep to, if somebody said so
 
 A topic that is deleted and made again gets another folder, so that it never meets old files.
 """
@@ -45,6 +46,9 @@ from lithify.model.names import TopicName
 NO_RETRIES = ("commit.retry.num-retries", "0")
 """PyIceberg's own retry replays properties as they were and so loses state: a table that does not
 forbid it is not written to."""
+
+VIEW_BRANCH = "compacted"
+"""The branch of the table that names the segments of the compacted views (C33)."""
 
 METADATA_FILES_KEPT = 50
 """Old `metadata.json` files that stay, for readers that just learnt where the newest one is."""
@@ -112,11 +116,19 @@ def version_record(version: int, snapshot_id: int) -> str:
 
 
 def version_file(location: str, record: str) -> str:
-    return f"{location}/lithify/versions/{record}"
+    return f"{versions_folder(location)}/{record}"
 
 
 def report_file(location: str, report_id: str) -> str:
     return f"{location}/lithify/reports/{report_id}.json"
+
+
+def versions_folder(location: str) -> str:
+    return f"{location}/lithify/versions"
+
+
+def rates_file(location: str) -> str:
+    return f"{location}/lithify/rates.json"
 
 
 def lock_file(root: str, name: TopicName) -> str:

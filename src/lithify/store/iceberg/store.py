@@ -12,43 +12,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
-from pyiceberg.exceptions import (
-    CommitFailedException,
-    NoSuchNamespaceError,
-    NoSuchTableError,
-    TableAlreadyExistsError,
-    ValidationError,
-)
+from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import load_file_io
-from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
 from lithify.columnar.access import FileAccess
-from lithify.errors import DamagedError, LithifyError, UnknownTopicError, WarehouseError
+from lithify.errors import DamagedError, UnknownTopicError
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
-from lithify.ports import StaleVersionError
-from lithify.store.errors import topic_exists, unknown_topic, unknown_version
+from lithify.ports import StaleVersionError, StoredFile
+from lithify.store.errors import unknown_topic, unknown_version
 from lithify.store.iceberg import codec, layout
 from lithify.store.iceberg.catalog import CatalogSource
 from lithify.store.iceberg.documents import read_document, write_document
-from lithify.store.iceberg.folders import delete_folder
+from lithify.store.iceberg.folders import delete_files, delete_folder, stored_files
 from lithify.store.iceberg.lock import turn_lock
 from lithify.store.iceberg.manifests import read_segments
+from lithify.store.iceberg.named import named_files, needed_records, stored_records
 from lithify.store.iceberg.recent import Recent
 from lithify.store.iceberg.swap import send, stage
+from lithify.store.iceberg.tables import TopicTables, check_writable
 from lithify.store.iceberg.trouble import reaching, writing
-from lithify.store.iceberg.versions import closed_state
+from lithify.store.iceberg.versions import closed_state, closings, tag, view_tag
 
-if TYPE_CHECKING:
-    from pyiceberg.catalog import Catalog
 
-READINGS = 5
-"""Times that the metadata is looked for: the file may go while its name is on its way."""
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """The manifest lists of a version: of the log, and of the compacted views if there are any."""
+
+    log: str
+    view: str | None
 
 
 class IcebergStore:
@@ -56,8 +54,9 @@ class IcebergStore:
 
     def __init__(self, source: CatalogSource, new_id: Callable[[], str]) -> None:
         self._source = source
+        self._tables = TopicTables(source)
         self._new_id = new_id
-        self._manifest_lists: Recent[tuple[str, int], str] = Recent()
+        self._manifest_lists: Recent[tuple[str, int], _Lists] = Recent()
 
     @property
     def _access(self) -> FileAccess:
@@ -67,34 +66,12 @@ class IcebergStore:
         self, name: TopicName, original_name: str, settings: TopicSettings, partitions: int, created_ms: int
     ) -> TopicState:
         """Raises `TopicExistsError` or `WarehouseError`."""
-        catalog = self._source.created()
-        root = self._source.root
-        try:
-            with reaching(self._source.where):
-                _make_namespace(catalog, name.stream)
-                creation = catalog.create_table_transaction(
-                    layout.identifier(name),
-                    layout.SCHEMA,
-                    location=None if root is None else layout.new_location(root, name, self._new_id()),
-                    partition_spec=layout.PARTITION_SPEC,
-                    sort_order=layout.SORT_ORDER,
-                    properties={
-                        **layout.TABLE_PROPERTIES,
-                        **codec.new_topic(original_name, settings, partitions, created_ms),
-                    },
-                )
-                # Every version is a snapshot on main, the first one as well.
-                creation.update_snapshot(snapshot_properties={codec.RUN: "create"}).fast_append().commit()
-                creation.commit_transaction()
-        except WarehouseError as error:
-            if isinstance(error.__cause__, TableAlreadyExistsError | CommitFailedException):
-                raise topic_exists(name) from error
-            raise
+        self._tables.create(name, codec.new_topic(original_name, settings, partitions, created_ms), self._new_id)
         return self.load(name)
 
     def drop_topic(self, name: TopicName) -> None:
         """Forgets the topic, then deletes its folder. Raises `UnknownTopicError` or `WarehouseError`."""
-        table = self._table(name)
+        table = self._tables.load(name)
         codec.check_format(name, table.metadata.properties)
         with reaching(self._source.where):
             try:
@@ -105,20 +82,15 @@ class IcebergStore:
             delete_folder(table.metadata.location, table.io)
 
     def topics(self) -> tuple[TopicName, ...]:
-        catalog = self._source.existing()
-        if catalog is None:
-            return ()
-        with reaching(self._source.where):
-            tables = [table for space in _namespaces(catalog, ()) for table in catalog.list_tables(space)]
-        return tuple(sorted(layout.topic_name(table) for table in tables if self._may_be_topic(table)))
+        return self._tables.topics()
 
     def load(self, name: TopicName) -> TopicState:
         """Raises `UnknownTopicError`, `UnsupportedFormatError`, `DamagedError` or `WarehouseError`."""
-        return self._state(name, self._table(name).metadata)
+        return self._state(name, self._tables.load(name).metadata)
 
     def load_version(self, name: TopicName, version: int) -> TopicState:
         """Raises what `load` raises, or `UnknownVersionError`."""
-        metadata = self._table(name).metadata
+        metadata = self._tables.load(name).metadata
         newest = self._state(name, metadata)
         if version == newest.version:
             return newest
@@ -132,21 +104,32 @@ class IcebergStore:
 
     def segments(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
         """Raises `DamagedError`, or `UnknownVersionError` for an old state of another process."""
-        manifest_list = self._manifest_lists.get((state.identity, state.version))
+        return self._read(self._lists_of(state).log, partitions)
+
+    def view(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
+        """Raises what `segments` does, and `DamagedError` where the branch of the views is gone (C8)."""
+        wanted = state.partitions if partitions is None else partitions
+        if all(state.log(partition).view is None for partition in wanted):
+            return ()
+        manifest_list = self._lists_of(state).view
         if manifest_list is None:
-            manifest_list = self._looked_up(state)
-        return read_segments(load_file_io(dict(self._source.io_properties), manifest_list), manifest_list, partitions)
+            raise DamagedError(
+                f"{state.name}: the compacted view of version {state.version} is gone: "
+                f"the table has no branch {layout.VIEW_BRANCH} for it",
+                hint="bring the branch back, or give the view up with `lithify topic uncompact`",
+            )
+        return self._read(manifest_list, partitions)
 
     def commit(self, state: TopicState, edit: TopicEdit) -> TopicState:
         """Raises `StaleVersionError`, `CommitUnknownError`, `WarehouseError` or `DamagedError`."""
         try:
-            table = self._table(state.name)
+            table = self._tables.load(state.name)
         except UnknownTopicError as error:
             raise StaleVersionError(f"{state.name} was deleted") from error
         newest = self._state(state.name, table.metadata)
         if (newest.identity, newest.version) != (state.identity, state.version):
             raise StaleVersionError(f"{state.name}: version {state.version} is not the newest")
-        _check_writable(state.name, table.metadata)
+        check_writable(state.name, table.metadata)
         swap = stage(table, state, edit, self._access)
         try:
             return self._state(state.name, send(self._source.created(), table, swap))
@@ -164,7 +147,7 @@ class IcebergStore:
 
     def versions(self, name: TopicName) -> tuple[KeptVersion, ...]:
         """Newest first. Raises what `load` raises."""
-        metadata = self._table(name).metadata
+        metadata = self._tables.load(name).metadata
         codec.check_format(name, metadata.properties)
         return tuple(closed.kept for closed in codec.closed_versions(metadata.properties))
 
@@ -175,9 +158,34 @@ class IcebergStore:
 
     def reports(self, state: TopicState) -> Iterator[Mapping[str, Any]]:
         """Newest first. Raises what `load` raises."""
-        metadata = self._table(state.name).metadata
+        metadata = self._tables.load(state.name).metadata
         for report_id in codec.report_ids(metadata.properties):
             yield read_document(self._access, layout.report_file(metadata.location, report_id))
+
+    def put_rates(self, state: TopicState, rates: Mapping[str, Any]) -> None:
+        """Raises `WarehouseError`."""
+        with writing(str(state.name)):
+            write_document(self._access, layout.rates_file(state.location), rates)
+
+    def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
+        """Raises `WarehouseError`."""
+        with reaching(state.location):
+            yield from stored_files(state.location, self._source.io_properties)
+
+    def named_files(self, name: TopicName) -> frozenset[str]:
+        """Raises what `load` raises, and `DamagedError` where a manifest cannot be read."""
+        table = self._tables.load(name)
+        codec.check_format(name, table.metadata.properties)
+        return frozenset(named_files(table)) | needed_records(table.metadata, self._access)
+
+    def closings(self, state: TopicState) -> Mapping[str, int]:
+        """Raises `DamagedError` or `WarehouseError`."""
+        return closings(stored_records(state.location, self._access).items())
+
+    def delete_files(self, state: TopicState, paths: Sequence[str]) -> None:
+        """Raises `WarehouseError`."""
+        with writing(str(state.name)):
+            delete_files(paths, self._source.io_properties)
 
     def _newest_with(self, state: TopicState, edit: TopicEdit) -> TopicState | None:
         """The newest version, if a log that `edit` changes remembers its run there and not in `state`."""
@@ -194,70 +202,30 @@ class IcebergStore:
         self._remember(metadata, state.version)
         return state
 
-    def _remember(self, metadata: TableMetadata, version: int) -> str | None:
-        for snapshot in metadata.snapshots:
-            if snapshot.sequence_number == version:
-                self._manifest_lists.put((str(metadata.table_uuid), version), snapshot.manifest_list)
-                return snapshot.manifest_list
-        return None
+    def _remember(self, metadata: TableMetadata, version: int) -> _Lists | None:
+        """Notes the manifest lists of the newest version, or of a kept one; None if it is neither."""
+        newest = metadata.current_snapshot()
+        if newest is not None and newest.sequence_number == version:
+            log, view = newest, metadata.snapshot_by_name(layout.VIEW_BRANCH)
+        else:
+            kept = metadata.snapshot_by_name(tag(version))
+            if kept is None:
+                return None
+            log, view = kept, metadata.snapshot_by_name(view_tag(version))
+        lists = _Lists(log.manifest_list, None if view is None else view.manifest_list)
+        self._manifest_lists.put((str(metadata.table_uuid), version), lists)
+        return lists
 
-    def _looked_up(self, state: TopicState) -> str:
-        metadata = self._table(state.name).metadata
-        manifest_list = self._remember(metadata, state.version)
-        if manifest_list is None or str(metadata.table_uuid) != state.identity:
+    def _lists_of(self, state: TopicState) -> _Lists:
+        known = self._manifest_lists.get((state.identity, state.version))
+        if known is not None:
+            return known
+        metadata = self._tables.load(state.name).metadata
+        lists = self._remember(metadata, state.version)
+        if lists is None or str(metadata.table_uuid) != state.identity:
             versions = codec.closed_versions(metadata.properties)
             raise unknown_version(state.name, state.version, [closed.kept for closed in versions])
-        return manifest_list
+        return lists
 
-    def _table(self, name: TopicName) -> Table:
-        catalog = self._source.existing()
-        if catalog is None:
-            raise unknown_topic(name)
-        for _ in range(READINGS):
-            try:
-                return catalog.load_table(layout.identifier(name))
-            except (NoSuchTableError, NoSuchNamespaceError) as error:
-                raise unknown_topic(name) from error
-            except FileNotFoundError as error:
-                missing = error
-            except (ValueError, ValidationError) as error:
-                raise DamagedError(f"{name}: the table's metadata cannot be read: {error}", hint=_RESTORE) from error
-            except Exception as error:
-                with reaching(self._source.where):
-                    raise error
-        raise DamagedError(f"{name}: the table's metadata is missing: {missing}", hint=_RESTORE) from missing
-
-    def _may_be_topic(self, table: tuple[str, ...]) -> bool:
-        """Whether a table of the catalog is a topic; one that cannot be read is listed."""
-        try:
-            return codec.is_topic(self._table(layout.topic_name(table)).metadata.properties)
-        except UnknownTopicError:
-            return False
-        except LithifyError:
-            return True
-
-
-_RESTORE = "restore it; if the warehouse was moved, move it back: tables hold the paths of their files"
-
-
-def _check_writable(name: TopicName, metadata: TableMetadata) -> None:
-    setting, value = layout.NO_RETRIES
-    if metadata.properties.get(setting) != value:
-        raise WarehouseError(
-            f"{name}: the table property {setting} is not {value} any more, and retries would lose data",
-            hint=f"set {setting}={value} on the table; nothing was changed",
-        )
-
-
-def _make_namespace(catalog: Catalog, stream: str) -> None:
-    try:
-        catalog.create_namespace_if_not_exists((stream,))
-    except Exception:
-        if not catalog.namespace_exists((stream,)):  # else another process made it at the same time
-            raise
-
-
-def _namespaces(catalog: Catalog, parent: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    for namespace in catalog.list_namespaces(parent):
-        yield namespace
-        yield from _namespaces(catalog, namespace)
+    def _read(self, manifest_list: str, partitions: Sequence[int] | None) -> tuple[Segment, ...]:
+        return read_segments(load_file_io(dict(self._source.io_properties), manifest_list), manifest_list, partitions)

@@ -4,8 +4,9 @@
     record  what the commit closes ───┤   (lithify/versions), likewise
                                       ▼
     swap    assert: this table, main at the snapshot of the edit's version
-            then:   snapshot on main, tag of the closed version, tags and snapshots
-                    that are not kept any more, state in properties
+            then:   snapshot on main, snapshot of the views on `compacted`, tags of the
+                    closed version, tags and snapshots that are not kept any more, state
+                    in properties
 
 A crash before the swap leaves unnamed files and nothing else. After it everything is there, as all
 of it is one swap of the catalog. Of two committers on one version the second finds main moved; its
@@ -17,6 +18,7 @@ stale properties and deletes manifests where it believes that the commit failed.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -40,11 +42,12 @@ from lithify.model.log import TopicEdit, TopicState
 from lithify.model.report import REPORTS_KEPT
 from lithify.ports import CommitUnknownError, StaleVersionError
 from lithify.store.iceberg import codec
-from lithify.store.iceberg.adapter import SegmentProducer, delete_old_metadata
+from lithify.store.iceberg.adapter import Exchange, SegmentProducer, delete_old_metadata
 from lithify.store.iceberg.documents import write_document
-from lithify.store.iceberg.layout import version_file, version_record
+from lithify.store.iceberg.layout import VIEW_BRANCH, version_file, version_record
+from lithify.store.iceberg.manifests import read_segments
 from lithify.store.iceberg.trouble import moved_on, never_landed, warehouse_error, writing
-from lithify.store.iceberg.versions import closing_record, tag
+from lithify.store.iceberg.versions import closing_record, tag, view_tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +64,34 @@ def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) 
     `table` is at `state`. Raises `WarehouseError` where nothing can be written, `DamagedError`
     where a manifest cannot be read, `ValueError` for an edit that does not fit.
     """
-    main = table.metadata.refs[MAIN_BRANCH].snapshot_id
+    metadata = table.metadata
+    main = metadata.refs[MAIN_BRANCH].snapshot_id
     with writing(str(state.name)):
-        producer = SegmentProducer(table, edit, {codec.RUN: edit.run_id})
+        producer = SegmentProducer(table, edit, Exchange(MAIN_BRANCH, edit.add, edit.remove), {codec.RUN: edit.run_id})
         adding, _ = producer.staged()
-        versions = codec.closed_versions(table.metadata.properties)
+        view_updates, view = _staged_view(table, state, edit)
+        versions = codec.closed_versions(metadata.properties)
         kept = versions
-        if edit.remove:
+        if edit.closes:
             record = version_record(state.version, producer.snapshot_id)
-            write_document(access, version_file(state.location, record), closing_record(state, edit))
+            gone = _no_longer_named(table, edit)
+            write_document(access, version_file(state.location, record), closing_record(state, edit, gone))
             settings = edit.settings or state.settings
-            closed = codec.Closed(state.version, edit.time_ms, edit.run_id, record)
+            closed = codec.Closed(state.version, edit.time_ms, edit.run_id, record, edit.verb.value)
             kept = (closed, *versions)[: settings.versions_kept]
+    before = {name: ref.snapshot_id for name, ref in metadata.refs.items()}
+    tags = _tags(versions, kept, before)
+    after = {**before, MAIN_BRANCH: producer.snapshot_id, VIEW_BRANCH: view, **tags}
     return Swap(
         updates=(
             *adding,  # main comes first: of several assertions on refs PyIceberg keeps the first
-            *_tags(versions, kept, main),
-            *_expired(table.metadata, producer.snapshot_id, versions, kept, main),
-            SetPropertiesUpdate(updates=_properties(table.metadata, edit, kept)),
+            *view_updates,
+            *_tag_updates(tags),
+            *_expired(metadata, {snapshot for snapshot in after.values() if snapshot is not None}),
+            SetPropertiesUpdate(updates=_properties(metadata, edit, kept)),
         ),
         requirements=(
-            AssertTableUUID(uuid=table.metadata.table_uuid),
+            AssertTableUUID(uuid=metadata.table_uuid),
             AssertRefSnapshotId.model_validate({"ref": MAIN_BRANCH, "snapshot-id": main}),
         ),
     )
@@ -106,32 +116,66 @@ def send(catalog: Catalog, table: Table, swap: Swap) -> TableMetadata:
 Versions = tuple[codec.Closed, ...]
 
 
-def _tags(before: Versions, kept: Versions, main: int) -> list[TableUpdate]:
-    """The tag on what this commit closes, and the removal of those beyond `versions.kept`."""
+def _staged_view(table: Table, state: TopicState, edit: TopicEdit) -> tuple[tuple[TableUpdate, ...], int | None]:
+    """What the commit does to the branch of the views, and the snapshot it is at then, None without it.
+
+    The branch is there while any log has a view. Main's assertion guards it: no commit but ours,
+    which moves main as well, moves it.
+    """
+    logs = {log.partition: log for log in state.logs} | dict(edit.logs)
+    branch = table.metadata.refs.get(VIEW_BRANCH)
+    if all(log.view is None for log in logs.values()):
+        gone = RemoveSnapshotRefUpdate.model_validate({"ref-name": VIEW_BRANCH})
+        return ((gone,) if branch is not None else ()), None
+    if branch is not None and not edit.view_add and not edit.view_remove:
+        return (), branch.snapshot_id
+    exchange = Exchange(VIEW_BRANCH, edit.view_add, edit.view_remove)
+    producer = SegmentProducer(table, edit, exchange, {codec.RUN: edit.run_id})
+    updates, _ = producer.staged()
+    return updates, producer.snapshot_id
+
+
+def _no_longer_named(table: Table, edit: TopicEdit) -> list[str]:
+    """Paths that the commit takes out of the log or the view and that the other one does not name either."""
+    removed = {s.path: s for s in (*edit.remove, *edit.view_remove)}
+    if VIEW_BRANCH not in table.metadata.refs and not edit.view_add:
+        return list(removed)
+    partitions = sorted({s.partition for s in removed.values()})
+    named: set[str] = {s.path for s in (*edit.add, *edit.view_add)}
+    for branch, gone in ((MAIN_BRANCH, edit.remove), (VIEW_BRANCH, edit.view_remove)):
+        snapshot = table.metadata.snapshot_by_name(branch)
+        if snapshot is not None and removed:
+            before = {s.path for s in read_segments(table.io, snapshot.manifest_list, partitions)}
+            named |= before - {s.path for s in gone}
+    return [path for path in removed if path not in named]
+
+
+def _tags(before: Versions, kept: Versions, refs: Mapping[str, int]) -> dict[str, int | None]:
+    """The tags on what this commit closes, and None for those of versions beyond `versions.kept`."""
     there = {closed.version for closed in before}
     left = {closed.version for closed in kept}
-    added: list[TableUpdate] = [
-        SetSnapshotRefUpdate.model_validate(
-            {"ref-name": tag(version), "type": SnapshotRefType.TAG, "snapshot-id": main}
-        )
-        for version in sorted(left - there)
-    ]
-    return [
-        *added,
-        *(RemoveSnapshotRefUpdate.model_validate({"ref-name": tag(version)}) for version in sorted(there - left)),
-    ]
+    tags: dict[str, int | None] = {}
+    for version in sorted(left - there):
+        tags[tag(version)] = refs[MAIN_BRANCH]
+        if VIEW_BRANCH in refs:
+            tags[view_tag(version)] = refs[VIEW_BRANCH]
+    for version in sorted(there - left):
+        tags |= {name: None for name in (tag(version), view_tag(version)) if name in refs}
+    return tags
 
 
-def _expired(
-    metadata: TableMetadata, new_snapshot: int, before: Versions, kept: Versions, main: int
-) -> list[TableUpdate]:
+def _tag_updates(tags: Mapping[str, int | None]) -> Iterator[TableUpdate]:
+    for name, snapshot in tags.items():
+        if snapshot is None:
+            yield RemoveSnapshotRefUpdate.model_validate({"ref-name": name})
+        else:
+            yield SetSnapshotRefUpdate.model_validate(
+                {"ref-name": name, "type": SnapshotRefType.TAG, "snapshot-id": snapshot}
+            )
+
+
+def _expired(metadata: TableMetadata, named: Collection[int]) -> list[TableUpdate]:
     """Snapshots that nothing names any more: every commit copies all that there are."""
-    dropped = {tag(closed.version) for closed in set(before) - set(kept)}
-    named = {ref.snapshot_id for name, ref in metadata.refs.items() if name != MAIN_BRANCH and name not in dropped} | {
-        new_snapshot
-    }
-    if set(kept) - set(before):
-        named.add(main)
     # One update for each: catalogs of before Iceberg 1.9 take no more.
     return [
         RemoveSnapshotsUpdate.model_validate({"snapshot-ids": [snapshot.snapshot_id]})
@@ -142,7 +186,7 @@ def _expired(
 
 def _properties(metadata: TableMetadata, edit: TopicEdit, kept: Versions) -> dict[str, str]:
     properties = codec.changed(metadata.next_sequence_number(), edit.settings, edit.logs.values())
-    if edit.remove:
+    if edit.closes:
         properties |= codec.versions_changed(kept)
     if edit.report_id is not None:
         ids = (edit.report_id, *codec.report_ids(metadata.properties))

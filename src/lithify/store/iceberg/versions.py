@@ -2,6 +2,7 @@
 
     main      ── 11 ── 12 ── 13          13 removed segments, so it closed 12
     tag               lithify-12         keeps the snapshot, and with it the list of segments
+    tag               lithify-12-view    the same of the compacted views, where there are any
     record            lithify/versions/<12>-<snapshot of 13>.json
                                          state and settings of 12; what 13 stopped naming, and when
 
@@ -10,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +25,12 @@ def tag(version: int) -> str:
     return f"lithify-{version}"
 
 
-def closing_record(state: TopicState, edit: TopicEdit) -> dict[str, Any]:
+def view_tag(version: int) -> str:
+    """The tag on the snapshot of its compacted views."""
+    return f"{tag(version)}-view"
+
+
+def closing_record(state: TopicState, edit: TopicEdit, no_longer_named: Iterable[str]) -> dict[str, Any]:
     """What is written about `state`, which the commit of `edit` closes."""
     return {
         "version": state.version,
@@ -32,8 +38,23 @@ def closing_record(state: TopicState, edit: TopicEdit) -> dict[str, Any]:
         "closed_by": edit.run_id,
         "settings": to_config(state.settings),
         "logs": [log_to_json(log) for log in state.logs],
-        "no_longer_named": [segment.path for segment in edit.remove],
+        "verb": edit.verb.value,
+        "no_longer_named": list(no_longer_named),
     }
+
+
+def closings(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, int]:
+    """By path, when a commit last stopped naming it: of data files, and of the records themselves.
+
+    The record of a commit that did not land may be among them. What it says too early of a file, the
+    record of the commit that did land corrects. Raises `DamagedError`.
+    """
+    found: dict[str, int] = {}
+    for path, record in records:
+        with readable(f"{path}: the record of a version"):
+            for gone in (path, *record["no_longer_named"]):
+                found[gone] = max(record["closed_ms"], found.get(gone, record["closed_ms"]))
+    return found
 
 
 def closed_state(newest: TopicState, path: str, record: Mapping[str, Any]) -> TopicState:

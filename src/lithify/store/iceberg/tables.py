@@ -1,0 +1,123 @@
+"""The tables of topics in a catalog: making them, finding them, listing them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    ValidationError,
+)
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+
+from lithify.errors import DamagedError, LithifyError, UnknownTopicError, WarehouseError
+from lithify.model.names import TopicName
+from lithify.store.errors import topic_exists, unknown_topic
+from lithify.store.iceberg import codec, layout
+from lithify.store.iceberg.catalog import CatalogSource
+from lithify.store.iceberg.trouble import reaching
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+READINGS = 5
+"""Times that the metadata is looked for: the file may go while its name is on its way."""
+
+
+class TopicTables:
+    """The tables of a catalog that are topics."""
+
+    def __init__(self, source: CatalogSource) -> None:
+        self._source = source
+
+    def create(self, name: TopicName, properties: Mapping[str, str], new_id: Callable[[], str]) -> None:
+        """Makes the table of a topic, in a folder that no topic had before. Raises `TopicExistsError`."""
+        catalog = self._source.created()
+        root = self._source.root
+        try:
+            with reaching(self._source.where):
+                _make_namespace(catalog, name.stream)
+                creation = catalog.create_table_transaction(
+                    layout.identifier(name),
+                    layout.SCHEMA,
+                    location=None if root is None else layout.new_location(root, name, new_id()),
+                    partition_spec=layout.PARTITION_SPEC,
+                    sort_order=layout.SORT_ORDER,
+                    properties={**layout.TABLE_PROPERTIES, **properties},
+                )
+                # Every version is a snapshot on main, the first one as well.
+                creation.update_snapshot(snapshot_properties={codec.RUN: "create"}).fast_append().commit()
+                creation.commit_transaction()
+        except WarehouseError as error:
+            if isinstance(error.__cause__, TableAlreadyExistsError | CommitFailedException):
+                raise topic_exists(name) from error
+            raise
+
+    def topics(self) -> tuple[TopicName, ...]:
+        """All topics of the catalog, by name. Raises `WarehouseError`."""
+        catalog = self._source.existing()
+        if catalog is None:
+            return ()
+        with reaching(self._source.where):
+            tables = [table for space in _namespaces(catalog, ()) for table in catalog.list_tables(space)]
+        return tuple(sorted(layout.topic_name(table) for table in tables if self._may_be_topic(table)))
+
+    def load(self, name: TopicName) -> Table:
+        """The table as it is now. Raises `UnknownTopicError`, `DamagedError` or `WarehouseError`."""
+        catalog = self._source.existing()
+        if catalog is None:
+            raise unknown_topic(name)
+        for _ in range(READINGS):
+            try:
+                return catalog.load_table(layout.identifier(name))
+            except (NoSuchTableError, NoSuchNamespaceError) as error:
+                raise unknown_topic(name) from error
+            except FileNotFoundError as error:
+                missing = error
+            except (ValueError, ValidationError) as error:
+                raise DamagedError(f"{name}: the table's metadata cannot be read: {error}", hint=_RESTORE) from error
+            except Exception as error:
+                with reaching(self._source.where):
+                    raise error
+        raise DamagedError(f"{name}: the table's metadata is missing: {missing}", hint=_RESTORE) from missing
+
+    def _may_be_topic(self, table: tuple[str, ...]) -> bool:
+        """Whether a table of the catalog is a topic; one that cannot be read is listed."""
+        try:
+            return codec.is_topic(self.load(layout.topic_name(table)).metadata.properties)
+        except UnknownTopicError:
+            return False
+        except LithifyError:
+            return True
+
+
+_RESTORE = "restore it; if the warehouse was moved, move it back: tables hold the paths of their files"
+
+
+def check_writable(name: TopicName, metadata: TableMetadata) -> None:
+    """Raises `WarehouseError` for a table on which retries would lose data."""
+    setting, value = layout.NO_RETRIES
+    if metadata.properties.get(setting) != value:
+        raise WarehouseError(
+            f"{name}: the table property {setting} is not {value} any more, and retries would lose data",
+            hint=f"set {setting}={value} on the table; nothing was changed",
+        )
+
+
+def _make_namespace(catalog: Catalog, stream: str) -> None:
+    try:
+        catalog.create_namespace_if_not_exists((stream,))
+    except Exception:
+        if not catalog.namespace_exists((stream,)):  # else another process made it at the same time
+            raise
+
+
+def _namespaces(catalog: Catalog, parent: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for namespace in catalog.list_namespaces(parent):
+        yield namespace
+        yield from _namespaces(catalog, namespace)
