@@ -1,0 +1,150 @@
+"""Every port call of the verbs that cut, alter, undo and sweep fails, in turn (C6, C26, C33, C35, C43).
+
+As with appends and rounds: after a call was struck the topic is as it was before or as it is after
+the verb, whole, and the verb gets through when it is tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from faults.injection import CrashError, Injector, Kind, faulty
+from faults.test_every_call import MAKERS, NAME, PARTITIONS, records, strikes
+from lithify.errors import LithifyError, RefusedError
+from lithify.model.position import Start
+from lithify.model.settings import settings_of
+from lithify.ports import Warehouse
+from lithify.service.alter import alter, uncompact
+from lithify.service.append import append
+from lithify.service.compact import RunRequest, compact
+from lithify.service.cut import delete_records, truncate
+from lithify.service.fetch import Reading, open_log
+from lithify.service.retain import retain
+from lithify.service.sweep import sweep
+from lithify.service.undo import undo
+from support.fake_clock import FakeClock
+from support.oracle_engine import OracleEngine
+from support.whole_logs import check_whole
+
+Verb = Callable[[Warehouse], object]
+
+START: Start = "earliest"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A verb, the topic that it is tried on, and whether a second one right after it changes nothing."""
+
+    verb: Verb
+    config: dict[str, object]
+    again: bool = True
+
+
+IN_PLACE: dict[str, object] = {"cleanup.policy": "compact,delete", "retention.ms": 500}
+SIDE_BY_SIDE: dict[str, object] = {"compaction.mode": "side-by-side"}
+
+
+def a_round(warehouse: Warehouse) -> object:
+    # The engine's own calls are struck elsewhere: there one log may fail and the other go on.
+    files = getattr(warehouse.files, "_real", warehouse.files)
+    report = compact(warehouse, OracleEngine(files), NAME, RunRequest())
+    if report.failed:
+        raise CrashError(report.failed[0].error)
+    return report
+
+
+CASES = {
+    "retain": Case(lambda w: retain(w, NAME, now_ms=1_545), IN_PLACE),
+    "delete-records": Case(lambda w: delete_records(w, NAME, 0, 12), IN_PLACE),
+    "truncate": Case(lambda w: truncate(w, NAME, 0, 25), IN_PLACE),
+    "truncate-view": Case(lambda w: truncate(w, NAME, 0, 12, below_compacted=True), SIDE_BY_SIDE),
+    "alter": Case(lambda w: alter(w, NAME, {"empty.value": "tombstone"}, partitions=3), IN_PLACE),
+    "alter-mode": Case(lambda w: alter(w, NAME, {"compaction.mode": "side-by-side"}), IN_PLACE),
+    "uncompact": Case(lambda w: uncompact(w, NAME), SIDE_BY_SIDE),
+    "undo": Case(lambda w: undo(w, NAME), IN_PLACE, again=False),
+    "undo-view": Case(lambda w: undo(w, NAME), SIDE_BY_SIDE, again=False),
+    "view": Case(a_round, SIDE_BY_SIDE),
+    "sweep": Case(lambda w: sweep(w, NAME, delete=True), {**IN_PLACE, "versions.kept": 1}),
+}
+
+
+def prepared(make: Callable[[Path], Warehouse], folder: Path, config: dict[str, object]) -> Warehouse:
+    """Two batches, a round, another batch, a round of one log, one batch more; then a day goes by."""
+    warehouse = make(folder)
+    settings = settings_of({"delete.retention.ms": 0, "retention.ms": -1, **config})
+    warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+    engine = OracleEngine(warehouse.files)
+    append(warehouse, NAME, records(range(0, 20), keys=6))
+    append(warehouse, NAME, records(range(20, 40), keys=7))
+    compact(warehouse, engine, NAME, RunRequest(now_ms=1_100))
+    append(warehouse, NAME, records(range(40, 50), keys=8))
+    compact(warehouse, engine, NAME, RunRequest((0,), now_ms=1_100))
+    append(warehouse, NAME, records(range(50, 60), keys=6))
+    clock = warehouse.clock
+    assert isinstance(clock, FakeClock)
+    clock.advance(86_400_000)
+    return warehouse
+
+
+def picture(warehouse: Warehouse) -> object:
+    """All that a user sees of the topic: settings, offsets, what plain and compacted readers get."""
+    state = warehouse.store.load(NAME)
+    return state.settings, tuple(
+        (
+            (log.log_start_offset, log.first_dirty_offset, log.log_end_offset, log.generation),
+            tuple(open_log(warehouse, state, log.partition)),
+            tuple(open_log(warehouse, state, log.partition, START, Reading(compacted=True))),
+        )
+        for log in state.logs
+    )
+
+
+STRIKES = [
+    *(("memory", kind) for kind in Kind),
+    # What a service makes of an error does not depend on the store; what is left behind does.
+    ("iceberg", Kind.LOSES_ANSWER),
+    ("iceberg", Kind.CRASHES_BEFORE),
+]
+
+
+@pytest.mark.parametrize(("store", "kind"), STRIKES, ids=lambda value: getattr(value, "name", value).lower())
+@pytest.mark.parametrize("name", CASES)
+def test_a_verb_is_all_or_nothing(name: str, store: str, kind: Kind, tmp_path: Path) -> None:
+    """C6: struck anywhere, it happened or it did not, and nothing is in between."""
+    case, make = CASES[name], MAKERS[store]
+    untouched = prepared(make, tmp_path / "untouched", case.config)
+    before = picture(untouched)
+    case.verb(untouched)
+    after = picture(untouched)
+    assert (before == after) == (name == "sweep"), "the verb changes what readers see, sweep does not"
+    for injector in strikes(kind):
+        warehouse = prepared(make, tmp_path / str(injector.at), case.config)
+        acknowledged = _struck(case.verb, warehouse, injector)
+        check_whole(warehouse, NAME)
+        assert picture(warehouse) in ([after] if acknowledged else [before, after]), injector
+        _once_more(case, warehouse, done=picture(warehouse) == after)
+        check_whole(warehouse, NAME)
+        assert picture(warehouse) == after
+        assert acknowledged or injector.struck
+
+
+def _struck(verb: Verb, warehouse: Warehouse, injector: Injector) -> bool:
+    """Whether the verb was acknowledged."""
+    try:
+        verb(faulty(warehouse, injector))
+    except (LithifyError, CrashError):
+        return False
+    return True
+
+
+def _once_more(case: Case, warehouse: Warehouse, *, done: bool) -> None:
+    """Tries the verb again: what is done already changes nothing, or is not done twice."""
+    if not done or case.again:
+        try:
+            case.verb(warehouse)
+        except RefusedError:
+            assert done
