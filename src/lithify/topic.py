@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from lithify.compaction.reporting import plan_report
 from lithify.errors import RefusedError
+from lithify.model.alter_report import AlterReport
 from lithify.model.cut_report import CutReport, SweepReport
-from lithify.model.log import KeptVersion, TopicState
+from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.position import Start
 from lithify.model.record import Record
@@ -17,6 +18,7 @@ from lithify.model.report import PlanReport, RoundReport
 from lithify.model.status import TopicInfo, TopicStatus
 from lithify.model.units import parse_rate_bytes, parse_size_bytes
 from lithify.model.verification import VerifyReport
+from lithify.model.version_report import VersionReport
 from lithify.ports import Batch, Progress, RunLimits, Warehouse
 from lithify.service.alter import alter, uncompact
 from lithify.service.append import AppendResult, append
@@ -28,6 +30,7 @@ from lithify.service.status import topic_info, topic_status
 from lithify.service.sweep import sweep
 from lithify.service.undo import undo
 from lithify.service.verify import verify
+from lithify.service.versions import kept_versions
 from lithify.wiring import SparkChoice, spark_engine, spark_inspector
 
 if TYPE_CHECKING:
@@ -195,9 +198,9 @@ class Topic:
         """Reports of the latest rounds, newest first, at most 100 (C42)."""
         return tuple(RoundReport.from_json(report) for report in self.warehouse.store.reports(self.state()))
 
-    def versions(self) -> tuple[KeptVersion, ...]:
-        """Versions from before a round that are still kept, newest first."""
-        return self.warehouse.store.versions(self.topic_name)
+    def versions(self) -> tuple[VersionReport, ...]:
+        """Versions from before a round or a cut that are still kept, newest first (C6)."""
+        return kept_versions(self.warehouse, self.topic_name)
 
     def verify(
         self,
@@ -225,15 +228,14 @@ class Topic:
         *,
         unset: Sequence[str] = (),
         partitions: int | None = None,
-    ) -> TopicInfo:
+    ) -> AlterReport:
         """Changes settings and adds partitions in one commit (C43); what is unset gets its default.
 
         Raises `InvalidSettingError`, or `PolicyError` where a compacted view would be in the way.
         """
         if partitions is not None and partitions > MAX_PARTITIONS:
             raise RefusedError(f"partitions={partitions}: a topic has 1 to {MAX_PARTITIONS}")
-        state = alter(self.warehouse, self.topic_name, config or {}, unset_names=unset, partitions=partitions)
-        return topic_info(state)
+        return alter(self.warehouse, self.topic_name, config or {}, unset_names=unset, partitions=partitions)
 
     def retain(self, *, now_ms: int | None = None) -> CutReport:
         """Applies retention by age and size now (C24). Raises `PolicyError` without policy `delete`."""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lithify.cli.consent import check_now
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.output import print_json, say, say_error
 from lithify.cli.parameters import PairType, TimeType, as_mapping
 from lithify.cli.progress import phase_progress
 from lithify.cli.round_text import plan_lines, plan_summary, round_lines, round_summary
 from lithify.errors import RefusedError
-from lithify.model.units import format_time
 
 if TYPE_CHECKING:
     from lithify.model.report import RoundReport
@@ -85,11 +84,7 @@ def compact(invocation: Invocation, topic_name: str, **given: Any) -> int:
 
 
 def _run(topic: Topic, partitions: list[int] | None, flags: CompactFlags) -> RoundReport:
-    if flags.now_ms is not None and flags.now_ms > time.time() * 1000 and not flags.yes:
-        raise RefusedError(
-            f"--now {format_time(flags.now_ms)} is later than the clock, and what a round drops is gone",
-            hint="--yes runs it, --plan shows what it would do",
-        )
+    check_now(flags.now_ms, flags.yes, "what a round drops", "--plan shows what it would do")
     with phase_progress() as progress:
         return topic.compact(
             now_ms=flags.now_ms,

@@ -60,6 +60,23 @@ class Invocation:
         return topic
 
 
+def the_partition(topic_name: str, named: int | None, given: int | None) -> int | None:
+    """The partition that a name with one (`…-partition-3`) and `--partition` agree on; None without either."""
+    if named is not None and given not in (None, named):
+        raise RefusedError(f"{topic_name} names partition {named}, --partition {given} another")
+    return given if named is None else named
+
+
+def one_partition(topic: Topic, topic_name: str, named: int | None, given: int | None) -> int:
+    """The same, for verbs that cut one log; a topic that has only one needs no name for it."""
+    partition = the_partition(topic_name, named, given)
+    if partition is None and (partitions := topic.info().partitions) == 1:
+        return 0
+    if partition is None:
+        raise RefusedError(f"{topic_name} has {partitions} partitions", hint="--partition says which one")
+    return partition
+
+
 def _whole(name: str) -> str:
     return parse_topic(name).original
 

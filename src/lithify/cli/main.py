@@ -19,19 +19,27 @@ import click
 import lithify
 from lithify.cli.compact import compact
 from lithify.cli.consume import consume
+from lithify.cli.delete_records import delete_records
 from lithify.cli.demo import demo
 from lithify.cli.doctor import doctor
 from lithify.cli.history import history
 from lithify.cli.invocation import Invocation, Nouns
 from lithify.cli.output import say_error
 from lithify.cli.produce import produce
+from lithify.cli.retain import retain
 from lithify.cli.status import status
+from lithify.cli.sweep import sweep
 from lithify.cli.table import table
+from lithify.cli.topic_alter import alter
 from lithify.cli.topic_create import create
 from lithify.cli.topic_delete import delete
 from lithify.cli.topic_info import info
 from lithify.cli.topic_list import list_topics
+from lithify.cli.topic_uncompact import uncompact
+from lithify.cli.truncate import truncate
+from lithify.cli.undo import undo
 from lithify.cli.verify import verify
+from lithify.cli.versions import versions
 from lithify.errors import LithifyError
 
 INTERRUPTED = 130
@@ -55,14 +63,14 @@ def lithify_group() -> None:
 
 @click.group("topic", cls=Nouns)
 def topic_group() -> None:
-    """Make, list, show and delete topics.
+    """Make, list, show, change and delete topics.
 
     A topic is STREAM/TOPIC, or TOPIC alone in the stream "default". Names of Pulsar
     (persistent://tenant/namespace/topic) and of MapR (/path/stream:topic) are taken as well.
     """
 
 
-TOPIC_VERBS: tuple[click.Command, ...] = (create, list_topics, info, delete)
+TOPIC_VERBS: tuple[click.Command, ...] = (create, list_topics, info, alter, uncompact, delete)
 VERBS: tuple[click.Command, ...] = (
     demo,
     topic_group,
@@ -73,6 +81,12 @@ VERBS: tuple[click.Command, ...] = (
     status,
     history,
     verify,
+    retain,
+    delete_records,
+    truncate,
+    versions,
+    undo,
+    sweep,
     doctor,
 )
 

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -48,14 +48,16 @@ def width() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
 
-def columns(header: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str] = ()) -> list[str]:
+def columns(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str] = (), wrap: bool = True
+) -> list[str]:
     """Lines of a table: numbers to the right, the columns named in `left` to the left.
 
-    The last column is wrapped to the terminal if it is a left one.
+    The last column is wrapped to the terminal if it is a left one, unless it is to be copied.
     """
     rows = [list(row) for row in rows]
     widths = [max(len(row[i]) for row in [list(header), *rows]) for i in range(len(header))]
-    wraps = header[-1] in left
+    wraps = wrap and header[-1] in left
     if wraps:
         widths[-1] = max(20, width() - sum(widths[:-1]) - 2 * len(widths[:-1]))
 
@@ -87,6 +89,11 @@ def fields(pairs: Iterable[tuple[str, str]], *, indent: str = "  ") -> list[str]
 def count(number: int) -> str:
     """1234567 as `1,234,567`."""
     return f"{number:,}"
+
+
+def change(before: int, after: int, text: Callable[[int], str]) -> str:
+    """`3 → 4`, or only the number if it is the same."""
+    return text(after) if before == after else f"{text(before)} → {text(after)}"
 
 
 def plural(number: int, noun: str) -> str:

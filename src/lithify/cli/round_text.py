@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from lithify.cli.output import columns, count, plural
+from lithify.cli.output import change, columns, count, plural
 from lithify.model.report import LogPlanReport, LogReport, Losers, PlanReport, RoundReport
 from lithify.model.units import format_bytes, format_duration, format_time
 
@@ -26,16 +24,19 @@ def losers_text(losers: Losers) -> str:
 
 def round_lines(report: RoundReport) -> list[str]:
     """What became of every log."""
-    header = ("LOG", "CLEAN BELOW", "RECORDS", "BYTES", "REMOVED")
-    return columns(header, map(_log_row, report.logs), left=("REMOVED",))
+    moved = any(log.log_start_offset != log.log_start_offset_after for log in report.logs)
+    header = ("LOG", *(("START",) if moved else ()), "CLEAN BELOW", "RECORDS", "BYTES", "REMOVED")
+    return columns(header, (_log_row(log, moved=moved) for log in report.logs), left=("REMOVED",))
 
 
-def _log_row(log: LogReport) -> tuple[str, ...]:
+def _log_row(log: LogReport, *, moved: bool) -> tuple[str, ...]:
+    start = change(log.log_start_offset, log.log_start_offset_after, count)
     return (
         str(log.partition),
-        _change(log.first_dirty_offset, log.first_dirty_offset_after, count),
-        _change(log.records_in, log.records_out, count),
-        _change(log.bytes_in, log.bytes_out, format_bytes),
+        *((start,) if moved else ()),
+        change(log.first_dirty_offset, log.first_dirty_offset_after, count),
+        change(log.records_in, log.records_out, count),
+        change(log.bytes_in, log.bytes_out, format_bytes),
         _removed(log),
     )
 
@@ -43,12 +44,13 @@ def _log_row(log: LogReport) -> tuple[str, ...]:
 def _removed(log: LogReport) -> str:
     if log.error is not None:
         return "FAILED, the log is as it was"
+    notes = [losers_text(log.losers) if log.changed else "nothing to do"]
+    if log.tombstones_held:
+        notes.append(f"{plural(log.tombstones_held, 'expired tombstone')} held by records above the horizon")
+    if log.tombstones_unversioned:
+        notes.append(f"{plural(log.tombstones_unversioned, 'tombstone')} without a version lost")
     held = "" if log.horizon_limited_by == "log end" else f" (horizon held by {log.horizon_limited_by})"
-    return (losers_text(log.losers) if log.changed else "nothing to do") + held
-
-
-def _change(before: int, after: int, text: Callable[[int], str]) -> str:
-    return text(after) if before == after else f"{text(before)} → {text(after)}"
+    return "; ".join(notes) + held
 
 
 def round_summary(report: RoundReport) -> str:
@@ -56,8 +58,8 @@ def round_summary(report: RoundReport) -> str:
     if not report.changed and not report.failed:
         return f"{report.topic}: nothing to do, version {report.version} stays{_judged(report)}"
     done = [log for log in report.logs if log.error is None]
-    records = _change(sum(log.records_in for log in done), sum(log.records_out for log in done), count)
-    size = _change(sum(log.bytes_in for log in done), sum(log.bytes_out for log in done), format_bytes)
+    records = change(sum(log.records_in for log in done), sum(log.records_out for log in done), count)
+    size = change(sum(log.bytes_in for log in done), sum(log.bytes_out for log in done), format_bytes)
     failed = f", {plural(len(report.failed), 'log')} FAILED" if report.failed else ""
     phases = report.logs[0].phases_ms if report.logs else {}
     spent = ", ".join(f"{phase.replace('_', ' ')} {format_duration(ms)}" for phase, ms in phases.items())
@@ -67,15 +69,20 @@ def round_summary(report: RoundReport) -> str:
 
 def plan_lines(plan: PlanReport) -> list[str]:
     """What a round would do to every log."""
-    header = ("LOG", "CLEAN BELOW", "RECORDS", "SEGMENTS", "READS", "WRITES", "HORIZON")
-    return columns(header, map(_plan_row, plan.logs), left=("HORIZON",))
+    gone = any(log.segments_gone for log in plan.logs)
+    header = ("LOG", "CLEAN BELOW", "RECORDS", *(("GO WHOLE",) if gone else ()), *_PLAN_COSTS)
+    return columns(header, (_plan_row(log, gone=gone) for log in plan.logs), left=("HORIZON",))
 
 
-def _plan_row(log: LogPlanReport) -> tuple[str, ...]:
+_PLAN_COSTS = ("SEGMENTS", "READS", "WRITES", "HORIZON")
+
+
+def _plan_row(log: LogPlanReport, *, gone: bool) -> tuple[str, ...]:
     return (
         str(log.partition),
-        _change(log.first_dirty_offset, log.horizon, count),
+        change(log.first_dirty_offset, log.horizon, count),
         count(log.records_in),
+        *((count(log.segments_gone),) if gone else ()),
         f"{count(log.segments_rewritten_at_most)} of {count(log.segments_in)}",
         _at_most(log.bytes_read_at_most),
         _at_most(log.bytes_written_at_most),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import click
@@ -12,7 +13,7 @@ from lithify.cli.output import columns, count, heading, plural, print_json, say,
 from lithify.cli.parameters import TimeType
 from lithify.cli.round_text import horizon_text
 from lithify.model.status import LogStatus, TopicStatus
-from lithify.model.units import format_bytes, format_time
+from lithify.model.units import format_bytes, format_duration, format_time
 
 
 @verb("status")
@@ -23,7 +24,9 @@ def status(invocation: Invocation, topic_name: str | None, now_ms: int | None) -
 
     Of one topic, or of all. LOG is a partition; offsets from START on are in it; below CLEAN BELOW
     a round has been; the next one may touch what is below HORIZON; END is where the next record
-    goes. DIRTY is the share of bytes that no round has seen. Reads metadata only.
+    goes. DIRTY is the share of bytes that no round has seen. VIEW is what a side-by-side topic
+    keeps of the part below CLEAN BELOW; RECORDS and SIZE are then of the backlog. A topic with
+    cleanup.policy=delete has no rounds. Reads metadata only.
 
     \b
     Examples:
@@ -54,39 +57,78 @@ def _only(found: TopicStatus, partition: int) -> TopicStatus:
 
 def _lines(found: TopicStatus) -> list[str]:
     as_of = f", as of {format_time(found.now_ms)}" if found.now_given else ""
-    header = ("LOG", "START", "CLEAN BELOW", "HORIZON", "END", "RECORDS", "SIZE", "DIRTY")
-    first, *rows = columns(header, map(_row, found.logs))
+    shown = [(name, text) for name, text in _COLUMNS.items() if _applies(name, found)]
+    rows_of = ([text(log) for _, text in shown] for log in found.logs)
+    first, *rows = columns([name for name, _ in shown], rows_of)
     lines = [f"{heading(found.topic)}  version {found.version}{as_of}", first]
     for row, log in zip(rows, found.logs, strict=True):
+        notes = _round_notes(log, found.now_ms) if _compacts(found) else [_due_note(log, found.now_ms)]
         lines.append(row)
-        lines.append(textwrap.indent("\n".join(textwrap.wrap(_notes(log, found.now_ms), width() - 5)), " " * 5))
+        lines.append(textwrap.indent("\n".join(textwrap.wrap("; ".join(notes), width() - 5)), " " * 5))
     return lines
 
 
-def _row(log: LogStatus) -> tuple[str, ...]:
-    return (
-        str(log.partition),
-        count(log.log_start_offset),
-        count(log.first_dirty_offset),
-        count(log.horizon),
-        count(log.log_end_offset),
-        count(log.records),
-        format_bytes(log.bytes),
-        f"{log.dirty_ratio:.2f}",
-    )
+_COLUMNS: Mapping[str, Callable[[LogStatus], str]] = {
+    "LOG": lambda log: str(log.partition),
+    "START": lambda log: count(log.log_start_offset),
+    "CLEAN BELOW": lambda log: count(log.first_dirty_offset),
+    "HORIZON": lambda log: count(log.horizon),
+    "END": lambda log: count(log.log_end_offset),
+    "RECORDS": lambda log: count(log.records),
+    "SIZE": lambda log: format_bytes(log.bytes),
+    "VIEW": lambda log: "-" if log.view is None else count(log.view.records),
+    "VIEW SIZE": lambda log: "-" if log.view is None else format_bytes(log.view.bytes),
+    "DIRTY": lambda log: f"{log.dirty_ratio:.2f}",
+}
 
 
-def _notes(log: LogStatus, now_ms: int) -> str:
-    """What the figures mean: due or not and why, what holds the horizon, tombstones, last round."""
-    notes = [f"{'DUE' if log.due else 'not due'}: {log.due_reason}"]
+def _applies(column: str, found: TopicStatus) -> bool:
+    """Whether a column means something for the topic."""
+    if column in ("CLEAN BELOW", "HORIZON", "DIRTY"):
+        return _compacts(found)
+    return found.compaction_mode == "side-by-side" or not column.startswith("VIEW")
+
+
+def _compacts(found: TopicStatus) -> bool:
+    return "compact" in found.cleanup_policy
+
+
+def _due_note(log: LogStatus, now_ms: int) -> str:
+    note = f"{'DUE' if log.due else 'not due'}: {log.due_reason}"
+    if log.overdue_ms:
+        note += f", {format_duration(log.overdue_ms)} overdue"
     if log.due_at_ms is not None and not log.due:
-        notes.append(f"due by the clock {when(log.due_at_ms, now_ms)}")
+        note += f"; due by the clock {when(log.due_at_ms, now_ms)}"
+    return note
+
+
+def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
+    """What the figures mean: due or not and why, what holds the horizon, tombstones, view, last round."""
+    notes = [_due_note(log, now_ms)]
+    if log.owed is not None and log.owed != log.due_reason:
+        notes.append(f"a round is owed: {log.owed}")
+    if log.retention_waiting_bytes:
+        waiting = format_bytes(log.retention_waiting_bytes)
+        notes.append(f"retention of {waiting} waits for a round, so that the view has it")
     notes.append(f"horizon {horizon_text(log.horizon_limited_by, log.horizon_held_by)}")
     if log.tombstones:
-        expiry = log.next_tombstone_expiry_ms
-        goes = "" if expiry is None else f", the next may go {when(expiry, now_ms)}"
-        notes.append(f"{plural(log.tombstones, 'tombstone')}{goes}")
-    notes.append("no round yet" if log.last_round_ms is None else f"last round {when(log.last_round_ms, now_ms)}")
+        notes.append(plural(log.tombstones, "tombstone") + _tombstones_go(log, now_ms))
+    if log.view is not None:
+        notes.append(f"compacted reads start at {count(log.view.start_offset)}")
+    if log.last_round_ms is None:
+        notes.append("no round yet")
+    else:
+        run = f", {log.last_round_id}" if log.last_round_id else ""
+        notes.append(f"last round {when(log.last_round_ms, now_ms)}{run}")
     if log.quarantined:
         notes.append("QUARANTINED")
-    return "; ".join(notes)
+    return notes
+
+
+def _tombstones_go(log: LogStatus, now_ms: int) -> str:
+    """When the next tombstones may go, and which cannot (C20)."""
+    expiry, held = log.next_tombstone_expiry_ms, log.tombstones_held_below
+    goes = "" if expiry is None else f", the next may go {when(expiry, now_ms)}"
+    if held is None:
+        return goes
+    return f"{goes}, expired ones below {count(held)} stay while records that they beat wait above the horizon"

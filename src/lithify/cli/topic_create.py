@@ -7,6 +7,7 @@ import click
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.output import plural, print_json, say
 from lithify.cli.parameters import PairType, as_mapping
+from lithify.cli.setting_notes import creation_notes
 from lithify.model.setting_table import SETTINGS
 
 
@@ -33,7 +34,8 @@ def create(
     Examples:
       lithify topic create orders --partitions 4
       lithify topic create eu/customers --config min.compaction.lag.ms=1h
-      lithify topic create log --config null.key=drop --config retention.ms=7d
+      lithify topic create events --config cleanup.policy=delete
+      lithify topic create states --like pulsar --partitions 4
     """
     topic = invocation.open_lake().create_topic(
         topic_name, partitions, like=like, config=as_mapping(config, "--config")
@@ -44,3 +46,5 @@ def create(
         return
     chosen = [f"{name}={info.config[name]}" for name in SETTINGS if name in dict(config)]
     say(f"{info.original_name}: created with {plural(info.partitions, 'partition')}{''.join(f', {c}' for c in chosen)}")
+    for note in creation_notes(info.config):
+        say(note)

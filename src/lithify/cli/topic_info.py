@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import count, faint, fields, heading, print_json
+from lithify.cli.output import count, faint, fields, heading, plural, print_json
 from lithify.model.setting_table import SETTINGS
 from lithify.model.settings import TopicSettings, to_config
+from lithify.model.status import TopicInfo
 from lithify.model.units import format_bytes, format_duration, format_time
 
 
@@ -29,6 +30,8 @@ def info(invocation: Invocation, topic_name: str) -> None:
         ("partitions", count(found.partitions)),
         ("records", count(found.records)),
         ("size", format_bytes(found.bytes)),
+        *_view(found),
+        ("policy", f"{found.config['cleanup.policy']}, {found.config['compaction.mode']}"),
         ("version", count(found.version)),
         ("created", format_time(found.created_ms)),
         ("location", found.location),
@@ -41,6 +44,12 @@ def info(invocation: Invocation, topic_name: str) -> None:
     )
 
 
+def _view(found: TopicInfo) -> list[tuple[str, str]]:
+    if found.view_records is None or found.view_bytes is None:
+        return []
+    return [("view", f"{plural(found.view_records, 'record')}, {format_bytes(found.view_bytes)}")]
+
+
 _DEFAULTS = to_config(TopicSettings())
 
 
@@ -51,5 +60,5 @@ def _setting(name: str, value: str) -> str:
         larger = f" = {format_duration(int(value))}"
     elif name.endswith(".bytes") and int(value) >= 1024:
         larger = f" = {format_bytes(int(value))}"
-    default = "" if value == _DEFAULTS[name] else f", default {_DEFAULTS[name]}"
-    return f"{value}{larger}{default}"
+    default = "" if value == _DEFAULTS[name] else f", default {_DEFAULTS[name] or '(none)'}"
+    return f"{value or '(none)'}{larger}{default}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lithify.compaction.horizon import Horizon, compaction_horizon
-from lithify.compaction.retention import expired_bytes, gone_segments, past_retention
+from lithify.compaction.retention import expired_bytes, gone_segments, values_expire_before_ms, waiting_segments
 from lithify.compaction.steps import next_expiry_ms
 from lithify.model.log import LogState
 from lithify.model.segment import Segment, volume_of
@@ -58,11 +58,28 @@ def due(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings,
     found = _due_at(state, segments, settings, now_ms)
     if found.due:
         return found
+
+    def is_due(time_ms: int) -> bool:
+        return _due_at(state, segments, settings, time_ms).due
+
     # What the clock brings about, it brings for good: the first time at which the log is due is
     # found by halving the times at which anything can change.
     times = sorted({t for t in _turning_points(state, segments, settings) if t > now_ms})
-    first = bisect_left(times, True, key=lambda time_ms: _due_at(state, segments, settings, time_ms).due)
-    return found if first == len(times) else Due(False, found.reason, times[first])
+    first = bisect_left(times, True, key=is_due)
+    if first == len(times):
+        return found
+    earliest_ms = times[first]
+    if values_expire_before_ms(settings, now_ms) is not None:  # single records go past retention in between
+        earliest_ms = _halved(times[first - 1] if first else now_ms, earliest_ms, is_due)
+    return Due(False, found.reason, earliest_ms)
+
+
+def _halved(before_ms: int, at_ms: int, is_due: Callable[[int], bool]) -> int:
+    """The first time after `before_ms`, when the log is not due, at which it is, as it is `at_ms`."""
+    while at_ms - before_ms > 1:
+        middle_ms = (before_ms + at_ms) // 2
+        before_ms, at_ms = (before_ms, middle_ms) if is_due(middle_ms) else (middle_ms, at_ms)
+    return at_ms
 
 
 def priority(verdict: Due, dirt: Dirtiness) -> tuple[int, float]:
@@ -72,24 +89,29 @@ def priority(verdict: Due, dirt: Dirtiness) -> tuple[int, float]:
 
 def next_tombstone_expiry_ms(state: LogState, horizon: Horizon, settings: TopicSettings) -> int | None:
     """When the next tombstone may go; those that wait for the horizon to move are passed over (C20, C21)."""
-    held = state.held.below if state.held is not None and horizon.offset <= state.held.horizon else 0
+    held = tombstones_held_below(state, horizon) or 0
     return next_expiry_ms(tuple(s for s in state.steps if s.end_offset > held), settings.delete_retention_ms)
+
+
+def tombstones_held_below(state: LogState, horizon: Horizon) -> int | None:
+    """Below which offset expired tombstones stay while the horizon does (C20); None if none are held."""
+    return state.held.below if state.held is not None and horizon.offset <= state.held.horizon else None
 
 
 def _due_at(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> Due:
     """As `due`, without a look ahead; deadlines go before ratios."""
+    horizon = compaction_horizon(state, segments, settings, now_ms)
+    dirt = dirtiness(state, segments, horizon)
+    deadline_ms = _deadline_ms(dirt, settings) if settings.compacts else None
+    if deadline_ms is not None and deadline_ms <= now_ms:
+        since = f"dirty for longer than max.compaction.lag.ms, since {format_time(deadline_ms)}"
+        return Due(True, since, deadline_ms, overdue_ms=now_ms - deadline_ms + 1)  # above 0, so that it goes first
     if settings.deletes:
         gone = gone_segments(state, segments, settings, now_ms)
         if gone:
-            return Due(True, f"{len(gone)} segments ({volume_of(gone).size_bytes} bytes) are past retention", now_ms)
+            return Due(True, f"whole segments can go: {len(gone)}, of {volume_of(gone).size_bytes} bytes", now_ms)
     if not settings.compacts:
         return Due(False, "nothing is past retention")
-    horizon = compaction_horizon(state, segments, settings, now_ms)
-    dirt = dirtiness(state, segments, horizon)
-    deadline_ms = _deadline_ms(dirt, settings)
-    if deadline_ms is not None and deadline_ms <= now_ms:
-        since = f"dirty for longer than max.compaction.lag.ms, since {format_time(deadline_ms)}"
-        return Due(True, since, deadline_ms, overdue_ms=now_ms - deadline_ms)
     reason = next(_reasons(state, segments, settings, now_ms, horizon), None)
     if reason is not None:
         return reason
@@ -117,16 +139,8 @@ def _reasons(
     expired = expired_bytes(segments, horizon.offset, settings, now_ms)
     if expired > ratio * total:
         yield Due(True, f"some {expired} bytes in {total} are single records past retention")
-    if _trim_waits(state, segments, settings, now_ms) and horizon.offset > state.first_dirty_offset:
+    if horizon.offset > state.first_dirty_offset and waiting_segments(state, segments, settings, now_ms):
         yield Due(True, "segments past retention wait for a round: the view does not have them yet")
-
-
-def _trim_waits(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> bool:
-    """Whether the oldest segment is past retention and still dirty, so that it must not go (C33)."""
-    if not settings.side_by_side or not segments:
-        return False
-    oldest, rest = segments[0], volume_of(segments[1:]).size_bytes
-    return oldest.end_offset > state.first_dirty_offset and past_retention(oldest, rest, settings, now_ms)
 
 
 def _turning_points(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings) -> Iterator[int]:

@@ -35,6 +35,26 @@ def gone_segments(
     return segments[:gone]
 
 
+def waiting_segments(
+    state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int
+) -> tuple[Segment, ...]:
+    """The segments past retention that have to wait for a round, behind those that go whole (C33).
+
+    Side by side the view does not have yet what is at or above D.
+    """
+    if not settings.side_by_side:
+        return ()
+    gone = len(gone_segments(state, segments, settings, now_ms))
+    rest = sum(segment.size_bytes for segment in segments[gone:])
+    waiting = gone
+    for segment in segments[gone:]:
+        rest -= segment.size_bytes
+        if not past_retention(segment, rest, settings, now_ms):
+            break
+        waiting += 1
+    return segments[gone:waiting]
+
+
 def start_after(state: LogState, gone: tuple[Segment, ...]) -> int:
     """The log start offset once these segments at the front have gone."""
     return max(state.log_start_offset, gone[-1].end_offset if gone else 0)

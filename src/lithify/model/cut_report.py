@@ -41,6 +41,8 @@ class CutReport:
     logs: tuple[LogCut, ...]
     now_ms: int
     now_given: bool = False
+    undone_run_id: str | None = None
+    """The round that `undo` took back, as its report names it."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

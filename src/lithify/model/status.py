@@ -7,8 +7,23 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
+class ViewStatus:
+    """The compacted view of a log, up to its first dirty offset (C33)."""
+
+    records: int
+    bytes: int
+    first_offset: int | None
+    """Null while it has no records."""
+    start_offset: int
+    """Where a reader of compacted data starts (C37)."""
+
+
+@dataclass(frozen=True, slots=True)
 class LogStatus:
-    """One log. Offsets as in `model.log`; bytes compressed; times epoch ms."""
+    """One log. Offsets as in `model.log`; bytes compressed; times epoch ms.
+
+    Side by side, records, bytes and segments are of the backlog, `clean_bytes` those of the view.
+    """
 
     partition: int
     log_start_offset: int
@@ -24,13 +39,25 @@ class LogStatus:
     dirty_bytes: int
     dirty_ratio: float
     tombstones: int
-    """Null values: those that a round has covered, and those in the dirty part."""
+    """Null values: those that a round has covered and left, at most, and those in the dirty part."""
     next_tombstone_expiry_ms: int | None
+    tombstones_held_below: int | None
+    """Expired tombstones below this offset stay: records that they beat wait above the horizon (C20)."""
+    retention_waiting_bytes: int
+    """Bytes of the backlog that are past retention and wait for a round, which the view needs first (C33)."""
+    owed: str | None
+    """Why a round is owed whatever the ratio: a setting changed (C43), records were deleted (C26)."""
     due: bool
     due_reason: str
     due_at_ms: int | None
     """When the clock alone makes it due; in the past if it has."""
+    overdue_ms: int
+    """How long it has been due by `max.compaction.lag.ms` (C29)."""
     last_round_ms: int | None
+    last_round_id: str | None
+    """The `run_id` of the last round that was committed and not taken back."""
+    view: ViewStatus | None
+    """Null in place, and side by side before the first round."""
     quarantined: bool = False
 
 
@@ -40,6 +67,8 @@ class TopicStatus:
 
     topic: str
     version: int
+    cleanup_policy: str
+    compaction_mode: str
     logs: tuple[LogStatus, ...]
     now_ms: int
     now_given: bool = False
@@ -58,6 +87,9 @@ class TopicInfo:
     version: int
     records: int
     bytes: int
+    view_records: int | None
+    """Of the compacted views; null where there is none."""
+    view_bytes: int | None
     location: str
     created_ms: int
     config: dict[str, str]

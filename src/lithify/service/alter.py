@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from lithify.compaction.changes import altered
 from lithify.compaction.cuts import uncompacted
 from lithify.errors import PolicyError
+from lithify.model.alter_report import AlterReport, SettingChange
 from lithify.model.cut_report import CutReport, LogCut, log_cut
 from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment
-from lithify.model.settings import changed, unset
+from lithify.model.settings import changed, changes, to_config, unset
 from lithify.ports import Warehouse
 from lithify.service.commit import commit
 
@@ -23,15 +24,17 @@ def alter(
     *,
     unset_names: Iterable[str] = (),
     partitions: int | None = None,
-) -> TopicState:
-    """Sets and unsets settings and adds partitions, all in one commit; returns the version that has it.
+) -> AlterReport:
+    """Sets and unsets settings and adds partitions, all in one commit.
 
     Raises `InvalidSettingError`, `PolicyError`, `UnknownTopicError`, or what `commit` raises.
     """
     run_id = warehouse.clock.new_id()
     names = tuple(unset_names)
+    before: list[TopicState] = []
 
     def decide(newest: TopicState) -> TopicEdit | None:
+        before[:] = [newest]
         settings = changed(unset(newest.settings, names), config)
         segments = warehouse.store.segments(newest) if settings != newest.settings else ()
         logs = altered(newest, segments, settings, len(newest.logs) if partitions is None else partitions)
@@ -39,7 +42,22 @@ def alter(
             return None
         return TopicEdit(run_id, warehouse.clock.now_ms(), logs, settings=settings, verb=Verb.ALTER)
 
-    return commit(warehouse, name, run_id, decide)
+    state = commit(warehouse, name, run_id, decide)
+    return _altered_report(before[0], state)
+
+
+def _altered_report(before: TopicState, after: TopicState) -> AlterReport:
+    old, new = to_config(before.settings), to_config(after.settings)
+    names = changes(before.settings, after.settings)
+    return AlterReport(
+        topic=str(after.name),
+        version=after.version,
+        changed=bool(names) or len(before.logs) != len(after.logs),
+        settings={name: SettingChange(old[name], new[name]) for name in names},
+        partitions=len(before.logs),
+        partitions_after=len(after.logs),
+        logs_due=sum(1 for log in after.logs if names and after.settings.compacts and log.owed),
+    )
 
 
 def uncompact(warehouse: Warehouse, name: TopicName, *, lose_trimmed: bool = False) -> CutReport:
@@ -52,28 +70,42 @@ def uncompact(warehouse: Warehouse, name: TopicName, *, lose_trimmed: bool = Fal
     cuts: list[LogCut] = []
 
     def decide(newest: TopicState) -> TopicEdit | None:
-        cuts.clear()
-        if not newest.settings.side_by_side:
-            raise PolicyError(
-                f"{name}: an in-place topic has no view to drop", hint="its compacted log is the only log there is"
-            )
-        segments, view = warehouse.store.segments(newest), warehouse.store.view(newest)
-        logs: dict[int, LogState] = {}
-        for log in newest.logs:
-            if log.view is None:
-                continue
-            mine = segments_of(view, log.partition)
-            if not lose_trimmed:
-                _check_not_trimmed(warehouse, LogId(name, log.partition), log, mine)
-            logs[log.partition] = uncompacted(log, segments_of(segments, log.partition))
-            cuts.append(log_cut(log, logs[log.partition], mine))
-        if not logs:
-            return None
-        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, view_remove=view, verb=Verb.UNCOMPACT)
+        return _uncompacting(warehouse, newest, run_id, cuts, lose_trimmed=lose_trimmed)
 
     state = commit(warehouse, name, run_id, decide)
     now_ms = warehouse.clock.now_ms()
     return CutReport(str(name), Verb.UNCOMPACT, state.version, bool(cuts), tuple(cuts), now_ms)
+
+
+def plan_uncompact(warehouse: Warehouse, name: TopicName, *, lose_trimmed: bool = False) -> CutReport:
+    """What `uncompact` would do to the newest version; raises what it raises."""
+    newest, cuts = warehouse.store.load(name), list[LogCut]()
+    _uncompacting(warehouse, newest, "", cuts, lose_trimmed=lose_trimmed)
+    now_ms = warehouse.clock.now_ms()
+    return CutReport(str(name), Verb.UNCOMPACT, newest.version, bool(cuts), tuple(cuts), now_ms)
+
+
+def _uncompacting(
+    warehouse: Warehouse, newest: TopicState, run_id: str, cuts: list[LogCut], *, lose_trimmed: bool
+) -> TopicEdit | None:
+    cuts.clear()
+    if not newest.settings.side_by_side:
+        raise PolicyError(
+            f"{newest.name}: an in-place topic has no view to drop", hint="its compacted log is the only log there is"
+        )
+    segments, view = warehouse.store.segments(newest), warehouse.store.view(newest)
+    logs: dict[int, LogState] = {}
+    for log in newest.logs:
+        if log.view is None:
+            continue
+        mine = segments_of(view, log.partition)
+        if not lose_trimmed:
+            _check_not_trimmed(warehouse, LogId(newest.name, log.partition), log, mine)
+        logs[log.partition] = uncompacted(log, segments_of(segments, log.partition))
+        cuts.append(log_cut(log, logs[log.partition], mine))
+    if not logs:
+        return None
+    return TopicEdit(run_id, warehouse.clock.now_ms(), logs, view_remove=view, verb=Verb.UNCOMPACT)
 
 
 def _check_not_trimmed(warehouse: Warehouse, name: LogId, log: LogState, view: tuple[Segment, ...]) -> None:

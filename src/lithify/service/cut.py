@@ -6,7 +6,7 @@ truncate to N     [ a b ][ c d | e f ][ g h ]       the segment that straddles N
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lithify.compaction.cuts import Cut, records_deleted, truncated, truncation
 from lithify.errors import UnknownTopicError
@@ -39,6 +39,21 @@ def delete_records(warehouse: Warehouse, name: TopicName, partition: int, before
         return TopicEdit(run_id, warehouse.clock.now_ms(), {partition: moved}, verb=Verb.DELETE_RECORDS)
 
     state = commit(warehouse, name, run_id, decide)
+    return _report(warehouse, state, Verb.DELETE_RECORDS, cuts)
+
+
+def plan_delete_records(warehouse: Warehouse, name: TopicName, partition: int, before: int) -> CutReport:
+    """What `delete_records` would do to the newest version; raises what it raises.
+
+    The number of records is an upper bound, since a segment that is cut in two is not opened for it.
+    """
+    state = warehouse.store.load(name)
+    check_partition(state, partition)
+    log, segments = state.log(partition), warehouse.store.segments(state, [partition])
+    moved = records_deleted(LogId(name, partition), log, before, segments)
+    touched = tuple(s for s in segments if s.base_offset < moved.log_start_offset)
+    most = moved.log_start_offset - log.log_start_offset
+    cuts = [] if moved == log else [_at_most(log_cut(log, moved, touched), most)]
     return _report(warehouse, state, Verb.DELETE_RECORDS, cuts)
 
 
@@ -83,6 +98,29 @@ def truncate(
 
     state = commit(warehouse, name, run_id, decide)
     return _report(warehouse, state, Verb.TRUNCATE, cuts)
+
+
+def plan_truncate(
+    warehouse: Warehouse, name: TopicName, partition: int, to: int, *, below_compacted: bool = False
+) -> CutReport:
+    """What `truncate` would do to the newest version, read off its metadata; raises what it raises.
+
+    The number of records is an upper bound, since a segment that is cut in two is not opened for it.
+    """
+    state = warehouse.store.load(name)
+    check_partition(state, partition)
+    log = state.log(partition)
+    how = truncation(LogId(name, partition), log, to, below_compacted=below_compacted)
+    touched = tuple(s for s in warehouse.store.segments(state, [partition]) if s.end_offset > how.end_offset)
+    moved = replace(log, log_end_offset=how.end_offset, first_dirty_offset=how.first_dirty_offset)
+    most = log.log_end_offset - how.end_offset
+    cuts = [] if most == 0 else [_at_most(log_cut(log, moved, touched), most)]
+    return _report(warehouse, state, Verb.TRUNCATE, cuts)
+
+
+def _at_most(cut: LogCut, records: int) -> LogCut:
+    """`cut`, which takes no more records away than there are offsets."""
+    return replace(cut, records_removed=min(cut.records_removed, records))
 
 
 def check_partition(state: TopicState, partition: int) -> None:

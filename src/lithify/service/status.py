@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from lithify.compaction.due import dirtiness, due, next_tombstone_expiry_ms
+from lithify.compaction.due import dirtiness, due, next_tombstone_expiry_ms, tombstones_held_below
 from lithify.compaction.horizon import compaction_horizon
+from lithify.compaction.retention import waiting_segments
 from lithify.model.log import LogState, TopicState, segments_of
 from lithify.model.names import original_name
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, volume_of
 from lithify.model.settings import TopicSettings, to_config
-from lithify.model.status import LogStatus, TopicInfo, TopicStatus
+from lithify.model.status import LogStatus, TopicInfo, TopicStatus, ViewStatus
 from lithify.ports import Warehouse
 
 
@@ -19,11 +20,20 @@ def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None 
     logs = tuple(
         _log_status(log, segments_of(segments, log.partition), state.settings, judged_ms) for log in state.logs
     )
-    return TopicStatus(str(state.name), state.version, logs, judged_ms, now_given=now_ms is not None)
+    return TopicStatus(
+        topic=str(state.name),
+        version=state.version,
+        cleanup_policy=state.settings.cleanup_policy,
+        compaction_mode=state.settings.compaction_mode,
+        logs=logs,
+        now_ms=judged_ms,
+        now_given=now_ms is not None,
+    )
 
 
 def topic_info(state: TopicState) -> TopicInfo:
     """What the topic is, from its newest metadata."""
+    views = [log.view.volume for log in state.logs if log.view is not None]
     return TopicInfo(
         topic=str(state.name),
         original_name=state.original_name or original_name(state.name),
@@ -31,6 +41,8 @@ def topic_info(state: TopicState) -> TopicInfo:
         version=state.version,
         records=sum(log.volume.records for log in state.logs),
         bytes=sum(log.volume.size_bytes for log in state.logs),
+        view_records=sum(view.records for view in views) if views else None,
+        view_bytes=sum(view.size_bytes for view in views) if views else None,
         location=state.location,
         created_ms=state.created_ms,
         config=to_config(state.settings),
@@ -58,8 +70,21 @@ def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSet
         dirty_ratio=round(dirt.ratio, 4),
         tombstones=log.tombstones + in_dirty_part,
         next_tombstone_expiry_ms=next_tombstone_expiry_ms(log, horizon, settings),
+        tombstones_held_below=tombstones_held_below(log, horizon),
+        retention_waiting_bytes=volume_of(waiting_segments(log, segments, settings, now_ms)).size_bytes,
+        owed=log.owed or None,
         due=verdict.due,
         due_reason=verdict.reason,
         due_at_ms=verdict.due_at_ms,
+        overdue_ms=verdict.overdue_ms,
         last_round_ms=log.last_round_ms,
+        last_round_id=log.last_round or None,
+        view=_view_status(log),
     )
+
+
+def _view_status(log: LogState) -> ViewStatus | None:
+    if log.view is None:
+        return None
+    view = log.view
+    return ViewStatus(view.volume.records, view.volume.size_bytes, view.first_offset, log.compacted_start)

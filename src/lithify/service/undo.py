@@ -26,26 +26,22 @@ def undo(warehouse: Warehouse, name: TopicName) -> CutReport:
     Raises `NothingToUndoError`, which says why, `UnknownTopicError`, or what `commit` raises.
     """
     run_id = warehouse.clock.new_id()
-    cuts: list[LogCut] = []
+    decided: list[_Edit] = []
 
     def decide(newest: TopicState) -> TopicEdit:
-        cuts.clear()
-        target = _target(warehouse, newest)
-        edit = _Edit(warehouse, newest, target)
-        logs = {log.partition: edit.taken_back(log, cuts) for log in target.logs}
-        return TopicEdit(
-            run_id,
-            warehouse.clock.now_ms(),
-            logs,
-            add=tuple(edit.add),
-            remove=tuple(edit.remove),
-            view_add=tuple(edit.view_add),
-            view_remove=tuple(edit.view_remove),
-            verb=Verb.UNDO,
-        )
+        decided[:] = [_Edit(warehouse, newest, _target(warehouse, newest))]
+        return decided[0].whole(run_id)
 
     state = commit(warehouse, name, run_id, decide)
-    return CutReport(str(name), Verb.UNDO, state.version, True, tuple(cuts), warehouse.clock.now_ms())
+    return decided[0].report(state.version)
+
+
+def plan_undo(warehouse: Warehouse, name: TopicName) -> CutReport:
+    """What `undo` would do to the newest version; raises what it raises."""
+    newest = warehouse.store.load(name)
+    edit = _Edit(warehouse, newest, _target(warehouse, newest))
+    edit.whole("")
+    return edit.report(newest.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +84,36 @@ class _Edit:
         self.remove: list[Segment] = []
         self.view_add: list[Segment] = []
         self.view_remove: list[Segment] = []
+        self.cuts: list[LogCut] = []
         self._warehouse = warehouse
         self._newest = newest
         self._target = target
         self._now = store.segments(newest, partitions), store.view(newest, partitions)
         self._then = store.segments(target.then, partitions), store.view(target.then, partitions)
 
-    def taken_back(self, round_: LogReport, cuts: list[LogCut]) -> LogState:
-        """The state of one log without the round. Raises `NothingToUndoError`."""
+    def whole(self, run_id: str) -> TopicEdit:
+        """The edit of all logs. Raises `NothingToUndoError`."""
+        logs = {log.partition: self._taken_back(log) for log in self._target.logs}
+        return TopicEdit(
+            run_id,
+            self._warehouse.clock.now_ms(),
+            logs,
+            add=tuple(self.add),
+            remove=tuple(self.remove),
+            view_add=tuple(self.view_add),
+            view_remove=tuple(self.view_remove),
+            verb=Verb.UNDO,
+        )
+
+    def report(self, version: int) -> CutReport:
+        """What it comes to, committed as `version`."""
+        now_ms, undone = self._warehouse.clock.now_ms(), self._target.run_id
+        return CutReport(
+            str(self._newest.name), Verb.UNDO, version, True, tuple(self.cuts), now_ms, undone_run_id=undone
+        )
+
+    def _taken_back(self, round_: LogReport) -> LogState:
+        """The state of one log without the round."""
         partition = round_.partition
         log, before = self._newest.log(partition), self._target.then.log(partition)
         reason = obstacle(log, before, round_, self._target.run_id)
@@ -112,7 +130,7 @@ class _Edit:
         self.view_remove += view_remove
         last = last_record(self._warehouse, after.segments, log.last_record or before.last_record)
         state = state_after_undo(log, before, round_, after, last_record=last)
-        cuts.append(log_cut(log, state, remove + view_remove, add + view_add))
+        self.cuts.append(log_cut(log, state, remove + view_remove, add + view_add))
         return state
 
     def _check_there(self, partition: int, segments: tuple[Segment, ...]) -> None:

@@ -1,0 +1,45 @@
+"""`lithify delete-records`: the front of a log becomes unreadable at once (C26)."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli.consent import need_yes
+from lithify.cli.cut_text import print_cut
+from lithify.cli.invocation import Invocation, one_partition, verb
+from lithify.cli.output import count, plural
+from lithify.service.cut import plan_delete_records
+
+
+@verb("delete-records")
+@click.argument("topic_name", metavar="TOPIC")
+@click.option("--partition", type=int, metavar="P", help="Which log. Not needed where there is only one.")
+@click.option("--before", type=int, required=True, metavar="OFFSET", help="The new log start: records below it go.")
+@click.option("--yes", is_flag=True, help="Really delete them.")
+def delete_records(invocation: Invocation, topic_name: str, partition: int | None, before: int, yes: bool) -> None:
+    """Delete the records below an offset.
+
+    They are unreadable at once, also in a compacted view, and the log is due for a round, which
+    takes them out of storage. Offsets stay; `lithify undo` does not bring such records back.
+    Without --yes nothing is changed.
+
+    \b
+    Examples:
+      lithify delete-records orders --partition 0 --before 1200
+      lithify delete-records orders --partition 0 --before 1200 --yes
+    """
+    topic, named = invocation.open_topic(topic_name)
+    number = one_partition(topic, topic_name, named, partition)
+    planned = plan_delete_records(topic.warehouse, topic.topic_name, number, before)
+    log = f"{topic.name}-{number}"
+    if planned.changed:
+        (cut,) = planned.logs
+        most = plural(cut.records_removed, "record")
+        need_yes(yes, f"{log}: nothing was deleted", f"deletes what is below {count(before)}, at most {most}, for good")
+    report = topic.delete_records(number, before)
+    print_cut(
+        invocation,
+        report,
+        f"partition {number} starts at {count(before)}, the next round takes what is below out of storage",
+        f"partition {number} starts at or above {count(before)} already",
+    )

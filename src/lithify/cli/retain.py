@@ -1,0 +1,36 @@
+"""`lithify retain`: retention by age and size, now (C24)."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli.consent import check_now
+from lithify.cli.cut_text import print_cut, removed_records
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.parameters import TimeType
+
+
+@verb("retain")
+@click.argument("topic_name", metavar="TOPIC")
+@click.option("--now", "now_ms", type=TimeType(), help="Judge the age of records as of this time.")
+@click.option("--yes", is_flag=True, help="Needed where --now is later than the clock.")
+def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: bool) -> None:
+    """Apply retention by age and size now.
+
+    For topics with delete in cleanup.policy. Whole segments go from the front of every log: those
+    whose newest record is older than retention.ms, and those that are too much for
+    retention.bytes. Every round does this first. Reads and writes metadata only.
+
+    Side by side, the backlog waits for a round where the view does not have a segment yet.
+
+    \b
+    Examples:
+      lithify retain events
+      lithify status events --now 2026-02-01
+    """
+    topic = invocation.open_whole_topic(topic_name)
+    check_now(
+        now_ms, yes, "what retention removes", f"`lithify status {topic_name} --now` shows what is past retention"
+    )
+    report = topic.retain(now_ms=now_ms)
+    print_cut(invocation, report, f"{removed_records(report)} went", "no whole segment is past retention")

@@ -1,0 +1,65 @@
+"""`lithify sweep`: files that no kept version names, and their end (C6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.output import columns, plural, print_json, say
+from lithify.model.units import format_bytes, format_time
+
+if TYPE_CHECKING:
+    from lithify.model.cut_report import SweepReport, SweptFile
+
+
+@verb("sweep")
+@click.argument("topic_name", metavar="[TOPIC]", required=False)
+@click.option("--yes", is_flag=True, help="Delete the files. Without it they are listed.")
+def sweep(invocation: Invocation, topic_name: str | None, yes: bool) -> None:
+    """List or delete files that nothing needs any more.
+
+    Of one topic, or of all. A file may go when no kept version names it: versions.retention.ms
+    after the commit that stopped naming it, or, if nothing ever named it, sweep.grace.ms after its
+    last change. The metadata is read once more just before files are deleted. Nothing else
+    deletes files of a topic that exists.
+
+    \b
+    Examples:
+      lithify sweep
+      lithify sweep orders --yes
+      lithify sweep orders --json | jq .bytes
+    """
+    topics = invocation.open_lake().topics() if topic_name is None else (invocation.open_whole_topic(topic_name),)
+    for topic in topics:
+        location = topic.state().location
+        report = topic.sweep(delete=yes)
+        if invocation.json:
+            print_json(report.to_json())
+            continue
+        if report.files:
+            header = ("SIZE", "WHY", "SINCE", "FILE")
+            rows = (_row(file, location) for file in report.files)
+            click.echo("\n".join(columns(header, rows, left=header[1:], wrap=False)))
+        say(_summary(report))
+
+
+def _row(file: SweptFile, location: str) -> tuple[str, ...]:
+    why = "never named" if file.named_until_ms is None else "no longer named"
+    since = file.modified_ms if file.named_until_ms is None else file.named_until_ms
+    return format_bytes(file.size_bytes), why, format_time(since)[:19], _within(file.path, location)
+
+
+def _within(path: str, location: str) -> str:
+    """The path as seen from the folder of the topic."""
+    return path.removeprefix(location).removeprefix(location.removeprefix("file://")).lstrip("/")
+
+
+def _summary(report: SweepReport) -> str:
+    if not report.files:
+        return f"{report.topic}: no file may go"
+    files = f"{plural(len(report.files), 'file')} of {format_bytes(report.size_bytes)}"
+    if report.deleted:
+        return f"{report.topic}: {files} deleted"
+    return f"{report.topic}: {files} may go; --yes deletes {'it' if len(report.files) == 1 else 'them'}"

@@ -1,0 +1,41 @@
+"""`lithify topic uncompact`: drops the compacted view of a topic (C35)."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli.consent import need_yes
+from lithify.cli.cut_text import print_cut
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.output import plural
+from lithify.service.alter import plan_uncompact
+
+
+@verb("uncompact")
+@click.argument("topic_name", metavar="TOPIC")
+@click.option("--lose-trimmed", is_flag=True, help="Also where retention has left some records only to the view.")
+@click.option("--yes", is_flag=True, help="Really drop it.")
+def uncompact(invocation: Invocation, topic_name: str, lose_trimmed: bool, yes: bool) -> None:
+    """Drop the compacted view of a side-by-side topic.
+
+    The backlog stays, and the next round makes a new view of it. Where retention has trimmed the
+    backlog, the view alone has some records: then this is refused, unless --lose-trimmed is given.
+    Without --yes nothing is changed.
+
+    \b
+    Examples:
+      lithify topic uncompact states
+      lithify topic uncompact states --yes
+    """
+    topic = invocation.open_whole_topic(topic_name)
+    planned = plan_uncompact(topic.warehouse, topic.topic_name, lose_trimmed=lose_trimmed)
+    if planned.changed:
+        records = sum(log.records_removed for log in planned.logs)
+        views = plural(len(planned.logs), "log")
+        need_yes(
+            yes,
+            f"{topic.name}: nothing was dropped",
+            f"drops the view of {views} with {plural(records, 'record')}; the backlog stays",
+        )
+    report = topic.uncompact(lose_trimmed=lose_trimmed)
+    print_cut(invocation, report, "the view was dropped", "there is no view")

@@ -1,0 +1,53 @@
+"""`lithify undo`: takes the last round back (C7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lithify.cli.consent import need_yes
+from lithify.cli.cut_text import print_cut
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.output import plural
+from lithify.model.units import format_time
+from lithify.service.undo import plan_undo
+
+if TYPE_CHECKING:
+    from lithify.model.cut_report import CutReport
+    from lithify.model.log import TopicState
+
+
+@verb("undo")
+@click.argument("topic_name", metavar="TOPIC")
+@click.option("--yes", is_flag=True, help="Really take it back.")
+def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
+    """Take the last round back.
+
+    Below its horizon every log is again what it was before the round; what was appended since
+    stays. Said again, it takes the round before that back, as long as the version before it is
+    kept (`lithify versions`). It is refused, with the reason, where that cannot be done whole.
+    Without --yes nothing is changed.
+
+    \b
+    Examples:
+      lithify undo orders
+      lithify undo orders --yes
+    """
+    topic = invocation.open_whole_topic(topic_name)
+    planned = plan_undo(topic.warehouse, topic.topic_name)
+    back = _summary(planned)
+    need_yes(yes, f"{topic.name}: nothing was taken back", f"takes {_round(planned, topic.state())} back: {back}")
+    report = topic.undo()
+    print_cut(invocation, report, f"the round {report.undone_run_id} was taken back, {_summary(report)}", "nothing")
+
+
+def _round(planned: CutReport, state: TopicState) -> str:
+    """`the round of 2026-01-31T12:00:00.000Z`."""
+    times = [log.last_round_ms for log in state.logs if log.last_round == planned.undone_run_id]
+    return f"the round of {format_time(times[0])}" if times and times[0] is not None else "the last round"
+
+
+def _summary(report: CutReport) -> str:
+    records = sum(log.records_added - log.records_removed for log in report.logs)
+    return f"{plural(records, 'record')} come back in {plural(len(report.logs), 'log')}"
