@@ -56,12 +56,13 @@ def publish(
         if not good:
             return None
         check_there(warehouse, (segment for outcome in good.values() for segment in outcome.written))
-        time_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
+        commit_ms = warehouse.clock.now_ms()
+        time_ms = commit_ms if now_ms is None else now_ms
         warehouse.store.put_report(newest, run_id, make_report(newest.version + 1, tuple(good)).to_json())
         results = good.values()
         return TopicEdit(
             run_id=run_id,
-            time_ms=time_ms,
+            time_ms=commit_ms,  # what this commit stops naming stays from now on, whatever --now says (C7)
             logs={p: _new_state(warehouse, newest, outcome, run_id, time_ms) for p, outcome in good.items()},
             add=tuple(segment for outcome in results for segment in outcome.added),
             remove=tuple(segment for outcome in results for segment in outcome.removed),
