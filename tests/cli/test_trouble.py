@@ -148,11 +148,11 @@ def test_a_newer_format_is_neither_read_nor_written(orders):
     catalog = SqlCatalog("lithify", uri=f"sqlite:///{orders.warehouse}/catalog.db")
     table = catalog.load_table(("default", "orders"))
     with table.transaction() as change:
-        change.set_properties({"lithify.format-version": "2"})
+        change.set_properties({"lithify.format-version": "3"})
     catalog.close()
     for command in (("consume", "orders"), ("produce", "orders"), ("status", "orders"), ("compact", "orders")):
         said = orders.error(*command, stdin=A_LINE, code=1)
-        assert "written in format 2" in said
+        assert "written in format 3" in said
 
 
 def test_debug_shows_where(orders):

@@ -40,6 +40,10 @@ class TestIcebergStoreOfManyProcesses(StoreConformance):
 
         return replace(iceberg, store=Reopened(open_one))  # type: ignore[arg-type]
 
+    def view_seen_before(self, place: Place, state: TopicState) -> object:
+        """Likewise."""
+        return self.segments_seen_before(place, state)
+
     def segments_seen_before(self, place: Place, state: TopicState) -> object:
         """A state that is neither newest nor kept, and came from another process, is refused, never guessed at."""
         if place.store.load(state.name).version == state.version:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
 
 from lithify.errors import DamagedError, UnknownTopicError, UnsupportedFormatError
-from lithify.model.log import LogState, Position, TombstoneStep, TopicEdit
+from lithify.model.log import HeldTombstones, LogState, Position, TombstoneStep, TopicEdit, View
 from lithify.model.segment import Segment, Volume
 from lithify.model.setting_table import SETTINGS
 from lithify.model.settings import TopicSettings, settings_of, to_config
@@ -31,6 +31,7 @@ LOGS = st.builds(
     first_dirty_offset=OFFSETS,
     log_end_offset=OFFSETS,
     generation=st.integers(0, 2**31),
+    truncated=st.lists(OFFSETS, max_size=8).map(tuple),
     steps=st.lists(st.builds(TombstoneStep, OFFSETS, TIMES, OFFSETS), max_size=4).map(tuple),
     clean=VOLUMES,
     dirty=VOLUMES,
@@ -38,6 +39,18 @@ LOGS = st.builds(
     last_record=st.none() | st.builds(Position, OFFSETS, TIMES),
     run_ids=st.lists(st.text(max_size=12), max_size=8).map(tuple),
     last_round_ms=st.none() | TIMES,
+    last_round=st.text(max_size=12),
+    deleted_below=OFFSETS,
+    owed=st.text(max_size=40),
+    uncovered=st.booleans(),
+    held=st.none() | st.builds(HeldTombstones, OFFSETS, OFFSETS),
+    view=st.none()
+    | st.builds(
+        View,
+        volume=VOLUMES,
+        first_offset=st.none() | OFFSETS,
+        last_record=st.none() | st.builds(Position, OFFSETS, TIMES),
+    ),
 )
 
 SEGMENTS = st.builds(
@@ -102,7 +115,7 @@ def test_another_format_is_refused_by_name(iceberg: Place, foreign: Catalog) -> 
     state = iceberg.append(iceberg.create(), some_records("a"))
     table = foreign.load_table(("default", "orders"))
     with table.transaction() as newer:
-        newer.set_properties({"lithify.format-version": "2"})
+        newer.set_properties({"lithify.format-version": "3"})
 
     for call in (
         lambda: iceberg.store.load(ORDERS),
@@ -111,7 +124,7 @@ def test_another_format_is_refused_by_name(iceberg: Place, foreign: Catalog) -> 
         lambda: iceberg.store.load_version(ORDERS, 1),
         lambda: iceberg.store.drop_topic(ORDERS),
     ):
-        with pytest.raises(UnsupportedFormatError, match=r"orders: written in format 2, .* format 1 \(use the newer"):
+        with pytest.raises(UnsupportedFormatError, match=r"orders: written in format 3, .* up to 2 \(use the newer"):
             call()
     assert iceberg.store.topics() == (ORDERS,)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lithify.columnar.access import local_path
-from lithify.model.log import LogState, Position, TopicEdit, TopicState, Verb
+from lithify.model.log import LogState, Position, TopicEdit, TopicState, Verb, View
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment, volume_of
@@ -84,6 +84,48 @@ class Place:
         )
         return self.store.commit(state, edit)
 
+    def cover(
+        self,
+        state: TopicState,
+        partition: int = 0,
+        *,
+        keep: Callable[[Record], bool] = lambda _: True,
+        share: bool = False,
+        closed_ms: int = NOW_MS,
+    ) -> TopicState:
+        """A round side by side: the view is made of it and of the backlog from D on, which stays as it is.
+
+        One new segment, or with `share` the very segments of the view and the backlog.
+        """
+        run = self.clock.new_id()
+        log = state.log(partition)
+        old = self.store.view(state, [partition])
+        dirty = tuple(s for s in self.store.segments(state, [partition]) if s.base_offset >= log.first_dirty_offset)
+        if share:
+            add, remove, view = dirty, (), old + dirty
+        else:
+            kept = [record for record in self.records_of(old + dirty) if keep(record)]
+            add = view = self.rewrite(state, kept, run) if kept else ()
+            remove = old
+        after = replace(log, first_dirty_offset=log.log_end_offset, view=a_view(view), last_round=run).with_run(run)
+        edit = TopicEdit(run, closed_ms, {partition: after}, view_add=add, view_remove=remove, verb=Verb.COMPACT)
+        return self.store.commit(state, edit)
+
+    def drop(
+        self, state: TopicState, segments: tuple[Segment, ...], *, verb: Verb = Verb.RETAIN, closed_ms: int = NOW_MS
+    ) -> TopicState:
+        """Takes segments out of the backlog of partition 0, and leaves its view alone."""
+        run = self.clock.new_id()
+        log = state.log(0).with_run(run)
+        return self.store.commit(state, TopicEdit(run, closed_ms, {0: log}, remove=segments, verb=verb))
+
+    def drop_views(self, state: TopicState, *, closed_ms: int = NOW_MS) -> TopicState:
+        """Gives the views of all logs up."""
+        run = self.clock.new_id()
+        logs = {log.partition: replace(log, view=None).with_run(run) for log in state.logs}
+        view = self.store.view(state)
+        return self.store.commit(state, TopicEdit(run, closed_ms, logs, view_remove=view, verb=Verb.UNCOMPACT))
+
     def rewrite(self, state: TopicState, records: Sequence[Record], run_id: str) -> tuple[Segment, ...]:
         """New segments of one log with records that have their offsets; committed by nobody."""
         arriving = self.files.receive(state, list(records), now_ms=NOW_MS, keep_offsets=True)
@@ -95,6 +137,10 @@ class Place:
         """The records of a log at one version, in offset order."""
         return self.records_of(self.store.segments(state, [partition]))
 
+    def view(self, state: TopicState, partition: int = 0) -> list[Record]:
+        """The records of the view of a log at one version, in offset order."""
+        return self.records_of(self.store.view(state, [partition]))
+
     def records_of(self, segments: Sequence[Segment]) -> list[Record]:
         return [record for s in segments for batch in self.files.read(s, 0) for record in batch.records()]
 
@@ -103,6 +149,11 @@ def an_iceberg_place(folder: Path, clock: FakeClock, source: CatalogSource | Non
     """The Iceberg store in a local folder, or over a source of its own."""
     catalog = source or EmbeddedCatalog(str(folder))
     return Place(IcebergStore(catalog, clock.new_id), IcebergFiles(catalog), clock, lose_file)
+
+
+def a_view(segments: tuple[Segment, ...]) -> View:
+    """What the state says about a view with these segments."""
+    return View(volume_of(segments), segments[0].base_offset if segments else None)
 
 
 def lose_file(segment: Segment) -> None:

@@ -150,7 +150,9 @@ class MemoryFiles:
     def cut(self, state: TopicState, segment: Segment, end_offset: int, run_id: str) -> tuple[Segment, ...]:
         """Raises `DamagedError`."""
         records = [r for batch in self.read(segment, 0) for r in batch.content if _offset(r) < end_offset]
-        return self.write_records(state, records, run_id)
+        # One run may cut a segment of the log and one of its view that begin at the same offset.
+        origin = segment.path.rpartition("/")[2]
+        return self.write_records(state, records, f"{run_id}-{origin}-{end_offset}")
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
         return tuple(path for path in paths if path not in self.data)

@@ -6,11 +6,13 @@ A subclass gives the fixture `place`: a `support.store_builders.Place` on a ware
 from store.conformance.commits import CommitRules
 from store.conformance.files import FileRules
 from store.conformance.reports import ReportRules
+from store.conformance.sweeping import SweepRules
 from store.conformance.topics import TopicRules
 from store.conformance.versions import VersionRules
+from store.conformance.views import ViewRules
 
 
-class StoreConformance(TopicRules, CommitRules, FileRules, VersionRules, ReportRules):
+class StoreConformance(TopicRules, CommitRules, FileRules, ViewRules, VersionRules, SweepRules, ReportRules):
     """All of it."""
 
 

@@ -8,7 +8,7 @@ from threading import Barrier
 
 import pytest
 
-from lithify.model.log import LogState, Position, TombstoneStep, TopicEdit, TopicState
+from lithify.model.log import HeldTombstones, LogState, Position, TombstoneStep, TopicEdit, TopicState
 from lithify.model.segment import Volume
 from lithify.model.settings import changed
 from lithify.ports import StaleVersionError
@@ -30,6 +30,15 @@ STATES = [
         run_ids=("a", "b"),
         last_round_ms=0,
     ),
+    LogState(
+        0,
+        truncated=(2**62, 0),
+        last_round="r",
+        deleted_below=2**62,
+        owed="changed: empty.value ∅",
+        uncovered=True,
+        held=HeldTombstones(0, 7),
+    ),
     LogState(0, oldest_dirty_timestamp_ms=-1, last_record=Position(2**62, -(2**40)), last_round_ms=NOW_MS),
 ]
 
@@ -49,7 +58,7 @@ class CommitRules:
         assert after.log(0).log_end_offset == 2
         assert place.store.load(ORDERS) == after
 
-    @pytest.mark.parametrize("log", STATES, ids=["new", "full", "odd times"])
+    @pytest.mark.parametrize("log", STATES, ids=["new", "full", "owed", "odd times"])
     def test_a_log_state_comes_back_as_it_was(self, place: Place, log: LogState) -> None:
         state = place.create()
 
@@ -147,7 +156,10 @@ class CommitRules:
 
     def test_an_edit_may_change_settings(self, place: Place) -> None:
         state = place.create()
-        settings = changed(state.settings, {"null.key": "drop", "delete.retention.ms": "0"})
+        settings = changed(
+            state.settings,
+            {"compaction.mode": "side-by-side", "compaction.strategy": "timestamp", "delete.retention.ms": "0"},
+        )
 
         after = place.store.commit(state, TopicEdit("run", NOW_MS, {}, settings=settings))
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from lithify.columnar.partitioner import partition_of
+from lithify.compaction.rules import table_rules
 from lithify.errors import DamagedError, InvalidInputError, InvalidRecordError
 from lithify.model.record import Record
 from lithify.model.segment import Segment
@@ -190,21 +191,67 @@ class FileRules:
 
         def latest(empty_value: str, log_start: int = 0) -> list[tuple[int | None, bytes | None, bytes | None]]:
             settings = settings_of({"empty.value": empty_value})
-            batches = place.files.latest(segments, settings, log_start)
+            log = replace(state.log(0), log_start_offset=log_start)
+            batches = place.files.latest(segments, table_rules(log, settings))
             return [(r.offset, r.key, r.value) for batch in batches for r in batch.records()]
 
         live = [(0, b"a", b"v"), (3, b"", b"v"), (5, b"b", b"new")]
         assert latest("value") == [*live, (8, b"d", b"")]
         assert latest("tombstone") == live
         assert latest("value", log_start=3) == [*live[1:], (8, b"d", b"")]
-        assert list(place.files.latest((), state.settings, 0)) == []
+        assert list(place.files.latest((), table_rules(state.log(0), state.settings))) == []
+
+    @pytest.mark.parametrize("strategy", ["offset", "timestamp", "header"])
+    def test_latest_keeps_to_the_strategy_of_the_topic(self, place: Place, strategy: str) -> None:
+        state = place.create(compaction_strategy=strategy, compaction_strategy_header="v")
+
+        def version(number: int) -> tuple[tuple[str, bytes | None], ...]:
+            return (("v", number.to_bytes(8, "big", signed=True)),)
+
+        batches = [
+            [Record(b"a", b"0", 50, version(-1), 0), Record(b"b", b"1", 20, version(9), 0)],
+            [Record(b"a", b"2", 40, version(3), 0), Record(b"b", None, 30, version(2), 0)],
+            [Record(b"a", b"3", 10, (), 0), Record(b"c", b"5", 10, (), 0), Record(b"c", b"6", 10, (), 0)],
+        ]
+        for batch in batches:
+            state = place.append(state, batch)
+        found = place.files.latest(place.store.segments(state), table_rules(state.log(0), state.settings))
+
+        expected = {"offset": [b"3", b"6"], "timestamp": [b"0", b"6"], "header": [b"1", b"2", b"6"]}
+        assert [r.value for batch in found for r in batch.records()] == expected[strategy]
+
+    def test_a_segment_is_cut_to_what_lies_below_an_offset(self, place: Place) -> None:
+        """C26: `truncate` rewrites the segment that it cuts in two."""
+        state = place.create(message_timestamp_after_max_ms=2**60)
+        given = [replace(r, offset=n * 10) for n, r in enumerate(ODD_RECORDS)]
+        (segment,) = place.rewrite(state, given, "run")
+
+        for end, left in ((0, 0), (1, 1), (20, 2), (21, 3), (40, 4), (41, 5), (2**62, 5)):
+            cut = place.files.cut(state, segment, end, f"cut{end}")
+            assert place.records_of(cut) == given[:left]
+            assert sum(s.records for s in cut) == left
+            for piece in cut:
+                assert piece.path != segment.path
+                self.check_facts(piece, given[:left])
+        assert place.records_of([segment]) == given
+
+    def test_cutting_the_log_and_its_view_in_one_run_makes_two_files(self, place: Place) -> None:
+        state = place.create()
+        (segment,) = place.rewrite(state, [replace(r, offset=n) for n, r in enumerate(some_records("a", "b"))], "r")
+        (view,) = place.rewrite(state, [replace(r, offset=0) for r in some_records("a", value="view")], "v")
+
+        cut = [s for source in (segment, view) for s in place.files.cut(state, source, 1, "run")]
+
+        assert [[r.value for r in place.records_of([s])] for s in cut] == [[b"v"], [b"view"]]
 
     def test_latest_spans_offsets_that_lie_far_apart(self, place: Place) -> None:
         state = place.create()
         offsets = (3, 2**31, 2**32 + 1, 2**45, 2**62)
         given = [Record(b"%d" % (o % 4), b"v", 5, partition=0, offset=o) for o in offsets]
 
-        latest = place.files.latest(place.rewrite(state, given, "run"), state.settings, 0)
+        segments = place.rewrite(state, given, "run")
+        log = replace(state.log(0), log_end_offset=2**62 + 1)
+        latest = place.files.latest(segments, table_rules(log, state.settings))
 
         assert [(r.offset, r.key) for batch in latest for r in batch.records()] == [
             (3, b"3"),
@@ -223,7 +270,7 @@ class FileRules:
             list(place.files.read(lost, 0))
         assert lost.path in str(error.value)
         with pytest.raises(DamagedError) as error:
-            list(place.files.latest([lost, there], state.settings, 0))
+            list(place.files.latest([lost, there], table_rules(state.log(0), state.settings)))
         assert lost.path in str(error.value)
         assert [r.key for r in place.records_of([there])] == [b"b"]
 

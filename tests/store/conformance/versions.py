@@ -1,11 +1,13 @@
-"""Kept versions: what commits that remove segments close (C7, `versions.kept`)."""
+"""Kept versions: what rounds, and commits that remove segments, close (C7, `versions.kept`)."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from lithify.errors import UnknownVersionError
-from lithify.model.log import KeptVersion, TopicEdit
+from lithify.model.log import KeptVersion, TopicEdit, Verb
 from lithify.model.settings import changed
 from support.store_builders import NOW_MS, ORDERS, Place, some_records
 
@@ -20,12 +22,30 @@ class VersionRules:
         after = place.round(before, keep=lambda record: record.offset != 0, closed_ms=NOW_MS + 5)
 
         run = after.log(0).run_ids[-1]
-        assert place.store.versions(ORDERS) == (KeptVersion(before.version, NOW_MS + 5, run),)
+        assert place.store.versions(ORDERS) == (KeptVersion(before.version, NOW_MS + 5, run, Verb.COMPACT),)
         past = place.store.load_version(ORDERS, before.version)
         assert past == before
         assert place.store.segments(past) == segments
         assert [r.key for r in place.records(past)] == [b"a", b"b", b"a"]
         assert [r.offset for r in place.records(after)] == [1, 2]
+
+    def test_a_round_that_removes_nothing_closes_a_version_too(self, place: Place) -> None:
+        state = place.append(place.create(), some_records("a"))
+        log = replace(state.log(0), first_dirty_offset=1)
+
+        place.store.commit(state, TopicEdit("r1", NOW_MS, {0: log}, verb=Verb.COMPACT))
+
+        assert place.store.versions(ORDERS) == (KeptVersion(state.version, NOW_MS, "r1", Verb.COMPACT),)
+        assert place.store.load_version(ORDERS, state.version) == state
+        assert place.records(place.store.load_version(ORDERS, state.version)) == place.records(state)
+
+    def test_a_kept_version_tells_what_closed_it(self, place: Place) -> None:
+        state = place.create()
+        for verb in Verb:
+            state = place.append(state, some_records("a"))
+            state = place.drop(state, place.store.segments(state), verb=verb)
+
+        assert [kept.verb for kept in place.store.versions(ORDERS)] == list(reversed(Verb))
 
     def test_the_newest_version_can_be_loaded_and_is_not_listed(self, place: Place) -> None:
         state = place.round(place.append(place.create(), some_records("a")))

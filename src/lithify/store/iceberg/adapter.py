@@ -20,9 +20,10 @@ from pyiceberg.manifest import ManifestEntry, ManifestEntryStatus, ManifestFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.table.update.snapshot import _SnapshotProducer
+from pyiceberg.typedef import EMPTY_DICT
 
 from lithify.model.log import TopicEdit
 from lithify.model.segment import Segment
@@ -46,9 +47,10 @@ class UnstagedTransaction(Transaction):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What an edit takes from a branch and adds to it."""
+    """What an edit takes from the snapshot `head` of a branch and adds to it; None is an empty one."""
 
     branch: str
+    head: int | None
     add: tuple[Segment, ...]
     remove: tuple[Segment, ...]
 
@@ -65,9 +67,7 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
         super().__init__(
             operation, UnstagedTransaction(table), table.io, snapshot_properties=summary, branch=exchange.branch
         )
-        self._head = self._parent_snapshot_id
-        if exchange.branch != MAIN_BRANCH:
-            self._parent_snapshot_id = None
+        self._parent_snapshot_id = exchange.head if exchange.branch == MAIN_BRANCH else None
         self._edit = edit
         self._exchange = exchange
         self._kept: list[ManifestFile] = []
@@ -79,6 +79,15 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
     def staged(self) -> tuple[tuple[TableUpdate, ...], tuple[TableRequirement, ...]]:
         """Writes manifests and a manifest list; returns what is to be committed and asserted."""
         return self._commit()
+
+    def _summary(self, snapshot_properties: dict[str, str] = EMPTY_DICT) -> Summary:
+        """Its totals go on from those of the branch, also without a parent."""
+        parent = self._parent_snapshot_id
+        self._parent_snapshot_id = self._exchange.head
+        try:
+            return super()._summary(snapshot_properties)
+        finally:
+            self._parent_snapshot_id = parent
 
     def _deleted_entries(self) -> list[ManifestEntry]:
         """The base class calls this before `_existing_manifests`; both come from one reading."""
@@ -120,8 +129,9 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
         return [*ours, *(manifest for level in sorted(classes) for manifest in classes[level])]
 
     def _live_manifests(self) -> list[ManifestFile]:
-        """Manifests of the branch's newest snapshot that still name a segment."""
-        snapshot = None if self._head is None else self._transaction.table_metadata.snapshot_by_id(self._head)
+        """Manifests of the snapshot it goes on from that still name a segment."""
+        head = self._exchange.head
+        snapshot = None if head is None else self._transaction.table_metadata.snapshot_by_id(head)
         if snapshot is None:
             return []
         manifests = read_manifests(self._io, snapshot.manifest_list)

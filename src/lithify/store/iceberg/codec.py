@@ -1,6 +1,6 @@
 """The state of a topic as properties of its table, and back (docs/format.md tells the same).
 
-    lithify.format-version   1; a higher one is refused
+    lithify.format-version   2; a higher one is refused
     lithify.version          the version that these properties belong to
     lithify.original-name    the name as it was given
     lithify.created-ms
@@ -39,7 +39,9 @@ from lithify.model.names import TopicName
 from lithify.model.segment import Volume
 from lithify.model.settings import TopicSettings, settings_of, to_config
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""What is written. A topic of an earlier format gets it with the next commit."""
+
 
 _FORMAT = "lithify.format-version"
 _VERSION = "lithify.version"
@@ -83,9 +85,9 @@ def check_format(name: TopicName, properties: Properties) -> None:
     written = properties.get(_FORMAT)
     if written is None:
         raise UnknownTopicError(f"{name}: there is a table of that name, but Lithify did not make it")
-    if written != str(FORMAT_VERSION):
+    if written not in map(str, range(1, FORMAT_VERSION + 1)):
         raise UnsupportedFormatError(
-            f"{name}: written in format {written}, this version knows format {FORMAT_VERSION}",
+            f"{name}: written in format {written}, this version knows formats up to {FORMAT_VERSION}",
             hint="use the newer Lithify that wrote it; nothing was changed",
         )
 
@@ -93,7 +95,6 @@ def check_format(name: TopicName, properties: Properties) -> None:
 def new_topic(original_name: str, settings: TopicSettings, partitions: int, created_ms: int) -> dict[str, str]:
     """The properties of a topic that is being made."""
     return {
-        _FORMAT: str(FORMAT_VERSION),
         _ORIGINAL_NAME: original_name,
         _CREATED_MS: str(created_ms),
         **changed(FIRST_VERSION, settings, [LogState(partition) for partition in range(partitions)]),
@@ -103,7 +104,7 @@ def new_topic(original_name: str, settings: TopicSettings, partitions: int, crea
 def changed(version: int, settings: TopicSettings | None, logs: Iterable[LogState]) -> dict[str, str]:
     """The properties that the edit that makes `version` changes."""
     properties = {f"{_LOG}{log.partition}": _text(log_to_json(log)) for log in logs}
-    properties[_VERSION] = str(version)
+    properties |= {_FORMAT: str(FORMAT_VERSION), _VERSION: str(version)}
     if settings is not None:
         properties[_SETTINGS] = _text(to_config(settings))
     return properties

@@ -47,9 +47,8 @@ def stored_files(location: str, properties: Mapping[str, str]) -> Iterator[Store
     scheme, netloc, path = PyArrowFileIO.parse_location(location)
     filesystem = PyArrowFileIO(dict(properties)).fs_by_scheme(scheme, netloc)
     for info in filesystem.get_file_info(FileSelector(path, recursive=True, allow_not_found=True)):
-        if info.type is FileType.File:
-            modified_ms = (info.mtime_ns or 0) // 10**6
-            yield StoredFile(f"{location}{info.path[len(path) :]}", info.size, modified_ms)
+        if info.type is FileType.File and info.mtime_ns is not None:  # else nobody knows how old it is
+            yield StoredFile(f"{location}{info.path[len(path) :]}", info.size, info.mtime_ns // 10**6)
 
 
 def delete_files(paths: Sequence[str], properties: Mapping[str, str]) -> None:

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyiceberg.table import Table
-from pyiceberg.table.metadata import TableMetadata
 
 from lithify.columnar.access import FileAccess
 from lithify.store.iceberg.codec import closed_versions, report_ids
 from lithify.store.iceberg.documents import read_document
 from lithify.store.iceberg.folders import stored_files
-from lithify.store.iceberg.layout import data_folder, rates_file, report_file, version_file, versions_folder
+from lithify.store.iceberg.layout import rates_file, report_file, version_file, versions_folder
 from lithify.store.iceberg.manifests import read_entries, read_manifests
 from lithify.store.iceberg.trouble import reaching
 
@@ -20,12 +19,14 @@ from lithify.store.iceberg.trouble import reaching
 def named_files(table: Table) -> Iterator[str]:
     """Every file that the metadata of a table names, its own and those of our documents included.
 
-    All snapshots that there are count: the newest version's and those of kept ones. Raises `DamagedError`.
+    All snapshots that there are count: the newest version's and those of kept ones. Records of versions
+    that are not kept go with the files that they tell about. Raises `DamagedError`.
     """
     metadata = table.metadata
     yield table.metadata_location
     yield from (entry.metadata_file for entry in metadata.metadata_log)
     yield from (report_file(metadata.location, report_id) for report_id in report_ids(metadata.properties))
+    yield from (version_file(metadata.location, closed.record) for closed in closed_versions(metadata.properties))
     yield rates_file(metadata.location)
     seen: set[str] = set()
     for snapshot in metadata.snapshots:
@@ -44,14 +45,3 @@ def stored_records(location: str, access: FileAccess) -> dict[str, Mapping[str, 
     with reaching(location):
         paths = [file.path for file in stored_files(folder, access.properties) if file.path.endswith(".json")]
     return {path: read_document(access, path) for path in paths}
-
-
-def needed_records(metadata: TableMetadata, access: FileAccess) -> frozenset[str]:
-    """Records of kept versions, and those of others that still have a file to tell about."""
-    location = metadata.location
-    kept = {version_file(location, closed.record) for closed in closed_versions(metadata.properties)}
-    records = stored_records(location, access)
-    with reaching(location):
-        stored = {file.path for file in stored_files(data_folder(location), access.properties)}
-    telling = {path for path, record in records.items() if stored.intersection(record.get("no_longer_named", ()))}
-    return frozenset(kept | telling)

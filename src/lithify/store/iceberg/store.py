@@ -20,7 +20,7 @@ from pyiceberg.io import load_file_io
 from pyiceberg.table.metadata import TableMetadata
 
 from lithify.columnar.access import FileAccess
-from lithify.errors import DamagedError, UnknownTopicError
+from lithify.errors import UnknownTopicError
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
@@ -33,12 +33,12 @@ from lithify.store.iceberg.documents import read_document, write_document
 from lithify.store.iceberg.folders import delete_files, delete_folder, stored_files
 from lithify.store.iceberg.lock import turn_lock
 from lithify.store.iceberg.manifests import read_segments
-from lithify.store.iceberg.named import named_files, needed_records, stored_records
+from lithify.store.iceberg.named import named_files, stored_records
 from lithify.store.iceberg.recent import Recent
 from lithify.store.iceberg.swap import send, stage
 from lithify.store.iceberg.tables import TopicTables, check_writable
 from lithify.store.iceberg.trouble import reaching, writing
-from lithify.store.iceberg.versions import closed_state, closings, tag, view_tag
+from lithify.store.iceberg.versions import check_view, closed_state, closings, tag, view_gone, view_tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +107,16 @@ class IcebergStore:
         return self._read(self._lists_of(state).log, partitions)
 
     def view(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
-        """Raises what `segments` does, and `DamagedError` where the branch of the views is gone (C8)."""
+        """Raises what `segments` does, and `DamagedError` where the branch of the views is gone or another one (C8)."""
         wanted = state.partitions if partitions is None else partitions
         if all(state.log(partition).view is None for partition in wanted):
             return ()
         manifest_list = self._lists_of(state).view
         if manifest_list is None:
-            raise DamagedError(
-                f"{state.name}: the compacted view of version {state.version} is gone: "
-                f"the table has no branch {layout.VIEW_BRANCH} for it",
-                hint="bring the branch back, or give the view up with `lithify topic uncompact`",
-            )
-        return self._read(manifest_list, partitions)
+            raise view_gone(state)
+        segments = self._read(manifest_list, partitions)
+        check_view(state, wanted, segments)
+        return segments
 
     def commit(self, state: TopicState, edit: TopicEdit) -> TopicState:
         """Raises `StaleVersionError`, `CommitUnknownError`, `WarehouseError` or `DamagedError`."""
@@ -176,7 +174,7 @@ class IcebergStore:
         """Raises what `load` raises, and `DamagedError` where a manifest cannot be read."""
         table = self._tables.load(name)
         codec.check_format(name, table.metadata.properties)
-        return frozenset(named_files(table)) | needed_records(table.metadata, self._access)
+        return frozenset(named_files(table))
 
     def closings(self, state: TopicState) -> Mapping[str, int]:
         """Raises `DamagedError` or `WarehouseError`."""

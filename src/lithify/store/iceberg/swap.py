@@ -18,7 +18,7 @@ stale properties and deletes manifests where it believes that the commit failed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -40,14 +40,16 @@ from pyiceberg.table.update import (
 from lithify.columnar.access import FileAccess
 from lithify.model.log import TopicEdit, TopicState
 from lithify.model.report import REPORTS_KEPT
+from lithify.model.segment import Segment
 from lithify.ports import CommitUnknownError, StaleVersionError
+from lithify.store.errors import check_removed
 from lithify.store.iceberg import codec
 from lithify.store.iceberg.adapter import Exchange, SegmentProducer, delete_old_metadata
 from lithify.store.iceberg.documents import write_document
 from lithify.store.iceberg.layout import VIEW_BRANCH, version_file, version_record
 from lithify.store.iceberg.manifests import read_segments
 from lithify.store.iceberg.trouble import moved_on, never_landed, warehouse_error, writing
-from lithify.store.iceberg.versions import closing_record, tag, view_tag
+from lithify.store.iceberg.versions import closing_record, tag, view_gone, view_tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) 
     metadata = table.metadata
     main = metadata.refs[MAIN_BRANCH].snapshot_id
     with writing(str(state.name)):
-        producer = SegmentProducer(table, edit, Exchange(MAIN_BRANCH, edit.add, edit.remove), {codec.RUN: edit.run_id})
+        exchange = Exchange(MAIN_BRANCH, main, edit.add, edit.remove)
+        producer = SegmentProducer(table, edit, exchange, {codec.RUN: edit.run_id})
         adding, _ = producer.staged()
         view_updates, view = _staged_view(table, state, edit)
         versions = codec.closed_versions(metadata.properties)
@@ -120,16 +123,22 @@ def _staged_view(table: Table, state: TopicState, edit: TopicEdit) -> tuple[tupl
     """What the commit does to the branch of the views, and the snapshot it is at then, None without it.
 
     The branch is there while any log has a view. Main's assertion guards it: no commit but ours,
-    which moves main as well, moves it.
+    which moves main as well, moves it. One that is gone all the same is never made anew: an empty
+    view would say that all keys are deleted (C8).
     """
-    logs = {log.partition: log for log in state.logs} | dict(edit.logs)
+    before, after = state.logs, ({log.partition: log for log in state.logs} | dict(edit.logs)).values()
     branch = table.metadata.refs.get(VIEW_BRANCH)
-    if all(log.view is None for log in logs.values()):
+    head = None if branch is None else branch.snapshot_id
+    if all(log.view is None for log in after):
+        check_removed(edit, edit.view_remove, _named(table, VIEW_BRANCH, edit.view_remove))
         gone = RemoveSnapshotRefUpdate.model_validate({"ref-name": VIEW_BRANCH})
         return ((gone,) if branch is not None else ()), None
-    if branch is not None and not edit.view_add and not edit.view_remove:
-        return (), branch.snapshot_id
-    exchange = Exchange(VIEW_BRANCH, edit.view_add, edit.view_remove)
+    had = any(log.view is not None for log in before)
+    if had and not edit.view_add and not edit.view_remove:
+        return (), head
+    if had and head is None:
+        raise view_gone(state)
+    exchange = Exchange(VIEW_BRANCH, head if had else None, edit.view_add, edit.view_remove)
     producer = SegmentProducer(table, edit, exchange, {codec.RUN: edit.run_id})
     updates, _ = producer.staged()
     return updates, producer.snapshot_id
@@ -137,17 +146,26 @@ def _staged_view(table: Table, state: TopicState, edit: TopicEdit) -> tuple[tupl
 
 def _no_longer_named(table: Table, edit: TopicEdit) -> list[str]:
     """Paths that the commit takes out of the log or the view and that the other one does not name either."""
-    removed = {s.path: s for s in (*edit.remove, *edit.view_remove)}
-    if VIEW_BRANCH not in table.metadata.refs and not edit.view_add:
-        return list(removed)
-    partitions = sorted({s.partition for s in removed.values()})
-    named: set[str] = {s.path for s in (*edit.add, *edit.view_add)}
-    for branch, gone in ((MAIN_BRANCH, edit.remove), (VIEW_BRANCH, edit.view_remove)):
-        snapshot = table.metadata.snapshot_by_name(branch)
-        if snapshot is not None and removed:
-            before = {s.path for s in read_segments(table.io, snapshot.manifest_list, partitions)}
-            named |= before - {s.path for s in gone}
-    return [path for path in removed if path not in named]
+    removed, view_removed = _paths(edit.remove), _paths(edit.view_remove)
+    still = _paths((*edit.add, *edit.view_add))
+    # What is taken out of one branch can be in the other one, which is read only for that.
+    still |= _paths(_named(table, VIEW_BRANCH, edit.remove)) - view_removed
+    still |= _paths(_named(table, MAIN_BRANCH, edit.view_remove)) - removed
+    return sorted((removed | view_removed) - still)
+
+
+def _named(table: Table, branch: str, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """Those of some segments that a branch names."""
+    snapshot = table.metadata.snapshot_by_name(branch)
+    if snapshot is None or not segments:
+        return ()
+    partitions = sorted({segment.partition for segment in segments})
+    named = _paths(read_segments(table.io, snapshot.manifest_list, partitions))
+    return tuple(segment for segment in segments if segment.path in named)
+
+
+def _paths(segments: Iterable[Segment]) -> set[str]:
+    return {segment.path for segment in segments}
 
 
 def _tags(before: Versions, kept: Versions, refs: Mapping[str, int]) -> dict[str, int | None]:

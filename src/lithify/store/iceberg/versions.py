@@ -15,9 +15,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from lithify.model.log import TopicEdit, TopicState
+from lithify.errors import DamagedError
+from lithify.model.log import TopicEdit, TopicState, View, segments_of
+from lithify.model.segment import Segment, volume_of
 from lithify.model.settings import settings_of, to_config
 from lithify.store.iceberg.codec import log_from_json, log_to_json, readable
+from lithify.store.iceberg.layout import VIEW_BRANCH
 
 
 def tag(version: int) -> str:
@@ -28,6 +31,30 @@ def tag(version: int) -> str:
 def view_tag(version: int) -> str:
     """The tag on the snapshot of its compacted views."""
     return f"{tag(version)}-view"
+
+
+def view_gone(state: TopicState) -> DamagedError:
+    return _view_damage(state, f"the table has no branch {VIEW_BRANCH} for it")
+
+
+def check_view(state: TopicState, partitions: Iterable[int], segments: tuple[Segment, ...]) -> None:
+    """Raises `DamagedError` if these are not the segments of the views of `state`, as it counts them (C8)."""
+    for partition in partitions:
+        view = state.log(partition).view or View()
+        found = volume_of(segments_of(segments, partition))
+        if found != view.volume:
+            raise _view_damage(
+                state,
+                f"of partition {partition} the branch {VIEW_BRANCH} has {found.records} records in "
+                f"{found.size_bytes} bytes, and not {view.volume.records} in {view.volume.size_bytes}",
+            )
+
+
+def _view_damage(state: TopicState, what: str) -> DamagedError:
+    return DamagedError(
+        f"{state.name}: the compacted view of version {state.version} is gone: {what}",
+        hint=f"set the branch {VIEW_BRANCH} of the table back, or give the view up with `lithify topic uncompact`",
+    )
 
 
 def closing_record(state: TopicState, edit: TopicEdit, no_longer_named: Iterable[str]) -> dict[str, Any]:
