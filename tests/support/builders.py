@@ -6,6 +6,7 @@ space   separates records        ∅     a null value (a tombstone)
 |       separates segments       ''    an empty value, or an empty key
 @7      the record's offset      ·     a null key
 !500    the record's timestamp   both go on from there: offsets by one, timestamps unchanged
+#5      a header `v` with a version, 8 bytes long; `#x` one with other bytes
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings, settings_of
 from lithify.store.memory_files import segment_of
 
-_TOKEN = re.compile(r"([^=\s]+)=([^=\s@!]+)(?:@(\d+))?(?:!(-?\d+))?")
+_TOKEN = re.compile(r"([^=\s]+)=([^=\s@!#]+)(?:@(\d+))?(?:!(-?\d+))?(?:#(\S+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,11 @@ class DrawnLog:
         )
         return measured(state, self.segments)
 
-    def plan(self, state: LogState | None = None, *, now_ms: int = 0, **config: object) -> LogPlan:
+    def plan(
+        self, state: LogState | None = None, *, now_ms: int = 0, view: Sequence[Segment] = (), **config: object
+    ) -> LogPlan:
         """The round that would run on it now; settings with underscores for dots."""
-        return plan_log(state or self.state(), self.segments, some_settings(**config), now_ms)
+        return plan_log(state or self.state(), self.segments, some_settings(**config), now_ms, tuple(view))
 
 
 def a_log(text: str, *, partition: int = 0, first_offset: int = 0, timestamp: int | None = 0) -> DrawnLog:
@@ -70,10 +73,12 @@ def a_log(text: str, *, partition: int = 0, first_offset: int = 0, timestamp: in
             match = _TOKEN.fullmatch(token)
             if match is None:
                 raise ValueError(f"not a record: {token!r}")
-            key, value, own_offset, own_timestamp = match.groups()
+            key, value, own_offset, own_timestamp, version = match.groups()
             offset = int(own_offset) if own_offset else offset
             timestamp = int(own_timestamp) if own_timestamp else timestamp
-            records.append(Record(_bytes(key, null="·"), _bytes(value, null="∅"), timestamp, (), partition, offset))
+            headers = () if version is None else (("v", _version(version)),)
+            drawn_key, drawn_value = _bytes(key, null="·"), _bytes(value, null="∅")
+            records.append(Record(drawn_key, drawn_value, timestamp, headers, partition, offset))
             offset += 1
         if records:
             contents.append(tuple(records))
@@ -130,6 +135,10 @@ def a_segment(path: str = "s", base: int = 0, end: int = 10, **facts: object) ->
 
 def _bytes(text: str, *, null: str) -> bytes | None:
     return None if text == null else b"" if text == "''" else text.encode()
+
+
+def _version(text: str) -> bytes:
+    return int(text).to_bytes(8, "big", signed=True) if re.fullmatch(r"-?\d+", text) else text.encode()
 
 
 def _text(data: bytes | None, *, null: str) -> str:

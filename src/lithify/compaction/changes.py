@@ -47,8 +47,9 @@ def _altered(log: LogState, segments: tuple[Segment, ...], before: TopicSettings
         return log
     if after.compacts:
         log = replace(log, owed=f"changed: {', '.join(changes(before, after))}")
+    log = replace(log, held=None)  # what held tombstones back was judged by the settings of before (C20)
     if after.empty_is_tombstone and not before.empty_is_tombstone:
-        log = replace(log, steps=(), held=None, uncovered=True)
+        log = replace(log, steps=(), uncovered=True)
     if (after.compacts and not before.compacts) or (after.side_by_side and not before.side_by_side):
         return replace(uncompacted(log, segments_of(segments, log.partition)), owed=log.owed)
     return log

@@ -21,8 +21,10 @@ def conflict(
         return "another round was committed"
     if plan.view is not None and [s.path for s in plan.view] != [s.path for s in view]:
         return "the compacted view was changed"
-    there = {segment.path for segment in (*segments, *view)}
-    gone = next((source.path for source in (*plan.gone, *plan.sources) if source.path not in there), None)
+    here = {segment.path for segment in segments}
+    there = here | {segment.path for segment in view}
+    missing = [s.path for s in plan.gone if s.path not in here] + [s.path for s in plan.sources if s.path not in there]
+    gone = next(iter(missing), None)
     if gone is not None:
         return f"a segment was replaced in the meantime: {gone}"
     return None

@@ -60,7 +60,7 @@ def records_deleted(log: LogId, state: LogState, before: int, segments: tuple[Se
     )
     left_behind = any(s.base_offset < start for s in segments) or state.view is not None
     if left_behind and moved.deleted_below > state.deleted_below:
-        moved = replace(moved, owed=f"records below {start} were deleted")
+        moved = replace(moved, owed=f"records below {moved.deleted_below} were deleted")
     return measured(moved, segments)
 
 
@@ -144,4 +144,4 @@ def _ended(steps: Steps, end_offset: int) -> Steps:
     above = steps[len(below) :]
     if not above or end_offset == 0:
         return below
-    return (*below, replace(above[0], end_offset=end_offset, tombstones=sum(s.tombstones for s in above)))
+    return (*below, replace(above[0], end_offset=end_offset))  # what the others count is above the first

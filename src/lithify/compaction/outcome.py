@@ -92,7 +92,8 @@ class LogOutcome:
         """Whether there is anything to commit (C41)."""
         plan = self.plan
         cuts = plan.gone or self.view_removed or plan.base.owed
-        return bool(plan.moves or self.grouping.changes or cuts or self.held != plan.base.held)
+        counts = self.held != plan.base.held or _counted_too_many(self)
+        return bool(plan.moves or self.grouping.changes or cuts or counts)
 
 
 def _without(segments: tuple[Segment, ...], others: tuple[Segment, ...]) -> tuple[Segment, ...]:
@@ -114,6 +115,15 @@ def steps_after(outcome: LogOutcome, settings: TopicSettings, now_ms: int) -> St
         steps = with_round(steps, horizon=plan.horizon.offset, now_ms=now_ms, tombstones=kept)
     # Where the log start has moved since the plan, what is below it is still there, and counted.
     return folded(steps, log_start=plan.rules.log_start, retention_ms=settings.delete_retention_ms, now_ms=now_ms)
+
+
+def _counted_too_many(outcome: LogOutcome) -> bool:
+    """Whether steps that have expired count tombstones that went unread: the log would be due for ever (C21)."""
+    plan = outcome.plan
+    if not plan.expires_tombstones:
+        return False
+    expired = (step for step in plan.base.steps if step.end_offset <= plan.rules.tombstones_expire_below)
+    return sum(step.tombstones for step in expired) != outcome.findings.clean_tombstones_held
 
 
 def _counted_anew(steps: Steps, expire_below: int, left: int) -> Steps:

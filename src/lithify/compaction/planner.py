@@ -92,7 +92,8 @@ class LogPlan:
     @property
     def is_idle(self) -> bool:
         """Nothing to read and nothing to record: a run on this state changes nothing (C41)."""
-        return not (self.moves or self.scanned or self.gone or self.view_gone or self.base.owed)
+        work = self.moves or self.scanned or self.gone or self.view_gone or self.base.owed
+        return not (work or self.expires_tombstones)  # the steps may count tombstones that went unread
 
     def bounds(self, key_ranges: int) -> PlanBounds:
         """Upper bounds of what the run costs if it reads the keys `key_ranges` times (C30)."""
@@ -141,6 +142,9 @@ def plan_log(
     left = segments[len(gone) :]
     started = _started(state, start_after(state, gone))
     horizon = compaction_horizon(started, left, settings, now_ms)
+    if settings.side_by_side:
+        # What this round covers is in the view with it, and need not wait for the next one (C33, C41).
+        gone = gone_segments(replace(started, first_dirty_offset=horizon.offset), segments, settings, now_ms)
     rules = _rules(started, horizon, settings, now_ms)
     compacted = tuple(s for s in view if s.end_offset > rules.log_start) if settings.side_by_side else left
     clean = tuple(s for s in compacted if s.end_offset <= started.first_dirty_offset)

@@ -52,8 +52,8 @@ def test_a_round_that_keeps_the_laws_passes():
 
 @pytest.mark.parametrize(
     "base",
-    [{"log_start_offset": 4}, {"first_dirty_offset": 8, "log_end_offset": 9}, {"log_end_offset": 6}],
-    ids=["S above D", "D above H", "H above E"],
+    [{"log_start_offset": 8}, {"first_dirty_offset": 8, "log_end_offset": 9}, {"log_end_offset": 6}],
+    ids=["S above H", "D above H", "H above E"],
 )
 def test_start_dirty_horizon_and_end_ascend(base):
     """C14: S <= D <= H <= E."""

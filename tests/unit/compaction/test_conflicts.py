@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.compaction.conflicts import conflict
+from lithify.model.log import View
 from support.builders import a_log
 
 LOG = a_log("a=1 | b=2 | a=3")
@@ -50,3 +51,45 @@ def test_a_source_that_is_gone_is_a_conflict_and_named():
     for gone in (0, 1, 2):
         left = tuple(s for s in LOG.segments if s.path != f"s{gone}")
         assert f"s{gone}" in (conflict(PLAN, STATE, left) or "")
+
+
+BESIDE = {"compaction_mode": "side-by-side", "cleanup_policy": "compact,delete", "retention_ms": 100}
+VIEW = a_log("a=1 | b=2").segments
+BESIDE_STATE = replace(LOG.state(dirty_from=2), view=View())
+
+
+def beside(now_ms=0):
+    """A round of LOG side by side, whose view shares its first two files."""
+    return LOG.plan(BESIDE_STATE, now_ms=now_ms, view=VIEW, **BESIDE)
+
+
+def test_a_view_that_stands_still_is_no_conflict():
+    """C44, C33."""
+    assert conflict(beside(), BESIDE_STATE, LOG.segments, VIEW) is None
+
+
+def test_a_view_that_was_changed_is_a_conflict():
+    """C44: taken away, grown, or with one file rewritten."""
+    other = replace(VIEW[1], path="other")
+    for view in ((), VIEW[:1], (*VIEW, other), (VIEW[0], other)):
+        assert conflict(beside(), BESIDE_STATE, LOG.segments, view) == "the compacted view was changed"
+
+
+def test_a_backlog_that_was_trimmed_below_the_first_dirty_offset_is_no_conflict():
+    """C44, C33: the round does not read it; the view has it still."""
+    trimmed = replace(BESIDE_STATE, log_start_offset=1)
+    assert beside().gone == ()
+    assert conflict(beside(), trimmed, LOG.segments[1:], VIEW) is None
+
+
+def test_a_segment_that_the_round_trims_must_be_there():
+    """C44: that the view names the same file is not enough."""
+    plan = beside(now_ms=1000)
+    assert [s.path for s in plan.gone] == ["s0", "s1", "s2"]
+    assert conflict(plan, BESIDE_STATE, LOG.segments, VIEW) is None
+    assert "s0" in (conflict(plan, BESIDE_STATE, LOG.segments[1:], VIEW) or "")
+
+
+def test_a_dirty_segment_that_is_gone_is_a_conflict_side_by_side_too():
+    """C44."""
+    assert "s2" in (conflict(beside(), BESIDE_STATE, LOG.segments[:2], VIEW) or "")

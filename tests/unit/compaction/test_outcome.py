@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.compaction.outcome import measured, state_after
+from lithify.compaction.outcome import After, measured, state_after
 from lithify.model.log import Position, TombstoneStep
 from lithify.model.segment import volume_of
 from support.builders import a_log, some_settings
@@ -98,7 +98,7 @@ def test_the_log_start_may_have_moved_past_the_horizon_meanwhile():
     log = a_pure_log("a=1 b=2")
     outcome = log.round(some_settings(), 0)
     passed = replace(log.state, log_start_offset=10, first_dirty_offset=10, log_end_offset=20)
-    after = state_after(outcome, passed, log.segments, some_settings(), now_ms=0, last_record=None)
+    after = state_after(outcome, passed, After(log.segments, None), some_settings(), run_id="r", now_ms=0)
     assert (after.log_start_offset, after.first_dirty_offset) == (10, 10)
 
 

@@ -89,7 +89,27 @@ def test_losers_add_up():
 
 def test_a_plan_asks_for_the_space_that_its_rounds_may_write():
     """C30, C42: needed until the old version goes."""
-    log = LogPlanReport(0, 0, 0, 5, "log end", None, 5, 5, 100, 1, 1, 1, 150, 110, 0, False)
+    log = LogPlanReport(
+        partition=0,
+        log_start_offset=0,
+        first_dirty_offset=0,
+        horizon=5,
+        horizon_limited_by="log end",
+        horizon_held_by=None,
+        log_end_offset=5,
+        log_start_offset_after=0,
+        records_in=5,
+        bytes_in=100,
+        segments_in=1,
+        segments_gone=0,
+        segments_scanned=1,
+        segments_rewritten_at_most=1,
+        bytes_read_at_most=150,
+        bytes_written_at_most=110,
+        tombstones_expire_below=0,
+        values_expire_before_ms=None,
+        idle=False,
+    )
     plan = PlanReport("orders", 3, (log, log), 0)
     assert plan.extra_bytes_needed == 220
     assert json.loads(json.dumps(plan.to_json()))["extra_bytes_needed"] == 220

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
 from lithify.errors import InvalidSettingError
 from lithify.model.setting_table import NO_LIMIT, SETTINGS
-from lithify.model.settings import TopicSettings, changed, settings_of, to_config
+from lithify.model.settings import TopicSettings, changed, changes, settings_of, to_config, unset
 
 ACCEPTED = {
-    "compaction.mode": {"in-place": "in-place"},
-    "cleanup.policy": {"compact": "compact"},
-    "compaction.strategy": {"offset": "offset"},
+    "compaction.mode": {"in-place": "in-place", "side-by-side": "side-by-side"},
+    "cleanup.policy": {
+        "compact": "compact",
+        "delete": "delete",
+        "compact,delete": "compact,delete",
+        "delete,compact": "compact,delete",
+        " delete , compact ": "compact,delete",
+    },
+    "compaction.strategy": {"offset": "offset", "timestamp": "timestamp"},
+    "compaction.strategy.header": {"": "", "version": "version", "ü v": "ü v"},
     "null.key": {"reject": "reject", "drop": "drop", "retain": "retain"},
     "empty.value": {"value": "value", "tombstone": "tombstone"},
     "delete.retention.ms": {"0": 0, "1d": 86_400_000, 5: 5, "9223372036854775807": 2**63 - 1},
@@ -34,9 +41,19 @@ ACCEPTED = {
     "sweep.grace.ms": {"0": 0, "1d": 86_400_000},
 }
 REFUSED = {
-    "compaction.mode": ["", "inplace", "IN-PLACE", "side-by-side"],
-    "cleanup.policy": ["", "none", "delete", "compact,delete", "delete,compact"],
-    "compaction.strategy": ["", "newest", "timestamp", "header"],
+    "compaction.mode": ["", "inplace", "IN-PLACE"],
+    "cleanup.policy": [
+        "",
+        ",",
+        "none",
+        "Compact",
+        "compact,",
+        "compact,compact",
+        "compact,delete,delete",
+        "compact;delete",
+    ],
+    "compaction.strategy": ["", "newest", "Timestamp"],
+    "compaction.strategy.header": [],
     "null.key": ["", "keep", "None"],
     "empty.value": ["", "null"],
     "delete.retention.ms": ["", "-1", "soon", "9223372036854775808", "1y"],
@@ -117,6 +134,7 @@ def test_the_defaults_are_those_of_kafka():
         "compaction.mode": "in-place",
         "cleanup.policy": "compact",
         "compaction.strategy": "offset",
+        "compaction.strategy.header": "",
         "null.key": "reject",
         "empty.value": "value",
         "delete.retention.ms": "86400000",
@@ -138,13 +156,68 @@ def test_the_defaults_are_those_of_kafka():
     }
 
 
-def test_what_this_version_cannot_do_yet_is_refused_not_ignored():
-    """C33: a preset that needs it as well, unless what it needs is overridden."""
-    with pytest.raises(InvalidSettingError, match="not of this version yet"):
-        settings_of({}, like="pulsar")
-    settings = settings_of({"compaction.mode": "in-place"}, like="pulsar")
-    assert (settings.null_key, settings.empty_value, settings.delete_retention_ms) == ("drop", "tombstone", 0)
-    assert (settings.min_cleanable_dirty_ratio, settings.compaction_threshold_bytes) == (1.0, 104_857_600)
+def test_the_preset_of_pulsar():
+    """The contract, section 10; what is given goes before it."""
+    settings = settings_of({}, like="pulsar")
+    assert (settings.compaction_mode, settings.null_key, settings.empty_value) == ("side-by-side", "drop", "tombstone")
+    assert (settings.delete_retention_ms, settings.compaction_threshold_bytes) == (0, 104_857_600)
+    assert settings.min_cleanable_dirty_ratio == 1.0
+    assert settings_of({"compaction.mode": "in-place"}, like="pulsar") == replace(settings, compaction_mode="in-place")
+
+
+@pytest.mark.parametrize(
+    ("policy", "compacts", "deletes"),
+    [("compact", True, False), ("delete", False, True), ("compact,delete", True, True), ("delete,compact", True, True)],
+)
+def test_a_policy_says_what_is_done(policy, compacts, deletes):
+    """C23: in either order."""
+    settings = settings_of({"cleanup.policy": policy})
+    assert (settings.compacts, settings.deletes) == (compacts, deletes)
+
+
+def test_the_header_strategy_needs_the_name_of_a_header():
+    """C10: also where the name is taken away later; the name alone is no contradiction."""
+    with pytest.raises(InvalidSettingError, match=r"compaction\.strategy=header needs compaction\.strategy\.header"):
+        settings_of({"compaction.strategy": "header"})
+    settings = settings_of({"compaction.strategy": "header", "compaction.strategy.header": "v"})
+    with pytest.raises(InvalidSettingError, match="needs"):
+        changed(settings, {"compaction.strategy.header": ""})
+    with pytest.raises(InvalidSettingError, match="needs"):
+        changed(unset(settings, ["compaction.strategy.header"]), {})
+    assert settings_of({"compaction.strategy.header": "v"}).compaction_strategy == "offset"
+
+
+@pytest.mark.parametrize("policy", ["compact", "compact,delete"])
+def test_a_view_needs_a_policy_that_compacts(policy):
+    """C33, C23."""
+    assert settings_of({"compaction.mode": "side-by-side", "cleanup.policy": policy}).side_by_side
+    with pytest.raises(InvalidSettingError, match=r"side-by-side needs compact in cleanup\.policy, which is delete"):
+        settings_of({"compaction.mode": "side-by-side", "cleanup.policy": "delete"})
+    with pytest.raises(InvalidSettingError, match="side-by-side needs compact"):
+        changed(settings_of({"cleanup.policy": "delete"}), {"compaction.mode": "side-by-side"})
+
+
+def test_unset_takes_the_default_of_the_program_not_of_the_preset():
+    """C43: one name or several, and no other setting."""
+    settings = settings_of({"null.key": "retain", "segment.bytes": 2048, "retention.ms": 5})
+    assert unset(settings, ["null.key", "segment.bytes"]) == settings_of({"retention.ms": 5})
+    assert unset(settings_of({}, like="pulsar"), ["delete.retention.ms"]).delete_retention_ms == 86_400_000
+    assert unset(settings, []) == settings
+
+
+def test_an_unknown_name_to_unset_is_refused_with_the_nearest_one():
+    """C43: and nothing is unset."""
+    with pytest.raises(InvalidSettingError, match=r"nul\.key: no such setting") as error:
+        unset(TopicSettings(), ["null.key", "nul.key"])
+    assert error.value.hint == "did you mean null.key?"
+
+
+def test_changes_names_what_differs_in_the_order_of_the_table():
+    """C43: a setting that is set to what it was is no change."""
+    before = settings_of({"null.key": "drop"})
+    after = changed(before, {"retention.ms": 5, "cleanup.policy": "delete,compact", "null.key": "drop"})
+    assert changes(before, after) == ("cleanup.policy", "retention.ms")
+    assert changes(after, changed(after, {"cleanup.policy": "compact,delete", "retention.ms": "5ms"})) == ()
 
 
 def test_an_unknown_preset_is_refused():
