@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from lithify.cli.main import run
+from support.oracle_engine import OracleEngine
 
 PROGRAM = [sys.executable, "-c", "from lithify.cli.main import main; main()"]
 
@@ -104,6 +105,12 @@ def lithify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     monkeypatch.setenv("LITHIFY_WAREHOUSE", str(warehouse))
     monkeypatch.setenv("COLUMNS", "80")
     return Program(warehouse)
+
+
+@pytest.fixture
+def plain_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds by the engine that is right by definition, for what is not about Spark."""
+    monkeypatch.setattr("lithify.topic.spark_engine", lambda warehouse, _choice: OracleEngine(warehouse.files))
 
 
 @pytest.fixture(scope="session")

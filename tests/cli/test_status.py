@@ -43,6 +43,11 @@ def test_a_deadline_is_told_before_it_has_come(lithify, masked):
     produce(lithify, "t", a_line(0, timestamp=HOUR_MS))
     told = masked(lithify("status", "t", "--now", f"@{HOUR_MS + 60_000}").out)
     assert "not due: dirty ratio 1.00 <= 1; due by the clock TIME (in SPENT);" in " ".join(told.split())
+    late = ("status", "t", "--now", f"@{2 * HOUR_MS + 1_001}")
+    told = " ".join(masked(lithify(*late).out).split())
+    assert "DUE: dirty for longer than max.compaction.lag.ms, since TIME, SPENT overdue;" in told
+    (log,) = lithify(*late, "--json").json["logs"]
+    assert (log["due_at_ms"], log["overdue_ms"]) == (2 * HOUR_MS + 1, 1_001)
 
 
 def test_status_as_json_and_of_all_topics(lithify):
@@ -51,24 +56,36 @@ def test_status_as_json_and_of_all_topics(lithify):
     lithify("topic", "create", "b")
     a, b = lithify("status", "--json").lines
     assert (a["topic"], b["topic"]) == ("a", "b")
-    assert list(a) == ["topic", "version", "logs", "now_ms", "now_given"]
+    assert list(a) == ["topic", "version", "cleanup_policy", "compaction_mode", "logs", "now_ms", "now_given"]
     assert [log["partition"] for log in a["logs"]] == [0, 1]
-    assert set(a["logs"][0]) >= {
+    assert list(a["logs"][0]) == [
+        "partition",
         "log_start_offset",
         "first_dirty_offset",
         "horizon",
         "horizon_limited_by",
+        "horizon_held_by",
         "log_end_offset",
         "records",
         "bytes",
+        "segments",
+        "clean_bytes",
+        "dirty_bytes",
         "dirty_ratio",
         "tombstones",
         "next_tombstone_expiry_ms",
+        "tombstones_held_below",
+        "retention_waiting_bytes",
+        "owed",
         "due",
         "due_reason",
+        "due_at_ms",
+        "overdue_ms",
         "last_round_ms",
+        "last_round_id",
+        "view",
         "quarantined",
-    }
+    ]
     text = lithify("status").out
     assert text.startswith("a  version 1\n")
     assert "\n\nb  version 1\n" in text

@@ -8,7 +8,6 @@ from lithify.cli.consent import need_yes
 from lithify.cli.cut_text import print_cut
 from lithify.cli.invocation import Invocation, one_partition, verb
 from lithify.cli.output import count, plural
-from lithify.service.cut import plan_delete_records
 
 
 @verb("delete-records")
@@ -28,6 +27,8 @@ def delete_records(invocation: Invocation, topic_name: str, partition: int | Non
       lithify delete-records orders --partition 0 --before 1200
       lithify delete-records orders --partition 0 --before 1200 --yes
     """
+    from lithify.service.cut import plan_delete_records
+
     topic, named = invocation.open_topic(topic_name)
     number = one_partition(topic, topic_name, named, partition)
     planned = plan_delete_records(topic.warehouse, topic.topic_name, number, before)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from lithify.cli.consent import check_now
 from lithify.cli.cut_text import print_cut, removed_records
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import TimeType
+from lithify.model.units import format_bytes
+
+if TYPE_CHECKING:
+    from lithify.topic import Topic
 
 
 @verb("retain")
@@ -33,4 +39,12 @@ def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: boo
         now_ms, yes, "what retention removes", f"`lithify status {topic_name} --now` shows what is past retention"
     )
     report = topic.retain(now_ms=now_ms)
-    print_cut(invocation, report, f"{removed_records(report)} went", "no whole segment is past retention")
+    print_cut(invocation, report, f"{removed_records(report)} went", _idle(topic, now_ms))
+
+
+def _idle(topic: Topic, now_ms: int | None) -> str:
+    """Why nothing goes: nothing is past retention, or the view has to have it first (C33)."""
+    waiting = sum(log.retention_waiting_bytes for log in topic.status(now_ms=now_ms).logs)
+    if waiting:
+        return f"{format_bytes(waiting)} past retention wait for a round, until the view has them"
+    return "no whole segment is past retention"

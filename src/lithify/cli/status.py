@@ -108,8 +108,7 @@ def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
     if log.owed is not None and log.owed != log.due_reason:
         notes.append(f"a round is owed: {log.owed}")
     if log.retention_waiting_bytes:
-        waiting = format_bytes(log.retention_waiting_bytes)
-        notes.append(f"retention of {waiting} waits for a round, so that the view has it")
+        notes.append(f"{format_bytes(log.retention_waiting_bytes)} past retention wait until the view has them")
     notes.append(f"horizon {horizon_text(log.horizon_limited_by, log.horizon_held_by)}")
     if log.tombstones:
         notes.append(plural(log.tombstones, "tombstone") + _tombstones_go(log, now_ms))
@@ -118,7 +117,7 @@ def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
     if log.last_round_ms is None:
         notes.append("no round yet")
     else:
-        run = f", {log.last_round_id}" if log.last_round_id else ""
+        run = f", run {log.last_round_id}" if log.last_round_id else ""
         notes.append(f"last round {when(log.last_round_ms, now_ms)}{run}")
     if log.quarantined:
         notes.append("QUARANTINED")

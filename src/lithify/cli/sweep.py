@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def sweep(invocation: Invocation, topic_name: str | None, yes: bool) -> None:
     """List or delete files that nothing needs any more.
 
-    Of one topic, or of all. A file may go when no kept version names it: versions.retention.ms
-    after the commit that stopped naming it, or, if nothing ever named it, sweep.grace.ms after its
-    last change. The metadata is read once more just before files are deleted. Nothing else
-    deletes files of a topic that exists.
+    Of one topic, or of all. A file may go when no kept version names it: one that a commit let go
+    of, versions.retention.ms after that commit, and one that is named by none, such as a run that
+    failed leaves behind, sweep.grace.ms after its last change. The metadata is read once more just
+    before files are deleted. Nothing else deletes files of a topic that exists.
 
     \b
     Examples:
@@ -46,7 +46,7 @@ def sweep(invocation: Invocation, topic_name: str | None, yes: bool) -> None:
 
 
 def _row(file: SweptFile, location: str) -> tuple[str, ...]:
-    why = "never named" if file.named_until_ms is None else "no longer named"
+    why = "named by none" if file.named_until_ms is None else "let go of"
     since = file.modified_ms if file.named_until_ms is None else file.named_until_ms
     return format_bytes(file.size_bytes), why, format_time(since)[:19], _within(file.path, location)
 

@@ -8,7 +8,6 @@ from lithify.cli.consent import need_yes
 from lithify.cli.cut_text import print_cut
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.output import plural
-from lithify.service.alter import plan_uncompact
 
 
 @verb("uncompact")
@@ -27,6 +26,8 @@ def uncompact(invocation: Invocation, topic_name: str, lose_trimmed: bool, yes: 
       lithify topic uncompact states
       lithify topic uncompact states --yes
     """
+    from lithify.service.alter import plan_uncompact
+
     topic = invocation.open_whole_topic(topic_name)
     planned = plan_uncompact(topic.warehouse, topic.topic_name, lose_trimmed=lose_trimmed)
     if planned.changed:

@@ -8,7 +8,6 @@ from lithify.cli.consent import need_yes
 from lithify.cli.cut_text import print_cut
 from lithify.cli.invocation import Invocation, one_partition, verb
 from lithify.cli.output import count, plural
-from lithify.service.cut import plan_truncate
 
 
 @verb("truncate")
@@ -32,6 +31,8 @@ def truncate(
       lithify truncate orders --partition 0 --to 900
       lithify truncate orders --partition 0 --to 900 --yes
     """
+    from lithify.service.cut import plan_truncate
+
     topic, named = invocation.open_topic(topic_name)
     number = one_partition(topic, topic_name, named, partition)
     planned = plan_truncate(topic.warehouse, topic.topic_name, number, to, below_compacted=below_compacted)

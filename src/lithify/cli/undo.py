@@ -11,7 +11,6 @@ from lithify.cli.cut_text import print_cut
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.output import plural
 from lithify.model.units import format_time
-from lithify.service.undo import plan_undo
 
 if TYPE_CHECKING:
     from lithify.model.cut_report import CutReport
@@ -34,12 +33,14 @@ def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
       lithify undo orders
       lithify undo orders --yes
     """
+    from lithify.service.undo import plan_undo
+
     topic = invocation.open_whole_topic(topic_name)
     planned = plan_undo(topic.warehouse, topic.topic_name)
-    back = _summary(planned)
-    need_yes(yes, f"{topic.name}: nothing was taken back", f"takes {_round(planned, topic.state())} back: {back}")
+    back = f"takes {_round(planned, topic.state())} back {_summary(planned)}"
+    need_yes(yes, f"{topic.name}: nothing was taken back", back)
     report = topic.undo()
-    print_cut(invocation, report, f"the round {report.undone_run_id} was taken back, {_summary(report)}", "nothing")
+    print_cut(invocation, report, f"the round {report.undone_run_id} was taken back {_summary(report)}", "")
 
 
 def _round(planned: CutReport, state: TopicState) -> str:
@@ -49,5 +50,7 @@ def _round(planned: CutReport, state: TopicState) -> str:
 
 
 def _summary(report: CutReport) -> str:
+    """`in 2 logs, with 3 records that come back`; side by side nothing of the backlog had gone."""
     records = sum(log.records_added - log.records_removed for log in report.logs)
-    return f"{plural(records, 'record')} come back in {plural(len(report.logs), 'log')}"
+    back = f", with {plural(records, 'record')} that it had removed" if records > 0 else ""
+    return f"in {plural(len(report.logs), 'log')}{back}"

@@ -21,8 +21,8 @@ def versions(invocation: Invocation, topic_name: str) -> None:
 
     A version is kept when a round, or another commit that removes segments, closes it: the newest
     versions.kept of them, newest first. Each can be read (`consume` and `table` with --version), and
-    verified against. A version that makes room for newer ones keeps its files until the time
-    in FILES STAY UNTIL; then `lithify sweep` may delete them.
+    verified against, and its files stay. One that makes room for newer ones keeps them at least
+    until the time in FILES STAY UNTIL; then `lithify sweep` may delete them.
 
     \b
     Examples:
@@ -43,7 +43,7 @@ def versions(invocation: Invocation, topic_name: str) -> None:
         rows = [_row(version, viewed=viewed) for version in found]
         click.echo("\n".join(columns(header, rows, left=closing, wrap=False)))
     kept = plural(len(found), "earlier version")
-    say(f"{topic.name}: {kept} kept of at most {newest.settings.versions_kept}, the newest is {newest.version}")
+    say(f"{topic.name}: {kept} kept, at most {newest.settings.versions_kept} are; the newest is {newest.version}")
 
 
 def _row(version: VersionReport, *, viewed: bool) -> tuple[str, ...]:

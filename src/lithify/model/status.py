@@ -52,7 +52,7 @@ class LogStatus:
     due_at_ms: int | None
     """When the clock alone makes it due; in the past if it has."""
     overdue_ms: int
-    """How long it has been due by `max.compaction.lag.ms` (C29)."""
+    """How far it is past `max.compaction.lag.ms` (C29)."""
     last_round_ms: int | None
     last_round_id: str | None
     """The `run_id` of the last round that was committed and not taken back."""

@@ -1,0 +1,158 @@
+"""`lithify topic alter` and `topic uncompact`, and what changes of settings are told to mean (C22, C35, C43)."""
+
+from __future__ import annotations
+
+import pytest
+
+LATE = (
+    "after a tombstone has gone, a late record that it would have beaten counts as new: "
+    "delete.retention.ms should be longer than records are late\n"
+)
+
+
+def produce(lithify, topic, *lines):
+    lithify("produce", topic, "--format", "tsv", stdin="\n".join(lines))
+
+
+@pytest.fixture
+def orders(lithify):
+    lithify("topic", "create", "orders")
+    produce(lithify, "orders", "a\t1", "a\t2")
+    return lithify
+
+
+def alter(lithify, *config, topic="orders"):
+    return lithify("topic", "alter", topic, *(part for c in config for part in ("--config", c))).err
+
+
+def test_settings_and_partitions_change_in_one_commit(orders):
+    """C43: the log with records is due once."""
+    said = orders(
+        "topic", "alter", "orders", "--config", "delete.retention.ms=1h", "--config", "null.key=drop", "--partitions", 3
+    )
+    assert said.out == ""
+    assert said.err == (
+        "orders: changed, version 3\n"
+        "  null.key  reject → drop\n"
+        "  delete.retention.ms  86400000 → 3600000\n"
+        "  partitions  1 → 3\n"
+        "it counts from the next round, for which 1 log is due once; nothing that is gone comes back\n"
+        "records without a key that are there go in the next round\n"
+        "2 new partitions: records stay where they are, while keys may go elsewhere from now on\n"
+    )
+    first, *new = orders("status", "orders", "--json").json["logs"]
+    assert (first["owed"], first["due"]) == ("changed: null.key, delete.retention.ms", True)
+    assert [(log["owed"], log["due"]) for log in new] == [(None, False)] * 2
+    unset = orders("topic", "alter", "orders", "--unset", "null.key", "--json").json
+    assert unset == {
+        "topic": "orders",
+        "version": 4,
+        "changed": True,
+        "settings": {"null.key": {"before": "drop", "after": "reject"}},
+        "partitions": 3,
+        "partitions_after": 3,
+        "logs_due": 1,
+    }
+    again = orders("topic", "alter", "orders", "--unset", "null.key", "--partitions", 3)
+    assert again.err == "orders: nothing to change, version 4 stays\n"
+
+
+def test_late_records_are_told_where_a_strategy_lets_them_win(orders):
+    """C22: create and alter say so."""
+    assert alter(orders, "compaction.strategy=timestamp").endswith(LATE)
+    assert LATE not in alter(orders, "compaction.strategy=offset")
+    made = orders("topic", "create", "t", "--config", "compaction.strategy=timestamp")
+    assert made.err == f"t: created with 1 partition, compaction.strategy=timestamp\n{LATE}"
+    assert LATE not in orders("topic", "create", "u").err
+
+
+NOTES = {
+    "cleanup.policy=compact,delete": (
+        "`lithify retain`, and every round, now removes what is past retention.ms=604800000 and retention.bytes=-1"
+    ),
+    "cleanup.policy=delete": "no round compacts it any more",
+    "empty.value=tombstone": "empty values delete their keys from now on, those that are there as well",
+    "compaction.mode=side-by-side": "the log stays as it is from now on, and the next round makes the view beside it",
+}
+
+
+@pytest.mark.parametrize("change", NOTES)
+def test_what_a_change_means_is_told(orders, change):
+    assert alter(orders, change).splitlines()[-1] == NOTES[change]
+
+
+def test_a_topic_that_was_only_retained_is_compacted_from_its_start(lithify):
+    lithify("topic", "create", "events", "--config", "cleanup.policy=delete")
+    produce(lithify, "events", "a\t1")
+    assert alter(lithify, "cleanup.policy=compact", topic="events").splitlines()[-1] == (
+        "the next round starts at the log start"
+    )
+
+
+def test_what_contradicts_or_shrinks_is_refused_and_changes_nothing(orders):
+    command = ("topic", "alter", "orders")
+    assert orders.error(*command) == (
+        "nothing to change: give --config, --unset or --partitions (see `lithify topic alter --help`)"
+    )
+    assert orders.error(*command, "--partitions", 0) == (
+        "orders has 1 partitions and cannot have 0 (partitions may grow, never shrink: records would have no log)"
+    )
+    assert orders.error(*command, "--partitions", 20_000) == "partitions=20000: a topic has 1 to 10000"
+    assert orders.error(*command, "--unset", "segment.byte") == (
+        "segment.byte: no such setting (did you mean segment.bytes?)"
+    )
+    assert orders.error(*command, "--config", "null.key=drop", "--unset", "null.key") == (
+        "null.key is given with --config and with --unset (give one of them)"
+    )
+    assert orders.error(*command, "--config", "compaction.strategy=header") == (
+        "compaction.strategy=header needs compaction.strategy.header (name the header that has the version of a record)"
+    )
+    both = ("--config", "compaction.mode=side-by-side", "--config", "cleanup.policy=delete")
+    assert orders.error(*command, *both).startswith(
+        "compaction.mode=side-by-side needs compact in cleanup.policy, which is delete"
+    )
+    lags = ("--config", "min.compaction.lag.ms=2h", "--config", "max.compaction.lag.ms=1h")
+    assert "is above max.compaction.lag.ms=3600000" in orders.error(*command, *lags)
+    assert orders("topic", "info", "orders", "--json").json["version"] == 2
+
+
+@pytest.mark.usefixtures("plain_rounds")
+def test_a_view_stands_between_side_by_side_and_in_place(orders):
+    """C35, C43."""
+    alter(orders, "compaction.mode=side-by-side")
+    assert orders("topic", "uncompact", "orders").err == "orders: there is no view, version 3 stays\n"
+    orders("compact", "orders")
+    assert orders.error("topic", "alter", "orders", "--unset", "compaction.mode") == (
+        "orders: partition 0 has a compacted view, which in-place topics have not "
+        "(drop it first: `lithify topic uncompact orders --yes`)"
+    )
+    assert orders.error("topic", "uncompact", "orders") == (
+        "orders: nothing was dropped (--yes drops the view of 1 log with 1 record; the backlog stays)"
+    )
+    dropped = orders("topic", "uncompact", "orders", "--yes")
+    assert dropped.out == "LOG  CLEAN BELOW  VIEW RECORDS\n  0        2 → 0            -1\n"
+    assert dropped.err == "orders: the view was dropped, version 5\n"
+    orders("topic", "alter", "orders", "--unset", "compaction.mode")
+    assert orders.error("topic", "uncompact", "orders", "--yes") == (
+        "orders: an in-place topic has no view to drop (its compacted log is the only log there is)"
+    )
+    assert len(orders("consume", "orders").lines) == 2
+
+
+@pytest.mark.usefixtures("plain_rounds")
+def test_a_view_of_records_that_the_backlog_has_not_is_dropped_only_when_told(lithify):
+    """C35: it says how many."""
+    settings = ("compaction.mode=side-by-side", "cleanup.policy=compact,delete", "retention.bytes=0")
+    lithify("topic", "create", "orders", *(part for setting in settings for part in ("--config", setting)))
+    produce(lithify, "orders", "a\t1", "b\t1")
+    lithify("compact", "orders")
+    lithify("retain", "orders")
+    for yes in ((), ("--yes",)):
+        assert lithify.error("topic", "uncompact", "orders", *yes) == (
+            "orders-0: 2 records of the view lie below the log start 2 of the backlog, which was trimmed, "
+            "and would be lost (--lose-trimmed drops the view all the same)"
+        )
+    assert len(lithify("consume", "orders", "--compacted").lines) == 2
+    dropped = lithify("topic", "uncompact", "orders", "--lose-trimmed", "--yes", "--json").json
+    assert (dropped["verb"], dropped["logs"][0]["records_removed"]) == ("uncompact", 2)
+    assert lithify("consume", "orders", "--compacted").out == ""

@@ -1,0 +1,138 @@
+"""`lithify versions`, `undo` and `sweep`, and reading a kept version (C6, C7)."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("plain_rounds")
+
+
+def produce(lithify, *lines):
+    lithify("produce", "orders", "--format", "tsv", stdin="\n".join(lines))
+
+
+@pytest.fixture
+def orders(lithify):
+    """Version 4 is a round over a=1 b=1 | a=2, version 5 adds c=1."""
+    lithify("topic", "create", "orders")
+    produce(lithify, "a\t1", "b\t1")
+    produce(lithify, "a\t2")
+    lithify("compact", "orders")
+    produce(lithify, "c\t1")
+    return lithify
+
+
+def read(lithify, *more):
+    return [(r["offset"], r["key"], r["value"]) for r in lithify(*more).lines]
+
+
+def test_kept_versions_are_listed_and_read(orders, masked):
+    assert masked(orders("versions", "orders").out) == (
+        "VERSION  RECORDS  SIZE  CLOSED AT  BY  FILES STAY UNTIL\n      3  3  SIZE  TIME  compact  TIME\n"
+    )
+    assert orders("versions", "orders").err == "orders: 1 earlier version kept, at most 20 are; the newest is 5\n"
+    version = orders("versions", "orders", "--json").json
+    assert list(version) == [
+        "topic",
+        "version",
+        "closed_ms",
+        "closed_by",
+        "verb",
+        "records",
+        "bytes",
+        "view_records",
+        "view_bytes",
+        "files_stay_until_ms",
+    ]
+    assert version["closed_by"] == orders("history", "orders", "--json").json["run_id"]
+    assert version["files_stay_until_ms"] == version["closed_ms"] + 86_400_000
+    before = [(0, "a", "1"), (1, "b", "1"), (2, "a", "2")]
+    assert read(orders, "consume", "orders", "--version", 3) == before
+    assert read(orders, "consume", "orders", "--version", 3, "--from", 1, "--max", 1) == before[1:2]
+    assert read(orders, "table", "orders", "--version", 3) == before[1:]
+    assert read(orders, "consume", "orders", "--version", 5) == read(orders, "consume", "orders")
+
+
+def test_a_version_that_is_not_kept_is_refused(orders):
+    for verb in ("consume", "table"):
+        for version in (1, 4, 99):
+            assert orders.error(verb, "orders", "--version", version) == (
+                f"orders: version {version} is not kept (kept: 3)"
+            )
+    assert orders.error("consume", "orders", "--version", 3, "--follow") == (
+        "version 3 does not change, so there is nothing to follow"
+    )
+    orders("topic", "create", "new")
+    assert orders("versions", "new").err == "new: 0 earlier versions kept, at most 20 are; the newest is 1\n"
+    assert orders("versions", "new", "--json").out == ""
+
+
+def test_undo_takes_the_last_round_back_and_leaves_what_came_since(orders, masked):
+    """C7."""
+    first = orders("status", "orders", "--json").json["logs"][0]
+    assert masked(orders.error("undo", "orders")) == (
+        "orders: nothing was taken back "
+        "(--yes takes the round of TIME back in 1 log, with 1 record that it had removed)"
+    )
+    assert len(read(orders, "consume", "orders")) == 3
+    done = orders("undo", "orders", "--yes")
+    assert done.out == "LOG  START  CLEAN BELOW  SEGMENTS  RECORDS\n  0      0        3 → 0     -1 +1       +1\n"
+    assert done.err == (
+        f"orders: the round {first['last_round_id']} was taken back in 1 log, "
+        "with 1 record that it had removed, version 6\n"
+    )
+    assert read(orders, "consume", "orders") == [(0, "a", "1"), (1, "b", "1"), (2, "a", "2"), (3, "c", "1")]
+    log = orders("status", "orders", "--json").json["logs"][0]
+    assert (log["first_dirty_offset"], log["last_round_id"], log["last_round_ms"]) == (0, None, None)
+    assert orders.error("undo", "orders", "--yes") == (
+        "orders: there is no round to take back (`lithify history` shows its rounds)"
+    )
+
+
+def test_undo_as_json_names_the_round(orders):
+    run_id = orders("history", "orders", "--json").json["run_id"]
+    undone = orders("undo", "orders", "--yes", "--json").json
+    assert (undone["verb"], undone["undone_run_id"], undone["changed"]) == ("undo", run_id, True)
+
+
+def test_undo_goes_no_further_back_than_versions_are_kept(orders):
+    orders("topic", "alter", "orders", "--config", "versions.kept=1")
+    orders("compact", "orders")
+    orders("undo", "orders", "--yes")
+    assert orders.error("undo", "orders", "--yes").startswith(
+        "orders: the version before the last round is not kept any more"
+    )
+
+
+def test_sweep_lists_what_may_go_and_deletes_only_with_yes(lithify, masked):
+    """C6: what no kept version names, and a stray file once it is old enough."""
+    no_wait = ("--config", "versions.retention.ms=0", "--config", "versions.kept=1", "--config", "sweep.grace.ms=0")
+    lithify("topic", "create", "orders", *no_wait)
+    produce(lithify, "a\t1")
+    produce(lithify, "a\t2")
+    lithify("compact", "orders")
+    stray = next(lithify.warehouse.rglob("partition=0")) / "stray.parquet"
+    stray.write_bytes(b"of a run that failed")
+    lithify("sweep", "--yes")
+    assert not stray.exists()
+    produce(lithify, "a\t3")
+    lithify("compact", "orders")
+    listed = lithify("sweep", "orders")
+    header, *rows = masked(listed.out).splitlines()
+    assert header.split() == ["SIZE", "WHY", "SINCE", "FILE"]
+    (first,) = (row for row in rows if row.endswith(".parquet"))  # the second is in the version that is kept
+    assert first.startswith("SIZE  let go of  TIME  data/partition=0/00000000000000000000-")
+    assert masked(listed.err) == f"orders: {len(rows)} files of SIZE may go; --yes deletes them\n"
+    as_json = lithify("sweep", "orders", "--json").json
+    assert list(as_json) == ["topic", "deleted", "files", "now_ms", "bytes"]
+    assert list(as_json["files"][0]) == ["path", "size_bytes", "modified_ms", "named_until_ms"]
+    assert as_json["bytes"] == sum(file["size_bytes"] for file in as_json["files"])
+    assert lithify("sweep", "orders", "--json", "--yes").json["deleted"]
+    assert lithify("sweep", "orders").err == "orders: no file may go\n"
+    assert read(lithify, "consume", "orders") == [(2, "a", "3")]
+
+
+def test_nothing_may_be_swept_before_its_time(orders):
+    swept = orders("sweep", "orders", "--yes")
+    assert (swept.out, swept.err) == ("", "orders: no file may go\n")
+    assert len(read(orders, "consume", "orders", "--version", 3)) == 3
