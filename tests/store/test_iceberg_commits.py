@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, ServerError
-from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetPropertiesUpdate
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    SetPropertiesUpdate,
+    SetSnapshotRefUpdate,
+)
 from sqlalchemy.exc import OperationalError
 
 from lithify.errors import WarehouseError
@@ -148,8 +154,10 @@ def test_every_commit_asserts_the_table_and_main_and_adds_a_snapshot(place: Plac
     state = place.append(state, some_records("a"))
     state = place.change(state, generation=1)
     state = place.round(place.append(state, some_records("b")))
+    state = place.cover(place.cover(state), share=True)
+    place.drop_views(state)
 
-    assert len(faults.sent) == 4
+    assert len(faults.sent) == 7
     for table, requirements, updates in faults.sent:
         main = table.metadata.refs["main"].snapshot_id
         assert AssertTableUUID(uuid=table.metadata.table_uuid) in requirements
@@ -157,6 +165,54 @@ def test_every_commit_asserts_the_table_and_main_and_adds_a_snapshot(place: Plac
         assert isinstance(updates[0], AddSnapshotUpdate)
         assert updates[0].snapshot.parent_snapshot_id == main
         assert sum(isinstance(update, SetPropertiesUpdate) for update in updates) == 1
+
+
+def test_a_view_moves_in_the_swap_that_moves_main(place: Place, faults: Faults) -> None:
+    state = place.cover(place.append(place.create(), some_records("a")))
+    faults.sent.clear()
+
+    place.cover(place.append(state, some_records("b")))
+
+    (_, _, appended), (_, _, covered) = faults.sent
+    assert [u.ref_name for u in appended if isinstance(u, SetSnapshotRefUpdate)] == ["main"]
+    moved = [u.ref_name for u in covered if isinstance(u, SetSnapshotRefUpdate)]
+    assert moved[:2] == ["main", "compacted"]
+    assert sorted(moved[2:]) == [f"lithify-{state.version + 1}", f"lithify-{state.version + 1}-view"]
+
+
+@pytest.mark.parametrize("lost", [lost_answer, lost_request])
+def test_a_round_beside_the_backlog_whose_answer_is_lost_is_there_or_not(
+    place: Place, faults: Faults, lost: Callable[..., Any]
+) -> None:
+    state = place.append(place.cover(place.append(place.create(), some_records("a"))), some_records("b"))
+    faults.to_come = [lost]
+
+    with pytest.raises(CommitUnknownError):
+        place.cover(state, keep=lambda record: record.key == b"b")
+
+    newest = place.store.load(ORDERS)
+    landed = newest != state
+    assert landed == (lost is lost_answer)
+    assert newest.log(0).first_dirty_offset == (2 if landed else 1)
+    assert [r.key for r in place.view(newest)] == [b"b" if landed else b"a"]
+
+
+def test_an_append_that_overtakes_a_round_keeps_the_view_as_it_was(place: Place, faults: Faults) -> None:
+    state = place.cover(place.append(place.create(), some_records("a")))
+    newest = place.append(state, some_records("b"))
+
+    def be_overtaken(commit: Callable[..., Any], *arguments: Any) -> Any:
+        place.append(newest, some_records("c"))
+        return commit(*arguments)
+
+    faults.to_come = [be_overtaken]
+    with pytest.raises(StaleVersionError):
+        place.cover(newest, keep=lambda record: record.key == b"b")
+
+    newest = place.store.load(ORDERS)
+    assert [r.key for r in place.records(newest)] == [b"a", b"b", b"c"]
+    assert [r.key for r in place.view(newest)] == [b"a"]
+    assert len(place.store.versions(ORDERS)) == 1
 
 
 @pytest.mark.parametrize("landed", [False, True], ids=["before the swap", "after the swap"])

@@ -42,6 +42,23 @@ def test_snapshots_tags_and_metadata_stay_few(iceberg: Place) -> None:
     assert sizes[-1] <= sizes[len(sizes) // 2] * 1.05
 
 
+def test_views_take_a_snapshot_and_a_tag_for_each_version_that_is_kept(iceberg: Place, foreign: Catalog) -> None:
+    state = iceberg.create(versions_kept=VERSIONS_KEPT)
+    for n in range(12):
+        state = iceberg.append(state, some_records(f"{n}"))
+        state = iceberg.cover(state, share=n % 2 == 0)
+
+    metadata = foreign.load_table(("default", "orders")).metadata
+    assert len(metadata.snapshots) == 2 * (VERSIONS_KEPT + 1)
+    assert len(metadata.refs) == 2 * (VERSIONS_KEPT + 1)
+
+    state = iceberg.drop_views(state)
+    for n in range(VERSIONS_KEPT):
+        state = iceberg.round(iceberg.append(state, some_records(f"{n}")))
+    metadata = foreign.load_table(("default", "orders")).metadata
+    assert len(metadata.snapshots) == len(metadata.refs) == VERSIONS_KEPT + 1
+
+
 def test_manifests_stay_few_however_many_segments_there_are(noting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter, "MANIFESTS_PER_CLASS", 4)
     state = noting.append(noting.create(), some_records("a"))
@@ -99,6 +116,7 @@ def test_loading_is_one_metadata_read(noting: Place) -> None:
 
 def test_an_append_opens_no_data_and_no_manifest(noting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     state = noting.append(noting.append(noting.create(), some_records("a")), some_records("b"))
+    state = noting.cover(state)
     monkeypatch.setattr(FileAccess, "open", lambda *_: pytest.fail("an append opened a data file"))
     NotingFileIO.read.clear()
     NotingFileIO.written.clear()
@@ -109,6 +127,20 @@ def test_an_append_opens_no_data_and_no_manifest(noting: Place, monkeypatch: pyt
     assert not [path for path in NotingFileIO.read if path.endswith(".parquet")]
     kinds = sorted(Path(path).name.partition("-")[0] == "snap" for path in NotingFileIO.written if ".avro" in path)
     assert kinds == [False, True]  # one manifest, one manifest list
+
+
+def test_listing_what_may_go_reads_each_file_of_metadata_once(noting: Place) -> None:
+    state = noting.create()
+    for n in range(4):
+        state = noting.cover(noting.append(state, some_records(f"{n}")), share=n < 2)
+    NotingFileIO.read.clear()
+
+    noting.store.named_files(ORDERS)
+    tuple(noting.store.stored_files(state))
+    noting.store.closings(state)
+
+    assert len(NotingFileIO.read) == len(set(NotingFileIO.read))
+    assert len([path for path in NotingFileIO.read if path.endswith(".metadata.json")]) == 1
 
 
 def _manifests_opened() -> list[str]:
