@@ -60,8 +60,13 @@ def records_deleted(log: LogId, state: LogState, before: int, segments: tuple[Se
     )
     left_behind = any(s.base_offset < start for s in segments) or state.view is not None
     if left_behind and moved.deleted_below > state.deleted_below:
-        moved = replace(moved, owed=f"records below {moved.deleted_below} were deleted")
+        moved = replace(moved, owed=deletion_owed(moved.deleted_below))
     return measured(moved, segments)
+
+
+def deletion_owed(below: int) -> str:
+    """Why a round is owed where records were deleted and are still stored."""
+    return f"records below {below} were deleted"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from lithify.compaction.cuts import deletion_owed
 from lithify.compaction.outcome import measured, readable, view_of
 from lithify.model.log import LogState, Position
 from lithify.model.report import LogReport
@@ -68,8 +69,14 @@ def state_after_undo(
         last_record=readable(last_record, start),
         last_round_ms=then.last_round_ms,
         last_round=then.last_round,
-        owed=now.owed or then.owed,
+        owed=now.owed or then.owed or _owed(now, files),
         uncovered=then.uncovered,
         view=view,
     )
     return measured(back, files.segments)
+
+
+def _owed(now: LogState, files: LogFiles) -> str:
+    """A round for what was deleted since and is stored again (C26); nothing if there is no such record."""
+    stored = any(segment.base_offset < now.deleted_below for segment in files.segments + files.view)
+    return deletion_owed(now.deleted_below) if stored else ""
