@@ -5,10 +5,11 @@ A test compares the page with what this would write, so that the page cannot fal
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from lithify.model.setting_table import SETTINGS, Setting
-from lithify.model.settings import TopicSettings, to_config
+from lithify.model.settings import TopicSettings, settings_of, to_config
 from lithify.model.units import format_bytes
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "settings.md"
@@ -24,16 +25,36 @@ min.compaction.lag.ms=1h`, or `lake.create_topic("orders", config={"min.compacti
 (`128MiB`, `7d`); a bare number has the unit of the name. An unknown name or a value that is not
 accepted is refused, and the error says what would be.
 
-`lithify topic info TOPIC` shows the settings in force.
+`lithify topic info TOPIC` shows the settings in force, and `lithify topic alter` changes them on a topic
+that has data: [what that means](../how-to/change-a-topic.md).
 
 | setting | default | accepts | meaning |
 | --- | --- | --- | --- |
 """
 
+_PRESETS = """
+## Presets
+
+`--like`, or `like=`, says whose defaults a topic starts from. Settings that are not here are the same
+for all.
+
+| setting | kafka | pulsar | mapr |
+| --- | --- | --- | --- |
+"""
+
 _CLOSING = """
-`retention.ms`, `retention.bytes`, `sweep.grace.ms` and `versions.retention.ms` are stored, checked
-and shown, but nothing acts on them in 0.1.0: there are no topics with `cleanup.policy=delete` yet,
-and no `sweep`.
+## Which go together
+
+- `compaction.mode=side-by-side` needs `compact` in `cleanup.policy`: without it there is no view.
+- `compaction.strategy=header` needs `compaction.strategy.header`.
+- `min.compaction.lag.ms` must not be above `max.compaction.lag.ms`.
+- `retention.ms` and `retention.bytes` count only with `delete` in `cleanup.policy`; `null.key`,
+  `empty.value`, the lags and the ratio only with `compact`.
+- With a `compaction.strategy` other than `offset`, a record that arrives after a tombstone that
+  would have beaten it has gone counts as new
+  ([C22](../guarantees.md#tombstones)): let `delete.retention.ms` be longer than records are late.
+- `versions.kept` protects whole versions with all their files; `versions.retention.ms` is for the
+  readers of versions that are not kept any more.
 """
 
 
@@ -44,11 +65,20 @@ def page() -> str:
     """The whole page."""
     defaults = to_config(TopicSettings())
     rows = (_row(setting, defaults[setting.name]) for setting in SETTINGS.values())
-    return "".join([_OPENING, *rows, _CLOSING])
+    return "".join([_OPENING, *rows, _PRESETS, *_preset_rows(), _CLOSING])
+
+
+def _preset_rows() -> Iterator[str]:
+    presets = [to_config(settings_of({}, like=like)) for like in ("kafka", "pulsar", "mapr")]
+    for name in SETTINGS:
+        values = [preset[name] for preset in presets]
+        if len(set(values)) > 1:
+            yield f"| `{name}` | " + " | ".join(f"`{value}`" for value in values) + " |\n"
 
 
 def _row(setting: Setting, default: str) -> str:
-    return f"| `{setting.name}` | `{default}`{_spelled_out(setting, default)} | {setting.accepts} | {setting.doc} |\n"
+    shown = f"`{default}`{_spelled_out(setting, default)}" if default else "(none)"
+    return f"| `{setting.name}` | {shown} | {setting.accepts} | {setting.doc} |\n"
 
 
 def _spelled_out(setting: Setting, default: str) -> str:

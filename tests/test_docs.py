@@ -132,14 +132,18 @@ def test_every_verb_and_option_is_in_the_reference():
 
 
 def test_every_key_of_the_json_is_in_the_reference():
-    from lithify.model import report, status, verification
+    from lithify.model import alter_report, cut_report, report, status, verification, version_report
     from lithify.service.append import AppendResult, OffsetRange
 
     told = sections("reference/cli.md")
     printed = {
         "compact": (report.RoundReport, report.LogReport, report.Losers, report.PlanReport, report.LogPlanReport),
-        "status": (status.TopicStatus, status.LogStatus),
+        "status": (status.TopicStatus, status.LogStatus, status.ViewStatus),
         "topic info": (status.TopicInfo,),
+        "topic alter": (alter_report.AlterReport, alter_report.SettingChange),
+        "retain": (cut_report.CutReport, cut_report.LogCut),
+        "versions": (version_report.VersionReport,),
+        "sweep": (cut_report.SweepReport, cut_report.SweptFile),
         "verify": (verification.VerifyReport, verification.Finding),
         "produce": (AppendResult, OffsetRange),
     }
