@@ -109,6 +109,24 @@ def test_no_more_new_tombstones_stay_than_came():
     assert "2 of 1 new tombstones stay" in broken(with_findings(dirty_tombstones_kept=2))
 
 
+def test_a_value_may_not_go_for_its_age_where_age_does_not_count():
+    """C24: neither with `compact` alone nor in a view."""
+    found = with_findings(losers={Cause.SUPERSEDED: 1, Cause.PAST_RETENTION: 1})
+    assert "1 values go although none is past retention" in broken(found)
+
+
+def test_a_tombstone_is_held_only_by_records_that_wait():
+    """C20: none do in this round."""
+    assert "1 expired tombstones stay although no record waits" in broken(with_findings(tombstones_held=1))
+
+
+@pytest.mark.parametrize("clean", [-1, 2])
+def test_of_the_held_tombstones_some_are_clean(clean):
+    """C20, C19: the counts of the steps are made of these."""
+    found = with_findings(tombstones_held=1, clean_tombstones_held=clean)
+    assert f"{clean} of 1 held tombstones are clean" in broken(found)
+
+
 def test_segments_do_not_overlap():
     """C39: order is kept, offsets never interleave."""
     outcome, _ = a_round()

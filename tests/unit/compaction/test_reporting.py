@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lithify.compaction.reporting import failed_report, idle_outcome, outcome_report, plan_report
 from lithify.errors import DamagedError
 from lithify.model.report import Losers
@@ -92,3 +94,45 @@ def test_a_plan_says_what_the_round_will_not_exceed():
     assert planned.bytes_read_at_most >= done.bytes_read
     assert planned.bytes_written_at_most >= done.bytes_written
     assert not planned.idle
+
+
+def test_what_went_unread_is_accounted_for_as_well():
+    """C42, C24, C26: by whole segments below S or past retention, before the others are compared."""
+    log = PureLog()
+    for text in ("a=1!1", "b=1!1 c=1!1", "a=2!90 b=∅!90 d=1!10"):
+        log.append(a_log(text, first_offset=log.state.log_end_offset).records)
+    log.move_start(1)
+    settings = some_settings(cleanup_policy="compact,delete", retention_ms=50)
+    planned = plan_report(log.plan(settings, 100), key_ranges=1)
+    assert (planned.segments_gone, planned.segments_in, planned.records_in) == (2, 1, 3)
+    assert (planned.log_start_offset, planned.log_start_offset_after, planned.values_expire_before_ms) == (1, 3, 50)
+    report = outcome_report(log.round(settings, 100), {})
+    assert report.losers == Losers(past_retention=3, below_start=1)
+    assert (report.records_in, report.records_out, report.segments_in) == (6, 2, 3)
+    assert (report.log_start_offset, report.log_start_offset_after, report.keys) == (1, 3, 3)
+
+
+def test_side_by_side_a_report_is_about_the_view():
+    """C42, C33: what is trimmed from the backlog is no loser of the round."""
+    log = PureLog()
+    settings = some_settings(cleanup_policy="compact,delete", retention_ms=50, compaction_mode="side-by-side")
+    for text in ("a=1!1 b=1!1", "a=2!90"):
+        log.append(a_log(text, first_offset=log.state.log_end_offset).records)
+    report = outcome_report(log.round(settings, 100), {})
+    assert report.losers == Losers(superseded=1)
+    assert (report.records_in, report.records_out, report.log_start_offset_after) == (3, 2, 2)
+    log.state = replace(log.state, deleted_below=3, log_start_offset=3, first_dirty_offset=3, owed="deleted")
+    report = outcome_report(log.round(settings, 100), {})
+    assert (report.losers, report.records_in, report.records_out) == (Losers(below_start=2), 2, 0)
+
+
+def test_held_and_unversioned_tombstones_are_reported():
+    """C20, C11, C42."""
+    log = PureLog()
+    log.append(a_log("a=∅#9 b=1#5 b=∅").records)
+    log.append(a_log("a=1#5", first_offset=3).records)
+    header = {"compaction_strategy": "header", "compaction_strategy_header": "v"}
+    settings = some_settings(**header, delete_retention_ms=0, min_compaction_lag_bytes=30)
+    report = outcome_report(log.round(settings, 0), {})
+    assert (report.horizon, report.tombstones_held, report.tombstones_unversioned) == (3, 1, 1)
+    assert (report.tombstones_in, report.tombstones_out, report.losers) == (2, 1, Losers(superseded=1))
