@@ -28,7 +28,8 @@ def test_info_shows_every_setting_and_marks_what_was_chosen(lithify, masked):
     lithify("topic", "create", "orders", "--config", "delete.retention.ms=7d", "--config", "null.key=drop")
     text = masked(lithify("topic", "info", "orders").out)
     assert text.startswith(
-        "orders\n  partitions  1\n  records  0\n  size  SIZE\n  policy  compact, in-place\n  version  1\n  created  TIME\n"
+        "orders\n  partitions  1\n  records  0\n  size  SIZE\n  policy  compact, in-place\n"
+        "  version  1\n  created  TIME\n"
     )
     assert "    delete.retention.ms  604800000 = 7 d 0 h, default 86400000\n" in text
     assert "    null.key  drop, default reject\n" in text
