@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from lithify.columnar.segment_file import ROW_GROUP_RECORDS
+from lithify.compaction.rules import Cause
 from lithify.model.record import Record
 from lithify.model.settings import TopicSettings
 from lithify.ports import RunLimits
@@ -70,6 +71,45 @@ def test_rounds_over_hard_keys(shape, engine, tmp_path, null_key):
             for _ in range(3):
                 topic.append(partition, random_records(random, 40, HARD_KEYS))
         topic.round(engine, now_ms=60 * round_)
+
+
+def versioned_records(random: Random, count: int, now_ms: int) -> list[Record]:
+    """Records late and out of order by timestamp and by header; some without a version, or with a wrong one."""
+    versions = [None, b"1234567", b"123456789", *((n % 2**64).to_bytes(8) for n in (-5, 0, 1, 2, 3, 2**63))]
+    return [
+        replace(
+            record,
+            timestamp=max(0, now_ms - random.randrange(1000)),
+            headers=tuple(("v", random.choice(versions)) for _ in range(random.choice([0, 1, 1, 1, 2]))),
+        )
+        for record in random_records(random, count, HARD_KEYS)
+    ]
+
+
+@pytest.mark.parametrize("strategy", ["timestamp", "header"])
+def test_rounds_where_versions_decide_and_records_wait(shape, engine, tmp_path, strategy):
+    """C10, C11, C20, C24: old tombstones stay while what they beat waits above the horizon."""
+    settings = TopicSettings(
+        cleanup_policy="compact,delete",
+        null_key="retain",
+        empty_value="tombstone",
+        delete_retention_ms=0,
+        min_compaction_lag_ms=500,
+        retention_ms=1400,
+        compaction_strategy=strategy,
+        compaction_strategy_header="v",
+    )
+    topic, random, held, expired = StoredTopic(tmp_path, settings), Random(11), 0, 0
+    for round_ in range(4):
+        now_ms = 2000 + 400 * round_
+        for partition in range(2):
+            for _ in range(3):
+                topic.append(partition, versioned_records(random, 30, now_ms))
+            topic.append(partition, [Record(key, b"late", now_ms) for key in HARD_KEYS if key])
+        for outcome in topic.round(engine, now_ms=now_ms + 450).values():
+            held += outcome.findings.tombstones_held
+            expired += outcome.findings.losers.get(Cause.PAST_RETENTION, 0)
+    assert held and expired
 
 
 def test_many_partitions_of_uneven_sizes(shape, engine, topic):

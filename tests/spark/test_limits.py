@@ -8,9 +8,10 @@ from random import Random
 import pytest
 
 from lithify.model.record import Record
+from lithify.model.settings import Strategy
 from lithify.ports import RunLimits
 from lithify.spark.sizing import LEAST_RECORDS, MAX_READS, key_pass_shape, packed, partitions
-from support.builders import a_segment
+from support.builders import a_segment, some_rules
 from support.stored_topics import StoredTopic
 
 
@@ -103,15 +104,18 @@ def test_the_job_group_of_the_caller_is_as_it_was(engine, session, two_logs):
 class APlan:
     """As much of a plan as its size."""
 
-    def __init__(self, dirty: int, clean: int = 0, scan_bytes: int = 0) -> None:
+    def __init__(
+        self, dirty: int, *, clean: int = 0, scan_bytes: int = 0, waiting: int = 0, strategy: Strategy = "offset"
+    ) -> None:
+        self.rules = some_rules(1, strategy=strategy)
+        self.waiting = (a_segment(records=waiting),) if waiting else ()
         self.dirty = (a_segment(records=dirty, scan_bytes=scan_bytes),)
         self.looked_at = (a_segment(records=clean),) if clean else ()
         self.scanned = self.looked_at + self.dirty
 
 
-def shape(dirty: int, *, clean: int = 0, scan_bytes: int = 0, slots: int = 2, logs: int = 1, memory: int = 2**30):
-    plan = APlan(dirty, clean, scan_bytes)
-    return key_pass_shape(plan, task_memory_bytes=memory, slots=slots, logs=logs)
+def shape(dirty: int, *, slots: int = 2, logs: int = 1, memory: int = 2**30, **sizes):
+    return key_pass_shape(APlan(dirty, **sizes), task_memory_bytes=memory, slots=slots, logs=logs)
 
 
 def test_small_logs_are_one_range_and_large_ones_use_the_slots():
@@ -127,6 +131,13 @@ def test_ranges_follow_the_memory_of_a_task_and_the_dirty_part():
     assert shape(20_000_000, memory=2**28).ranges == 6
     assert shape(1_000_000, clean=10**9).ranges == 2
     assert shape(1_000_000, scan_bytes=2**30).ranges >= 3
+
+
+def test_versions_and_keys_that_wait_take_memory_as_well():
+    """C20, C38."""
+    assert shape(20_000_000, strategy="timestamp").ranges == 3
+    assert shape(20_000_000, strategy="timestamp", waiting=20_000_000).ranges == 5
+    assert shape(1_000_000, strategy="timestamp", clean=10**9).ranges == 2
 
 
 def test_keys_are_read_once_where_ranges_are_many():

@@ -5,18 +5,25 @@ What it shows of a log, the Spark engine must show as well; and it takes no JVM 
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 from pyroaring import BitMap
 
 from lithify.columnar.access import FileAccess
-from lithify.columnar.key_scan import KeyScan
+from lithify.columnar.hash_range import HashRange
+from lithify.columnar.key_blocks import Spool, SpooledKeys, blocks_by_range
+from lithify.columnar.key_scan import KeyScan, LogScan, keys_schema
 from lithify.columnar.marks import MarkSet, ordinal_starts
+from lithify.columnar.ranks import Portion
 from lithify.columnar.rewrite import Source, rewrite
 from lithify.columnar.segment_file import SegmentSpec
-from lithify.columnar.winners import HashRange, WinnerFinder
+from lithify.columnar.tally import Tally
+from lithify.columnar.winners import WinnerFinder
 from lithify.compaction.groups import RewriteGroup, SegmentOutcome
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
@@ -30,15 +37,16 @@ from lithify.spark.sizing import KeyPassShape
 
 @dataclass(frozen=True, slots=True)
 class KernelEngine:
-    """Cuts the keys of every log into `ranges` hash ranges."""
+    """Cuts the keys of every log into `ranges` hash ranges; `shuffled` ones get theirs in blocks."""
 
     ranges: int = 1
+    shuffled: bool = False
 
     @contextmanager
     def open_round(
         self, state: TopicState, plans: Sequence[LogPlan], limits: RunLimits, run_id: str, progress: Progress
     ) -> Iterator[KernelRound]:
-        yield KernelRound(self.ranges, state, plans, limits, run_id)
+        yield KernelRound(self, state, plans, limits, run_id)
 
     def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
         return {plan.partition: self.ranges for plan in plans}
@@ -48,9 +56,9 @@ class KernelRound:
     """Keeps the marks of every scanned segment by its path."""
 
     def __init__(
-        self, ranges: int, state: TopicState, plans: Sequence[LogPlan], limits: RunLimits, run_id: str
+        self, engine: KernelEngine, state: TopicState, plans: Sequence[LogPlan], limits: RunLimits, run_id: str
     ) -> None:
-        self._ranges = ranges
+        self._engine = engine
         self._state = state
         self._plans = plans
         self._limits = limits
@@ -65,14 +73,22 @@ class KernelRound:
         return tuple(self._rewrite(number, group) for number, group in enumerate(groups))
 
     def _find(self, plan: LogPlan) -> LogFindings | LithifyError:
-        log = LogWork(0, 0, plan, KeyPassShape(self._ranges, shuffled=False)).scan
+        ranges = self._engine.ranges
+        log = LogWork(0, 0, plan, KeyPassShape(ranges, shuffled=False)).scan
         marks = MarkSet(ordinal_starts(log.segments))
         tallies = []
-        with WinnerFinder(self._limits.task_memory_bytes // 2) as finder:
-            for index in range(self._ranges if plan.scanned else 0):
+        with tempfile.TemporaryDirectory() as folder, WinnerFinder(self._limits.task_memory_bytes // 2) as finder:
+            spools = [Spool(_made(Path(folder) / str(index))) for index in range(ranges)]
+            if self._engine.shuffled:
+                tallies = [_sent(alone, portion, spools, marks) for portion, alone in log.pieces()]
+            for index in range(ranges if plan.scanned else 0):
                 part, found = finder.find(
-                    lambda r, log=log: KeyScan(FileAccess(), log, settles=r.index == 0),
-                    HashRange(index, self._ranges),
+                    lambda r, log=log, spool=spools[index]: (
+                        SpooledKeys(spool, keys_schema(log.rules), ordinal_starts(log.segments))
+                        if self._engine.shuffled
+                        else KeyScan(FileAccess(), log, settles=r.index == 0)
+                    ),
+                    HashRange(index, ranges),
                 )
                 tallies.append(part)
                 marks.update(found)
@@ -95,3 +111,18 @@ class KernelRound:
         path = outcome.segment.path
         marks = self._marks.get(path, BitMap())
         return Source(outcome.segment, outcome.survivors, marks, marks_losers=path not in self._dirty)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _sent(alone: LogScan, portion: Portion, spools: Sequence[Spool], marks: MarkSet) -> Tally:
+    """Sends the keys of one segment to the spools of their ranges; what was settled on the way."""
+    scan = KeyScan(FileAccess(), alone, settles=True)
+    for index, block in blocks_by_range(scan.keys(portion), scan.schema, len(spools)):
+        spools[index].add(block, portion)
+    for bitmap in scan.marks.bitmaps().values():
+        marks.add(np.array(bitmap, np.int64) + alone.first_ordinal)
+    return scan.tally

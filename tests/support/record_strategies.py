@@ -23,13 +23,28 @@ HARD_KEYS = (
 )
 """Null, empty, prefixes of one another, no upper bound, cut by bounds, alike up to their ends."""
 
-values = st.one_of(st.none(), st.just(b""), st.binary(min_size=1, max_size=20), st.just(b"x" * 3000))
+values = st.one_of(st.none(), st.just(b""), st.binary(min_size=1, max_size=20), st.just(b"x" * 300))
 headers = st.one_of(
     st.just(()),
     st.lists(
         st.tuples(st.sampled_from(["", "h", "ü"]), st.one_of(st.none(), st.binary(max_size=3))), min_size=1, max_size=3
     ).map(tuple),
 )
+
+
+VERSION_HEADER = "v"
+version_headers = st.lists(
+    st.tuples(
+        st.sampled_from([VERSION_HEADER, VERSION_HEADER, "V", "vv"]),
+        st.one_of(
+            st.none(),
+            st.sampled_from([b"", b"\x00" * 7, b"\x00" * 9]),
+            st.sampled_from([-(2**63), -1, 0, 1, 2, 2**63 - 1]).map(lambda n: n.to_bytes(8, "big", signed=True)),
+        ),
+    ),
+    max_size=3,
+).map(tuple)
+"""Headers that hold a version, or almost: of another length, null, under another name, several (C10)."""
 
 
 def records(keys: tuple[bytes | None, ...] = HARD_KEYS) -> st.SearchStrategy[Record]:
@@ -39,6 +54,6 @@ def records(keys: tuple[bytes | None, ...] = HARD_KEYS) -> st.SearchStrategy[Rec
         key=st.sampled_from(keys),
         value=values,
         timestamp=st.integers(0, 2000),
-        headers=headers,
+        headers=st.one_of(headers, version_headers, version_headers),
         timestamp_type=st.sampled_from(["CreateTime", "LogAppendTime"]),
     )

@@ -20,7 +20,7 @@ from lithify.columnar.schema import SEGMENT_SCHEMA, VALUE, VALUE_SIZE
 from lithify.columnar.segment_file import SegmentSpec, SegmentWriter, read_segment
 from lithify.compaction.audit import audit
 from lithify.compaction.groups import Grouping, SegmentOutcome, group_segments
-from lithify.compaction.outcome import LogFindings, LogOutcome, measured, state_after
+from lithify.compaction.outcome import After, LogFindings, LogOutcome, measured, state_after
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.survivors import survivors
 from lithify.errors import LithifyError
@@ -124,7 +124,8 @@ class StoredTopic:
 
     def _compare_findings(self, plan: LogPlan, findings: LogFindings) -> None:
         below = {s.path: tuple(records_in(s)) for s in plan.sources}
-        oracle = survivors((r for records in below.values() for r in records), plan.rules)
+        waiting = [r for s in plan.waiting for r in records_in(s) if (r.offset or 0) >= plan.horizon.offset]
+        oracle = survivors([*(r for records in below.values() for r in records), *waiting], plan.rules)
         expected = findings_of(plan, below, oracle)
         assert replace(findings, bytes_read=0) == replace(expected, bytes_read=0)
 
@@ -137,9 +138,11 @@ class StoredTopic:
         now_ms: int,
     ) -> LogOutcome:
         partition = plan.partition
-        above = tuple(s for s in self.segments[partition] if s not in plan.sources)
+        gone = {s.path for s in plan.gone + plan.sources}
+        above = tuple(s for s in self.segments[partition] if s.path not in gone)
+        waiting = [r for s in plan.waiting for r in records_in(s) if (r.offset or 0) >= plan.horizon.offset]
         sources = [record for segment in plan.sources for record in records_in(segment)]
-        expected = survivors(sources, plan.rules).records + tuple(r for s in above for r in records_in(s))
+        expected = survivors([*sources, *waiting], plan.rules).records + tuple(r for s in above for r in records_in(s))
         new = tuple(segment for _, result in results for segment in result.segments)
         read = findings.bytes_read + sum(result.bytes_read for _, result in results)
         outcome = LogOutcome(plan, findings, grouping, new, read)
@@ -149,7 +152,12 @@ class StoredTopic:
         assert after == expected
         last = Position(after[-1].offset or 0, after[-1].timestamp or 0) if after else None
         self.logs[partition] = state_after(
-            outcome, self.logs[partition], self.segments[partition], self.settings, now_ms=now_ms, last_record=last
+            outcome,
+            self.logs[partition],
+            After(self.segments[partition], last),
+            self.settings,
+            run_id=f"run{self.runs}",
+            now_ms=now_ms,
         )
         return outcome
 

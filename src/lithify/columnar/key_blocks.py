@@ -1,6 +1,6 @@
 """Keys on their way to their hash range, where ranges are too many to read all keys for each.
 
-    segment ─► (key, rank) ─► blocks, one per hash range ─► shuffle ─► spool on disk ─► winners
+    segment ─► keys, ranks ─► blocks, one per hash range ─► shuffle ─► spool on disk ─► winners
                read once      Arrow, compressed                        read again if the range is cut
 
 A range is cut in two when it does not fit into memory, so its blocks are kept on disk until its
@@ -17,9 +17,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from lithify.columnar.key_scan import RANKED_KEYS, Tally
+from lithify.columnar.hash_range import HASH
 from lithify.columnar.marks import Integers, MarkSet
-from lithify.columnar.winners import HASH
+from lithify.columnar.ranks import Portion
+from lithify.columnar.tally import Tally
 
 BLOCK_ROWS_BYTES = 32 * 2**20
 """So much of a segment's keys is cut into blocks at a time."""
@@ -28,8 +29,8 @@ _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _LENGTH = struct.Struct("<Q")
 
 
-def blocks_by_range(batches: Iterator[pa.RecordBatch], ranges: int) -> Iterator[tuple[int, bytes]]:
-    """(index of the hash range, block) for batches of `RANKED_KEYS`; ranges without keys are left out."""
+def blocks_by_range(batches: Iterator[pa.RecordBatch], schema: pa.Schema, ranges: int) -> Iterator[tuple[int, bytes]]:
+    """(index of the hash range, block) for batches of `schema`; ranges without keys are left out."""
     pending: list[pa.RecordBatch] = []
     pending_bytes = 0
     with duckdb.connect(config={"threads": 1}) as connection:
@@ -37,10 +38,10 @@ def blocks_by_range(batches: Iterator[pa.RecordBatch], ranges: int) -> Iterator[
             pending.append(batch)
             pending_bytes += batch.nbytes
             if pending_bytes >= BLOCK_ROWS_BYTES:
-                yield from _cut(connection, pa.Table.from_batches(pending, RANKED_KEYS), ranges)
+                yield from _cut(connection, pa.Table.from_batches(pending, schema), ranges)
                 pending, pending_bytes = [], 0
         if pending:
-            yield from _cut(connection, pa.Table.from_batches(pending, RANKED_KEYS), ranges)
+            yield from _cut(connection, pa.Table.from_batches(pending, schema), ranges)
 
 
 def _cut(connection: duckdb.DuckDBPyConnection, table: pa.Table, ranges: int) -> Iterator[tuple[int, bytes]]:
@@ -57,37 +58,29 @@ def _cut(connection: duckdb.DuckDBPyConnection, table: pa.Table, ranges: int) ->
 
 def _block(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, RANKED_KEYS, options=_COMPRESSED) as writer:
+    with pa.ipc.new_stream(sink, rows.schema, options=_COMPRESSED) as writer:
         writer.write_table(rows)
     return bytes(sink.getvalue().to_pybytes())
 
 
 class Spool:
-    """The blocks of one hash range, in two files under `folder`."""
+    """The blocks of one hash range, in a file per portion under `folder`."""
 
     def __init__(self, folder: Path) -> None:
-        self._dirty = folder / "dirty"
-        self._clean = folder / "clean"
+        self._folder = folder
 
-    def add(self, block: bytes, *, is_clean: bool) -> None:
-        with (self._clean if is_clean else self._dirty).open("ab") as file:
+    def add(self, block: bytes, portion: Portion) -> None:
+        with (self._folder / portion).open("ab") as file:
             file.write(_LENGTH.pack(len(block)))
             file.write(block)
 
-    @property
-    def has_clean(self) -> bool:
-        return self._clean.exists()
+    def has(self, portion: Portion) -> bool:
+        return (self._folder / portion).exists()
 
-    def dirty(self) -> Iterator[pa.RecordBatch]:
-        return self._batches(self._dirty)
-
-    def clean(self) -> Iterator[pa.RecordBatch]:
-        return self._batches(self._clean)
-
-    def _batches(self, path: Path) -> Iterator[pa.RecordBatch]:
-        if not path.exists():
+    def keys(self, portion: Portion) -> Iterator[pa.RecordBatch]:
+        if not self.has(portion):
             return
-        with path.open("rb") as file:
+        with (self._folder / portion).open("rb") as file:
             while header := file.read(_LENGTH.size):
                 with pa.ipc.open_stream(file.read(_LENGTH.unpack(header)[0])) as reader:
                     yield from reader
@@ -96,18 +89,15 @@ class Spool:
 class SpooledKeys:
     """A `KeySource` over the blocks of a spool."""
 
-    def __init__(self, spool: Spool, starts: Integers) -> None:
+    def __init__(self, spool: Spool, schema: pa.Schema, starts: Integers) -> None:
+        self.schema = schema
         self.starts = starts
         self.tally = Tally()
         self.marks = MarkSet(starts)
         self._spool = spool
 
-    @property
-    def has_clean(self) -> bool:
-        return self._spool.has_clean
+    def has(self, portion: Portion) -> bool:
+        return self._spool.has(portion)
 
-    def dirty(self) -> Iterator[pa.RecordBatch]:
-        return self._spool.dirty()
-
-    def clean(self) -> Iterator[pa.RecordBatch]:
-        return self._spool.clean()
+    def keys(self, portion: Portion) -> Iterator[pa.RecordBatch]:
+        return self._spool.keys(portion)

@@ -10,17 +10,19 @@ a source and one of the result are in memory (C38). A row group without a surviv
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from lithify.columnar.access import FileAccess
 from lithify.columnar.marks import positions_between
-from lithify.columnar.schema import HEADERS, HEADERS_TYPE, SEGMENT_SCHEMA
-from lithify.columnar.segment_file import HEADER_KEY_PATH, SegmentReader, SegmentSpec, SegmentWriter
+from lithify.columnar.schema import HEADERS, HEADERS_TYPE, OFFSET, SEGMENT_SCHEMA
+from lithify.columnar.segment_file import SegmentReader, SegmentSpec, SegmentWriter
 from lithify.columnar.throttle import unthrottled
 from lithify.errors import DamagedError
 from lithify.model.segment import Segment
@@ -63,6 +65,29 @@ def rewrite(
         raise
 
 
+def cut(access: FileAccess, spec: SegmentSpec, segment: Segment, end_offset: int) -> tuple[Segment, ...]:
+    """New segments with the records of `segment` below `end_offset`, a row group at a time (C26).
+
+    None if there are none. The same run may cut a segment of the log and one of its view that begin
+    at the same offset, so their files are told apart by what they were cut from. Raises
+    `DamagedError`, which names the segment.
+    """
+    origin = hashlib.blake2b(f"{segment.path} {end_offset}".encode(), digest_size=6).hexdigest()
+    writer = SegmentWriter(access, spec, name=f"{origin}-")
+    try:
+        with SegmentReader(access, segment) as reader:
+            last = reader.first_row_group_at(end_offset - 1)
+            for group in range(min(last + 1, reader.row_groups)):
+                table = reader.read(group, _columns_with_data(reader, group))
+                if group == last:
+                    table = table.filter(pc.field(OFFSET) < end_offset)
+                writer.write(_all_columns(table))
+        return writer.close()
+    except BaseException:
+        writer.abandon()
+        raise
+
+
 def _copy(access: FileAccess, source: Source, writer: SegmentWriter, acquire: Callable[[int], None]) -> int:
     """Writes the survivors of one source and returns the compressed bytes read."""
     bytes_read = position = survivors = 0
@@ -99,12 +124,7 @@ def _mask(marked: np.ndarray, records: int, *, marks_losers: bool) -> pa.Array:
 
 def _columns_with_data(reader: SegmentReader, group: int) -> list[str]:
     """The columns, but not `headers` where no record has any: decoding lists is slow."""
-    row_group = reader.footer().row_group(group)
-    for chunk in map(row_group.column, range(row_group.num_columns)):
-        if chunk.path_in_schema == HEADER_KEY_PATH and chunk.statistics is not None:
-            without = chunk.statistics.null_count == chunk.num_values
-            return [name for name in SEGMENT_SCHEMA.names if name != HEADERS or not without]
-    return list(SEGMENT_SCHEMA.names)
+    return [name for name in SEGMENT_SCHEMA.names if name != HEADERS or reader.has_headers(group)]
 
 
 def _all_columns(table: pa.Table) -> pa.Table:

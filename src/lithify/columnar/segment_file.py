@@ -209,6 +209,14 @@ class SegmentReader:
         chunks = (group.column(i) for i in range(group.num_columns))
         return sum(c.total_compressed_size for c in chunks if c.path_in_schema.partition(".")[0] in columns)
 
+    def has_headers(self, row_group: int) -> bool:
+        """Whether a record of a row group may have headers."""
+        group = self._file.metadata.row_group(row_group)
+        for chunk in map(group.column, range(group.num_columns)):
+            if chunk.path_in_schema == HEADER_KEY_PATH and chunk.statistics is not None:
+                return bool(chunk.statistics.null_count != chunk.num_values)
+        return True
+
     def first_row_group_at(self, offset: int) -> int:
         """The first row group with an offset at or above `offset`; `row_groups` if there is none."""
         metadata = self._file.metadata

@@ -1,43 +1,30 @@
 """The heart of the key pass: one winner per exact key, for one hash range of one log's keys.
 
-    dirty (key, rank) ──► highest rank per key ──► winners ──► tombstones past their time go (C18)
-                                                      │
-    clean (key, rank) ──► lost where the key is among them, or the tombstone is past its time
+    a range ──► comparison ──► winners of the dirty part, losers of the clean part
+                    └─ out of memory ──► both halves of the range, each read and compared anew
 
-Each clean key is there once (C4) and below every dirty record, so the clean part is streamed past
-the dirty winners: memory follows the dirty keys, not the log. It is DuckDB that compares, by whole
-keys (C12), in one thread, within a memory limit, spilling to disk; where even that is not enough
-the range is cut in two, which reads its keys again (C38).
+DuckDB compares within a memory limit and spills to disk; where even that is not enough the range is
+cut in two, so that no number of keys is too many (C38).
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any, Protocol
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 from pyroaring import BitMap64
 
 from lithify.columnar.access import FileAccess
-from lithify.columnar.key_scan import (
-    EXPIRED_BIT,
-    ORDINAL_SHIFT,
-    RANK,
-    RANKED_KEYS,
-    TOMBSTONE_BIT,
-    KeyScan,
-    LogScan,
-    Tally,
-    tombstones_by_step,
-)
-from lithify.columnar.marks import Integers, MarkSet, positions_between
+from lithify.columnar.hash_range import HashRange
+from lithify.columnar.key_comparison import Comparison, KeySource, MemoryExceededError
+from lithify.columnar.key_scan import KeyScan, LogScan
+from lithify.columnar.marks import MarkSet, positions_between
 from lithify.columnar.schema import OFFSET
 from lithify.columnar.segment_file import read_segment
+from lithify.columnar.tally import Tally
 from lithify.compaction.rules import SurvivorRules
 from lithify.errors import EngineError
 from lithify.model.segment import Segment
@@ -47,40 +34,6 @@ MAX_SPLITS = 8
 """How often a range may be cut in two before the task gives up."""
 
 LEAST_MEMORY_BYTES = 16 * 2**20
-
-HASH = "(hash(key) >> 24)"
-"""What hash ranges are made of. The lowest bits place a key in DuckDB's own hash table, the highest
-in its partitions: ranges made of those would crowd their keys together there."""
-
-_RESULT_RECORDS = 1 << 17
-
-
-@dataclass(frozen=True, slots=True)
-class HashRange:
-    """The keys whose `HASH` modulo `count` is `index`. It is DuckDB's, the same on every machine."""
-
-    index: int
-    count: int
-
-    def halves(self) -> tuple[HashRange, HashRange]:
-        return HashRange(self.index, 2 * self.count), HashRange(self.index + self.count, 2 * self.count)
-
-    @property
-    def sql(self) -> str:
-        return "true" if self.count == 1 else f"{HASH} % {self.count} = {self.index}"
-
-
-class KeySource(Protocol):
-    """Where the kernel gets (key, rank) from; each of `dirty` and `clean` is read at most once."""
-
-    starts: Integers
-    tally: Tally
-    marks: MarkSet
-
-    @property
-    def has_clean(self) -> bool: ...
-    def dirty(self) -> Iterator[pa.RecordBatch]: ...
-    def clean(self) -> Iterator[pa.RecordBatch]: ...
 
 
 class WinnerFinder:
@@ -110,8 +63,8 @@ class WinnerFinder:
             part = parts.pop()
             source = open_source(part)
             try:
-                _Comparison(source, part).run(self._open())
-            except _OutOfMemoryError as error:
+                Comparison(source, part).run(self._open())
+            except MemoryExceededError as error:
                 self._close()
                 if part.count >= hash_range.count << MAX_SPLITS:
                     raise EngineError(
@@ -143,85 +96,13 @@ class WinnerFinder:
             }
             self._connection = self._opened.enter_context(duckdb.connect(config=config))
             self._connection.execute("SET enable_progress_bar = false")  # it goes to standard output, terminal or not
+            # The right side of a join is the one held in memory, whatever DuckDB guesses of their sizes.
+            self._connection.execute("SET disabled_optimizers = 'build_side_probe_side'")
         return self._connection
 
     def _close(self) -> None:
         self._connection = None
         self._opened.close()
-
-
-class _OutOfMemoryError(Exception):
-    """The part does not fit, not even with spilling."""
-
-
-class _Comparison:
-    """One try at one part of a range."""
-
-    def __init__(self, source: KeySource, part: HashRange) -> None:
-        self._source = source
-        self._part = part
-        self._failure: Exception | None = None
-
-    def run(self, connection: duckdb.DuckDBPyConnection) -> None:
-        try:
-            self._find(connection)
-        except (duckdb.Error, OSError) as error:  # while results are streamed, DuckDB's come as OSError
-            if self._failure is not None:  # the source failed, DuckDB only says so
-                raise self._failure from None
-            if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in str(error):
-                raise _OutOfMemoryError from error
-            raise
-
-    def _find(self, connection: duckdb.DuckDBPyConnection) -> None:
-        winners = f"SELECT {{}} max(rank) AS rank, count(*) AS records FROM dirty WHERE {self._part.sql} GROUP BY key"
-        self._register(connection, "dirty", self._source.dirty)
-        if not self._source.has_clean:
-            self._take_winners(connection.execute(winners.format("")))
-            return
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE winners AS {winners.format('key,')}")
-        self._take_winners(connection.execute("SELECT rank, records FROM winners"))
-        self._register(connection, "clean", self._source.clean)
-        lost = connection.execute(
-            f"SELECT rank, superseded FROM (SELECT rank, key IN (SELECT key FROM winners) AS superseded "
-            f"FROM clean WHERE {self._part.sql}) WHERE superseded OR rank & {EXPIRED_BIT} = {EXPIRED_BIT}"
-        )
-        self._take_lost(lost)
-
-    def _take_winners(self, result: Any) -> None:
-        tally = self._source.tally
-        for batch in result.to_arrow_reader(_RESULT_RECORDS):
-            ranks = batch.column(RANK).to_numpy()
-            tally.compared += int(batch.column("records").to_numpy().sum())
-            tally.winners += len(ranks)
-            tally.winning_tombstones += int((ranks & TOMBSTONE_BIT).sum())
-            stays = ranks & EXPIRED_BIT == 0
-            tally.expired_winners += len(ranks) - int(stays.sum())
-            self._source.marks.add(ranks[stays] >> ORDINAL_SHIFT)
-
-    def _take_lost(self, result: Any) -> None:
-        tally = self._source.tally
-        for batch in result.to_arrow_reader(_RESULT_RECORDS):
-            ranks = batch.column(RANK).to_numpy()
-            superseded = int(batch.column("superseded").to_numpy(zero_copy_only=False).sum())
-            tally.clean_superseded += superseded
-            tally.clean_expired += len(ranks) - superseded
-            tally.clean_tombstones_lost += tombstones_by_step(ranks)
-            self._source.marks.add(ranks >> ORDINAL_SHIFT)
-
-    def _register(
-        self, connection: duckdb.DuckDBPyConnection, name: str, batches: Callable[[], Iterator[pa.RecordBatch]]
-    ) -> None:
-        # The bare capsule, not the reader: DuckDB would wrap a reader in a scanner of Arrow's, which
-        # reads ahead in threads of its own and so holds most of the input in memory.
-        reader = pa.RecordBatchReader.from_batches(RANKED_KEYS, self._watched(batches()))
-        connection.register(name, reader.__arrow_c_stream__())
-
-    def _watched(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from batches
-        except Exception as error:
-            self._failure = error
-            raise
 
 
 def latest_offsets(

@@ -7,18 +7,20 @@ ranges (`sizing.MAX_READS`) that costs less than to sort the keys and send them 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lithify.columnar.access import FileAccess
+from lithify.columnar.hash_range import HashRange
 from lithify.columnar.key_scan import KeyScan, LogScan
-from lithify.columnar.winners import HashRange, WinnerFinder
+from lithify.columnar.throttle import unthrottled
+from lithify.columnar.winners import WinnerFinder
 from lithify.errors import LithifyError
 from lithify.spark.key_results import RESULT_DDL, error_row, result_rows
-from lithify.spark.tasks import PAYLOAD, Pace, columns
+from lithify.spark.tasks import PAYLOAD, TaskPace, columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,7 @@ class RangeTask:
     log: LogScan
     hash_range: HashRange
     memory_bytes: int
-    read_rate_bytes: float | None
-    pace: Pace
+    pace: TaskPace
 
 
 def direct_winners(ranges: DataFrame) -> DataFrame:
@@ -42,10 +43,11 @@ def direct_winners(ranges: DataFrame) -> DataFrame:
 
 def _run_ranges(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     tasks: list[RangeTask] = [pickle.loads(payload) for (payload,) in columns(batches, PAYLOAD)]
+    acquire = tasks[0].pace.throttles().read if tasks else unthrottled
     with WinnerFinder(max((task.memory_bytes for task in tasks), default=0)) as finder:
         for task in tasks:
             try:
-                tally, marks = finder.find(_Scans(task), task.hash_range)
+                tally, marks = finder.find(_Scans(task, acquire), task.hash_range)
             except LithifyError as error:
                 yield error_row(task.unit, error)
             else:
@@ -53,11 +55,11 @@ def _run_ranges(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class _Scans:
-    """Opens the scan of a task's range, or of a part of it, under one throttle."""
+    """Opens the scan of a task's range, or of a part of it, under the throttle of its Spark partition."""
 
-    def __init__(self, task: RangeTask) -> None:
+    def __init__(self, task: RangeTask, acquire: Callable[[int], None]) -> None:
         self._task = task
-        self._acquire = task.pace.throttle(task.read_rate_bytes)
+        self._acquire = acquire
 
     def __call__(self, part: HashRange) -> KeyScan:
         return KeyScan(self._task.access, self._task.log, settles=part.index == 0, acquire=self._acquire)

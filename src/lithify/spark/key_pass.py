@@ -12,16 +12,16 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
+from lithify.columnar.hash_range import HashRange
 from lithify.columnar.key_scan import LogScan
 from lithify.columnar.marks import ordinal_starts
-from lithify.columnar.winners import HashRange
 from lithify.compaction.planner import LogPlan
 from lithify.model.segment import Segment
 from lithify.ports import RunLimits
 from lithify.spark.key_direct import RangeTask, direct_winners
 from lithify.spark.key_shuffle import BlocksTask, SegmentTask, shuffled_winners
 from lithify.spark.sizing import KeyPassShape, packed, partitions, winners_memory
-from lithify.spark.tasks import Workers, placed, share_of, task_frame
+from lithify.spark.tasks import TaskPace, Workers, placed, task_frame
 
 FULL_RECORDS = 1_000_000
 """Ranges and segments with fewer records share a Spark task."""
@@ -42,7 +42,12 @@ class LogWork:
     @property
     def scan(self) -> LogScan:
         steps = tuple(step.end_offset for step in self.plan.base.steps)
-        return LogScan(self.plan.rules, self.plan.looked_at, self.plan.dirty, steps)
+        return LogScan(self.plan.rules, self.plan.looked_at, self.plan.dirty, steps, self.plan.waiting)
+
+    @property
+    def read(self) -> tuple[Segment, ...]:
+        """Segments whose keys are read."""
+        return self.plan.scanned + self.plan.waiting
 
     @property
     def ranges(self) -> list[HashRange]:
@@ -65,10 +70,10 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
     direct = [log for log in logs if not log.shape.shuffled]
     shuffled = [log for log in logs if log.shape.shuffled]
     at_most = None if limits.read_rate_bytes is None else workers.slots
-    range_parts = packed([_cost(log.plan.scanned) for log in direct for _ in log.ranges], FULL_RECORDS, at_most)
-    segment_parts = packed([_cost([s]) for log in shuffled for s in log.plan.scanned], FULL_RECORDS, at_most)
+    range_parts = packed([_cost(log.read) for log in direct for _ in log.ranges], FULL_RECORDS, at_most)
+    segment_parts = packed([_cost([s]) for log in shuffled for s in log.read], FULL_RECORDS, at_most)
     readers = partitions(range_parts) + partitions(segment_parts)
-    reading = _Reading(workers, winners_memory(limits.task_memory_bytes), share_of(limits.read_rate_bytes, readers))
+    reading = _Reading(workers, winners_memory(limits.task_memory_bytes), workers.task_pace(limits, readers))
     results = []
     finding = partitions(range_parts)
     if direct:
@@ -93,7 +98,7 @@ class _Reading:
 
     workers: Workers
     memory_bytes: int
-    rate_bytes: float | None
+    pace: TaskPace
 
     def range_tasks(self, log: LogWork) -> list[RangeTask]:
         return [
@@ -104,32 +109,31 @@ class _Reading:
                 log=log.scan,
                 hash_range=hash_range,
                 memory_bytes=self.memory_bytes,
-                read_rate_bytes=self.rate_bytes,
-                pace=self.workers.pace,
+                pace=self.pace,
             )
             for hash_range in log.ranges
         ]
 
     def segment_tasks(self, log: LogWork, first_part: int) -> list[SegmentTask]:
-        starts = ordinal_starts(log.plan.scanned)
         parts = tuple(range(first_part, first_part + log.shape.ranges))
         return [
             SegmentTask(
                 unit=log.unit,
                 segment=log.first_segment + index,
                 access=self.workers.access,
-                log=log.scan.only(index, int(starts[index])),
+                log=alone,
+                portion=portion,
                 parts=parts,
-                read_rate_bytes=self.rate_bytes,
-                pace=self.workers.pace,
+                pace=self.pace,
             )
-            for index in range(len(log.plan.scanned))
+            for index, (portion, alone) in enumerate(log.scan.pieces())
         ]
 
     def blocks_tasks(self, log: LogWork) -> list[BlocksTask]:
         starts = ordinal_starts(log.plan.scanned)
         return [
-            BlocksTask(log.unit, log.first_segment, starts, hash_range, self.memory_bytes) for hash_range in log.ranges
+            BlocksTask(log.unit, log.first_segment, log.plan.rules, starts, hash_range, self.memory_bytes)
+            for hash_range in log.ranges
         ]
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from lithify.columnar.key_scan import Tally
 from lithify.columnar.marks import MarkSet
+from lithify.columnar.tally import Tally
 from lithify.errors import LithifyError
 from lithify.spark.tasks import columns
 

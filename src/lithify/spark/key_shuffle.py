@@ -18,10 +18,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lithify.columnar.access import FileAccess
+from lithify.columnar.hash_range import HashRange
 from lithify.columnar.key_blocks import Spool, SpooledKeys, blocks_by_range
-from lithify.columnar.key_scan import KeyScan, LogScan
+from lithify.columnar.key_scan import KeyScan, LogScan, keys_schema
 from lithify.columnar.marks import Integers
-from lithify.columnar.winners import HashRange, WinnerFinder
+from lithify.columnar.ranks import Portion
+from lithify.columnar.winners import WinnerFinder
+from lithify.compaction.rules import SurvivorRules
 from lithify.errors import LithifyError
 from lithify.spark.key_results import (
     MARKED,
@@ -34,10 +37,10 @@ from lithify.spark.key_results import (
     error_row,
     result_rows,
 )
-from lithify.spark.tasks import PART, PAYLOAD, Pace, columns, placed
+from lithify.spark.tasks import PART, PAYLOAD, TaskPace, columns, placed
 
 RANGE = "hash_range"
-IS_CLEAN = "is_clean"
+PORTION = "portion"
 BLOCK = "block"
 
 _SENT = pa.schema(
@@ -45,7 +48,7 @@ _SENT = pa.schema(
         (PART, pa.int32()),
         (UNIT, pa.int32()),
         (RANGE, pa.int32()),
-        (IS_CLEAN, pa.bool_()),
+        (PORTION, pa.string()),
         (BLOCK, pa.binary()),
         (SEGMENT, pa.int32()),
         (MARKED, pa.int64()),
@@ -54,7 +57,7 @@ _SENT = pa.schema(
     ]
 )
 _SENT_DDL = (
-    f"{PART} int, {UNIT} int, {RANGE} int, {IS_CLEAN} boolean, {BLOCK} binary, "
+    f"{PART} int, {UNIT} int, {RANGE} int, {PORTION} string, {BLOCK} binary, "
     f"{SEGMENT} int, {MARKED} long, {MARKS} binary, {TALLY} binary"
 )
 """A block for a range, or a row of `RESULT` that a segment's task has settled."""
@@ -64,16 +67,17 @@ _SENT_DDL = (
 class SegmentTask:
     """Sends the keys of one segment, number `segment` in the run, to the ranges of its log.
 
-    `log` holds this segment alone. `parts` has the Spark partition of each range.
+    `log` holds this segment alone, as part of its `portion`; one that waits has no marks, and no
+    number. `parts` has the Spark partition of each range.
     """
 
     unit: int
     segment: int
     access: FileAccess
     log: LogScan
+    portion: Portion
     parts: tuple[int, ...]
-    read_rate_bytes: float | None
-    pace: Pace
+    pace: TaskPace
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,7 @@ class BlocksTask:
 
     unit: int
     first_segment: int
+    rules: SurvivorRules
     starts: Integers
     hash_range: HashRange
     memory_bytes: int
@@ -95,13 +100,14 @@ def shuffled_winners(segments: DataFrame, ranges: DataFrame, parts: int) -> Data
 
 
 def _send_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    acquire = None
     for (payload,) in columns(batches, PAYLOAD):
         task: SegmentTask = pickle.loads(payload)
-        scan = KeyScan(task.access, task.log, settles=True, acquire=task.pace.throttle(task.read_rate_bytes))
-        is_clean = scan.has_clean
+        acquire = acquire or task.pace.throttles().read
+        scan = KeyScan(task.access, task.log, settles=True, acquire=acquire)
         try:
-            for index, block in blocks_by_range(scan.clean() if is_clean else scan.dirty(), len(task.parts)):
-                row = {PART: task.parts[index], UNIT: task.unit, RANGE: index, IS_CLEAN: is_clean, BLOCK: block}
+            for index, block in blocks_by_range(scan.keys(task.portion), scan.schema, len(task.parts)):
+                row = {PART: task.parts[index], UNIT: task.unit, RANGE: index, PORTION: task.portion, BLOCK: block}
                 yield pa.RecordBatch.from_pylist([row], schema=_SENT)
         except LithifyError as error:
             settled: Iterator[pa.RecordBatch] = iter([error_row(task.unit, error)])
@@ -131,13 +137,13 @@ class _Arrived:
 def _find_in_blocks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     with tempfile.TemporaryDirectory(prefix="lithify-") as folder:
         arrived = _Arrived(Path(folder))
-        names = (PAYLOAD, UNIT, RANGE, IS_CLEAN, BLOCK)
+        names = (PAYLOAD, UNIT, RANGE, PORTION, BLOCK)
         for batch in batches:
-            for row, (payload, unit, index, is_clean, block) in enumerate(columns(iter([batch]), *names)):
+            for row, (payload, unit, index, portion, block) in enumerate(columns(iter([batch]), *names)):
                 if payload is not None:
                     arrived.tasks.append(pickle.loads(payload))
                 elif block is not None:
-                    arrived.spool(unit, index).add(block, is_clean=is_clean)
+                    arrived.spool(unit, index).add(block, Portion(portion))
                 else:
                     yield batch.slice(row, 1).select(RESULT.names)
         for task in arrived.tasks:
@@ -145,9 +151,10 @@ def _find_in_blocks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
 
 
 def _find(task: BlocksTask, spool: Spool) -> Iterator[pa.RecordBatch]:
+    schema = keys_schema(task.rules)
     try:
         with WinnerFinder(task.memory_bytes) as finder:
-            tally, marks = finder.find(lambda _: SpooledKeys(spool, task.starts), task.hash_range)
+            tally, marks = finder.find(lambda _: SpooledKeys(spool, schema, task.starts), task.hash_range)
     except LithifyError as error:
         yield error_row(task.unit, error)
     else:

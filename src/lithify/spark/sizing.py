@@ -17,6 +17,9 @@ from lithify.compaction.planner import LogPlan
 BYTES_PER_KEY = 40
 """Memory that finding the winner of one key takes, besides the key itself."""
 
+BYTES_PER_VERSION = 24
+"""The same for what decides besides the offset."""
+
 MAX_READS = 8
 """Reading keys so often costs about as much as sending them to their ranges once."""
 
@@ -44,10 +47,11 @@ def winners_memory(task_memory_bytes: int) -> int:
 
 def key_pass_shape(plan: LogPlan, *, task_memory_bytes: int, slots: int, logs: int) -> KeyPassShape:
     """Ranges for one of `logs` logs that share `slots` tasks at once."""
-    records = sum(s.records for s in plan.dirty)
-    needed_bytes = records * BYTES_PER_KEY + sum(s.scan_bytes for s in plan.dirty)
+    held = plan.dirty + plan.waiting  # their keys are in memory, those of clean segments pass by
+    per_key = BYTES_PER_KEY if plan.rules.strategy == "offset" else BYTES_PER_KEY + BYTES_PER_VERSION
+    needed_bytes = sum(s.records * per_key + s.scan_bytes for s in held)
     by_memory = -(-needed_bytes // winners_memory(task_memory_bytes))
-    scanned = sum(s.records for s in plan.scanned)
+    scanned = sum(s.records for s in plan.scanned + plan.waiting)
     by_slots = min(-(-slots // max(1, logs)), scanned // LEAST_RECORDS, MAX_READS)
     ranges = max(1, by_memory, by_slots)
     return KeyPassShape(max(ranges, slots) if by_memory > MAX_READS else ranges, by_memory > MAX_READS)

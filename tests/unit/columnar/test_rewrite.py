@@ -10,7 +10,7 @@ import pytest
 from pyroaring import BitMap
 
 from lithify.columnar import segment_file
-from lithify.columnar.rewrite import Source, Throttles, rewrite
+from lithify.columnar.rewrite import Source, Throttles, cut, rewrite
 from lithify.columnar.segment_file import SegmentReader, SegmentSpec
 from lithify.errors import DamagedError
 from lithify.model.record import Record
@@ -128,3 +128,39 @@ def test_one_row_group_at_a_time_is_written(tmp_path, spec):
     (written,), _ = rewrite(ACCESS, spec, [goes(segment, range(0, 60, 2))], name="g-")
     footer = pq.ParquetFile(written.path).metadata
     assert [footer.row_group(i).num_rows for i in range(footer.num_row_groups)] == [10, 10, 10]
+
+
+@pytest.mark.parametrize("end", [1, 9, 10, 11, 25, 30])
+def test_a_cut_leaves_what_is_below_it(tmp_path, spec, reads, end):
+    """C26."""
+    segment, records = a_segment(tmp_path, 0, 30, headers=True)
+    (written,) = cut(ACCESS, spec, segment, end)
+    read = len(reads)
+    assert records_in(written) == records[:end]
+    assert written.end_offset == end
+    assert read == -(-end // 10)
+
+
+def test_nothing_is_written_where_nothing_is_below_the_cut(tmp_path, spec):
+    segment, _ = a_segment(tmp_path, 5, 10)
+    before = list(tmp_path.rglob("*.parquet"))
+    assert cut(ACCESS, spec, segment, 5) == ()
+    assert list(tmp_path.rglob("*.parquet")) == before
+
+
+def test_segments_that_begin_alike_are_cut_into_files_of_their_own(tmp_path, spec):
+    """C26: a truncate cuts the log and its view in one commit."""
+    log, records = a_segment(tmp_path, 0, 20)
+    (view,) = write_segments(tmp_path, "view", [*records[:1], *records[15:]])
+    (of_log,), (of_view,), (lower,) = (cut(ACCESS, spec, *what) for what in ((log, 18), (view, 18), (log, 17)))
+    assert records_in(of_log) == records[:18]
+    assert records_in(of_view) == [*records[:1], *records[15:18]]
+    assert records_in(lower) == records[:17]
+
+
+def test_a_cut_of_a_damaged_segment_names_it(tmp_path, spec):
+    """C8."""
+    segment, _ = a_segment(tmp_path, 0, 30)
+    Path(segment.path).write_bytes(Path(segment.path).read_bytes()[:-20])
+    with pytest.raises(DamagedError, match=segment.path):
+        cut(ACCESS, spec, segment, 15)

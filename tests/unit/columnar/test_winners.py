@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -12,10 +13,14 @@ import pyarrow as pa
 import pytest
 
 from lithify.columnar import winners
+from lithify.columnar.hash_range import HashRange
 from lithify.columnar.key_blocks import Spool, SpooledKeys, blocks_by_range
-from lithify.columnar.key_scan import ORDINAL_SHIFT, RANKED_KEYS, KeyScan, LogScan, Tally
+from lithify.columnar.key_comparison import Comparison
+from lithify.columnar.key_scan import KeyScan, LogScan
 from lithify.columnar.marks import MarkSet
-from lithify.columnar.winners import HashRange, WinnerFinder, latest_offsets
+from lithify.columnar.ranks import ORDINAL_SHIFT, RANKED_KEYS, Portion
+from lithify.columnar.tally import Tally
+from lithify.columnar.winners import WinnerFinder, latest_offsets
 from lithify.compaction.survivors import survivors
 from lithify.errors import DamagedError, EngineError
 from lithify.model.record import Record
@@ -29,19 +34,22 @@ MEMORY_BYTES = 2**26
 class Keys:
     """A `KeySource` over keys in memory, numbered from 0."""
 
-    def __init__(self, dirty: list[bytes], clean: list[bytes] | None = None, *, dirty_from: int | None = None) -> None:
+    def __init__(self, dirty: list[bytes], clean: list[bytes] | None = None) -> None:
         clean = clean or []
         self.starts = np.array([0, len(clean) + len(dirty)])
         self.tally = Tally()
         self.marks = MarkSet(self.starts)
-        self.has_clean = bool(clean)
+        self.schema = RANKED_KEYS
         self._dirty, self._clean = dirty, clean
 
-    def dirty(self):
-        yield from ranked(self._dirty, len(self._clean))
+    def has(self, portion):
+        return portion is Portion.CLEAN and bool(self._clean)
 
-    def clean(self):
-        yield from ranked(self._clean, 0)
+    def keys(self, portion):
+        if portion is Portion.CLEAN:
+            yield from ranked(self._clean, 0)
+        else:
+            yield from ranked(self._dirty, len(self._clean))
 
 
 def find_winners(open_source, hash_range: HashRange, memory_bytes: int) -> tuple[Tally, MarkSet]:
@@ -115,24 +123,24 @@ def test_it_gives_up_on_a_range_that_never_fits(monkeypatch):
         find_winners(lambda _: Keys(keys), HashRange(0, 1), 1)
 
 
-@pytest.mark.parametrize("part", ["dirty", "clean"])
+@pytest.mark.parametrize("broken", [Portion.DIRTY, Portion.CLEAN])
 @pytest.mark.parametrize("records_before", [1, 300_000])
-def test_an_error_of_the_source_comes_back_as_it_was(part, records_before):
+def test_an_error_of_the_source_comes_back_as_it_was(broken, records_before):
     class Broken(Keys):
-        pass
+        def keys(self, portion):
+            if portion is not broken:
+                yield from super().keys(portion)
+                return
+            yield from ranked([b"a"] * records_before, 0)
+            raise DamagedError("the file is broken", hint="mend it")
 
-    def broken(self):
-        yield from ranked([b"a"] * records_before, 0)
-        raise DamagedError("the file is broken", hint="mend it")
-
-    setattr(Broken, part, broken)
     with pytest.raises(DamagedError, match="the file is broken") as caught:
         find_winners(lambda _: Broken([b"a"], [b"b"]), HashRange(0, 1), MEMORY_BYTES)
     assert caught.value.hint == "mend it"
 
 
 def test_memory_that_runs_out_while_results_are_fetched_cuts_the_range_too(monkeypatch):
-    take_winners = winners._Comparison._take_winners
+    take_winners = Comparison._take_winners
     tries = []
 
     def fail_once(self, result):
@@ -141,7 +149,7 @@ def test_memory_that_runs_out_while_results_are_fetched_cuts_the_range_too(monke
         if len(tries) == 1:
             raise OSError("Out of Memory Error: failed to pin block of size 256.0 KiB")  # as its stream says it
 
-    monkeypatch.setattr(winners._Comparison, "_take_winners", fail_once)
+    monkeypatch.setattr(Comparison, "_take_winners", fail_once)
     tally, marks = find_winners(lambda _: Keys([b"a", b"b", b"a"], [b"b"]), HashRange(0, 1), MEMORY_BYTES)
     assert len(tries) == 3
     assert marked(marks) == [0, 2, 3]
@@ -168,12 +176,12 @@ def test_blocks_hold_every_key_once_in_its_range(tmp_path):
     random = Random(5)
     keys = [random.choice([b"", b"\xff", random.randbytes(5)]) for _ in range(3000)]
     spools = {}
-    for index, block in blocks_by_range(ranked(keys, 0), 4):
+    for index, block in blocks_by_range(ranked(keys, 0), RANKED_KEYS, 4):
         (tmp_path / str(index)).mkdir(exist_ok=True)
-        spools.setdefault(index, Spool(tmp_path / str(index))).add(block, is_clean=False)
+        spools.setdefault(index, Spool(tmp_path / str(index))).add(block, Portion.DIRTY)
     starts = np.array([0, len(keys)])
     parts = [
-        find_winners(lambda _, s=spool: SpooledKeys(s, starts), HashRange(index, 4), MEMORY_BYTES)
+        find_winners(lambda _, s=spool: SpooledKeys(s, RANKED_KEYS, starts), HashRange(index, 4), MEMORY_BYTES)
         for index, spool in spools.items()
     ]
     assert sum(tally.compared for tally, _ in parts) == len(keys)
@@ -181,35 +189,49 @@ def test_blocks_hold_every_key_once_in_its_range(tmp_path):
     assert sorted(p for _, marks in parts for p in marked(marks)) == sorted(last.values())
 
 
-def test_memory_follows_the_limit_and_not_the_number_of_keys():
-    peaks = [int(measured_peak(count)) for count in (500_000, 4_000_000)]
+@pytest.mark.parametrize("schema", ["RANKED_KEYS", "VERSIONED_KEYS"])
+def test_memory_follows_the_limit_and_not_the_number_of_keys(schema):
+    peaks = [int(measured_peak(0, count, schema)) for count in (500_000, 4_000_000)]
     assert peaks[1] - peaks[0] < 120 * 2**20
 
 
-def measured_peak(count: int) -> str:
+@pytest.mark.parametrize("schema", ["RANKED_KEYS", "VERSIONED_KEYS"])
+def test_memory_does_not_follow_the_clean_keys(schema):
+    peaks = [int(measured_peak(count, 100_000, schema)) for count in (100_000, 4_000_000)]
+    assert peaks[1] - peaks[0] < 40 * 2**20
+
+
+def measured_peak(clean: int, dirty: int, schema: str) -> str:
     """The peak resident size of a process that finds the winners among so many distinct keys."""
     script = f"""
 import resource, numpy as np, pyarrow as pa
-from lithify.columnar.key_scan import RANKED_KEYS, Tally
+from lithify.columnar.hash_range import HashRange
 from lithify.columnar.marks import MarkSet
-from lithify.columnar.winners import HashRange, WinnerFinder
+from lithify.columnar.ranks import ORDINAL_SHIFT, RANKED_KEYS, VERSIONED_KEYS, Portion
+from lithify.columnar.tally import Tally
+from lithify.columnar.winners import WinnerFinder
 
 class Source:
-    has_clean = False
+    schema = {schema}
     def __init__(self):
-        self.starts = np.array([0, {count}]); self.tally = Tally(); self.marks = MarkSet(self.starts)
-    def dirty(self):
-        for first in range(0, {count}, 100_000):
-            ordinals = np.arange(first, first + 100_000)
+        self.starts = np.array([0, {clean}, {clean + dirty}]); self.tally = Tally(); self.marks = MarkSet(self.starts)
+    def has(self, portion):
+        return portion is Portion.CLEAN and {clean} > 0
+    def keys(self, portion):
+        count = {{Portion.CLEAN: {clean}, Portion.DIRTY: {dirty}}}.get(portion, 0)
+        before = {clean} if portion is Portion.DIRTY else 0
+        for first in range(0, count, 100_000):
+            numbers = np.arange(first, first + 100_000)
             keys = np.empty((100_000, 2), np.uint64)
-            keys[:, 0] = keys[:, 1] = ordinals.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+            keys[:, 0] = keys[:, 1] = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
             ends = pa.py_buffer(np.arange(0, 1_600_001, 16, dtype=np.int32))
             array = pa.Array.from_buffers(pa.binary(), 100_000, [None, ends, pa.py_buffer(keys)])
-            yield pa.record_batch([array, pa.array(ordinals << 10)], schema=RANKED_KEYS)
+            columns = [array, pa.array(numbers + before << ORDINAL_SHIFT), pa.array(numbers % 3)]
+            yield pa.record_batch(columns[: len({schema})], schema={schema})
 
 with WinnerFinder(64 * 2**20) as finder:
     tally, _ = finder.find(lambda _: Source(), HashRange(0, 1))
-assert tally.winners == {count}
+assert tally.winners == {dirty} and tally.clean_superseded == min({clean}, {dirty})
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """
     return subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
@@ -224,9 +246,27 @@ def test_columns_are_read_only_where_a_question_is_open(tmp_path):
     assert 0 < keys_only < with_offsets < segment.scan_bytes
 
 
+def test_what_decides_is_read_only_where_it_can_decide(tmp_path):
+    """C10, C24, C38."""
+    topic = StoredTopic(tmp_path)
+    plain = [Record(b"k%d" % i, b"v", i) for i in range(1000)]
+    topic.append(0, plain)
+    topic.append(0, [replace(record, headers=(("v", b"12345678"),)) for record in plain])
+    without, headers = topic.segments[0]
+    rules = some_rules(headers.end_offset)
+    keys_only = bytes_read(without, rules)
+    with_timestamps = bytes_read(without, replace(rules, strategy="timestamp"))
+    assert keys_only < with_timestamps
+    by_header = replace(rules, strategy="header", version_header="v")
+    assert bytes_read(without, by_header) == keys_only
+    assert bytes_read(headers, by_header) > bytes_read(headers, rules)
+    for limit_ms, columns in ((0, keys_only), (500, with_timestamps), (1000, keys_only)):
+        assert bytes_read(without, replace(rules, values_expire_before_ms=limit_ms)) == columns
+
+
 def bytes_read(segment, rules) -> int:
     scan = KeyScan(ACCESS, LogScan(rules, (), (segment,)), settles=True)
-    list(scan.dirty())
+    list(scan.keys(Portion.DIRTY))
     return scan.tally.bytes_read
 
 
@@ -237,10 +277,10 @@ def test_latest_offsets_are_those_of_live_keys(tmp_path, empty_is_tombstone):
     for _ in range(3):
         topic.append(0, [Record(random.choice(HARD_KEYS), random.choice([None, b"", b"v"])) for _ in range(30)])
     rules = some_rules(90, log_start=20, empty_is_tombstone=empty_is_tombstone, tombstones_expire_below=90)
-    found = latest_offsets(ACCESS, topic.segments[0], log_start=20, empty_is_tombstone=empty_is_tombstone)
+    found = latest_offsets(ACCESS, topic.segments[0], rules)
     assert list(found) == [r.offset for r in survivors(topic.records(0), rules).records]
     assert found
 
 
 def test_latest_offsets_of_nothing():
-    assert len(latest_offsets(ACCESS, (), log_start=0, empty_is_tombstone=False)) == 0
+    assert len(latest_offsets(ACCESS, (), some_rules(0))) == 0

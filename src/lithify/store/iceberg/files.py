@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyiceberg.io import load_file_io
 from pyroaring import BitMap64
 
 from lithify.columnar import incoming
 from lithify.columnar.access import FileAccess, local_path
 from lithify.columnar.convert import to_records
+from lithify.columnar.rewrite import cut
 from lithify.columnar.schema import OFFSET, PARTITION, TIMESTAMP
 from lithify.columnar.segment_file import SegmentSpec, SegmentWriter, read_segment
 from lithify.compaction.rules import SurvivorRules
@@ -133,15 +133,8 @@ class IcebergFiles:
 
     def cut(self, state: TopicState, segment: Segment, end_offset: int, run_id: str) -> tuple[Segment, ...]:
         """Raises `DamagedError`, or `WarehouseError` where nothing can be written."""
-        writer = SegmentWriter(self.access, _spec(state, segment.partition, run_id), name="cut-")
         with writing(str(state.name)):
-            try:
-                for table in read_segment(self.access, segment):
-                    writer.write(table.filter(pc.field(OFFSET) < end_offset))
-                return writer.close()
-            except BaseException:
-                writer.abandon()
-                raise
+            return cut(self.access, _spec(state, segment.partition, run_id), segment, end_offset)
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Raises `WarehouseError` where the warehouse cannot be asked."""
