@@ -23,6 +23,7 @@ from lithify.compaction.rules import SurvivorRules
 from lithify.errors import LithifyError
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
+from lithify.model.rates import RatesNote
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
@@ -145,7 +146,11 @@ class LogStore(Protocol):
         ...
 
     def put_rates(self, state: TopicState, rates: Mapping[str, Any]) -> None:
-        """Stores the rates that rounds of the topic keep to from now on, also those under way (C40)."""
+        """Stores a document of rates (`model/rates.py`), which the rounds under way then keep to (C40)."""
+        ...
+
+    def rates_note(self, state: TopicState) -> RatesNote:
+        """What of that there is now: a round follows what comes later."""
         ...
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
@@ -223,11 +228,15 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """Bounds on the work itself: bytes, and bytes per second over the whole run (C38, C40)."""
+    """Bounds on the work itself: bytes, and bytes per second over the whole run (C38, C40).
+
+    `note` is of the moment when the run began; the rates given here count until a newer document.
+    """
 
     task_memory_bytes: int = 2**30
     read_rate_bytes: int | None = None
     write_rate_bytes: int | None = None
+    note: RatesNote | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from lithify.model.cut_report import CutReport, SweepReport
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.position import Start
+from lithify.model.rates import Rates, RatesReport
 from lithify.model.record import Record
 from lithify.model.report import PlanReport, RoundReport
 from lithify.model.status import TopicInfo, TopicStatus
@@ -28,6 +29,7 @@ from lithify.service.fetch import LogReader, Reading, TopicReader, open_log, ope
 from lithify.service.retain import retain
 from lithify.service.status import topic_info, topic_status
 from lithify.service.sweep import sweep
+from lithify.service.throttle import throttle
 from lithify.service.undo import undo
 from lithify.service.verify import verify
 from lithify.service.versions import kept_versions
@@ -189,6 +191,15 @@ class Topic:
         request = RunRequest(None if partitions is None else tuple(partitions), now_ms, limits)
         engine = spark_engine(self.warehouse, SparkChoice(spark, spark_conf or {}))
         return compact(self.warehouse, engine, self.topic_name, request, progress)
+
+    def throttle(self, *, read_rate: int | str | None = None, write_rate: int | str | None = None) -> RatesReport:
+        """Other rates for the rounds under way, within 10 seconds, in place of their own (C40).
+
+        In bytes per second over the whole run, or text with a unit; None is no limit. Rounds that
+        start later have their own.
+        """
+        rates = Rates(_rate("read_rate", read_rate), _rate("write_rate", write_rate))
+        return throttle(self.warehouse, self.topic_name, rates)
 
     def status(self, *, now_ms: int | None = None) -> TopicStatus:
         """Every log: offsets, what limits its horizon, whether it is due and why. Metadata only."""

@@ -30,6 +30,7 @@ from lithify.cli.retain import retain
 from lithify.cli.status import status
 from lithify.cli.sweep import sweep
 from lithify.cli.table import table
+from lithify.cli.throttle import throttle
 from lithify.cli.topic_alter import alter
 from lithify.cli.topic_create import create
 from lithify.cli.topic_delete import delete
@@ -78,6 +79,7 @@ VERBS: tuple[click.Command, ...] = (
     consume,
     table,
     compact,
+    throttle,
     status,
     history,
     verify,

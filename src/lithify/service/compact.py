@@ -84,8 +84,11 @@ def compact(
     A log that fails has an `error` in the report. Raises `UnknownTopicError`, `PolicyError`, or
     `UnknownOutcomeError` if the answer to the commit was lost for good.
     """
-    run = _Run(warehouse, name, request, _Stopwatch(warehouse.clock), warehouse.clock.new_id())
+    watch = _Stopwatch(warehouse.clock)
     state = warehouse.store.load(name)
+    # Once, so that what is said to the first of several attempts holds for the others (C40).
+    request = replace(request, limits=replace(request.limits, note=warehouse.store.rates_note(state)))
+    run = _Run(warehouse, name, request, watch, warehouse.clock.new_id())
     reports: dict[int, LogReport] = {}
     wanted = request.partitions
     for attempt in range(REPLANS):

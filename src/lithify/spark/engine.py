@@ -27,9 +27,9 @@ from lithify.spark.findings import log_findings
 from lithify.spark.key_pass import LogWork, key_pass_job
 from lithify.spark.key_results import Counts, collect_counts
 from lithify.spark.progress import Watch, watched
-from lithify.spark.rewrite import GroupTask, Rates, SourceTask, collect_outcomes, rewritten
+from lithify.spark.rewrite import GroupTask, SourceTask, collect_outcomes, rewritten
 from lithify.spark.sizing import KeyPassShape, key_pass_shape, packed, partitions
-from lithify.spark.tasks import Workers, job_errors, share_of
+from lithify.spark.tasks import TaskPace, Workers, job_errors
 
 FULL_BYTES = 16 * 2**20
 """Groups with fewer bytes share a task of the rewrite."""
@@ -105,8 +105,9 @@ class SparkRound:
         """See `ports.Round`. Raises `EngineError` if the job as a whole fails."""
         if not groups:
             return ()
-        parts, rates = self._spread(groups)
-        tasks = [self._group_task(number, group, rates) for number, group in enumerate(groups)]
+        parts = self._spread(groups)
+        pace = self._engine.workers.task_pace(self._run.limits, partitions(parts))
+        tasks = [self._group_task(number, group, pace) for number, group in enumerate(groups)]
         session = self._engine.session()
         with job_errors(), watched(session, self._watch("rewrite", (partitions(parts),))):
             outcomes = collect_outcomes(rewritten(session, tasks, parts, self._marks))
@@ -132,8 +133,8 @@ class SparkRound:
         marked = {s.path: counts.marked.get(self._numbers[s.path], 0) for s in plan.scanned}
         return log_findings(plan, counts.tallies.get(unit, ()), marked)
 
-    def _spread(self, groups: Sequence[RewriteGroup]) -> tuple[list[int], Rates]:
-        """The Spark partition of each group, and the rates of each task.
+    def _spread(self, groups: Sequence[RewriteGroup]) -> list[int]:
+        """The Spark partition of each group.
 
         Under a rate there are no more partitions than slots, so that together they keep to the rate
         however many tasks the cluster would run at once (C40).
@@ -141,11 +142,9 @@ class SparkRound:
         limits = self._run.limits
         limited = limits.read_rate_bytes is not None or limits.write_rate_bytes is not None
         costs = [sum(source.segment.size_bytes for source in group.sources) for group in groups]
-        parts = packed(costs, FULL_BYTES, self._engine.workers.slots if limited else None)
-        tasks = partitions(parts)
-        return parts, Rates(share_of(limits.read_rate_bytes, tasks), share_of(limits.write_rate_bytes, tasks))
+        return packed(costs, FULL_BYTES, self._engine.workers.slots if limited else None)
 
-    def _group_task(self, number: int, group: RewriteGroup, rates: Rates) -> GroupTask:
+    def _group_task(self, number: int, group: RewriteGroup, pace: TaskPace) -> GroupTask:
         state, workers = self._run.state, self._engine.workers
         spec = SegmentSpec(
             location=state.location,
@@ -155,7 +154,7 @@ class SparkRound:
             compression=state.settings.compression_type,
         )
         sources = tuple(self._source(outcome) for outcome in group.sources)
-        return GroupTask(number, workers.access, spec, sources, rates, workers.pace)
+        return GroupTask(number, workers.access, spec, sources, pace)
 
     def _source(self, outcome: SegmentOutcome) -> SourceTask:
         path = outcome.segment.path

@@ -26,7 +26,7 @@ from lithify.errors import LithifyError
 from lithify.model.segment import Segment
 from lithify.ports import RewrittenGroup
 from lithify.spark.key_results import MARKS, SEGMENT
-from lithify.spark.tasks import PART, PAYLOAD, Pace, columns, placed, task_frame
+from lithify.spark.tasks import PART, PAYLOAD, TaskPace, columns, placed, task_frame
 
 GROUP = "group"
 OUTCOME = "outcome"
@@ -45,14 +45,6 @@ class SourceTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
-    """Bytes per second that one task may move; None is no limit."""
-
-    read_bytes: float | None
-    write_bytes: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class GroupTask:
     """One group to rewrite, number `group` of the run."""
 
@@ -60,8 +52,7 @@ class GroupTask:
     access: FileAccess
     spec: SegmentSpec
     sources: tuple[SourceTask, ...]
-    rates: Rates
-    pace: Pace
+    pace: TaskPace
 
 
 def rewritten(
@@ -106,18 +97,18 @@ def _run_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         else:
             marks[number] = marks.get(number, BitMap()) | BitMap.deserialize(blob)
     attempt = _attempt()
+    throttles = tasks[0].pace.throttles() if tasks else Throttles()
     for task in tasks:
-        outcome = _run(task, marks, f"{task.group}-{attempt}-")
+        outcome = _run(task, marks, f"{task.group}-{attempt}-", throttles)
         yield pa.RecordBatch.from_pylist([{GROUP: task.group, OUTCOME: pickle.dumps(outcome)}], schema=_RESULT)
 
 
-def _run(task: GroupTask, marks: dict[int, BitMap], name: str) -> RewrittenGroup | LithifyError:
+def _run(task: GroupTask, marks: dict[int, BitMap], name: str, throttles: Throttles) -> RewrittenGroup | LithifyError:
     none = BitMap()
     sources = [
         Source(s.segment, s.survivors, none if s.number is None else marks.get(s.number, none), s.marks_losers)
         for s in task.sources
     ]
-    throttles = Throttles(task.pace.throttle(task.rates.read_bytes), task.pace.throttle(task.rates.write_bytes))
     try:
         segments, bytes_read = rewrite(task.access, task.spec, sources, name=name, throttles=throttles)
     except LithifyError as error:

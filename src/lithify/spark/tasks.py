@@ -20,8 +20,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lithify.columnar.access import FileAccess
-from lithify.columnar.throttle import Throttle, unthrottled
+from lithify.columnar.rates import FollowedRates, TaskRates
+from lithify.columnar.rewrite import Throttles
+from lithify.columnar.throttle import Throttle
 from lithify.errors import EngineError, LithifyError
+from lithify.model.rates import Rates
+from lithify.ports import RunLimits
 
 PART = "part"
 PAYLOAD = "payload"
@@ -34,9 +38,22 @@ class Pace:
     clock: Callable[[], float]
     sleep: Callable[[float], None]
 
-    def throttle(self, rate_bytes: float | None) -> Callable[[int], None]:
-        """`acquire` of a throttle of this rate, or one that never waits."""
-        return unthrottled if rate_bytes is None else Throttle(rate_bytes, self.clock, self.sleep).acquire
+
+@dataclass(frozen=True, slots=True)
+class TaskPace:
+    """How fast each task of a job may go (C40); it travels to them."""
+
+    pace: Pace
+    rates: TaskRates
+    access: FileAccess
+
+    def throttles(self) -> Throttles:
+        """Those of one Spark partition, whose tasks come one after the other."""
+        clock, sleep = self.pace.clock, self.pace.sleep
+        followed = FollowedRates(self.rates, self.access, clock)
+        return Throttles(
+            read=Throttle(followed.read, clock, sleep).acquire, write=Throttle(followed.write, clock, sleep).acquire
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +64,10 @@ class Workers:
     slots: int
     pace: Pace
 
-
-def share_of(rate_bytes: int | None, tasks_at_once: int) -> float | None:
-    """The rate of one of so many tasks, that all together keep to `rate_bytes` (C40)."""
-    return None if rate_bytes is None else rate_bytes / max(1, tasks_at_once)
+    def task_pace(self, limits: RunLimits, tasks: int) -> TaskPace:
+        """That of each of so many tasks, so that those that run at once keep to the rates of the run (C40)."""
+        rates = Rates(limits.read_rate_bytes, limits.write_rate_bytes)
+        return TaskPace(self.pace, TaskRates(rates, min(tasks, self.slots), limits.note), self.access)
 
 
 def task_frame(session: SparkSession, parts: Sequence[int], payloads: Sequence[Any]) -> DataFrame:

@@ -20,6 +20,7 @@ from typing import Any
 
 from lithify.model.log import KeptVersion, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
+from lithify.model.rates import RatesNote
 from lithify.model.report import REPORTS_KEPT
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
@@ -167,6 +168,11 @@ class MemoryStore:
     def put_rates(self, state: TopicState, rates: Mapping[str, Any]) -> None:
         with self._lock:
             self._topic(state.name).rates = dict(rates)
+
+    def rates_note(self, state: TopicState) -> RatesNote:
+        with self._lock:
+            rates = self._topic(state.name).rates
+        return RatesNote(f"{state.location}/rates", None if rates is None else rates["id"])
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
         """The data files of the topic; nothing else is a file here."""

@@ -5,6 +5,7 @@ A subclass gives the fixture `place`: a `support.store_builders.Place` on a ware
 
 from store.conformance.commits import CommitRules
 from store.conformance.files import FileRules
+from store.conformance.rates import RatesRules
 from store.conformance.reports import ReportRules
 from store.conformance.sweeping import SweepRules
 from store.conformance.topics import TopicRules
@@ -12,7 +13,9 @@ from store.conformance.versions import VersionRules
 from store.conformance.views import ViewRules
 
 
-class StoreConformance(TopicRules, CommitRules, FileRules, ViewRules, VersionRules, SweepRules, ReportRules):
+class StoreConformance(
+    TopicRules, CommitRules, FileRules, ViewRules, VersionRules, SweepRules, ReportRules, RatesRules
+):
     """All of it."""
 
 

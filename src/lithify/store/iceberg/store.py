@@ -20,9 +20,11 @@ from pyiceberg.io import load_file_io
 from pyiceberg.table.metadata import TableMetadata
 
 from lithify.columnar.access import FileAccess
+from lithify.columnar.rates import note_rates
 from lithify.errors import UnknownTopicError
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
+from lithify.model.rates import RatesNote
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
 from lithify.ports import StaleVersionError, StoredFile
@@ -164,6 +166,11 @@ class IcebergStore:
         """Raises `WarehouseError`."""
         with writing(str(state.name)):
             write_document(self._access, layout.rates_file(state.location), rates)
+
+    def rates_note(self, state: TopicState) -> RatesNote:
+        """Raises `WarehouseError`."""
+        with reaching(state.location):
+            return note_rates(self._access, layout.rates_file(state.location))
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
         """Raises `WarehouseError`."""

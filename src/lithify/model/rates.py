@@ -1,0 +1,76 @@
+"""Rates that a run keeps to, and the document by which they change while it goes on (C40).
+
+    lithify throttle ─► <topic>/lithify/rates.json  {id, read_rate_bytes, write_rate_bytes}
+                                   ▲
+    a run notes the id at its start┘ and follows the document once its id is another one
+
+Ids are compared, not times: a document that was there when a run began never slows it, however
+clocks differ. Rates are bytes per second over the whole run; None is no limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Bytes per second that all tasks of a run together may read and write."""
+
+    read_rate_bytes: int | None = None
+    write_rate_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RatesDocument:
+    """Rates for the runs that are under way when it is stored. Its id is one that no other has."""
+
+    id: str
+    rates: Rates
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "read_rate_bytes": self.rates.read_rate_bytes,
+            "write_rate_bytes": self.rates.write_rate_bytes,
+        }
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> RatesDocument:
+        """Raises `ValueError` where it is not such a document."""
+        try:
+            found = RatesDocument(content["id"], Rates(content["read_rate_bytes"], content["write_rate_bytes"]))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"no document of rates: {error}") from error
+        for rate in (found.rates.read_rate_bytes, found.rates.write_rate_bytes):
+            if rate is not None and (type(rate) is not int or rate <= 0):
+                raise ValueError(f"{rate!r} is not a rate above zero")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class RatesNote:
+    """Where the document of a topic stands, and the id of the one that was there; None if none was."""
+
+    path: str
+    id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RatesReport:
+    """What `throttle` has stored. The field names are the JSON keys."""
+
+    topic: str
+    id: str
+    read_rate_bytes: int | None
+    write_rate_bytes: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "topic": self.topic,
+            "id": self.id,
+            "read_rate_bytes": self.read_rate_bytes,
+            "write_rate_bytes": self.write_rate_bytes,
+        }
