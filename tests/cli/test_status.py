@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 HOUR_MS = 3_600_000
 
 
@@ -89,6 +91,20 @@ def test_status_as_json_and_of_all_topics(lithify):
     text = lithify("status").out
     assert text.startswith("a  version 1\n")
     assert "\n\nb  version 1\n" in text
+
+
+@pytest.mark.usefixtures("plain_rounds")
+def test_a_clock_that_goes_back_makes_no_tombstone_older(lithify):
+    """C18: a step is never earlier than the one before it, so that nothing expires too soon."""
+    lithify("topic", "create", "t")
+    produce(lithify, "t", a_line(0, None))
+    lithify("compact", "t", "--now", f"@{100 * HOUR_MS}")
+    produce(lithify, "t", {**a_line(1, None), "key": "other"})
+    done = lithify("compact", "t", "--now", f"@{10 * HOUR_MS}", "--json").json
+    assert (done["now_given"], done["changed"]) == (True, True)
+    log = lithify("status", "t", "--now", f"@{10 * HOUR_MS}", "--json").json["logs"][0]
+    assert (log["tombstones"], log["next_tombstone_expiry_ms"]) == (2, 124 * HOUR_MS)
+    assert (log["due"], log["due_at_ms"], log["overdue_ms"]) == (False, 124 * HOUR_MS, 0)
 
 
 def test_one_partition_by_its_name(lithify):

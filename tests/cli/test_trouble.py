@@ -185,6 +185,12 @@ def test_no_spark_where_none_is_needed(orders, tmp_path):
         ["topic", "list"],
         ["topic", "info", "orders"],
         ["history", "orders"],
+        ["topic", "alter", "orders", "--config", "cleanup.policy=compact,delete"],
+        ["retain", "orders"],
+        ["delete-records", "orders", "--before", "1", "--yes"],
+        ["truncate", "orders", "--to", "2", "--yes"],
+        ["versions", "orders"],
+        ["sweep", "orders", "--yes"],
     ]
     program = (
         "import os, sys; from lithify.cli.main import run; "

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+
+import lithify as lithify_package
+from lithify.model.log import KeptVersion
+from lithify.model.record import Record
+from lithify.service.undo import plan_undo
+from lithify.service.versions import kept_versions
+from support.memory_topic import ORDERS, MemoryTopic
 
 pytestmark = pytest.mark.usefixtures("plain_rounds")
 
@@ -87,6 +96,34 @@ def test_undo_takes_the_last_round_back_and_leaves_what_came_since(orders, maske
     assert orders.error("undo", "orders", "--yes") == (
         "orders: there is no round to take back (`lithify history` shows its rounds)"
     )
+
+
+def test_what_undo_would_do_is_what_it_does(orders):
+    """The line that asks for `--yes` is read off the same edit."""
+    topic = lithify_package.open(str(orders.warehouse)).topic("orders")
+    planned, done = plan_undo(topic.warehouse, topic.topic_name), topic.undo()
+    assert (planned.logs, planned.undone_run_id) == (done.logs, done.undone_run_id)
+    assert planned.version + 1 == done.version
+
+
+def test_a_version_that_goes_while_they_are_listed_is_left_out():
+    topic = MemoryTopic()
+    topic.append([Record(b"k", b"1")])
+    topic.compact()
+    store = ListsOneTooMany(topic.warehouse.store)
+    listed = kept_versions(replace(topic.warehouse, store=store), ORDERS)
+    assert [version.version for version in listed] == [2]
+
+
+class ListsOneTooMany:
+    """A store that still lists a version which another commit has let go of."""
+
+    def __init__(self, store):
+        self.load, self.load_version = store.load, store.load_version
+        self._store = store
+
+    def versions(self, name):
+        return (*self._store.versions(name), KeptVersion(1, 0, "long ago"))
 
 
 def test_undo_as_json_names_the_round(orders):
