@@ -18,7 +18,7 @@ from typing import Any
 
 import lithify
 from formats.relocation import pack, padded
-from lithify.store.iceberg.codec import FORMAT_VERSION
+from lithify.store.iceberg.codec import FORMAT_VERSION, log_to_json
 
 HERE = Path(__file__).parent
 HOUR_MS = 3_600_000
@@ -58,6 +58,62 @@ def mirror(lake: lithify.Lake) -> None:
     )
 
 
+def devices(lake: lithify.Lake) -> None:
+    """Two logs with views beside them, deletes in the views, and rounds that are owed.
+
+    The backlog of log 0 was trimmed below its view, log 1 was truncated.
+    """
+    topic = lake.create_topic(
+        "devices",
+        2,
+        like="pulsar",
+        config={"delete.retention.ms": HOUR_MS, "cleanup.policy": "compact,delete", "versions.kept": 6},
+    )
+    at = topic.info().created_ms
+    for batch in range(4):
+        sent = at - HOUR_MS * (4 - batch)
+        topic.append(
+            [lithify.Record(b"d-%d" % n, b"%d" % (batch * 10 + n), sent + n, partition=n % 2) for n in range(batch, 6)]
+        )
+        topic.append([lithify.Record(b"d-%d" % batch, b"", sent + 7, partition=batch % 2)])
+        if batch in (1, 2):
+            topic.compact(now_ms=at + batch)
+    topic.alter({"retention.ms": 7 * HOUR_MS // 2})
+    topic.retain(now_ms=at)
+    topic.delete_records(0, 5)
+    log = topic.state().log(1)
+    topic.truncate(1, log.log_end_offset - 1)
+
+
+def late(lake: lithify.Lake) -> None:
+    """Records that come late: an expired delete stays, as one that it beats waits above the horizon (C20)."""
+    topic = lake.create_topic(
+        "late",
+        config={
+            "compaction.strategy": "timestamp",
+            "delete.retention.ms": 0,
+            "min.compaction.lag.ms": HOUR_MS,
+            "message.timestamp.after.max.ms": HOUR_MS,
+        },
+    )
+    at = topic.info().created_ms
+    topic.append([lithify.Record(b"k", None, at - 9 * HOUR_MS), lithify.Record(b"l", b"1", at - 9 * HOUR_MS)])
+    topic.append([lithify.Record(b"k", b"late", at - 10 * HOUR_MS), lithify.Record(b"l", b"2", at)])
+    topic.compact(now_ms=at)
+
+
+def emptied(lake: lithify.Lake) -> None:
+    """A log whose empty values became deletes after its round, and a round that was taken back (C43, C6)."""
+    topic = lake.create_topic("emptied")
+    at = topic.info().created_ms
+    topic.append([lithify.Record(b"a", b"1", at), lithify.Record(b"b", b"", at), lithify.Record(b"a", b"2", at)])
+    topic.compact(now_ms=at)
+    topic.append([lithify.Record(b"b", b"3", at)])
+    topic.compact(now_ms=at)
+    topic.undo()
+    topic.alter({"empty.value": "tombstone"}, partitions=2)
+
+
 def reading(lake: lithify.Lake, now_ms: int) -> dict[str, Any]:
     """All that can be read of a lake, as JSON."""
     return {"now_ms": now_ms, "topics": {topic.name: topic_reading(topic, now_ms) for topic in lake.topics()}}
@@ -72,10 +128,20 @@ def topic_reading(topic: lithify.Topic, now_ms: int) -> dict[str, Any]:
     return {
         "info": info,
         "status": status,
+        "states": [log_to_json(log) for log in topic.state().logs],
         "records": [repr(record) for record in topic.reader()],
+        "compacted": [repr(record) for record in topic.reader(compacted=True)],
         "table": [repr(row) for row in topic.table().to_pylist()],
         "history": [report.to_json() for report in topic.history()],
         "versions": [[kept.version, kept.closed_ms, kept.closed_by] for kept in topic.versions()],
+        "closed": [
+            {
+                "verb": kept.verb.value,
+                "records": [repr(record) for record in topic.reader(version=kept.version)],
+                "compacted": [repr(record) for record in topic.reader(version=kept.version, compacted=True)],
+            }
+            for kept in topic.versions()
+        ],
     }
 
 
@@ -88,6 +154,9 @@ def main() -> None:
         lake = lithify.open(str(padded(folder)))
         now_ms = orders(lake)
         mirror(lake)
+        devices(lake)
+        late(lake)
+        emptied(lake)
         archive.with_suffix(".json").write_text(json.dumps(reading(lake, now_ms), indent=1) + "\n", "utf-8")
         pack(padded(folder), archive)
     finally:

@@ -35,7 +35,16 @@ def test_there_is_a_warehouse_of_the_version_that_is_written_now():
 def test_everything_is_read_as_it_was_when_it_was_written(archive, lake):
     expected = json.loads(archive.with_suffix(".json").read_text("utf-8"))
     found = json.loads(json.dumps(reading(lake, expected["now_ms"])))
-    assert found == expected
+    assert known(found, expected) == expected
+
+
+def known(found, expected):
+    """What was found, without the keys that there were not yet when it was written."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        return {name: known(value, expected[name]) for name, value in found.items() if name in expected}
+    if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
+        return [known(*pair) for pair in zip(found, expected, strict=True)]
+    return found
 
 
 def test_it_goes_on_from_where_it_was(archive, lake):
@@ -64,3 +73,15 @@ def test_versions_from_before_the_last_rounds_can_be_read(archive, lake):
         segments = store.segments(state)
         assert sum(s.records for s in segments) == sum(log.volume.records for log in state.logs)
         assert lake.warehouse.files.missing([s.path for s in segments]) == ()
+
+
+def test_a_round_of_every_topic_can_be_done_and_taken_back(archive, lake):
+    expected = json.loads(archive.with_suffix(".json").read_text("utf-8"))
+    for topic in lake.topics():
+        before = [repr(record) for compacted in (False, True) for record in topic.reader(compacted=compacted)]
+        engine = OracleEngine(lake.warehouse.files)
+        report = compact(lake.warehouse, engine, topic.topic_name, RunRequest(now_ms=expected["now_ms"]))
+        assert report.changed and not report.failed, topic.name
+        topic.undo()
+        after = [repr(record) for compacted in (False, True) for record in topic.reader(compacted=compacted)]
+        assert after == before, topic.name

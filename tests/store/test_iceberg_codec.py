@@ -129,6 +129,19 @@ def test_another_format_is_refused_by_name(iceberg: Place, foreign: Catalog) -> 
     assert iceberg.store.topics() == (ORDERS,)
 
 
+def test_an_earlier_format_is_written_on_in_the_one_of_today(iceberg: Place, foreign: Catalog) -> None:
+    """An older Lithify would drop what it does not know of a log's state, so it must refuse the topic from then on."""
+    state = iceberg.append(iceberg.create(), some_records("a"))
+    table = foreign.load_table(("default", "orders"))
+    with table.transaction() as older:
+        older.set_properties({"lithify.format-version": "1"})
+    assert iceberg.store.load(ORDERS) == state
+
+    iceberg.append(state, some_records("b"))
+
+    assert table.refresh().properties["lithify.format-version"] == "2"
+
+
 def test_a_table_that_is_no_topic_is_left_alone(iceberg: Place, foreign: Catalog) -> None:
     iceberg.create(type(ORDERS)("default", "other"))
     schema = foreign.load_table(("default", "other")).schema()
