@@ -24,6 +24,10 @@ only +SECTIONS:
 kills N="100":
     LITHIFY_KILLS={{N}} {{python}} -m pytest tests/kills --timeout 7200
 
+# Any verbs in any order against the contract, on new seeds, for so many minutes on each store
+random MINUTES="10":
+    LITHIFY_RANDOM_SECONDS=$(({{MINUTES}} * 60)) LITHIFY_RANDOM_SEED=$(date +%s) {{python}} -m pytest tests/random -q -n 2
+
 # Format the code
 format:
     {{python}} -m ruff check --fix

@@ -1,0 +1,58 @@
+"""The long random test: any verbs in any order, crashes and jumping clocks, against the textbook.
+
+For as long as `LITHIFY_RANDOM_SECONDS` says, seed after seed from `LITHIFY_RANDOM_SEED` on. What
+fails is shrunk and printed as a scenario, with its seed. `just random MINUTES` looks for new ones.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, Phase, seed
+from hypothesis import settings as profile
+from hypothesis.stateful import run_state_machine_as_test
+
+from support.random_topic_machine import RandomTopicMachine
+
+SECONDS = float(os.environ.get("LITHIFY_RANDOM_SECONDS", "150"))
+FIRST_SEED = int(os.environ.get("LITHIFY_RANDOM_SEED", "0"))
+SHRINKING_SECONDS = 900
+
+
+@pytest.mark.timeout(SECONDS + SHRINKING_SECONDS)
+@pytest.mark.parametrize(("place", "examples"), [("memory", 60), ("iceberg", 3)])
+def test_topics_do_what_the_contract_says(place: str, examples: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """C1 to C44, but for those on the work itself: in any order, whatever happens on the way."""
+    until = time.monotonic() + SECONDS
+    runs = 0
+    for number in count(FIRST_SEED):
+        if time.monotonic() >= until:
+            break
+        _run(place, number, examples)
+        runs += examples
+    assert runs > 0
+    with capsys.disabled():
+        print(f"\n{place}: {runs} runs, seeds {FIRST_SEED} to {number - 1}")
+
+
+def _run(place: str, number: int, examples: int) -> None:
+    machine = type("Machine", (RandomTopicMachine,), {"place_name": place})
+    how = profile(
+        max_examples=examples,
+        stateful_step_count=40,
+        deadline=None,
+        database=None,
+        derandomize=False,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
+    try:
+        run_state_machine_as_test(seed(number)(machine), settings=how)
+    except BaseException as error:
+        error.add_note(f"LITHIFY_RANDOM_SEED={number} on {place} finds it again")
+        raise

@@ -1,0 +1,80 @@
+"""What the long random test draws: records that meet, settings that bite, bad luck, and others at work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from faults.injection import Kind
+from lithify.model.record import Record
+from support.checked_topic import Strike
+
+MOST_PARTITIONS = 3
+VERSION_HEADER = "v"
+
+KEYS = st.sampled_from([b"a", b"b", b"c", b"d", b"aa", b"", None])
+VALUES = st.sampled_from([None, None, b"", b"1", b"22", b"x" * 40])
+VERSIONS = st.sampled_from([None, None, -1, 0, 1, 2])
+PARTITIONS = st.integers(0, MOST_PARTITIONS - 1)
+SHARES = st.floats(0, 1)
+TIMES_MS = st.sampled_from([-60, -45, -30, -30, -15, -15, 0, 0, 1, 15, 30])
+"""Times go in steps of 15 ms, and so do settings and the clock: what is just old enough is met often."""
+
+CLOCK_MOVES_MS = st.sampled_from([15, 15, 30, 30, 1, 100, -15, -40])
+GIVEN_MS = st.sampled_from([None, None, None, 0, 30, 200, -15])
+LOOKS = st.sampled_from(
+    ["places", "versions", "table", "open a reader", "open a follower", "read on", "read on", "follow", "follow"]
+)
+STRIKES: st.SearchStrategy[Strike] = st.integers(0, 7).flatmap(
+    lambda n: st.none() if n < 7 else st.tuples(st.integers(1, 12), st.sampled_from(Kind))
+)
+
+
+@st.composite
+def drawn_record(draw: st.DrawFn) -> Record:
+    """Timestamps are relative to when the topic was made."""
+    version = draw(VERSIONS)
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    if version is not None:
+        headers = ((VERSION_HEADER, version.to_bytes(8, "big", signed=True)),)
+    return Record(draw(KEYS), draw(VALUES), draw(TIMES_MS), headers, draw(PARTITIONS))
+
+
+RECORDS = st.lists(drawn_record(), min_size=1, max_size=6)
+
+SETTINGS: dict[str, Sequence[object]] = {
+    "cleanup.policy": ["compact", "delete", "compact,delete"],
+    "compaction.mode": ["in-place", "side-by-side"],
+    "compaction.strategy": ["offset", "timestamp", "header"],
+    "null.key": ["reject", "drop", "retain"],
+    "empty.value": ["value", "tombstone"],
+    "delete.retention.ms": [0, 15, 30, 1000],
+    "min.compaction.lag.ms": [0, 0, 15],
+    "min.compaction.lag.bytes": [0, 0, 60, 200],
+    "retention.ms": [-1, 30, 60],
+    "retention.bytes": [-1, -1, 150, 500],
+    "segment.bytes": [1024],
+    "message.timestamp.type": ["CreateTime", "CreateTime", "LogAppendTime"],
+    "versions.retention.ms": [0, 15, 100],
+    "versions.kept": [1, 2, 20],
+    "sweep.grace.ms": [0, 15],
+}
+SIZES = ("min.compaction.lag.bytes", "retention.bytes", "segment.bytes")
+KINDS = ("cleanup.policy", "cleanup.policy", "compaction.mode", "compaction.strategy", "empty.value")
+"""Settings that change what a log is: altered more often than the others."""
+
+SETTING = st.sampled_from([*KINDS, *sorted(SETTINGS)]).flatmap(
+    lambda name: st.tuples(st.just(name), st.sampled_from(SETTINGS[name]))
+)
+CONFIG = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in SETTINGS.items()})
+
+RACES = st.one_of(
+    st.none(),
+    st.none(),
+    st.tuples(st.just("append"), RECORDS),
+    st.tuples(st.just("delete-records"), PARTITIONS, SHARES),
+    st.tuples(st.just("truncate"), PARTITIONS, SHARES, st.booleans()),
+    st.tuples(st.just("alter"), SETTING),
+    st.tuples(st.just("clock"), CLOCK_MOVES_MS),
+)
