@@ -27,7 +27,6 @@ from lithify.model.rates import RatesNote
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
-from lithify.model.verification import Finding, LogExpectation
 
 
 class StaleVersionError(Exception):
@@ -273,37 +272,4 @@ class RewriteEngine(Protocol):
 
     def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
         """By partition, how often the key pass would read the keys; starts nothing."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class InspectedSegment:
-    """A file to check, and which side names it: an earlier version, the newest one, or both."""
-
-    segment: Segment
-    in_past: bool
-    in_current: bool
-
-
-@dataclass(frozen=True, slots=True)
-class InspectionResult:
-    """What reading all of them showed."""
-
-    findings: tuple[Finding, ...]
-    records: int
-    bytes_read: int
-
-
-class Inspector(Protocol):
-    """Reads whole versions and compares them, record by record."""
-
-    def inspect(
-        self,
-        state: TopicState,
-        segments: Sequence[InspectedSegment],
-        expectations: Sequence[LogExpectation],
-        most: int,
-        progress: Progress,
-    ) -> InspectionResult:
-        """At most `most + 1` findings, so that the caller can tell whether there were more."""
         ...

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lithify.ports import Inspector, RewriteEngine, Warehouse
+from lithify.inspection import Inspector
+from lithify.ports import RewriteEngine, Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lithify.compaction.consistency import metadata_findings
 from lithify.compaction.planner import plan_log
 from lithify.compaction.survivors import survivors
 from lithify.model.log import TopicState, segments_of
@@ -9,7 +10,6 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.ports import Warehouse
 from lithify.service.fetch import open_log
-from lithify.service.verify import metadata_findings
 
 Contents = tuple[tuple[Record, ...], ...]
 """By partition, all records in offset order."""
@@ -23,9 +23,9 @@ def contents(warehouse: Warehouse, name: TopicName) -> Contents:
 def check_whole(warehouse: Warehouse, name: TopicName) -> TopicState:
     """The metadata agrees with the segments, and every named file is there."""
     state = warehouse.store.load(name)
-    segments = warehouse.store.segments(state)
-    assert [f for log in state.logs for f in metadata_findings(state, log, segments)] == []
-    assert warehouse.files.missing([s.path for s in segments]) == ()
+    segments, view = warehouse.store.segments(state), warehouse.store.view(state)
+    assert [f for log in state.logs for f in metadata_findings(state, log, segments, view)] == []
+    assert warehouse.files.missing([s.path for s in segments + view]) == ()
     return state
 
 

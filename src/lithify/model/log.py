@@ -102,6 +102,8 @@ class LogState:
     uncovered: bool = False
     """The next round judges everything below its horizon as if no round had seen it (C43)."""
     held: HeldTombstones | None = None
+    aged_before_ms: int | None = None
+    """Below D only tombstones have an older timestamp: the last round took the values (C24)."""
     view: View | None = None
 
     @property
@@ -192,7 +194,7 @@ class TopicEdit:
     @property
     def closes(self) -> bool:
         """Whether the version it is made on is kept for `versions`, `undo` and `verify`."""
-        return bool(self.remove or self.view_remove or self.verb is Verb.COMPACT)
+        return bool(self.remove or self.view_remove or self.verb in (Verb.COMPACT, Verb.UNDO))
 
 
 @dataclass(frozen=True, slots=True)

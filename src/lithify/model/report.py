@@ -39,6 +39,9 @@ class LogReport:
     horizon_limited_by: str
     log_start_offset: int = 0
     log_start_offset_after: int = 0
+    log_end_offset: int = 0
+    deleted_below: int = 0
+    """Where the last `delete-records` before the round had cut (C26)."""
     records_in: int = 0
     records_out: int = 0
     keys: int = 0

@@ -23,6 +23,8 @@ class FindingKind(StrEnum):
     RECORD_UNKNOWN = "record_unknown"
     SUPERSEDED_KEPT = "superseded_kept"
     KEYLESS_KEPT = "keyless_kept"
+    PAST_RETENTION_KEPT = "past_retention_kept"
+    BELOW_START_KEPT = "below_start_kept"
     TOMBSTONE_REMOVED_EARLY = "tombstone_removed_early"
     EXPIRED_TOMBSTONE_KEPT = "expired_tombstone_kept"
 
@@ -61,17 +63,10 @@ class VerifyReport:
 
 
 @dataclass(frozen=True, slots=True)
-class LogExpectation:
-    """What must hold for the records of one log, [log_start, log_end)."""
+class TombstoneCount:
+    """Which tombstones of a segment are to be counted: those in [start, end), by the steps of their log (C19)."""
 
-    partition: int
-    log_start: int
-    first_dirty: int
-    keep_keyless: bool
+    start: int
+    end: int
+    step_ends: tuple[int, ...]
     empty_is_tombstone: bool
-    known_up_to: int
-    """Below this offset every record that ever was is in the versions compared with."""
-    tombstones_expired_below: int
-    """A tombstone below this may be gone: some round since then judged it expired."""
-    tombstones_gone_below: int
-    """A tombstone below this must be gone: the last round judged it expired."""

@@ -1,36 +1,44 @@
-"""Proof that nothing was lost: `verify` (C1, C3, C4, C5, C8).
+"""Proof that nothing was lost: `verify` (C1, C3, C4, C5, C8, C33).
 
-    kept version, before the last round   [ a b c d ]  ┐
-    versions since then                   [ ... ]      ├─ every record that ever was since then
-    newest version                        [ b' d ][ e ]┘  ──► what must be there, and is it?
+    kept version, before the last round   [ a b c d ]          ┐
+    what closed it, and those after it    round, retain, ...   ├─ what must be there, and is it?
+    newest version                        [ b' d ][ e ]        ┘
 
-It reads every file of these versions whole and works the answer out anew, by other means than the
-round did: nothing of what the compactor found or counted is believed.
+It reads every file of these versions whole, works out anew what each commit had to leave, by other
+means than the round did, and compares record by record. Nothing of what the compactor found or
+counted is believed; `compaction/comparison.py` says what metadata alone cannot decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 
-from lithify.compaction.outcome import measured
-from lithify.compaction.steps import tombstones_expire_below
-from lithify.errors import UnknownVersionError
-from lithify.model.log import LogState, TopicState, segments_of
+from lithify.compaction.comparison import Comparison, Transition, comparisons, left_behind, mirror
+from lithify.compaction.consistency import metadata_findings
+from lithify.errors import DamagedError
+from lithify.inspection import InspectionResult, Inspector, RecordFinding, inspected
+from lithify.model.log import Position, TopicState
 from lithify.model.names import LogId, TopicName
-from lithify.model.report import RoundReport
 from lithify.model.segment import Segment
-from lithify.model.verification import FINDINGS_KEPT, Finding, FindingKind, LogExpectation, VerifyReport
-from lithify.ports import InspectedSegment, Inspector, Progress, Warehouse
+from lithify.model.verification import FINDINGS_KEPT, Finding, FindingKind, TombstoneCount, VerifyReport
+from lithify.ports import Progress, Warehouse
+from lithify.service.last_record import last_record
+from lithify.service.trail import Trail, VersionSeen, newest_seen, trail_to
 
+_SAYS = {
+    FindingKind.RECORD_LOST: "the record is gone, and no rule of the topic removes it",
+    FindingKind.RECORD_ALTERED: "the record is not what was written",
+    FindingKind.RECORD_DUPLICATED: "the record is there more than once",
+    FindingKind.RECORD_UNKNOWN: "the record was not there before, though its offset was taken",
+    FindingKind.SUPERSEDED_KEPT: "a superseded record is still there",
+    FindingKind.KEYLESS_KEPT: "a record without a key is still there",
+    FindingKind.PAST_RETENTION_KEPT: "the record was past retention and is still there",
+    FindingKind.TOMBSTONE_REMOVED_EARLY: "the tombstone is gone before its time",
+    FindingKind.EXPIRED_TOMBSTONE_KEPT: "the tombstone had expired and is still there",
+}
 
-@dataclass(frozen=True, slots=True)
-class _Past:
-    """The versions compared with, oldest first, and their files."""
-
-    states: tuple[TopicState, ...]
-    segments: tuple[Segment, ...]
+_BY_WINNERS = {FindingKind.RECORD_LOST, FindingKind.TOMBSTONE_REMOVED_EARLY, FindingKind.EXPIRED_TOMBSTONE_KEPT}
+"""What cannot be told below the horizon of a round some of whose records cannot be read."""
 
 
 def verify(
@@ -43,131 +51,158 @@ def verify(
 ) -> VerifyReport:
     """Checks the newest version of a topic against an earlier one.
 
-    `against` defaults to the newest kept version: the one before the last round that removed
-    something. Raises `UnknownTopicError` or `UnknownVersionError`.
+    `against` defaults to the version before the last round. Raises `UnknownTopicError` or
+    `UnknownVersionError`.
     """
     started_ms = warehouse.clock.now_ms()
     state = warehouse.store.load(name)
-    current = warehouse.store.segments(state)
-    past = _past(warehouse, state, against)
-    findings = [finding for log in state.logs for finding in metadata_findings(state, log, current)]
-    result = inspector.inspect(
-        state, _inspected(current, past.segments), _expectations(warehouse, state, past), FINDINGS_KEPT, progress
-    )
-    findings += _unexplained(result.findings, (*past.segments, *current))
+    findings: list[Finding] = []
+    newest, trail = _versions(warehouse, state, against, findings)
+    whole = _comparisons(newest, trail)
+    files = inspected(whole, newest.segments + newest.view, _counts(newest))
+    result = inspector.inspect(files, whole, FINDINGS_KEPT, progress)
+    findings += _by_metadata(warehouse, newest, result)
+    findings += [_left_behind(state.name, how, s) for how in _transitions(newest, trail) for s in left_behind(how)]
+    findings += _miscounted(newest, result)
+    findings += result.files
+    findings += _named(state.name, whole, _unexplained(result, whole))
+    current = {s.path: s for s in newest.segments + newest.view}
     return VerifyReport(
         topic=str(name),
         version=state.version,
-        against=past.states[0].version if past.states else None,
-        findings=tuple(sorted(findings, key=_by_place)[:FINDINGS_KEPT]),
-        more_findings=len(findings) > FINDINGS_KEPT,
-        records=result.records,
+        against=trail.versions[0].state.version if len(trail.versions) > 1 else None,
+        findings=tuple(sorted(set(findings), key=_by_place)[:FINDINGS_KEPT]),
+        more_findings=len(findings) > FINDINGS_KEPT or len(result.records) > FINDINGS_KEPT,
+        records=sum(s.records for s in current.values()),
         segments=len(current),
-        bytes_read=result.bytes_read,
+        bytes_read=sum(file.segment.size_bytes for file in files),
         duration_ms=warehouse.clock.now_ms() - started_ms,
     )
 
 
-def _unexplained(found: tuple[Finding, ...], segments: tuple[Segment, ...]) -> list[Finding]:
-    """Findings without those that a finding about a whole file explains: its records are gone with it."""
-    broken = {f.path for f in found if f.kind in (FindingKind.FILE_MISSING, FindingKind.FILE_DAMAGED)}
-    gone = [(s.partition, range(s.base_offset, s.end_offset)) for s in segments if s.path in broken]
-    return [
-        finding
-        for finding in found
-        if finding.path is not None or not any(finding.partition == p and finding.offset in o for p, o in gone)
-    ]
+def _versions(
+    warehouse: Warehouse, state: TopicState, against: int | None, findings: list[Finding]
+) -> tuple[VersionSeen, Trail]:
+    """What there is to compare. Where metadata that names files is broken, that is a finding, and less is compared."""
+    newest = VersionSeen(state, (), ())
+    try:
+        newest = VersionSeen(state, warehouse.store.segments(state), ())
+        newest = newest_seen(warehouse, state)
+        return newest, trail_to(warehouse, newest, against)
+    except DamagedError as error:
+        missing = isinstance(error.__cause__, FileNotFoundError)
+        kind = FindingKind.FILE_MISSING if missing else FindingKind.FILE_DAMAGED
+        with_view = (log.partition for log in state.logs if log.view is not None)
+        findings.append(Finding(next(with_view, 0), kind, error.message))
+        return newest, Trail((newest,), (), ())
+
+
+def _comparisons(newest: VersionSeen, trail: Trail) -> tuple[Comparison, ...]:
+    along = (c for how in _transitions(newest, trail) for c in comparisons(how))
+    views = (newest.log(log.partition) for log in newest.state.logs if log.view is not None)
+    return (*along, *(mirror(log) for log in views))
+
+
+def _transitions(newest: VersionSeen, trail: Trail) -> Iterator[Transition]:
+    return (how for partition in newest.state.partitions for how in trail.transitions(partition))
+
+
+def _by_metadata(warehouse: Warehouse, newest: VersionSeen, result: InspectionResult) -> Iterator[Finding]:
+    """What the metadata of the newest version says wrongly, as metadata and last records show."""
+    unreadable = _broken(result)
+    for log in newest.state.logs:
+        files = newest.log(log.partition).files
+        yield from metadata_findings(newest.state, log, files.segments, files.view)
+        for segments, said in ((files.segments, log.last_record), (files.view, log.view and log.view.last_record)):
+            if said is None or not segments or segments[-1].path in unreadable:
+                continue
+            found = _last_record(warehouse, segments)
+            if found is not None and found != said:
+                what = f"{LogId(newest.state.name, log.partition)}: the last record is said to be {said}, it is {found}"
+                yield Finding(log.partition, FindingKind.WRONG_METADATA, what, path=segments[-1].path)
+
+
+def _last_record(warehouse: Warehouse, segments: tuple[Segment, ...]) -> Position | None:
+    try:
+        return last_record(warehouse, segments, None)
+    except DamagedError:
+        return None  # the file has a finding of its own
+
+
+def _counts(newest: VersionSeen) -> dict[str, TombstoneCount]:
+    """By path, what to count: tombstones below the first dirty offset, which the steps have counted (C19)."""
+    counts: dict[str, TombstoneCount] = {}
+    for log in newest.state.logs:
+        if log.uncovered:
+            continue  # the next round counts anew (C43)
+        files, settings = newest.log(log.partition).files, newest.state.settings
+        count = TombstoneCount(
+            start=log.deleted_below if settings.side_by_side else log.log_start_offset,
+            end=log.first_dirty_offset,
+            step_ends=tuple(step.end_offset for step in log.steps),
+            empty_is_tombstone=settings.empty_is_tombstone,
+        )
+        compacted = files.view if settings.side_by_side else files.segments
+        counts |= {s.path: count for s in compacted if s.base_offset < count.end}
+    return counts
+
+
+def _miscounted(newest: VersionSeen, result: InspectionResult) -> Iterator[Finding]:
+    """Steps that say less than there is: their tombstones would never go. They may say more (C19)."""
+    for partition, found in result.tombstones.items():
+        log = newest.state.log(partition)
+        for said, count in zip((*(step.tombstones for step in log.steps), 0), found, strict=True):
+            if count > said:
+                what = (
+                    f"{LogId(newest.state.name, partition)}: {said} tombstones of a step are counted, there are {count}"
+                )
+                yield Finding(partition, FindingKind.WRONG_METADATA, what)
+
+
+def _left_behind(name: TopicName, how: Transition, segment: Segment) -> Finding:
+    said = f"{LogId(name, segment.partition)}: records below the log start are still in {segment.path}, after a round"
+    return Finding(segment.partition, FindingKind.BELOW_START_KEPT, said, segment.base_offset, segment.path)
+
+
+def _broken(result: InspectionResult) -> set[str]:
+    kinds = (FindingKind.FILE_MISSING, FindingKind.FILE_DAMAGED)
+    return {finding.path for finding in result.files if finding.kind in kinds and finding.path is not None}
+
+
+def _unexplained(result: InspectionResult, whole: Sequence[Comparison]) -> Iterator[RecordFinding]:
+    """Findings without those that a broken file explains: its records are gone with it, and what they beat."""
+    broken = _broken(result)
+    gone: dict[int, list[range]] = {}
+    winners_unknown: set[int] = set()
+    for number, comparison in enumerate(whole):
+        before = [source.segment for source in comparison.before if source.segment.path in broken]
+        after = [segment for segment in comparison.after if segment.path in broken]
+        gone[number] = [range(s.base_offset, s.end_offset) for s in (*before, *after)]
+        if before:
+            winners_unknown.add(number)
+    for finding in result.records:
+        number = finding.comparison
+        judged = finding.offset < whole[number].horizon and finding.kind in _BY_WINNERS
+        if any(finding.offset in offsets for offsets in gone[number]) or (judged and number in winners_unknown):
+            continue
+        yield finding
+
+
+def _named(name: TopicName, whole: Sequence[Comparison], found: Iterator[RecordFinding]) -> Iterator[Finding]:
+    """Findings with what they mean. A record that is gone and another in its place is one that was altered."""
+    kinds: dict[tuple[int, int], set[FindingKind]] = {}
+    for record in found:
+        kinds.setdefault((record.comparison, record.offset), set()).add(record.kind)
+    for (number, offset), together in kinds.items():
+        kind = min(together) if len(together) == 1 else FindingKind.RECORD_ALTERED
+        comparison = whole[number]
+        log = LogId(name, comparison.partition)
+        place = f"the view of {log}" if comparison.of_view else f"{log}"
+        before, after = comparison.versions
+        versions = f"version {before}" if before == after else f"versions {before} to {after}"
+        said = f"{place}, offset {offset}: {_SAYS[kind]} ({versions})"
+        yield Finding(comparison.partition, kind, said, offset)
 
 
 def _by_place(finding: Finding) -> tuple[int, int, str, str]:
     return finding.partition, -1 if finding.offset is None else finding.offset, finding.kind.value, finding.message
-
-
-def _past(warehouse: Warehouse, state: TopicState, against: int | None) -> _Past:
-    """All kept versions from `against` on. Together they have every record that was there since."""
-    kept = sorted(version.version for version in warehouse.store.versions(state.name))
-    if against is None:
-        kept = kept[-1:]
-    elif against not in kept:
-        raise UnknownVersionError(
-            f"{state.name} keeps no version {against}",
-            hint=f"kept: {', '.join(map(str, kept)) or 'none yet, a version is kept when a round removes something'}",
-        )
-    else:
-        kept = [version for version in kept if version >= against]
-    states = tuple(warehouse.store.load_version(state.name, version) for version in kept)
-    segments = {s.path: s for past in states for s in warehouse.store.segments(past)}
-    return _Past(states, tuple(segments.values()))
-
-
-def _inspected(current: tuple[Segment, ...], past: tuple[Segment, ...]) -> tuple[InspectedSegment, ...]:
-    """Every file once, with which side names it. A file that both name is read once."""
-    now, then = {s.path: s for s in current}, {s.path: s for s in past}
-    return tuple(InspectedSegment(s, in_past=path in then, in_current=path in now) for path, s in (then | now).items())
-
-
-def _expectations(warehouse: Warehouse, state: TopicState, past: _Past) -> tuple[LogExpectation, ...]:
-    reports = [RoundReport.from_json(report) for report in warehouse.store.reports(state)]
-    since = past.states[0].version if past.states else state.version
-    rounds = [report for report in reports if report.version > since]
-    return tuple(_expectation(state, log, past, rounds) for log in state.logs)
-
-
-def _expectation(state: TopicState, log: LogState, past: _Past, rounds: list[RoundReport]) -> LogExpectation:
-    """What one log must hold: tombstones are judged anew at the time of each round since."""
-    retention_ms = state.settings.delete_retention_ms
-    expired = [0]
-    for report in rounds:  # newest first
-        mine = next((r for r in report.logs if r.partition == log.partition), None)
-        before = [s for s in past.states if s.version < report.version]
-        if mine is None or not before:
-            continue
-        base = before[-1].log(log.partition)
-        expired.append(
-            tombstones_expire_below(
-                base.steps,
-                horizon=mine.horizon,
-                retention_ms=retention_ms,
-                now_ms=report.now_ms,
-            )
-        )
-    return LogExpectation(
-        partition=log.partition,
-        log_start=log.log_start_offset,
-        first_dirty=log.first_dirty_offset,
-        keep_keyless=state.settings.null_key == "retain",
-        empty_is_tombstone=state.settings.empty_is_tombstone,
-        known_up_to=past.states[-1].log(log.partition).log_end_offset if past.states else 0,
-        tombstones_expired_below=max(expired),
-        tombstones_gone_below=expired[1] if len(expired) > 1 else 0,
-    )
-
-
-def metadata_findings(state: TopicState, log: LogState, segments: tuple[Segment, ...]) -> Iterator[Finding]:
-    """What the metadata says of a log and its segments, held against itself."""
-    here = segments_of(segments, log.partition)
-    name = LogId(state.name, log.partition)
-
-    def wrong(message: str, path: str | None = None) -> Finding:
-        return Finding(log.partition, FindingKind.WRONG_METADATA, f"{name}: {message}", path=path)
-
-    if not log.log_start_offset <= log.first_dirty_offset <= log.log_end_offset:
-        yield wrong(
-            f"S <= D <= E does not hold: {log.log_start_offset}, {log.first_dirty_offset}, {log.log_end_offset}"
-        )
-    for earlier, later in pairwise(here):
-        if earlier.end_offset > later.base_offset:
-            yield wrong(f"{later.path} begins at {later.base_offset}, before {earlier.path} ends", later.path)
-    if here and here[-1].end_offset > log.log_end_offset:
-        yield wrong(f"{here[-1].path} ends at {here[-1].end_offset}, after the log end {log.log_end_offset}")
-    counted = measured(log, here)
-    for what in ("clean", "dirty", "oldest_dirty_timestamp_ms"):
-        said, found = getattr(log, what), getattr(counted, what)
-        if said != found:
-            yield wrong(f"{what} is said to be {said}, the segments say {found}")
-    last = here[-1].end_offset - 1 if here else None
-    if (log.last_record.offset if log.last_record else None) != last:
-        yield wrong(f"the last record is said to be at {log.last_record}, the segments end at {last}")
-    for first, second in pairwise(log.steps):
-        if first.end_offset >= second.end_offset or first.time_ms > second.time_ms:
-            yield wrong(f"tombstone steps do not ascend: {first}, {second}")
