@@ -1,4 +1,4 @@
-"""What holds of every round over every log, whatever is in it (C1, C4, C9, C14, C16, C18, C22, C41)."""
+"""What holds of every round over every log, whatever is in it (C1, C4, C9 to C11, C14, C16, C18, C20, C22, C24)."""
 
 from __future__ import annotations
 
@@ -24,6 +24,32 @@ def in_scope(records: list[Record], rules: SurvivorRules) -> list[Record]:
     return [r for r in records if rules.log_start <= (r.offset or 0) < rules.horizon]
 
 
+def waiting(records: list[Record], rules: SurvivorRules) -> list[Record]:
+    return [r for r in records if (r.offset or 0) >= rules.horizon]
+
+
+def rank(record: Record, rules: SurvivorRules) -> float:
+    """C10, said in another way than the product says it."""
+    if rules.strategy == "offset":
+        return 0
+    if rules.strategy == "timestamp":
+        return record.timestamp or 0
+    value = ([None] + [v for name, v in record.headers if name == rules.version_header])[-1]
+    number = int.from_bytes(value or b"", "big")
+    return float("-inf") if value is None or len(value) != 8 else number - 2**64 * (number >> 63)
+
+
+def beats(one: Record, other: Record, rules: SurvivorRules) -> bool:
+    return one.key == other.key and (rank(one, rules), one.offset or 0) > (rank(other, rules), other.offset or 0)
+
+
+def goes(record: Record, rules: SurvivorRules) -> bool:
+    """Whether a winner goes for its age (C18, C24)."""
+    if record.key is not None and deletes(record, rules):
+        return (record.offset or 0) < rules.tombstones_expire_below
+    return rules.values_expire_before_ms is not None and (record.timestamp or 0) < rules.values_expire_before_ms
+
+
 @given(LOGS)
 def test_a_survivor_is_a_record_that_was_there(log):
     """C1: unchanged, in order, once."""
@@ -34,43 +60,58 @@ def test_a_survivor_is_a_record_that_was_there(log):
 
 @given(LOGS)
 def test_kafkas_own_oracle_says_the_same(log):
-    """C9: sort by key, take the last of each, drop the deletes that have expired."""
+    """C9, C10: sort by key and by what decides, take the last of each, drop those whose age is over."""
     records, rules = log
-    by_key = sorted((r for r in in_scope(records, rules) if r.key is not None), key=lambda r: r.key or b"")
-    last = {r.key: r for r in by_key}.values()  # sorting is stable: the last of a key has the highest offset
-    expected = {r for r in last if not (deletes(r, rules) and (r.offset or 0) < rules.tombstones_expire_below)}
-    found = {r for r in survivors(records, rules).records if r.key is not None}
-    assert found == expected
+    keyed = [r for r in in_scope(records, rules) if r.key is not None]
+    ordered = sorted(sorted(keyed, key=lambda r: rank(r, rules)), key=lambda r: r.key or b"")  # both sorts are stable
+    last = {r.key: r for r in ordered}.values()
+    held = [r for r in last if deletes(r, rules) and any(beats(r, w, rules) for w in waiting(records, rules))]
+    expected = {r for r in last if not goes(r, rules) or r in held}
+    found = survivors(records, rules)
+    assert {r for r in found.records if r.key is not None} == expected
+    assert found.held == tuple(sorted(r.offset or 0 for r in held if goes(r, rules)))
 
 
 @given(LOGS)
-def test_every_key_has_one_record_or_an_expired_tombstone(log):
-    """C4, C22."""
+def test_what_stays_of_a_key_is_beaten_by_none(log):
+    """C4, C11, C22: one record, or none if what beats all others went for its age."""
     records, rules = log
     left = survivors(records, rules).records
     kept = [r.key for r in left if r.key is not None]
     assert len(kept) == len(set(kept))
-    for gone in {r.key for r in in_scope(records, rules) if r.key is not None} - set(kept):
-        newest = [r for r in in_scope(records, rules) if r.key == gone][-1]
-        assert deletes(newest, rules) and (newest.offset or 0) < rules.tombstones_expire_below
+    for record in left:
+        assert not any(beats(other, record, rules) for other in in_scope(records, rules) if record.key is not None)
+    for key in {r.key for r in in_scope(records, rules) if r.key is not None} - set(kept):
+        group = [r for r in in_scope(records, rules) if r.key == key]
+        assert all(goes(r, rules) for r in group if not any(beats(other, r, rules) for other in group))
 
 
 @given(LOGS)
-def test_keyless_records_all_stay_or_all_go(log):
-    """C16."""
+def test_no_tombstone_goes_before_what_it_beats(log):
+    """C20: neither while it is left, which cannot be, nor while it waits."""
+    records, rules = log
+    left = set(survivors(records, rules).records)
+    for gone in (r for r in in_scope(records, rules) if r.key is not None and deletes(r, rules) and r not in left):
+        if not any(beats(other, gone, rules) for other in in_scope(records, rules)):
+            assert not any(beats(gone, other, rules) for other in [*left, *waiting(records, rules)])
+
+
+@given(LOGS)
+def test_keyless_records_stay_or_go_by_their_age_alone(log):
+    """C16, C24."""
     records, rules = log
     keyless = [r for r in in_scope(records, rules) if r.key is None]
     left = [r for r in survivors(records, rules).records if r.key is None]
-    assert left == (keyless if rules.keep_keyless else [])
+    assert left == ([r for r in keyless if not goes(r, rules)] if rules.keep_keyless else [])
 
 
 @given(LOGS)
 def test_a_second_round_changes_nothing(log):
-    """C41."""
+    """C41: what waits is there still."""
     records, rules = log
     once = survivors(records, rules)
-    twice = survivors(once.records, rules)
-    assert (twice.records, twice.losers) == (once.records, {})
+    twice = survivors([*once.records, *waiting(records, rules)], rules)
+    assert (twice.records, twice.losers, twice.held) == (once.records, {}, once.held)
 
 
 @given(LOGS)
@@ -84,20 +125,21 @@ def test_every_record_below_the_horizon_stays_or_has_a_cause(log):
     assert found.keys == len({r.key for r in in_scope(records, rules) if r.key is not None})
 
 
-@given(LOGS, st.lists(st.builds(Record, st.binary(max_size=1), st.none()), max_size=3))
-def test_what_comes_above_the_horizon_decides_nothing(log, later):
-    """C14."""
+@given(LOGS)
+def test_what_waits_above_the_horizon_only_holds_tombstones(log):
+    """C14, C20: it decides no winner."""
     records, rules = log
-    end = records[-1].offset + 1 if records else 0
-    above = [replace(r, offset=max(end, rules.horizon) + n) for n, r in enumerate(later)]
-    assert survivors([*records, *above], rules) == survivors(records, rules)
+    alone = survivors([r for r in records if (r.offset or 0) < rules.horizon], rules)
+    among = survivors(records, rules)
+    assert {r for r in among.records if r.offset not in among.held} == set(alone.records)
+    assert alone.held == ()
 
 
 @given(LOGS, st.integers(0, 40))
 def test_two_rounds_leave_what_one_would(log, earlier):
     """C4: compacting up to somewhere first does not change what a round over everything leaves."""
     records, rules = log
-    first = replace(rules, horizon=min(earlier, rules.horizon), tombstones_expire_below=0)
+    first = replace(rules, horizon=min(earlier, rules.horizon), tombstones_expire_below=0, values_expire_before_ms=None)
     left = survivors(records, first).records
     rest = [r for r in records if (r.offset or 0) >= first.horizon]
     assert survivors([*left, *rest], rules).records == survivors(records, rules).records

@@ -18,7 +18,13 @@ KEY_POOLS = st.sampled_from(
 """Appends of few keys that lie together, so that rounds can pass over segments of others."""
 
 VALUES = st.sampled_from([None, None, b"", b"1", b"22", b"\xff" * 40])
-HEADERS = st.sampled_from([(), (), (("h", b"1"),), (("h", None), ("h", b""))])
+VERSIONS = tuple(number.to_bytes(8, "big", signed=True) for number in (-(2**63), -1, 0, 1, 255, 256, 2**63 - 1))
+HEADERS = st.one_of(
+    st.sampled_from([(), (), (("h", b"1"),), (("h", None), ("h", b"")), (("h", VERSIONS[3]), ("h", b"1234567"))]),
+    st.sampled_from(VERSIONS).map(lambda version: (("h", b"x"), ("g", VERSIONS[6]), ("h", version))),
+)
+"""None, other headers, and versions in the last header `h`, or before it, or not quite."""
+STRATEGIES = st.sampled_from(["offset", "timestamp", "header"])
 
 
 def some_records(*, most: int = 8) -> st.SearchStrategy[list[Record]]:
@@ -45,9 +51,19 @@ def rules_for(records: Sequence[Record]) -> st.SearchStrategy[SurvivorRules]:
     end = 1 + (records[-1].offset or 0) if records else 0
     bounds = st.lists(st.integers(0, end), min_size=3, max_size=3).map(sorted)
     return st.builds(
-        lambda bounds, keyless, empty, expire: SurvivorRules(*bounds, keyless, empty, min(expire, bounds[2])),
+        lambda bounds, keyless, empty, expire, strategy, before_ms: SurvivorRules(
+            *bounds,
+            keep_keyless=keyless,
+            empty_is_tombstone=empty,
+            tombstones_expire_below=min(expire, bounds[2]),
+            strategy=strategy,
+            version_header="h",
+            values_expire_before_ms=before_ms,
+        ),
         bounds,
         st.booleans(),
         st.booleans(),
         st.integers(0, end),
+        STRATEGIES,
+        st.none() | st.integers(0, 50),
     )

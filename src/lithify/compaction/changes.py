@@ -47,7 +47,7 @@ def _altered(log: LogState, segments: tuple[Segment, ...], before: TopicSettings
         return log
     if after.compacts:
         log = replace(log, owed=f"changed: {', '.join(changes(before, after))}")
-    log = replace(log, held=None)  # what held tombstones back was judged by the settings of before (C20)
+    log = replace(log, held=None, aged_before_ms=None)  # both were judged by the settings of before (C20, C24)
     if after.empty_is_tombstone and not before.empty_is_tombstone:
         log = replace(log, steps=(), uncovered=True)
     if (after.compacts and not before.compacts) or (after.side_by_side and not before.side_by_side):

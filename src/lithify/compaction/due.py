@@ -136,7 +136,7 @@ def _reasons(
     if state.owed:
         yield Due(True, state.owed)
     total = volume_of(segments).size_bytes
-    expired = expired_bytes(segments, horizon.offset, settings, now_ms)
+    expired = expired_bytes(state, segments, horizon.offset, settings, now_ms)
     if expired > ratio * total:
         yield Due(True, f"some {expired} bytes in {total} are single records past retention")
     if horizon.offset > state.first_dirty_offset and waiting_segments(state, segments, settings, now_ms):

@@ -92,7 +92,7 @@ class LogOutcome:
         """Whether there is anything to commit (C41)."""
         plan = self.plan
         cuts = plan.gone or self.view_removed or plan.base.owed
-        counts = self.held != plan.base.held or _counted_too_many(self)
+        counts = self.held != plan.base.held or _counted_too_many(self) or plan.ages_values
         return bool(plan.moves or self.grouping.changes or cuts or counts)
 
 
@@ -167,6 +167,7 @@ def state_after(
         owed="" if current.deleted_below == plan.base.deleted_below else current.owed,
         uncovered=False,
         held=outcome.held,
+        aged_before_ms=plan.rules.values_expire_before_ms,
         view=None if plan.view is None else view_of(outcome.result, after.view_last_record),
     )
     return measured(moved, after.segments)

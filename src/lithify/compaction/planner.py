@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from lithify.compaction.horizon import Horizon, compaction_horizon
 from lithify.compaction.key_ranges import KeyRanges, key_ranges_of
-from lithify.compaction.retention import gone_segments, start_after, values_expire_before_ms
+from lithify.compaction.retention import gone_segments, may_age, start_after, values_expire_before_ms
 from lithify.compaction.rules import Cause, SurvivorRules
 from lithify.compaction.steps import tombstones_expire_below
 from lithify.model.log import LogState
@@ -48,6 +48,8 @@ class LogPlan:
     """The view as it was planned on; None in place."""
     expires_tombstones: bool = False
     """All tombstones that have expired are looked at."""
+    ages_values: bool = False
+    """Values of the clean part are looked at for their age (C24)."""
 
     @property
     def partition(self) -> int:
@@ -153,7 +155,10 @@ def plan_log(
         clean, dirty = (), clean + dirty
     expiring = _expiring(started, horizon, rules)
     dirty_keys = key_ranges_of(dirty)
-    looked_at = tuple(s for s in clean if _can_lose(s, dirty_keys, rules, tombstones_expire=expiring))
+    aging = {s.path for s in clean if may_age(s, rules.values_expire_before_ms, state.aged_before_ms)}
+    looked_at = tuple(
+        s for s in clean if s.path in aging or _can_lose(s, dirty_keys, rules, tombstones_expire=expiring)
+    )
     return LogPlan(
         base=state,
         horizon=horizon,
@@ -166,6 +171,7 @@ def plan_log(
         waiting=_waiting(left, looked_at + dirty, rules),
         view=view if settings.side_by_side else None,
         expires_tombstones=expiring,
+        ages_values=bool(aging),
     )
 
 
@@ -221,7 +227,5 @@ def _can_lose(segment: Segment, dirty_keys: KeyRanges, rules: SurvivorRules, *, 
     if segment.null_keys and not rules.keep_keyless:
         return True
     if tombstones_expire and _may_expire(segment, rules):
-        return True
-    if rules.values_expire_before_ms is not None and segment.min_timestamp_ms < rules.values_expire_before_ms:
         return True
     return dirty_keys.may_meet(segment)

@@ -79,18 +79,32 @@ def values_expire_before_ms(settings: TopicSettings, now_ms: int) -> int | None:
     return now_ms - settings.retention_ms
 
 
-def expired_bytes(segments: tuple[Segment, ...], horizon: int, settings: TopicSettings, now_ms: int) -> int:
+def may_age(segment: Segment, before_ms: int | None, aged_before_ms: int | None) -> bool:
+    """Whether it can hold values older than `before_ms`, those apart that went when they were `aged_before_ms`."""
+    if before_ms is None or segment.min_timestamp_ms >= before_ms:
+        return False
+    return aged_before_ms is None or aged_before_ms <= min(segment.max_timestamp_ms, before_ms - 1)
+
+
+def expired_bytes(
+    state: LogState, segments: tuple[Segment, ...], horizon: int, settings: TopicSettings, now_ms: int
+) -> int:
     """Bytes of single records past retention in segments wholly below the horizon (C28).
 
     Metadata tells only the range of a segment's timestamps, so they are taken to be spread evenly.
+    What a round has looked at before is no value any more, or the log would be due for ever.
     """
     before_ms = values_expire_before_ms(settings, now_ms)
     if before_ms is None:
         return 0
-    below = (s for s in segments if s.end_offset <= horizon)
-    return sum(int(s.size_bytes * _share_before(s, before_ms)) for s in below)
-
-
-def _share_before(segment: Segment, before_ms: int) -> float:
-    span_ms = segment.max_timestamp_ms - segment.min_timestamp_ms + 1
-    return min(1.0, max(0, before_ms - segment.min_timestamp_ms) / span_ms)
+    found = 0
+    for segment in segments:
+        clean = segment.end_offset <= state.first_dirty_offset
+        aged_before_ms = state.aged_before_ms if clean else None
+        if segment.end_offset <= horizon and may_age(segment, before_ms, aged_before_ms):
+            since_ms = segment.min_timestamp_ms
+            if aged_before_ms is not None:
+                since_ms = max(since_ms, aged_before_ms)
+            span_ms = segment.max_timestamp_ms - segment.min_timestamp_ms + 1
+            found += int(segment.size_bytes * min(1.0, (before_ms - since_ms) / span_ms))
+    return found

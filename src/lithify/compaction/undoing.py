@@ -66,6 +66,7 @@ def state_after_undo(
         first_dirty_offset=max(then.first_dirty_offset, start),
         steps=() if now.uncovered else then.steps,
         held=then.held,
+        aged_before_ms=None,
         last_record=readable(last_record, start),
         last_round_ms=then.last_round_ms,
         last_round=then.last_round,

@@ -17,7 +17,11 @@ from support.builders import a_log, some_settings
 LOG = a_log("a=1 b=∅ | c='' | d=1")
 STEPS = (TombstoneStep(3, 100, 1),)
 STATE = replace(
-    LOG.state(dirty_from=3, start=1, steps=STEPS), held=HeldTombstones(3, 4), last_round="r", last_round_ms=100
+    LOG.state(dirty_from=3, start=1, steps=STEPS),
+    held=HeldTombstones(3, 4),
+    last_round="r",
+    last_round_ms=100,
+    aged_before_ms=9,
 )
 BESIDE = {"compaction_mode": "side-by-side"}
 
@@ -66,13 +70,13 @@ def test_every_setting_is_changed_here():
 
 @pytest.mark.parametrize(("one", "other"), CHANGES)
 def test_a_change_makes_the_log_due_once_and_moves_nothing(one, other):
-    """C43: both ways; what held tombstones back is judged anew (C20)."""
+    """C43: both ways; what held tombstones back and how old values may be is judged anew (C20, C24)."""
     for before, then in ((one, other), (other, one)):
         found = after(before, then)
         changed = sorted(name.replace("_", ".") for name in {**one, **other} if one.get(name) != other.get(name))
         assert found.owed.startswith("changed: ") and sorted(found.owed[9:].split(", ")) == changed
-        assert replace(found, owed="", held=STATE.held) == STATE
-        assert found.held is None
+        assert replace(found, owed="", held=STATE.held, aged_before_ms=9) == STATE
+        assert (found.held, found.aged_before_ms) == (None, None)
 
 
 def test_where_nothing_changes_nothing_is_owed():

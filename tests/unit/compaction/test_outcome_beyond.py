@@ -214,3 +214,17 @@ def test_a_round_side_by_side_trims_the_backlog_and_keeps_the_view():
     log.round(settings, 12000)
     assert (log.state.log_start_offset, log.state.last_record, offsets(log.compacted)) == (3, None, [0, 1, 2])
     assert log.state.compacted_last_record == Position(2, 6000)
+
+
+def test_old_tombstones_are_not_taken_for_old_values_again():
+    """C24, C28, C41: a round remembers how old the values were that it took, also where it found none."""
+    log = a_pure_log("a=∅!10 b=1!10 c=1!8000")
+    settings = some_settings(**(RETAINED | {"delete_retention_ms": 10**6}))
+    log.round(settings, 6000)
+    assert (offsets(log.contents), log.state.aged_before_ms) == ([0, 2], 1000)
+    assert log.plan(settings, 6000).is_idle
+    assert log.round(settings, 7000).changes
+    assert (offsets(log.contents), log.state.aged_before_ms) == ([0, 2], 2000)
+    assert not log.round(settings, 7000).changes
+    log.round(settings, 13001)
+    assert (offsets(log.contents), log.state.log_start_offset) == ([], 3)  # now the whole segment is past it

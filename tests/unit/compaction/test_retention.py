@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lithify.compaction.retention import (
     expired_bytes,
     gone_segments,
+    may_age,
     start_after,
     values_expire_before_ms,
     waiting_segments,
 )
+from lithify.model.log import LogState
 from support.builders import a_log, a_segment, some_settings
 
 OLD_AND_YOUNG = a_log("a=1!10 b=1!5 | c=1!20 | d=1!90 | e=1!10")
@@ -143,7 +147,39 @@ def test_expired_bytes_are_a_share_of_segments_wholly_below_the_horizon():
         a_segment("all", 20, 30, min_timestamp_ms=1, max_timestamp_ms=50),
         a_segment("above", 30, 40, min_timestamp_ms=1, max_timestamp_ms=50),
     )
-    assert expired_bytes(segments, 30, settings, 101) == 500 + 0 + 1000
-    assert expired_bytes(segments, 39, settings, 101) == 1500
-    assert expired_bytes(segments, 40, settings, 101) == 2500
-    assert expired_bytes(segments, 40, some_settings(), 10**9) == 0
+    state = LogState(0, log_end_offset=40)
+    assert expired_bytes(state, segments, 30, settings, 101) == 500 + 0 + 1000
+    assert expired_bytes(state, segments, 39, settings, 101) == 1500
+    assert expired_bytes(state, segments, 40, settings, 101) == 2500
+    assert expired_bytes(state, segments, 40, some_settings(), 10**9) == 0
+
+
+def test_what_a_round_has_looked_at_is_counted_no_more():
+    """C28, C21: old tombstones stay for their age, and the log is not due for them; above D all counts."""
+    settings = some_settings(cleanup_policy="compact,delete", retention_ms=50)
+    segments = (
+        a_segment("clean", 0, 10, min_timestamp_ms=1, max_timestamp_ms=100),
+        a_segment("dirty", 10, 20, min_timestamp_ms=1, max_timestamp_ms=100),
+    )
+    state = LogState(0, first_dirty_offset=10, log_end_offset=20, aged_before_ms=51)
+    for now_ms, expected in ((101, 0 + 500), (111, 100 + 600), (90, 0 + 390)):
+        assert expired_bytes(state, segments, 20, settings, now_ms) == expected
+    assert expired_bytes(replace(state, aged_before_ms=0), segments, 10, settings, 101) == 500
+
+
+@pytest.mark.parametrize(
+    ("before_ms", "aged_before_ms", "expected"),
+    [
+        (None, None, False),
+        (10, None, False),
+        (11, None, True),
+        (11, 11, False),
+        (12, 11, True),
+        (40, 31, False),
+        (40, 30, True),
+    ],
+)
+def test_a_segment_may_have_values_that_age_as_far_as_its_timestamps_tell(before_ms, aged_before_ms, expected):
+    """C24: from 10 to 30 here; those of before the last round's limit are gone."""
+    segment = a_segment(min_timestamp_ms=10, max_timestamp_ms=30)
+    assert may_age(segment, before_ms, aged_before_ms) is expected

@@ -187,10 +187,11 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "owed": log.owed,
         "uncovered": log.uncovered,
         "held": None if log.held is None else [log.held.below, log.held.horizon],
+        "aged_before": log.aged_before_ms,
         "view": None if log.view is None else _view_to_json(log.view),
     }
     # 0 and [] are what a new log has; a time of 0 is not, and a view may be empty.
-    optional = {"oldest_dirty", "last_record", "last_round", "held", "view"}
+    optional = {"oldest_dirty", "last_record", "last_round", "held", "aged_before", "view"}
     return {name: value for name, value in whole.items() if (value is not None if name in optional else value)}
 
 
@@ -216,6 +217,7 @@ def log_from_json(partition: int, data: Mapping[str, Any]) -> LogState:
         owed=data.get("owed", ""),
         uncovered=data.get("uncovered", False),
         held=None if held is None else HeldTombstones(*held),
+        aged_before_ms=data.get("aged_before"),
         view=None if view is None else _view_of(view),
     )
 
