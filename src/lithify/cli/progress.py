@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from lithify.cli.output import on_terminal
-from lithify.ports import Progress
+
+if TYPE_CHECKING:
+    from lithify.ports import Progress
 
 
 @contextmanager
