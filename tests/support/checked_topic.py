@@ -75,6 +75,11 @@ class CheckedTopic:
         every = self.place.warehouse.store.segments(state)
         return {p: segments_of(every, p) for p in state.partitions}
 
+    def is_past_retention(self, now_ms: int) -> bool:
+        """Whether whole segments may go from the front of a log (C24)."""
+        settings, segments = self.model.settings, self.segments()
+        return any(log.gone(segments[log.partition], settings, now_ms) for log in self.model.logs)
+
     def append(self, records: Sequence[Record], *, keep_offsets: bool = False, strike: Strike = None) -> bool:
         now_ms = self.place.clock.now_ms()
         return self._do(

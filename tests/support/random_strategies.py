@@ -14,7 +14,7 @@ MOST_PARTITIONS = 3
 VERSION_HEADER = "v"
 
 KEYS = st.sampled_from([b"a", b"b", b"c", b"d", b"aa", b"", None])
-VALUES = st.sampled_from([None, None, b"", b"1", b"22", b"x" * 40])
+VALUES = st.sampled_from([None, None, b"", b"1", b"22", b"x" * 40, b"x" * 600])
 VERSIONS = st.sampled_from([None, None, -1, 0, 1, 2])
 PARTITIONS = st.integers(0, MOST_PARTITIONS - 1)
 SHARES = st.floats(0, 1)
@@ -61,12 +61,18 @@ SETTINGS: dict[str, Sequence[object]] = {
     "sweep.grace.ms": [0, 15],
 }
 SIZES = ("min.compaction.lag.bytes", "retention.bytes", "segment.bytes")
-KINDS = ("cleanup.policy", "cleanup.policy", "compaction.mode", "compaction.strategy", "empty.value")
+
+
+def _setting_of(names: Sequence[str]) -> st.SearchStrategy[tuple[str, object]]:
+    return st.sampled_from(names).flatmap(lambda name: st.tuples(st.just(name), st.sampled_from(SETTINGS[name])))
+
+
+SETTING = _setting_of(sorted(SETTINGS))
+KIND = _setting_of(
+    ["cleanup.policy", "cleanup.policy", "cleanup.policy", "compaction.mode", "compaction.strategy", "empty.value"]
+)
 """Settings that change what a log is: altered more often than the others."""
 
-SETTING = st.sampled_from([*KINDS, *sorted(SETTINGS)]).flatmap(
-    lambda name: st.tuples(st.just(name), st.sampled_from(SETTINGS[name]))
-)
 CONFIG = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in SETTINGS.items()})
 
 RACES = st.one_of(
@@ -75,6 +81,6 @@ RACES = st.one_of(
     st.tuples(st.just("append"), RECORDS),
     st.tuples(st.just("delete-records"), PARTITIONS, SHARES),
     st.tuples(st.just("truncate"), PARTITIONS, SHARES, st.booleans()),
-    st.tuples(st.just("alter"), SETTING),
+    st.tuples(st.just("alter"), SETTING | KIND),
     st.tuples(st.just("clock"), CLOCK_MOVES_MS),
 )

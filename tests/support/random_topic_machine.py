@@ -32,6 +32,7 @@ from support.random_strategies import (
     CLOCK_MOVES_MS,
     CONFIG,
     GIVEN_MS,
+    KIND,
     LOOKS,
     MOST_PARTITIONS,
     PARTITIONS,
@@ -146,7 +147,9 @@ class RandomTopicMachine(RuleBasedStateMachine):
         self.compact(None, None, None, None)
 
     def check_again(self, partitions: tuple[int, ...] | None, now_ms: int) -> None:
-        """C41: the same H and now: no version, no report."""
+        """C41: the same H and now: no version, no report. What a round wrote may be past retention by then (C24)."""
+        if self.topic.is_past_retention(now_ms):
+            return
         store = self.topic.place.warehouse.store
         state, reports = self.topic.state, len(list(store.reports(self.topic.state)))
         check_round(self.topic, partitions, now_ms)
@@ -189,6 +192,10 @@ class RandomTopicMachine(RuleBasedStateMachine):
         to = round(log.start - 1 + share * (log.end - log.start + 2))
         self.tell("truncate", f"{log.partition}:", to, "--below-compacted" if below else "", _struck(strike))
         self.topic.truncate(log.partition, to, below_compacted=below, strike=strike)
+
+    @rule(setting=KIND)
+    def alter_what_it_is(self, setting: tuple[str, object]) -> None:
+        self.alter(setting, None)
 
     @rule(setting=SETTING, strike=STRIKES)
     def alter(self, setting: tuple[str, object], strike: Strike) -> None:
