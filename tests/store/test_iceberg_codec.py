@@ -44,6 +44,7 @@ LOGS = st.builds(
     owed=st.text(max_size=40),
     uncovered=st.booleans(),
     held=st.none() | st.builds(HeldTombstones, OFFSETS, OFFSETS),
+    aged_before_ms=st.none() | TIMES,
     view=st.none()
     | st.builds(
         View,

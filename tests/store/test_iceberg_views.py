@@ -16,6 +16,8 @@ from pyiceberg.table import Table
 from lithify.errors import DamagedError
 from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.record import Record
+from lithify.ports import Warehouse
+from lithify.service.alter import uncompact
 from lithify.store.iceberg.catalog import EmbeddedCatalog
 from support.fake_clock import FakeClock
 from support.store_builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
@@ -173,6 +175,21 @@ def test_a_view_that_is_gone_can_be_given_up(iceberg: Place, foreign: Catalog, s
     state = iceberg.cover(state)
 
     assert [r.offset for r in iceberg.view(state)] == [0, 1, 2, 3, 4]
+
+
+def test_uncompact_drops_a_view_that_is_gone_if_what_it_alone_had_may_be_lost(iceberg: Place, foreign: Catalog) -> None:
+    state = iceberg.create(compaction_mode="side-by-side")
+    state = iceberg.cover(iceberg.append(state, some_records("a")))
+    remove_branch(foreign.load_table(ORDERS_TABLE), iceberg)
+    warehouse = Warehouse(iceberg.store, iceberg.files, iceberg.clock)
+
+    with pytest.raises(DamagedError, match=r"branch compacted .*--lose-trimmed"):
+        uncompact(warehouse, ORDERS)
+    uncompact(warehouse, ORDERS, lose_trimmed=True)
+
+    state = iceberg.store.load(ORDERS)
+    assert (state.log(0).view, state.log(0).first_dirty_offset) == (None, 0)
+    assert [r.offset for r in iceberg.view(iceberg.cover(state))] == [0]
 
 
 def test_a_branch_of_that_name_from_before_the_first_view_is_no_view(iceberg: Place, foreign: Catalog) -> None:

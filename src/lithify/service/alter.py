@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from lithify.compaction.changes import altered
 from lithify.compaction.cuts import uncompacted
-from lithify.errors import PolicyError
+from lithify.errors import DamagedError, PolicyError
 from lithify.model.alter_report import AlterReport, SettingChange
 from lithify.model.cut_report import CutReport, LogCut, log_cut
 from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
@@ -93,7 +93,7 @@ def _uncompacting(
         raise PolicyError(
             f"{newest.name}: an in-place topic has no view to drop", hint="its compacted log is the only log there is"
         )
-    segments, view = warehouse.store.segments(newest), warehouse.store.view(newest)
+    segments, view = warehouse.store.segments(newest), _views_to_drop(warehouse, newest, lose_trimmed)
     logs: dict[int, LogState] = {}
     for log in newest.logs:
         if log.view is None:
@@ -106,6 +106,15 @@ def _uncompacting(
     if not logs:
         return None
     return TopicEdit(run_id, warehouse.clock.now_ms(), logs, view_remove=view, verb=Verb.UNCOMPACT)
+
+
+def _views_to_drop(warehouse: Warehouse, newest: TopicState, lose_trimmed: bool) -> tuple[Segment, ...]:
+    try:
+        return warehouse.store.view(newest)
+    except DamagedError:
+        if lose_trimmed:  # to drop a view that cannot be read is the way out of that
+            return ()
+        raise
 
 
 def _check_not_trimmed(warehouse: Warehouse, name: LogId, log: LogState, view: tuple[Segment, ...]) -> None:

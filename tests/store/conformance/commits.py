@@ -38,6 +38,7 @@ STATES = [
         owed="changed: empty.value ∅",
         uncovered=True,
         held=HeldTombstones(0, 7),
+        aged_before_ms=0,
     ),
     LogState(0, oldest_dirty_timestamp_ms=-1, last_record=Position(2**62, -(2**40)), last_round_ms=NOW_MS),
 ]
