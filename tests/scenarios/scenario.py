@@ -6,8 +6,16 @@
     > keep a=1@7                       with offsets of their own
     > at 30m                           sets the clock
     > plan, compact, status, log       of every log; `compact --now 2h` judges as of that time
-    > read 3, last                     partition 0 from offset 3 on; the position of its last record
-    > lose 0                           the first data file goes missing
+    > meanwhile append a=2             somebody else does that during the next round, before its commit;
+                                       `meanwhile, early: append a=2` after its plan, before it reads
+    > read 3, last, table              partition 0 from offset 3 on; the position of its last record;
+                                       `read --compacted 3` and `last --compacted` of compacted data
+    > retain, versions, undo, sweep    `retain --now 2h`, `sweep --yes`
+    > delete-records 3, truncate 3     of partition 0; `truncate --below-compacted 3`
+    > alter null.key=drop              also `--unset null.key` and `--partitions 2`
+    > uncompact                        also `--lose-trimmed`
+    > make-again                       the topic is deleted and made again
+    > lose 0, lose view 0              the first data file goes missing, of the log or of its view
 
 Lines that begin with `>` are commands, indented lines below are their output, all else is prose.
 """
@@ -19,14 +27,19 @@ from dataclasses import replace
 
 from lithify.compaction.reporting import plan_report
 from lithify.errors import LithifyError
-from lithify.model.log import LogState
-from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.units import format_duration, parse_duration_ms
+from lithify.service.alter import alter, uncompact
 from lithify.service.compact import RunRequest, plan_run
+from lithify.service.cut import delete_records, truncate
+from lithify.service.fetch import table_batches
+from lithify.service.retain import retain
 from lithify.service.status import topic_status
-from support.builders import a_log, draw, draw_record
-from support.memory_topic import MemoryTopic
+from lithify.service.sweep import sweep
+from lithify.service.undo import undo
+from scenarios.shown import cut_lines, file_name, log_lines, ranges, round_line, segment_range, status_lines
+from support.builders import a_log, draw_record
+from support.memory_topic import ORDERS, MemoryTopic
 
 OUTPUT = "    "
 
@@ -49,10 +62,12 @@ class Player:
 
     def __init__(self) -> None:
         self._topic = MemoryTopic(now_ms=0)
+        self._others: list[str] = []
+        self._early = False
 
     def run(self, command: str) -> Iterator[str]:
         verb, _, rest = command.partition(" ")
-        action: Callable[[str], Iterator[str]] = getattr(self, f"_{verb}")
+        action: Callable[[str], Iterator[str]] = getattr(self, f"_{verb.rstrip(',').replace('-', '_')}")
         try:
             yield from action(rest)
         except LithifyError as error:
@@ -64,6 +79,10 @@ class Player:
         self._topic = MemoryTopic(
             partitions=partitions, now_ms=0, **{name.replace(".", "_"): value for name, value in given.items()}
         )
+        yield from ()
+
+    def _make_again(self, _: str) -> Iterator[str]:
+        self._topic.make_again()
         yield from ()
 
     def _append(self, drawn: str) -> Iterator[str]:
@@ -84,89 +103,120 @@ class Player:
         self._topic.clock.set(parse_duration_ms(time))
         yield from ()
 
-    def _lose(self, number: str) -> Iterator[str]:
-        del self._topic.files.data[self._topic.segments()[int(number)].path]
+    def _lose(self, what: str) -> Iterator[str]:
+        segments = self._topic.view() if what.startswith("view ") else self._topic.segments()
+        del self._topic.files.data[segments[int(what.rsplit(maxsplit=1)[-1])].path]
+        yield from ()
+
+    def _meanwhile(self, what: str) -> Iterator[str]:
+        self._early = what.startswith("early: ")
+        self._others.append(what.removeprefix("early: "))
         yield from ()
 
     def _plan(self, _: str) -> Iterator[str]:
         for plan in plan_run(self._topic.warehouse, self._topic.state, RunRequest()):
             report = plan_report(plan, 1)
             expiring = f", tombstones below {report.tombstones_expire_below} expire"
-            held = next((_range(s) for s in self._segments() if s.path == report.horizon_held_by), None)
+            held = next((segment_range(s) for s in self._segments() if s.path == report.horizon_held_by), None)
             yield (
                 f"log {plan.partition}: D {report.first_dirty_offset} to H {report.horizon} "
                 f"({report.horizon_limited_by}{f', held by {held}' if held else ''})"
                 f"{expiring if report.tombstones_expire_below else ''}"
             )
-            yield f"  looks at {_ranges(plan.scanned)}; passes over {_ranges(set(plan.sources) - set(plan.scanned))}"
+            yield f"  looks at {ranges(plan.scanned)}; passes over {ranges(set(plan.sources) - set(plan.scanned))}"
+            if plan.gone or plan.waiting:
+                yield f"  {ranges(plan.gone)} goes whole; {ranges(plan.waiting)} waits and is asked"
 
     def _compact(self, flags: str) -> Iterator[str]:
-        before = set(self._segments())
-        now_ms = parse_duration_ms(flags.removeprefix("--now ")) if flags else None
-        report = self._topic.compact(now_ms)
+        before, view_before = set(self._segments()), set(self._views())
+        printed: list[str] = []
+        others, self._others = self._others, []
+        report = self._topic.compact(
+            parse_duration_ms(flags.removeprefix("--now ")) if flags else None,
+            meanwhile=lambda: printed.extend(line for command in others for line in self.run(command)),
+            times=1,
+            early=self._early,
+        )
+        yield from (f"meanwhile: {line}" for line in printed)
         for log in report.logs:
-            if log.error is not None:
-                yield f"log {log.partition}: failed: {log.error}"
-                continue
-            losers = [
-                f"{count} {cause}"
-                for cause, count in report.to_json()["logs"][log.partition]["losers"].items()
-                if count
-            ]
-            yield (
-                f"log {log.partition}: D {log.first_dirty_offset} to {log.first_dirty_offset_after}, "
-                f"{log.records_in} records in, {log.records_out} out"
-                f"{'' if not losers else ': ' + ', '.join(losers)}{'' if log.changed else '; nothing changed'}"
-            )
-        after = set(self._segments())
+            yield round_line(log)
+        after, view_after = set(self._segments()), set(self._views())
         if before != after:
-            yield f"  {_ranges(before - after)} became {_ranges(after - before)}"
+            yield f"  {ranges(before - after)} became {ranges(after - before)}"
+        if view_before != view_after:
+            yield f"  of the view {ranges(view_before - view_after)} became {ranges(view_after - view_before)}"
 
     def _log(self, _: str) -> Iterator[str]:
         for state in self._topic.state.logs:
-            yield f"log {state.partition}: {draw(self._topic.contents(state.partition)) or '(no records)'}"
-            yield f"  {_offsets(state)}{_steps(state)}"
+            view = None if state.view is None else self._topic.contents(state.partition, view=True)
+            yield from log_lines(state, self._topic.contents(state.partition), view)
 
     def _status(self, _: str) -> Iterator[str]:
         for log in topic_status(self._topic.warehouse, self._topic.state).logs:
-            yield (
-                f"log {log.partition}: {log.clean_bytes} bytes clean, {log.dirty_bytes} dirty, "
-                f"ratio {log.dirty_ratio:.2f}, {log.tombstones} tombstones"
-            )
-            when = "" if log.due_at_ms is None else f"; by the clock at {format_duration(log.due_at_ms)}"
-            yield f"  {'due' if log.due else 'not due'}: {_plain(log.due_reason)}{when}"
+            yield from status_lines(log)
 
-    def _read(self, start: str) -> Iterator[str]:
+    def _read(self, what: str) -> Iterator[str]:
+        compacted, start = "--compacted" in what, what.replace("--compacted", "").strip() or "earliest"
         given = int(start) if start.isdigit() else start
-        records: list[Record] = list(self._topic.reader(start=given))
-        yield " ".join(map(draw_record, records)) or "(nothing)"
+        yield " ".join(map(draw_record, self._topic.reader(start=given, compacted=compacted))) or "(nothing)"
 
-    def _last(self, _: str) -> Iterator[str]:
-        position = self._topic.reader().last_message_id()
+    def _last(self, what: str) -> Iterator[str]:
+        position = self._topic.reader(compacted="--compacted" in what).last_message_id()
         yield "none" if position is None else f"offset {position.offset}, at {format_duration(position.timestamp_ms)}"
+
+    def _table(self, _: str) -> Iterator[str]:
+        batches = table_batches(self._topic.warehouse, self._topic.state)
+        yield " ".join(draw_record(record) for batch in batches for record in batch.records()) or "(nothing)"
+
+    def _retain(self, flags: str) -> Iterator[str]:
+        now_ms = parse_duration_ms(flags.removeprefix("--now ")) if flags else None
+        yield from cut_lines(retain(self._topic.warehouse, ORDERS, now_ms=now_ms))
+
+    def _delete_records(self, before: str) -> Iterator[str]:
+        yield from cut_lines(delete_records(self._topic.warehouse, ORDERS, 0, int(before)))
+
+    def _truncate(self, what: str) -> Iterator[str]:
+        below = "--below-compacted" in what
+        yield from cut_lines(
+            truncate(self._topic.warehouse, ORDERS, 0, int(what.rsplit(maxsplit=1)[-1]), below_compacted=below)
+        )
+
+    def _uncompact(self, flags: str) -> Iterator[str]:
+        yield from cut_lines(uncompact(self._topic.warehouse, ORDERS, lose_trimmed="--lose-trimmed" in flags))
+
+    def _undo(self, _: str) -> Iterator[str]:
+        yield from cut_lines(undo(self._topic.warehouse, ORDERS))
+
+    def _alter(self, what: str) -> Iterator[str]:
+        config: dict[str, str] = {}
+        unset: list[str] = []
+        partitions = None
+        words = iter(what.split())
+        for word in words:
+            match word:
+                case "--unset":
+                    unset.append(next(words))
+                case "--partitions":
+                    partitions = int(next(words))
+                case _:
+                    name, _, value = word.partition("=")
+                    config[name] = value
+        alter(self._topic.warehouse, ORDERS, config, unset_names=unset, partitions=partitions)
+        yield from ()
+
+    def _versions(self, _: str) -> Iterator[str]:
+        kept = self._topic.warehouse.store.versions(ORDERS)
+        yield from (f"version {v.version}, closed by {v.verb} at {format_duration(v.closed_ms)}" for v in kept)
+        if not kept:
+            yield "none"
+
+    def _sweep(self, flags: str) -> Iterator[str]:
+        report = sweep(self._topic.warehouse, ORDERS, delete=flags == "--yes")
+        names = sorted(file_name(file.path) for file in report.files)
+        yield f"{'deleted' if report.deleted else 'may go'}: {' '.join(names) or 'nothing'}"
 
     def _segments(self) -> tuple[Segment, ...]:
         return self._topic.warehouse.store.segments(self._topic.state)
 
-
-def _range(segment: Segment) -> str:
-    return f"[{segment.base_offset},{segment.end_offset})"
-
-
-def _ranges(segments: object) -> str:
-    ordered = sorted(segments, key=lambda s: (s.partition, s.base_offset))  # type: ignore[call-overload]
-    return " ".join(map(_range, ordered)) or "nothing"
-
-
-def _offsets(state: LogState) -> str:
-    return f"S {state.log_start_offset}, D {state.first_dirty_offset}, E {state.log_end_offset}"
-
-
-def _steps(state: LogState) -> str:
-    steps = [f"{s.tombstones} below {s.end_offset} since {format_duration(s.time_ms)}" for s in state.steps]
-    return f"; tombstones: {', '.join(steps)}" if state.tombstones else ""
-
-
-def _plain(reason: str) -> str:
-    """Without the date, which would be one of 1970."""
-    return reason.partition(", since 1970")[0]
+    def _views(self) -> tuple[Segment, ...]:
+        return self._topic.warehouse.store.view(self._topic.state)

@@ -9,6 +9,10 @@ import pytest
 from lithify.errors import PolicyError, UnknownTopicError
 from lithify.model.report import REPORTS_KEPT
 from lithify.model.settings import changed
+from lithify.service.alter import alter, uncompact
+from lithify.service.cut import delete_records, truncate
+from lithify.service.retain import retain
+from lithify.service.undo import undo
 from support.builders import a_log, draw
 from support.memory_topic import ORDERS, MemoryTopic
 
@@ -88,21 +92,6 @@ def test_a_log_that_others_change_again_and_again_is_given_up():
     assert (report.changed, drawn(topic)) == (False, "a=1@0 a=2@1")
 
 
-def test_a_topic_made_again_in_between_is_another_one():
-    """C44: the identity of the table counts, not its name."""
-    topic = MemoryTopic()
-    append(topic, "a=1 a=2")
-    settings = topic.state.settings
-
-    def make_again():
-        topic.warehouse.store.drop_topic(ORDERS)
-        topic.warehouse.store.create_topic(ORDERS, "orders", settings, 1, 0)
-
-    report = topic.compact(meanwhile=make_again, times=1)
-    assert "deleted and made again" in report.failed[0].error
-    assert topic.records() == []
-
-
 def test_a_round_whose_new_files_are_gone_is_not_committed():
     """C6: a run checks before its commit that its files are still there."""
     topic = MemoryTopic()
@@ -164,3 +153,86 @@ def test_a_topic_that_does_not_compact_is_refused():
     topic.edit(settings=replace(topic.state.settings, cleanup_policy="delete"))
     with pytest.raises(PolicyError, match="does not compact"):
         topic.compact()
+
+
+SETTINGS = {
+    "in place": {"cleanup_policy": "compact,delete", "retention_ms": 500},
+    "side by side": {"cleanup_policy": "compact,delete", "retention_ms": 500, "compaction_mode": "side-by-side"},
+}
+VERBS = {
+    "append": lambda topic: append(topic, "a=9 z=9"),
+    "delete-records": lambda topic: delete_records(topic.warehouse, ORDERS, 0, 3),
+    "delete-records beyond H": lambda topic: delete_records(topic.warehouse, ORDERS, 0, 8),
+    "truncate": lambda topic: truncate(topic.warehouse, ORDERS, 0, 7),
+    "truncate below D": lambda topic: truncate(topic.warehouse, ORDERS, 0, 2, below_compacted=True),
+    "truncate and append": lambda topic: (truncate(topic.warehouse, ORDERS, 0, 6), append(topic, "b=8 b=9")),
+    "alter": lambda topic: alter(topic.warehouse, ORDERS, {"null.key": "retain"}),
+    "alter what deletes": lambda topic: alter(topic.warehouse, ORDERS, {"empty.value": "tombstone"}),
+    "alter to and fro": lambda topic: [
+        alter(topic.warehouse, ORDERS, {"empty.value": value}) for value in ("tombstone", "value")
+    ],
+    "another round": lambda topic: topic.compact(),
+    "retain": lambda topic: retain(topic.warehouse, ORDERS, now_ms=1400),
+    "undo": lambda topic: undo(topic.warehouse, ORDERS),
+}
+NO_CONFLICT = {"append", "delete-records", "delete-records beyond H"}
+
+
+def a_topic_with_a_round(mode):
+    """Four offsets that a round has covered, and four that it has not; null.key=drop."""
+    topic = MemoryTopic(null_key="drop", min_cleanable_dirty_ratio=0, **SETTINGS[mode])
+    append(topic, "a=1!900 b=1!900 c=∅!900 ·=1!900")
+    topic.compact()
+    append(topic, "a=2!950 d=''!950 | ·=2!960 b=∅!1000 e=1!1000")
+    return topic
+
+
+def whole(topic):
+    """What every kind of reader gets, and where the log stands."""
+    log = topic.log()
+    return (
+        draw([topic.records()]),
+        draw([topic.records(compacted=True)]),
+        (log.log_start_offset, log.first_dirty_offset, log.log_end_offset, log.generation),
+    )
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["between plan and rewrite", "between rewrite and commit"])
+@pytest.mark.parametrize("mode", SETTINGS)
+@pytest.mark.parametrize("verb", VERBS)
+def test_whatever_happens_during_a_round_it_is_as_if_it_had_been_before_or_after(verb, mode, early):
+    """C44, C6: what is no conflict comes after the round, else the round is planned again, on what is there then."""
+    raced, first, last = (a_topic_with_a_round(mode) for _ in range(3))
+    tries = []
+    report = raced.compact(meanwhile=lambda: (VERBS[verb](raced), tries.append(1)), times=1, early=early)
+    assert report.failed == () and tries == [1]
+    VERBS[verb](first)
+    first.compact()
+    last.compact()
+    if verb in NO_CONFLICT:
+        VERBS[verb](last)
+    expected = last if verb in NO_CONFLICT else first
+    assert whole(raced)[:2] == whole(expected)[:2]
+    assert raced.compact().failed == () and expected.compact().failed == ()
+    assert whole(raced) == whole(expected)
+    assert not raced.compact().changed
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_view_that_is_dropped_during_a_round_is_made_anew(early):
+    """C44, C35: a round that was planned on it is planned again."""
+    raced, first = (a_topic_with_a_round("side by side") for _ in range(2))
+    assert raced.compact(meanwhile=lambda: uncompact(raced.warehouse, ORDERS), times=1, early=early).failed == ()
+    uncompact(first.warehouse, ORDERS)
+    first.compact()
+    assert whole(raced) == whole(first)
+
+
+@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("mode", SETTINGS)
+def test_a_topic_that_is_made_again_during_a_round_has_nothing_of_the_old_one(mode, early):
+    """C44: the identity of the table counts, not its name."""
+    topic = a_topic_with_a_round(mode)
+    report = topic.compact(meanwhile=topic.make_again, times=1, early=early)
+    assert len(report.failed) == 1
+    assert (whole(topic)[:2], topic.log().log_end_offset, topic.log().view) == (("", ""), 0, None)

@@ -1,4 +1,4 @@
-"""What readers may rely on while a log is compacted under them (C3, C5, C7, C32, C36)."""
+"""What readers may rely on while a log is compacted under them (C3, C5, C7, C8, C32, C33, C36)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.errors import LogTruncatedError
-from lithify.topic import Topic
+from lithify.errors import DamagedError, LogTruncatedError, VersionSweptError
 from lithify.model.log import Position
+from lithify.service.alter import uncompact
+from lithify.service.cut import delete_records, truncate
+from lithify.service.sweep import sweep
+from lithify.topic import Topic
 from support.builders import a_log, draw
 from support.memory_topic import ORDERS, MemoryTopic
 
@@ -143,3 +146,128 @@ def test_a_following_reader_asks_the_newest_version_for_the_last_record():
     append(topic, "a=1")
     assert (plain.has_message_available(), follower.has_message_available()) == (False, True)
     assert follower.last_message_id() == Position(0, 1000)
+
+
+BESIDE = {"compaction_mode": "side-by-side", "delete_retention_ms": 0}
+
+
+def polled(reader):
+    return drawn(r for batch in reader.poll() for r in batch.records())
+
+
+def test_a_compacted_reader_crosses_the_horizon_in_one_order():
+    """C33: from any place, the view below D and the backlog from there on."""
+    topic = MemoryTopic(**BESIDE)
+    append(topic, "a=1 b=1 | a=2 c=1")
+    topic.compact()
+    append(topic, "b=2")
+    whole = topic.records(compacted=True)
+    assert drawn(whole) == "b=1@1 a=2@2 c=1@3 b=2@4"
+    for start in range(1, 6):
+        assert list(topic.reader(start=start, compacted=True)) == [r for r in whole if r.offset >= start]
+
+
+def test_a_plain_reader_never_gets_what_only_the_view_has():
+    """C33."""
+    topic = MemoryTopic(cleanup_policy="compact,delete", retention_ms=10, **BESIDE)
+    append(topic, "a=1")
+    topic.compact()
+    topic.clock.advance(11)
+    append(topic, "b=1")
+    topic.compact()
+    assert (drawn(topic.records()), drawn(topic.records(compacted=True))) == ("b=1@1", "a=1@0 b=1@1")
+
+
+def test_a_following_compacted_reader_goes_on_behind_a_round():
+    """C33, C7: at the same offset; what the round took from below it was seen before."""
+    topic = MemoryTopic(**BESIDE)
+    append(topic, "a=1 b=1")
+    follower = topic.reader(follow=True, compacted=True)
+    assert polled(follower) == "a=1@0 b=1@1"
+    append(topic, "a=2 b=∅")
+    topic.compact()
+    append(topic, "c=1")
+    assert polled(follower) == "a=2@2 c=1@4"  # the delete was gone with the round that covered it
+    assert polled(follower) == ""
+
+
+def test_a_following_compacted_reader_stays_where_a_round_took_the_front_of_the_view():
+    """C7, C37: only deleted records make its place invalid."""
+    topic = MemoryTopic(**BESIDE)
+    append(topic, "a=1 b=1 c=1")
+    topic.compact()
+    follower = topic.reader(start=0, follow=True, compacted=True)
+    append(topic, "a=2 b=2")
+    topic.compact()
+    assert polled(follower) == "c=1@2 a=2@3 b=2@4"
+    behind = topic.reader(start=2, follow=True, compacted=True)
+    delete_records(topic.warehouse, ORDERS, 0, 3)
+    with pytest.raises(LogTruncatedError, match="starts at 3 now"):
+        list(behind.poll())
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_following_reader_is_cut_off_only_by_a_truncation_below_it(compacted):
+    """C7, C26: one that stands at the cut or below it goes on, and gets the offsets that were given anew."""
+    topic = MemoryTopic(**BESIDE)
+    append(topic, "a=1 b=1")
+    topic.compact()
+    append(topic, "c=1 d=1")
+    above, at_it = (topic.reader(start=start, follow=True, compacted=compacted) for start in (4, 3))
+    truncate(topic.warehouse, ORDERS, 0, 3)
+    append(topic, "e=1 f=1")
+    with pytest.raises(LogTruncatedError, match="truncated"):
+        list(above.poll())
+    assert polled(at_it) == "e=1@3 f=1@4"
+
+
+def test_a_missing_view_fails_compacted_readers_and_rounds_and_nobody_else():
+    """C8, C33: no silent fall-back to the backlog; it is made anew once it is dropped."""
+    topic = MemoryTopic(**BESIDE)
+    append(topic, "a=1 a=2")
+    topic.compact()
+    append(topic, "a=3")
+    lost = topic.view()[0].path
+    del topic.files.data[lost]
+    with pytest.raises(DamagedError, match=lost):
+        topic.records(compacted=True)
+    assert lost in topic.compact().failed[0].error
+    assert drawn(topic.records()) == "a=1@0 a=2@1 a=3@2"
+    uncompact(topic.warehouse, ORDERS)
+    topic.compact()
+    assert drawn(topic.records(compacted=True)) == "a=3@2"
+
+
+def test_a_view_without_a_record_has_nothing_to_wait_for():
+    """C36: all keys deleted; the log goes on from there."""
+    topic = MemoryTopic(**BESIDE)
+    append(topic, "a=1 a=∅")
+    topic.compact()
+    compacted, plain = topic.reader(follow=True, compacted=True), topic.reader(follow=True)
+    assert (compacted.last_message_id(), compacted.has_message_available()) == (None, False)
+    assert (plain.last_message_id(), plain.has_message_available()) == (Position(1, 1000), True)
+    assert (polled(compacted), polled(plain)) == ("", "a=1@0 a=∅@1")
+    append(topic, "b=1")
+    assert (compacted.last_message_id(), compacted.has_message_available()) == (Position(2, 1000), True)
+    assert polled(compacted) == "b=1@2"
+    assert not compacted.has_message_available()
+
+
+@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
+def test_a_reader_reads_its_version_through_ten_rounds_and_a_sweep_and_then_no_more(mode):
+    """C7: its files stay for versions.retention.ms after a commit stopped naming them; then it is told."""
+    topic = MemoryTopic(compaction_mode=mode, versions_retention_ms=HOUR, versions_kept=1)
+    append(topic, "a=0 b=0 a=0")
+    topic.compact()
+    in_time, late = (topic.reader(compacted=True) for _ in range(2))
+    for value in range(1, 11):
+        append(topic, f"a={value} b={value} a={value}")
+        topic.compact()
+    topic.clock.advance(HOUR - 1)
+    assert sweep(topic.warehouse, ORDERS, delete=True).files == ()
+    assert drawn(in_time) == "b=0@1 a=0@2"
+    topic.clock.advance(1)
+    assert sweep(topic.warehouse, ORDERS, delete=True).files
+    with pytest.raises(VersionSweptError, match="was swept"):
+        list(late)
+    assert drawn(topic.records(compacted=True)) == "b=10@31 a=10@32"

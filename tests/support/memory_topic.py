@@ -35,6 +35,12 @@ class MemoryTopic:
         self.engine = OracleEngine(memory.files)
         memory.store.create_topic(ORDERS, "orders", some_settings(**config), partitions, now_ms)
 
+    def make_again(self) -> None:
+        """Somebody deletes the topic and makes another of that name and those settings."""
+        store, state = self.warehouse.store, self.state
+        store.drop_topic(ORDERS)
+        store.create_topic(ORDERS, "orders", state.settings, len(state.logs), self.clock.now_ms())
+
     @property
     def state(self) -> TopicState:
         return self.warehouse.store.load(ORDERS)
@@ -44,6 +50,9 @@ class MemoryTopic:
 
     def segments(self, partition: int = 0) -> tuple[Segment, ...]:
         return segments_of(self.warehouse.store.segments(self.state), partition)
+
+    def view(self, partition: int = 0) -> tuple[Segment, ...]:
+        return segments_of(self.warehouse.store.view(self.state), partition)
 
     def append(self, records: Sequence[Record], *, keep_offsets: bool = False) -> AppendResult:
         return append(self.warehouse, ORDERS, records, keep_offsets=keep_offsets)
@@ -55,9 +64,13 @@ class MemoryTopic:
         *,
         meanwhile: Callable[[], object] = lambda: None,
         times: int | None = None,
+        early: bool = False,
     ) -> RoundReport:
-        """A round; others do something `meanwhile`, each time it is tried or the first `times` times."""
-        engine = InterruptedEngine(self.engine, meanwhile, times)
+        """A round; others do something `meanwhile`, each time it is tried or the first `times` times.
+
+        That is before its commit or, with `early`, before it reads anything.
+        """
+        engine = InterruptedEngine(self.engine, meanwhile, times, early=early)
         return compact(self.warehouse, engine, ORDERS, RunRequest(partitions, now_ms))
 
     def edit(self, **changes: Any) -> None:
@@ -78,24 +91,37 @@ class MemoryTopic:
         """What a reader gets from the start to the end."""
         return list(self.reader(partition, compacted=compacted))
 
-    def contents(self, partition: int = 0) -> list[list[Record]]:
-        """The same by segment."""
-        return [[r for b in self.files.read(s, s.base_offset) for r in b.records()] for s in self.segments(partition)]
+    def contents(self, partition: int = 0, *, view: bool = False) -> list[list[Record]]:
+        """What is stored of the log, or of its view, by segment."""
+        segments = self.view(partition) if view else self.segments(partition)
+        return [[r for b in self.files.read(s, s.base_offset) for r in b.records()] for s in segments]
 
 
 class InterruptedEngine:
-    """An engine; something happens after its work and before the commit, every time or `times` times."""
+    """An engine; something happens after its work and before the commit, every time or `times` times.
 
-    def __init__(self, engine: OracleEngine, happens: Callable[[], object], times: int | None = None) -> None:
+    With `early` it happens after the plan and before the work.
+    """
+
+    def __init__(
+        self, engine: OracleEngine, happens: Callable[[], object], times: int | None = None, *, early: bool = False
+    ) -> None:
         self._engine = engine
         self._happens = happens
         self._left = times
+        self._early = early
         self.key_ranges = engine.key_ranges
 
     @contextmanager
     def open_round(self, *arguments: Any) -> Iterator[Any]:
+        if self._early:
+            self._happen()
         with self._engine.open_round(*arguments) as opened:
             yield opened
+        if not self._early:
+            self._happen()
+
+    def _happen(self) -> None:
         if self._left is None or self._left > 0:
             self._left = None if self._left is None else self._left - 1
             self._happens()
