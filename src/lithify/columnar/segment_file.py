@@ -45,9 +45,14 @@ _WITH_STATISTICS = [PARTITION, OFFSET, TIMESTAMP, KEY, VALUE_SIZE, HEADER_KEY_PA
 _WITH_DICTIONARY = [PARTITION, TIMESTAMP_TYPE, VALUE_SIZE]
 
 
+def data_folder(location: str) -> str:
+    """Where the segments of a topic are, below the folder of the topic."""
+    return f"{location}/data"
+
+
 @dataclass(frozen=True, slots=True)
 class SegmentSpec:
-    """How the files of one run are made. `location` is the folder of the topic's data files."""
+    """How the files of one run are made. `location` is the folder of the topic."""
 
     location: str
     run_id: str
@@ -128,7 +133,9 @@ class SegmentWriter:
     def _open(self, base_offset: int) -> _OpenFile:
         spec = self._spec
         number = f"{self._name}{len(self._segments)}"
-        path = f"{spec.location}/partition={spec.partition}/{base_offset:020d}-{spec.run_id}-{number}.parquet"
+        path = (
+            f"{data_folder(spec.location)}/partition={spec.partition}/{base_offset:020d}-{spec.run_id}-{number}.parquet"
+        )
         sink = self._access.create(path)
         collected: list[pq.FileMetaData] = []
         writer = pq.ParquetWriter(

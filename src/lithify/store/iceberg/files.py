@@ -33,7 +33,6 @@ from lithify.model.segment import Segment
 from lithify.ports import Arrivals
 from lithify.store.iceberg.catalog import CatalogSource
 from lithify.store.iceberg.folders import free_bytes
-from lithify.store.iceberg.layout import data_folder
 from lithify.store.iceberg.trouble import writing
 
 LOOKUPS_AT_ONCE = 16
@@ -153,7 +152,7 @@ class IcebergFiles:
 
 def _spec(state: TopicState, partition: int, run_id: str) -> SegmentSpec:
     return SegmentSpec(
-        location=data_folder(state.location),
+        location=state.location,
         run_id=run_id,
         partition=partition,
         segment_bytes=state.settings.segment_bytes,

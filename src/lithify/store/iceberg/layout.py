@@ -106,10 +106,6 @@ def new_location(root: str, name: TopicName, new_id: str) -> str:
     return f"{root}/{_safe(name.stream)}/{_safe(name.topic)}-{new_id[-8:]}"
 
 
-def data_folder(location: str) -> str:
-    return f"{location}/data"
-
-
 def version_record(version: int, snapshot_id: int) -> str:
     """The name of the record of a closed version, one for each attempt to close it."""
     return f"{version:020d}-{snapshot_id:016x}.json"
