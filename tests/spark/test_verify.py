@@ -13,10 +13,10 @@ import pytest
 
 import lithify
 from lithify.columnar.access import local_path
-from lithify.topic import Topic
 from lithify.model.log import TopicEdit
 from lithify.model.segment import Segment
 from lithify.model.verification import Finding, FindingKind
+from lithify.topic import Topic
 
 pytestmark = pytest.mark.spark
 
