@@ -3,15 +3,15 @@
     > create delete.retention.ms=1h    a new topic, at time 0; `partitions=2` for more than one log
     > append a=1 b=2 | a=∅             records as in `support.builders`; `|` begins another append
     > append 1: a=1                    to partition 1
-    > keep a=1@7                       with offsets of their own
+    > keep a=1@7                       with offsets of their own; `keep 1: a=1@7`
     > at 30m                           sets the clock
-    > plan, compact, status, log       of every log; `compact --now 2h` judges as of that time
+    > plan, compact, status, log       of every log; `compact --now 2h --partition 1`
     > meanwhile append a=2             somebody else does that during the next round, before its commit;
                                        `meanwhile, early: append a=2` after its plan, before it reads
     > read 3, last, table              partition 0 from offset 3 on; the position of its last record;
                                        `read --compacted 3` and `last --compacted` of compacted data
     > retain, versions, undo, sweep    `retain --now 2h`, `sweep --yes`
-    > delete-records 3, truncate 3     of partition 0; `truncate --below-compacted 3`
+    > delete-records 3, truncate 3     of partition 0; `truncate 1: --below-compacted 3` of partition 1
     > alter null.key=drop              also `--unset null.key` and `--partitions 2`
     > uncompact                        also `--lose-trimmed`
     > make-again                       the topic is deleted and made again
@@ -86,16 +86,15 @@ class Player:
         yield from ()
 
     def _append(self, drawn: str) -> Iterator[str]:
-        partition, colon, rest = drawn.partition(": ")
-        place = int(partition) if colon else 0
-        log = a_log(rest if colon else drawn, partition=place, timestamp=None)
-        for records in log.contents:
+        place, rest = _placed(drawn)
+        for records in a_log(rest, partition=place, timestamp=None).contents:
             self._topic.append([replace(record, offset=None) for record in records])
         yield from ()
 
     def _keep(self, drawn: str) -> Iterator[str]:
-        log = a_log(drawn, first_offset=self._topic.log().log_end_offset, timestamp=None)
-        for records in log.contents:
+        place, rest = _placed(drawn)
+        end = self._topic.log(place).log_end_offset
+        for records in a_log(rest, partition=place, first_offset=end, timestamp=None).contents:
             self._topic.append(records, keep_offsets=True)
         yield from ()
 
@@ -131,8 +130,10 @@ class Player:
         before, view_before = set(self._segments()), set(self._views())
         printed: list[str] = []
         others, self._others = self._others, []
+        given = dict(zip(*[iter(flags.split())] * 2, strict=True))
         report = self._topic.compact(
-            parse_duration_ms(flags.removeprefix("--now ")) if flags else None,
+            parse_duration_ms(given["--now"]) if "--now" in given else None,
+            (int(given["--partition"]),) if "--partition" in given else None,
             meanwhile=lambda: printed.extend(line for command in others for line in self.run(command)),
             times=1,
             early=self._early,
@@ -173,13 +174,13 @@ class Player:
         yield from cut_lines(retain(self._topic.warehouse, ORDERS, now_ms=now_ms))
 
     def _delete_records(self, before: str) -> Iterator[str]:
-        yield from cut_lines(delete_records(self._topic.warehouse, ORDERS, 0, int(before)))
+        place, offset = _placed(before)
+        yield from cut_lines(delete_records(self._topic.warehouse, ORDERS, place, int(offset)))
 
     def _truncate(self, what: str) -> Iterator[str]:
-        below = "--below-compacted" in what
-        yield from cut_lines(
-            truncate(self._topic.warehouse, ORDERS, 0, int(what.rsplit(maxsplit=1)[-1]), below_compacted=below)
-        )
+        place, rest = _placed(what)
+        below, to = "--below-compacted" in rest, int(rest.rsplit(maxsplit=1)[-1])
+        yield from cut_lines(truncate(self._topic.warehouse, ORDERS, place, to, below_compacted=below))
 
     def _uncompact(self, flags: str) -> Iterator[str]:
         yield from cut_lines(uncompact(self._topic.warehouse, ORDERS, lose_trimmed="--lose-trimmed" in flags))
@@ -220,3 +221,9 @@ class Player:
 
     def _views(self) -> tuple[Segment, ...]:
         return self._topic.warehouse.store.view(self._topic.state)
+
+
+def _placed(text: str) -> tuple[int, str]:
+    """The partition that `1: rest` names, 0 if it names none, and the rest."""
+    partition, colon, rest = text.partition(": ")
+    return (int(partition), rest) if colon else (0, text)

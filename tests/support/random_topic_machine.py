@@ -78,10 +78,14 @@ class RandomTopicMachine(RuleBasedStateMachine):
         plain = to_config(settings_of({}))
         told = [f"{name}={value}" for name, value in config.items() if str(value) != plain[name]]
         self.tell("create", f"partitions={partitions}", *told)
+        self.tell("at", f"{self.begun_ms}ms")
         self.topic = CheckedTopic.create(place, partitions, config)
 
-    def tell(self, *words: object) -> None:
-        self.lines.append("> " + " ".join(map(str, words)))
+    def tell(self, *words: object, strike: Strike = None) -> None:
+        """One command of the scenario; what strikes it is told in prose, as a scenario has no word for it."""
+        if strike is not None:
+            self.lines.append(f"call {strike[0]} of the next one: {strike[1].value}")
+        self.lines.append(" ".join(["> " + str(words[0]), *(str(word) for word in words[1:] if word != "")]))
 
     def _sized(self, name: str, value: object, unit: int) -> object:
         return value * unit if name in SIZES and isinstance(value, int) and value > 0 else value
@@ -131,8 +135,8 @@ class RandomTopicMachine(RuleBasedStateMachine):
         self.tell(
             "compact",
             *([] if now_ms is None else ["--now", f"{now_ms}ms"]),
-            *([] if asked is None else [f"# partition {asked[0]}"]),
-            *([] if strike is None else [f"# struck at {strike}"]),
+            *([] if asked is None else ["--partition", asked[0]]),
+            strike=strike,
         )
         planned_ms = self.topic.place.clock.now_ms() if now_ms is None else now_ms
         meanwhile = None if race is None or strike is not None else self._race(race)
@@ -157,8 +161,18 @@ class RandomTopicMachine(RuleBasedStateMachine):
         assert len(list(store.reports(state))) == reports
 
     def _race(self, race: tuple[object, ...]) -> Callable[[], object]:
+        place = len(self.lines) - 1  # a scenario says what others do before it says `compact`
+
         def happens() -> None:
-            self.tell("# meanwhile:")
+            told = len(self.lines)
+            try:
+                others()
+            finally:
+                commands = [f"> meanwhile {line[2:]}" for line in self.lines[told:]]
+                self.lines[told:] = []
+                self.lines[place:place] = commands
+
+        def others() -> None:
             match race:
                 case "append", records:
                     self.append(records, None)  # type: ignore[arg-type]
@@ -176,21 +190,21 @@ class RandomTopicMachine(RuleBasedStateMachine):
     @rule(given=GIVEN_MS, strike=STRIKES)
     def retain(self, given: int | None, strike: Strike) -> None:
         now_ms = None if given is None else self.topic.place.clock.now_ms() + given
-        self.tell("retain", "" if now_ms is None else f"--now {now_ms}ms", _struck(strike))
+        self.tell("retain", "" if now_ms is None else f"--now {now_ms}ms", strike=strike)
         self.topic.retain(now_ms, strike)
 
     @rule(partition=PARTITIONS, share=SHARES, strike=STRIKES)
     def delete_records(self, partition: int, share: float, strike: Strike) -> None:
         log = self.topic.model.logs[partition % len(self.topic.model.logs)]
         before = round(-1 + share * (log.end + 2))
-        self.tell("delete-records", f"{log.partition}:", before, _struck(strike))
+        self.tell("delete-records", f"{log.partition}:", before, strike=strike)
         self.topic.delete_records(log.partition, before, strike)
 
     @rule(partition=PARTITIONS, share=SHARES, below=st.booleans(), strike=STRIKES)
     def truncate(self, partition: int, share: float, below: bool, strike: Strike) -> None:
         log = self.topic.model.logs[partition % len(self.topic.model.logs)]
         to = round(log.start - 1 + share * (log.end - log.start + 2))
-        self.tell("truncate", f"{log.partition}:", to, "--below-compacted" if below else "", _struck(strike))
+        self.tell("truncate", f"{log.partition}:", "--below-compacted" if below else "", to, strike=strike)
         self.topic.truncate(log.partition, to, below_compacted=below, strike=strike)
 
     @rule(setting=KIND)
@@ -200,28 +214,28 @@ class RandomTopicMachine(RuleBasedStateMachine):
     @rule(setting=SETTING, strike=STRIKES)
     def alter(self, setting: tuple[str, object], strike: Strike) -> None:
         name, value = setting[0], self._sized(*setting, self.topic.place.size_unit)
-        self.tell("alter", f"{name}={value}", _struck(strike))
+        self.tell("alter", f"{name}={value}", strike=strike)
         self.topic.alter({name: value}, strike=strike)
 
     @rule(by=st.sampled_from([1, 1, -1]), strike=STRIKES)
     def more_partitions(self, by: int, strike: Strike) -> None:
         wanted = min(len(self.topic.model.logs) + by, MOST_PARTITIONS)
-        self.tell("alter", f"partitions={wanted}", _struck(strike))
+        self.tell("alter", f"--partitions {wanted}", strike=strike)
         self.topic.alter({}, wanted, strike)
 
     @rule(lose=st.booleans(), strike=STRIKES)
     def uncompact(self, lose: bool, strike: Strike) -> None:
-        self.tell("uncompact", "--lose-trimmed" if lose else "", _struck(strike))
+        self.tell("uncompact", "--lose-trimmed" if lose else "", strike=strike)
         self.topic.uncompact(lose_trimmed=lose, strike=strike)
 
     @rule(strike=STRIKES)
     def undo(self, strike: Strike) -> None:
-        self.tell("undo", _struck(strike))
+        self.tell("undo", strike=strike)
         self.topic.undo(strike)
 
     @rule(strike=STRIKES)
     def sweep(self, strike: Strike) -> None:
-        self.tell("sweep --yes", _struck(strike))
+        self.tell("sweep --yes", strike=strike)
         check_sweep(self.topic, strike)
 
     @rule(what=LOOKS, partition=PARTITIONS, share=SHARES, at_ms=TIMES_MS, compacted=st.booleans())
@@ -246,7 +260,10 @@ class RandomTopicMachine(RuleBasedStateMachine):
                 self.followers = [follower for follower in self.followers if follower.poll()]
 
     def tell_records(self, verb: str, records: Sequence[Record], strike: Strike) -> None:
-        self.tell(verb, *map(_drawn, records), _struck(strike))
+        """One command for each log: of the batches here, a scenario knows those to one log."""
+        for partition in sorted({record.partition or 0 for record in records}):
+            mine = [record for record in records if record.partition == partition]
+            self.tell(verb, f"{partition}:", *map(_drawn, mine), strike=strike)
 
     @invariant()
     def the_topic_is_what_the_textbook_says(self) -> None:
@@ -254,13 +271,9 @@ class RandomTopicMachine(RuleBasedStateMachine):
             check_topic(self.topic)
 
 
-def _struck(strike: Strike) -> str:
-    return "" if strike is None else f"# call {strike[0]} {strike[1].name}"
-
-
 def _drawn(record: Record) -> str:
     key = "·" if record.key is None else record.key.decode() or "''"
     value = "∅" if record.value is None else record.value.decode() or "''"
     place = "" if record.offset is None else f"@{record.offset}"
-    header = f"~{int.from_bytes(record.headers[-1][1] or b'', 'big', signed=True)}" if record.headers else ""
-    return f"{record.partition}:{key}={value}{place}!{record.timestamp}{header}"
+    header = f"#{int.from_bytes(record.headers[-1][1] or b'', 'big', signed=True)}" if record.headers else ""
+    return f"{key}={value}{place}!{record.timestamp}{header}"
