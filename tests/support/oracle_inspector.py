@@ -89,14 +89,12 @@ class _Judge:
 
     def verdict(self, offset: int, before: Sequence[Record], after: Sequence[Record]) -> FindingKind | None:
         how, every = self._comparison, (*before, *after)
-        if offset >= how.cut_at:
+        if offset >= how.cut_at or offset < how.visible_from:
             return None
         if any(record != every[0] for record in every):
             return FindingKind.RECORD_ALTERED
         if len(after) > 1:
             return FindingKind.RECORD_DUPLICATED
-        if offset < how.visible_from:
-            return None
         if not before:
             return FindingKind.RECORD_UNKNOWN if how.known_from <= offset < how.known_up_to else None
         return self._judged(offset, before[0], there=bool(after))

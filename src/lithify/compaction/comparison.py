@@ -92,7 +92,7 @@ class Comparison:
     after: tuple[Segment, ...]
     empty_is_tombstone: bool
     visible_from: int = 0
-    """Records below may be gone."""
+    """Records below are not judged: nobody can read them."""
     known_up_to: int = NO_END
     """What is below in `after` must have been in `before`, from `known_from` on."""
     known_from: int = 0

@@ -65,8 +65,8 @@ class SparkInspector:
         found = verdicts(
             _compared(session, rows, segments),
             rules_frame(session, comparisons),
+            comparisons,
             partitions=_tasks(segments),
-            judged=any(comparison.rules is not None for comparison in comparisons),
         )
         # What is about files comes first, and is not to crowd out what is about records, nor the other way round.
         about_file = F.col("comparison") == _NO_COMPARISON

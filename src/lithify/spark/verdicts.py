@@ -59,14 +59,15 @@ def _rules_row(number: int, how: Comparison, headers: Sequence[str]) -> tuple[ob
     )
 
 
-def verdicts(rows: DataFrame, rules: DataFrame, *, partitions: int, judged: bool) -> DataFrame:
+def verdicts(rows: DataFrame, rules: DataFrame, comparisons: Sequence[Comparison], *, partitions: int) -> DataFrame:
     """(comparison, offset, finding) of what is wrong.
 
     `rows` have a comparison, `before` and `after`, and the columns of `DIGESTS`; a row that has
-    `about` is passed on as a finding. Without `judged` no comparison has rules.
+    `about` is passed on as a finding. `rules` are those of `comparisons`, as `rules_frame` gives them.
     """
-    by_offset = _by_offset(rows, rules, partitions).join(rules, "comparison", "left")
-    kinds = (_by_key(by_offset) if judged else _without_winners(by_offset)).select(
+    judged = _by_key(_by_offset(rows, rules, partitions), rules, comparisons)
+    # What only the verdict needs is joined last, so that it is neither sent nor sorted.
+    kinds = judged.join(rules, "comparison", "left").select(
         "comparison", "offset", F.coalesce("about", _verdict()).alias("finding")
     )
     return kinds.filter(F.col("finding").isNotNull())
@@ -111,33 +112,37 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int) -> DataFrame:
     )
 
 
-def _without_winners(by_offset: DataFrame) -> DataFrame:
-    return by_offset.withColumns({"wins": F.lit(False), "held": F.lit(False), "held_then": F.lit(False)})
-
-
-def _by_key(by_offset: DataFrame) -> DataFrame:
-    """The same rows, and whether each wins its key and beats what waits above the horizon."""
-    offset = F.col("offset")
+def _by_key(by_offset: DataFrame, rules: DataFrame, comparisons: Sequence[Comparison]) -> DataFrame:
+    """The same rows, and whether each wins its key and beats what waits above the horizon (C9, C10, C20)."""
+    strategies = {c.rules.strategy for c in comparisons if c.rules is not None}
+    none = F.lit(False)
+    if not strategies:
+        return by_offset.withColumns({"wins": none, "held": none, "held_then": none})
+    offset, competes = F.col("offset"), F.col("before") & F.col("key").isNotNull()
     rank = (
-        F.when(F.col("before") & F.col("key").isNotNull() & (offset >= F.col("horizon")), F.lit(WAITS))
-        .when(F.col("before") & F.col("key").isNotNull() & (offset >= F.col("log_start")), F.lit(COMPETES))
+        F.when(competes & (offset >= F.col("horizon")), F.lit(WAITS))
+        .when(competes & (offset >= F.col("log_start")), F.lit(COMPETES))
         .otherwise(F.lit(NEITHER))
     )
-    ranked = by_offset.withColumns({"rank": rank, "spread": F.xxhash64("comparison", "key", "alone")})
-    # The hash comes first so that sorting compares numbers; the key still decides.
-    of_key = Window.partitionBy("spread", "comparison", "alone", "key").orderBy(
-        "rank", F.col("version").desc_nulls_last(), offset.desc()
+    bounds = rules.select("comparison", "log_start", "horizon", "asked_up_to")
+    ranked = by_offset.join(bounds, "comparison", "left").select(
+        *by_offset.columns,
+        rank.alias("rank"),
+        (offset < F.col("asked_up_to")).alias("asked"),
+        F.xxhash64("comparison", "key", "alone").alias("spread"),
     )
+    # The hash comes first so that sorting compares numbers; the key still decides.
+    by_offset_alone = strategies == {"offset"}
+    order = [F.col("rank"), *([] if by_offset_alone else [F.col("version").desc_nulls_last()]), offset.desc()]
+    of_key = Window.partitionBy("spread", "comparison", "alone", "key").orderBy(*order)
     above = of_key.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     first = F.coalesce(F.lag("rank").over(of_key), F.lit(WAITS)) == WAITS
     waits = F.col("rank") == WAITS
-    asked = waits & (offset < F.col("asked_up_to"))
-    return ranked.withColumns(
-        {
-            "wins": (F.col("rank") == COMPETES) & first,
-            "held": _beats_one(waits, above),
-            "held_then": _beats_one(asked, above),
-        }
+    return ranked.select(
+        *by_offset.columns,
+        ((F.col("rank") == COMPETES) & first).alias("wins"),
+        (none if by_offset_alone else _beats_one(waits, above)).alias("held"),
+        (none if by_offset_alone else _beats_one(waits & F.col("asked"), above)).alias("held_then"),
     )
 
 
@@ -155,10 +160,9 @@ def _verdict() -> Column:
     known = (offset >= F.col("known_from")) & (offset < F.col("known_up_to"))
     stays = ~F.col("judged") | (offset >= F.col("horizon"))
     return (
-        F.when(offset >= F.col("cut_at"), _none())
+        F.when((offset >= F.col("cut_at")) | (offset < F.col("visible_from")), _none())
         .when(F.col("lowest_digest") != F.col("highest_digest"), _kind(FindingKind.RECORD_ALTERED))
         .when(F.col("copies") > 1, _kind(FindingKind.RECORD_DUPLICATED))
-        .when(offset < F.col("visible_from"), _none())
         .when(~F.col("before"), F.when(known, _kind(FindingKind.RECORD_UNKNOWN)))
         .when(stays, F.when(~there & F.col("tail_stays"), _gone()))
         .when(offset < F.col("log_start"), _none())
