@@ -153,8 +153,8 @@ class ViewRules:
                     try:
                         act(place.store.load(ORDERS))  # type: ignore[operator]
                         break
-                    except StaleVersionError:
-                        continue
+                    except (StaleVersionError, UnknownVersionError):
+                        continue  # to a store that was opened since, a version that was overtaken is unknown
 
         acts = (lambda state: place.append(state, some_records("more")), place.cover)
         with ThreadPoolExecutor(2) as pool:
