@@ -8,6 +8,7 @@ from threading import Barrier
 
 import pytest
 
+from lithify.errors import UnknownVersionError
 from lithify.model.log import TopicEdit, TopicState, Verb, View
 from lithify.model.record import Record
 from lithify.ports import StaleVersionError
