@@ -96,10 +96,7 @@ class KernelRound:
         return log_findings(plan, tallies, {path: len(bitmap) for path, bitmap in self._marks.items()})
 
     def _rewrite(self, number: int, group: RewriteGroup) -> RewrittenGroup | LithifyError:
-        settings = self._state.settings
-        spec = SegmentSpec(
-            self._state.location, self._run_id, group.partition, settings.segment_bytes, settings.compression_type
-        )
+        spec = SegmentSpec.of(self._state, group.partition, self._run_id)
         try:
             return RewrittenGroup(
                 *rewrite(FileAccess(), spec, [self._source(s) for s in group.sources], name=f"{number}-")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
+from typing import NoReturn
 
 from lithify.errors import RefusedError
 from lithify.model.units import format_time
 
 
-def need_yes(yes: bool, refused: str, consequence: str) -> None:
-    """Raises `RefusedError` without `--yes`: what was not done, and what it would do."""
-    if not yes:
-        raise RefusedError(refused, hint=f"--yes {consequence}")
+def refuse(refused: str, consequence: str) -> NoReturn:
+    """Raises `RefusedError` where there is no `--yes`: what was not done, and what it would do."""
+    raise RefusedError(refused, hint=f"--yes {consequence}")
 
 
 def check_now(now_ms: int | None, yes: bool, what_goes: str, look_first: str = "") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from lithify.cli.consent import need_yes
+from lithify.cli.consent import refuse
 from lithify.cli.cut_text import print_cut
 from lithify.cli.invocation import Invocation, one_partition, verb
 from lithify.cli.output import count, plural
@@ -31,12 +31,11 @@ def delete_records(invocation: Invocation, topic_name: str, partition: int | Non
 
     topic, named = invocation.open_topic(topic_name)
     number = one_partition(topic, topic_name, named, partition)
-    planned = plan_delete_records(topic.warehouse, topic.topic_name, number, before)
     log = f"{topic.name}-{number}"
-    if planned.changed:
+    if not yes and (planned := plan_delete_records(topic.warehouse, topic.topic_name, number, before)).changed:
         (cut,) = planned.logs
         most = plural(cut.records_removed, "record")
-        need_yes(yes, f"{log}: nothing was deleted", f"deletes what is below {count(before)}, at most {most}, for good")
+        refuse(f"{log}: nothing was deleted", f"deletes what is below {count(before)}, at most {most}, for good")
     report = topic.delete_records(number, before)
     print_cut(
         invocation,

@@ -39,7 +39,7 @@ def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: boo
         now_ms, yes, "what retention removes", f"`lithify status {topic_name} --now` shows what is past retention"
     )
     report = topic.retain(now_ms=now_ms)
-    print_cut(invocation, report, f"{removed_records(report)} went", _idle(topic, now_ms))
+    print_cut(invocation, report, f"{removed_records(report)} went", "" if report.changed else _idle(topic, now_ms))
 
 
 def _idle(topic: Topic, now_ms: int | None) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from lithify.cli.consent import refuse
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.output import plural, print_json, say
-from lithify.errors import RefusedError
 
 
 @verb("delete")
@@ -21,9 +21,9 @@ def delete(invocation: Invocation, topic_name: str, yes: bool) -> None:
     """
     found = invocation.open_whole_topic(topic_name).info()
     if not yes:
-        raise RefusedError(
+        refuse(
             f"{found.original_name}: nothing was deleted",
-            hint=f"--yes deletes the topic and its {plural(found.records, 'record')} for good",
+            f"deletes the topic and its {plural(found.records, 'record')} for good",
         )
     invocation.open_lake().delete_topic(topic_name)
     if invocation.json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from lithify.cli.consent import need_yes
+from lithify.cli.consent import refuse
 from lithify.cli.cut_text import print_cut
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.output import plural
@@ -29,12 +29,11 @@ def uncompact(invocation: Invocation, topic_name: str, lose_trimmed: bool, yes: 
     from lithify.service.alter import plan_uncompact
 
     topic = invocation.open_whole_topic(topic_name)
-    planned = plan_uncompact(topic.warehouse, topic.topic_name, lose_trimmed=lose_trimmed)
-    if planned.changed:
+    asked = topic.warehouse, topic.topic_name
+    if not yes and (planned := plan_uncompact(*asked, lose_trimmed=lose_trimmed)).changed:
         records = sum(log.records_removed for log in planned.logs)
         views = plural(len(planned.logs), "log")
-        need_yes(
-            yes,
+        refuse(
             f"{topic.name}: nothing was dropped",
             f"drops the view of {views} with {plural(records, 'record')}; the backlog stays",
         )

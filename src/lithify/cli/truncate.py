@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from lithify.cli.consent import need_yes
+from lithify.cli.consent import refuse
 from lithify.cli.cut_text import print_cut
 from lithify.cli.invocation import Invocation, one_partition, verb
 from lithify.cli.output import count, plural
@@ -35,11 +35,10 @@ def truncate(
 
     topic, named = invocation.open_topic(topic_name)
     number = one_partition(topic, topic_name, named, partition)
-    planned = plan_truncate(topic.warehouse, topic.topic_name, number, to, below_compacted=below_compacted)
-    if planned.changed:
+    asked = topic.warehouse, topic.topic_name, number, to
+    if not yes and (planned := plan_truncate(*asked, below_compacted=below_compacted)).changed:
         (cut,) = planned.logs
-        need_yes(
-            yes,
+        refuse(
             f"{topic.name}-{number}: nothing was truncated",
             f"takes what is at {count(to)} and above away, at most {plural(cut.records_removed, 'record')}, for good",
         )

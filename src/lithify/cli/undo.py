@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lithify.cli.consent import need_yes
+from lithify.cli.consent import refuse
 from lithify.cli.cut_text import print_cut
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.output import plural
@@ -36,9 +36,10 @@ def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
     from lithify.service.undo import plan_undo
 
     topic = invocation.open_whole_topic(topic_name)
-    planned = plan_undo(topic.warehouse, topic.topic_name)
-    back = f"takes {_round(planned, topic.state())} back {_summary(planned)}"
-    need_yes(yes, f"{topic.name}: nothing was taken back", back)
+    if not yes:
+        planned = plan_undo(topic.warehouse, topic.topic_name)
+        back = f"takes {_round(planned, topic.state())} back {_summary(planned)}"
+        refuse(f"{topic.name}: nothing was taken back", back)
     report = topic.undo()
     print_cut(invocation, report, f"the round {report.undone_run_id} was taken back {_summary(report)}", "")
 

@@ -34,6 +34,7 @@ from lithify.columnar.schema import (
 )
 from lithify.columnar.segment_facts import KEY_BOUND_BYTES, facts
 from lithify.errors import DamagedError
+from lithify.model.log import TopicState
 from lithify.model.segment import Segment
 
 ROW_GROUP_RECORDS = 128 * 1024
@@ -45,11 +46,6 @@ _WITH_STATISTICS = [PARTITION, OFFSET, TIMESTAMP, KEY, VALUE_SIZE, HEADER_KEY_PA
 _WITH_DICTIONARY = [PARTITION, TIMESTAMP_TYPE, VALUE_SIZE]
 
 
-def data_folder(location: str) -> str:
-    """Where the segments of a topic are, below the folder of the topic."""
-    return f"{location}/data"
-
-
 @dataclass(frozen=True, slots=True)
 class SegmentSpec:
     """How the files of one run are made. `location` is the folder of the topic."""
@@ -59,6 +55,12 @@ class SegmentSpec:
     partition: int
     segment_bytes: int
     compression: str
+
+    @staticmethod
+    def of(state: TopicState, partition: int, run_id: str) -> SegmentSpec:
+        """Those of a run on one log of a topic."""
+        settings = state.settings
+        return SegmentSpec(state.location, run_id, partition, settings.segment_bytes, settings.compression_type)
 
 
 class SegmentWriter:
@@ -133,9 +135,7 @@ class SegmentWriter:
     def _open(self, base_offset: int) -> _OpenFile:
         spec = self._spec
         number = f"{self._name}{len(self._segments)}"
-        path = (
-            f"{data_folder(spec.location)}/partition={spec.partition}/{base_offset:020d}-{spec.run_id}-{number}.parquet"
-        )
+        path = f"{spec.location}/data/partition={spec.partition}/{base_offset:020d}-{spec.run_id}-{number}.parquet"
         sink = self._access.create(path)
         collected: list[pq.FileMetaData] = []
         writer = pq.ParquetWriter(

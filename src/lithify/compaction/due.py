@@ -89,13 +89,8 @@ def priority(verdict: Due, dirt: Dirtiness) -> tuple[int, float]:
 
 def next_tombstone_expiry_ms(state: LogState, horizon: Horizon, settings: TopicSettings) -> int | None:
     """When the next tombstone may go; those that wait for the horizon to move are passed over (C20, C21)."""
-    held = tombstones_held_below(state, horizon) or 0
+    held = state.held_below(horizon.offset) or 0
     return next_expiry_ms(tuple(s for s in state.steps if s.end_offset > held), settings.delete_retention_ms)
-
-
-def tombstones_held_below(state: LogState, horizon: Horizon) -> int | None:
-    """Below which offset expired tombstones stay while the horizon does (C20); None if none are held."""
-    return state.held.below if state.held is not None and horizon.offset <= state.held.horizon else None
 
 
 def _due_at(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> Due:
@@ -112,7 +107,7 @@ def _due_at(state: LogState, segments: tuple[Segment, ...], settings: TopicSetti
             return Due(True, f"whole segments can go: {len(gone)}, of {volume_of(gone).size_bytes} bytes", now_ms)
     if not settings.compacts:
         return Due(False, "nothing is past retention")
-    reason = next(_reasons(state, segments, settings, now_ms, horizon), None)
+    reason = next(_reasons(state, segments, settings, now_ms, horizon, dirt), None)
     if reason is not None:
         return reason
     if dirt.dirty_bytes == 0:
@@ -121,10 +116,14 @@ def _due_at(state: LogState, segments: tuple[Segment, ...], settings: TopicSetti
 
 
 def _reasons(
-    state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int, horizon: Horizon
+    state: LogState,
+    segments: tuple[Segment, ...],
+    settings: TopicSettings,
+    now_ms: int,
+    horizon: Horizon,
+    dirt: Dirtiness,
 ) -> Iterator[Due]:
     """Why a log without a deadline is due (C28)."""
-    dirt = dirtiness(state, segments, horizon)
     ratio, threshold = settings.min_cleanable_dirty_ratio, settings.compaction_threshold_bytes
     if dirt.ratio > ratio:
         yield Due(True, f"dirty ratio {dirt.ratio:.2f} > {ratio:g}")

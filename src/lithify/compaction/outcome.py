@@ -15,7 +15,7 @@ from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import Cause
 from lithify.compaction.steps import Steps, folded, with_round
 from lithify.model.log import HeldTombstones, LogState, Position, View
-from lithify.model.segment import Segment, volume_of
+from lithify.model.segment import Segment, volume_of, without
 from lithify.model.settings import TopicSettings
 
 
@@ -72,12 +72,12 @@ class LogOutcome:
     @property
     def view_removed(self) -> tuple[Segment, ...]:
         """Segments that the view no longer has."""
-        return _without(self.plan.view or (), self.result)
+        return without(self.plan.view or (), self.result)
 
     @property
     def view_added(self) -> tuple[Segment, ...]:
         """Segments that the view has now: new ones, and those of the backlog that have no loser (C39)."""
-        return () if self.plan.view is None else _without(self.result, self.plan.view)
+        return () if self.plan.view is None else without(self.result, self.plan.view)
 
     @property
     def held(self) -> HeldTombstones | None:
@@ -94,11 +94,6 @@ class LogOutcome:
         cuts = plan.gone or self.view_removed or plan.base.owed
         counts = self.held != plan.base.held or _counted_too_many(self) or plan.ages_values
         return bool(plan.moves or self.grouping.changes or cuts or counts)
-
-
-def _without(segments: tuple[Segment, ...], others: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    paths = {segment.path for segment in others}
-    return tuple(segment for segment in segments if segment.path not in paths)
 
 
 def steps_after(outcome: LogOutcome, settings: TopicSettings, now_ms: int) -> Steps:

@@ -202,7 +202,7 @@ def _rules(state: LogState, horizon: Horizon, settings: TopicSettings, now_ms: i
 
 def _expiring(state: LogState, horizon: Horizon, rules: SurvivorRules) -> bool:
     """Whether the log may hold tombstones that can go, as far as metadata can tell."""
-    held = state.held.below if state.held is not None and horizon.offset <= state.held.horizon else 0
+    held = state.held_below(horizon.offset) or 0
     expired = (s for s in state.steps if held < s.end_offset <= rules.tombstones_expire_below)
     return any(step.tombstones > 0 for step in expired)
 

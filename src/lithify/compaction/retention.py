@@ -9,6 +9,8 @@ while the segments behind it hold `retention.bytes` without it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lithify.model.log import LogState
 from lithify.model.segment import Segment
 from lithify.model.setting_table import NO_LIMIT
@@ -44,15 +46,9 @@ def waiting_segments(
     """
     if not settings.side_by_side:
         return ()
-    gone = len(gone_segments(state, segments, settings, now_ms))
-    rest = sum(segment.size_bytes for segment in segments[gone:])
-    waiting = gone
-    for segment in segments[gone:]:
-        rest -= segment.size_bytes
-        if not past_retention(segment, rest, settings, now_ms):
-            break
-        waiting += 1
-    return segments[gone:waiting]
+    gone = gone_segments(state, segments, settings, now_ms)
+    once_covered = replace(state, first_dirty_offset=state.log_end_offset)
+    return gone_segments(once_covered, segments, settings, now_ms)[len(gone) :]
 
 
 def start_after(state: LogState, gone: tuple[Segment, ...]) -> int:

@@ -5,10 +5,11 @@ The field names are the JSON keys. Bytes are compressed sizes, times epoch ms.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lithify.model.log import LogState, Verb
+from lithify.model.log import LogState, TopicState, Verb
 from lithify.model.segment import Segment, volume_of
 
 
@@ -64,6 +65,11 @@ def log_cut(before: LogState, after: LogState, removed: tuple[Segment, ...], add
         segments_added=len(added),
         records_added=volume_of(added).records,
     )
+
+
+def cut_report(state: TopicState, verb: Verb, cuts: Sequence[LogCut], now_ms: int) -> CutReport:
+    """What `verb` made of the logs in `cuts`, as of the version that it ended with."""
+    return CutReport(str(state.name), verb, state.version, bool(cuts), tuple(cuts), now_ms)
 
 
 @dataclass(frozen=True, slots=True)

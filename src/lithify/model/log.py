@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from lithify.errors import UnknownTopicError
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment, Volume
 from lithify.model.settings import TopicSettings
@@ -132,6 +133,10 @@ class LogState:
         last = self.view.last_record
         return last if last is not None and last.offset >= self.deleted_below else None
 
+    def held_below(self, horizon: int) -> int | None:
+        """Below which offset expired tombstones stay while the horizon does (C20); None if none are held."""
+        return self.held.below if self.held is not None and horizon <= self.held.horizon else None
+
     def with_run(self, run_id: str) -> LogState:
         """This state, remembering that the run `run_id` committed to it."""
         return replace(self, run_ids=(*self.run_ids, run_id)[-RUN_IDS_KEPT:])
@@ -156,6 +161,13 @@ class TopicState:
     @property
     def partitions(self) -> range:
         return range(len(self.logs))
+
+    def check_partition(self, partition: int) -> None:
+        """Raises `UnknownTopicError` if the topic has no such partition."""
+        if partition not in self.partitions:
+            raise UnknownTopicError(
+                f"{self.name} has no partition {partition}", hint=f"it has {len(self.logs)}, numbered from 0"
+            )
 
 
 class Verb(StrEnum):

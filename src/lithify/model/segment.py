@@ -50,5 +50,11 @@ class Volume:
         return Volume(self.records + other.records, self.size_bytes + other.size_bytes)
 
 
+def without(segments: tuple[Segment, ...], others: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """Those of `segments` that are not among `others`: the same file is the same segment."""
+    paths = {segment.path for segment in others}
+    return tuple(segment for segment in segments if segment.path not in paths)
+
+
 def volume_of(segments: tuple[Segment, ...]) -> Volume:
     return Volume(sum(s.records for s in segments), sum(s.size_bytes for s in segments))

@@ -8,7 +8,7 @@ from lithify.compaction.changes import altered
 from lithify.compaction.cuts import uncompacted
 from lithify.errors import DamagedError, PolicyError
 from lithify.model.alter_report import AlterReport, SettingChange
-from lithify.model.cut_report import CutReport, LogCut, log_cut
+from lithify.model.cut_report import CutReport, LogCut, cut_report, log_cut
 from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment
@@ -73,16 +73,14 @@ def uncompact(warehouse: Warehouse, name: TopicName, *, lose_trimmed: bool = Fal
         return _uncompacting(warehouse, newest, run_id, cuts, lose_trimmed=lose_trimmed)
 
     state = commit(warehouse, name, run_id, decide)
-    now_ms = warehouse.clock.now_ms()
-    return CutReport(str(name), Verb.UNCOMPACT, state.version, bool(cuts), tuple(cuts), now_ms)
+    return cut_report(state, Verb.UNCOMPACT, cuts, warehouse.clock.now_ms())
 
 
 def plan_uncompact(warehouse: Warehouse, name: TopicName, *, lose_trimmed: bool = False) -> CutReport:
     """What `uncompact` would do to the newest version; raises what it raises."""
     newest, cuts = warehouse.store.load(name), list[LogCut]()
     _uncompacting(warehouse, newest, "", cuts, lose_trimmed=lose_trimmed)
-    now_ms = warehouse.clock.now_ms()
-    return CutReport(str(name), Verb.UNCOMPACT, newest.version, bool(cuts), tuple(cuts), now_ms)
+    return cut_report(newest, Verb.UNCOMPACT, cuts, warehouse.clock.now_ms())
 
 
 def _uncompacting(

@@ -23,7 +23,6 @@ from lithify.errors import (
     LithifyError,
     PolicyError,
     UnknownOutcomeError,
-    UnknownTopicError,
 )
 from lithify.model.log import TopicState, segments_of
 from lithify.model.names import LogId, TopicName
@@ -59,10 +58,7 @@ def plan_run(warehouse: Warehouse, state: TopicState, request: RunRequest) -> tu
         )
     partitions = tuple(state.partitions) if request.partitions is None else request.partitions
     for partition in partitions:
-        if partition not in state.partitions:
-            raise UnknownTopicError(
-                f"{state.name} has no partition {partition}", hint=f"it has {len(state.logs)}, numbered from 0"
-            )
+        state.check_partition(partition)
     now_ms = warehouse.clock.now_ms() if request.now_ms is None else request.now_ms
     segments = warehouse.store.segments(state, partitions)
     view = warehouse.store.view(state, partitions) if state.settings.side_by_side else ()

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from lithify.compaction.cuts import Cut, records_deleted, truncated, truncation
-from lithify.errors import UnknownTopicError
-from lithify.model.cut_report import CutReport, LogCut, log_cut
+from lithify.model.cut_report import CutReport, LogCut, cut_report, log_cut
 from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment
@@ -30,7 +29,7 @@ def delete_records(warehouse: Warehouse, name: TopicName, partition: int, before
 
     def decide(newest: TopicState) -> TopicEdit | None:
         cuts.clear()
-        check_partition(newest, partition)
+        newest.check_partition(partition)
         log = newest.log(partition)
         moved = records_deleted(LogId(name, partition), log, before, warehouse.store.segments(newest, [partition]))
         if moved == log:
@@ -39,7 +38,7 @@ def delete_records(warehouse: Warehouse, name: TopicName, partition: int, before
         return TopicEdit(run_id, warehouse.clock.now_ms(), {partition: moved}, verb=Verb.DELETE_RECORDS)
 
     state = commit(warehouse, name, run_id, decide)
-    return _report(warehouse, state, Verb.DELETE_RECORDS, cuts)
+    return cut_report(state, Verb.DELETE_RECORDS, cuts, warehouse.clock.now_ms())
 
 
 def plan_delete_records(warehouse: Warehouse, name: TopicName, partition: int, before: int) -> CutReport:
@@ -48,13 +47,13 @@ def plan_delete_records(warehouse: Warehouse, name: TopicName, partition: int, b
     The number of records is an upper bound, since a segment that is cut in two is not opened for it.
     """
     state = warehouse.store.load(name)
-    check_partition(state, partition)
+    state.check_partition(partition)
     log, segments = state.log(partition), warehouse.store.segments(state, [partition])
     moved = records_deleted(LogId(name, partition), log, before, segments)
     touched = tuple(s for s in segments if s.base_offset < moved.log_start_offset)
     most = moved.log_start_offset - log.log_start_offset
     cuts = [] if moved == log else [_at_most(log_cut(log, moved, touched), most)]
-    return _report(warehouse, state, Verb.DELETE_RECORDS, cuts)
+    return cut_report(state, Verb.DELETE_RECORDS, cuts, warehouse.clock.now_ms())
 
 
 def truncate(
@@ -71,7 +70,7 @@ def truncate(
 
     def decide(newest: TopicState) -> TopicEdit | None:
         cuts.clear()
-        check_partition(newest, partition)
+        newest.check_partition(partition)
         log = newest.log(partition)
         how = truncation(LogId(name, partition), log, to, below_compacted=below_compacted)
         if how.end_offset == log.log_end_offset:
@@ -97,7 +96,7 @@ def truncate(
         )
 
     state = commit(warehouse, name, run_id, decide)
-    return _report(warehouse, state, Verb.TRUNCATE, cuts)
+    return cut_report(state, Verb.TRUNCATE, cuts, warehouse.clock.now_ms())
 
 
 def plan_truncate(
@@ -108,27 +107,19 @@ def plan_truncate(
     The number of records is an upper bound, since a segment that is cut in two is not opened for it.
     """
     state = warehouse.store.load(name)
-    check_partition(state, partition)
+    state.check_partition(partition)
     log = state.log(partition)
     how = truncation(LogId(name, partition), log, to, below_compacted=below_compacted)
     touched = tuple(s for s in warehouse.store.segments(state, [partition]) if s.end_offset > how.end_offset)
     moved = replace(log, log_end_offset=how.end_offset, first_dirty_offset=how.first_dirty_offset)
     most = log.log_end_offset - how.end_offset
     cuts = [] if most == 0 else [_at_most(log_cut(log, moved, touched), most)]
-    return _report(warehouse, state, Verb.TRUNCATE, cuts)
+    return cut_report(state, Verb.TRUNCATE, cuts, warehouse.clock.now_ms())
 
 
 def _at_most(cut: LogCut, records: int) -> LogCut:
     """`cut`, which takes no more records away than there are offsets."""
     return replace(cut, records_removed=min(cut.records_removed, records))
-
-
-def check_partition(state: TopicState, partition: int) -> None:
-    """Raises `UnknownTopicError` if the topic has no such partition."""
-    if partition not in state.partitions:
-        raise UnknownTopicError(
-            f"{state.name} has no partition {partition}", hint=f"it has {len(state.logs)}, numbered from 0"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +152,3 @@ class _Cutter:
         if key not in self.written:
             self.written[key] = self.warehouse.files.cut(state, segment, end_offset, self.run_id)
         return self.written[key]
-
-
-def _report(warehouse: Warehouse, state: TopicState, verb: Verb, cuts: list[LogCut]) -> CutReport:
-    return CutReport(str(state.name), verb, state.version, bool(cuts), tuple(cuts), warehouse.clock.now_ms())

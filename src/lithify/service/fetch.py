@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lithify.compaction.rules import table_rules
-from lithify.errors import DamagedError, LogTruncatedError, RefusedError, UnknownTopicError, VersionSweptError
+from lithify.errors import DamagedError, LogTruncatedError, RefusedError, VersionSweptError
 from lithify.model.log import LogState, Position, TopicState, segments_of
 from lithify.model.names import LogId
 from lithify.model.position import AtTime, Start, checked_offset
@@ -106,7 +106,10 @@ class LogReader:
     def _open(self, state: TopicState) -> None:
         self._state = state
         self._log = state.log(self._partition)
-        self._pieces = _pieces(self._warehouse, state, self._partition, self._how)
+        segments = self._warehouse.store.segments(state, [self._partition])
+        reads_view = self._how.reads_view(self._log)
+        view = self._warehouse.store.view(state, [self._partition]) if reads_view else ()
+        self._pieces = _pieces(self._log, segments, view, self._how)
 
     @property
     def _id(self) -> LogId:
@@ -206,14 +209,13 @@ class _Piece:
     start_offset: int
 
 
-def _pieces(warehouse: Warehouse, state: TopicState, partition: int, how: Reading) -> tuple[_Piece, ...]:
-    """What a reader reads, in offset order (C33)."""
-    log = state.log(partition)
-    segments = warehouse.store.segments(state, [partition])
+def _pieces(
+    log: LogState, segments: tuple[Segment, ...], view: tuple[Segment, ...], how: Reading
+) -> tuple[_Piece, ...]:
+    """What is read of a log with these segments, those of its view included, in offset order (C33)."""
     if not how.reads_view(log):
         return tuple(_Piece(s, log.log_start_offset) for s in segments)
     dirty = log.first_dirty_offset
-    view = warehouse.store.view(state, [partition])
     tail = tuple(_Piece(s, dirty) for s in segments if s.end_offset > dirty)
     return tuple(_Piece(s, log.deleted_below) for s in view) + tail
 
@@ -223,11 +225,9 @@ def table_batches(warehouse: Warehouse, state: TopicState) -> Iterator[Batch]:
     segments = warehouse.store.segments(state)
     view = warehouse.store.view(state) if state.settings.side_by_side else ()
     for log in state.logs:
-        here = segments_of(segments, log.partition)
-        if log.view is not None:
-            tail = tuple(s for s in here if s.end_offset > log.first_dirty_offset)
-            here = segments_of(view, log.partition) + tail
-        yield from warehouse.files.latest(here, table_rules(log, state.settings))
+        here, viewed = segments_of(segments, log.partition), segments_of(view, log.partition)
+        pieces = _pieces(log, here, viewed, Reading(compacted=True))
+        yield from warehouse.files.latest([piece.segment for piece in pieces], table_rules(log, state.settings))
 
 
 class TopicReader:
@@ -279,10 +279,7 @@ def open_log(
     warehouse: Warehouse, state: TopicState, partition: int, start: Start = "earliest", how: Reading = Reading()
 ) -> LogReader:
     """A reader of one log of `state`. Raises `UnknownTopicError` or `OffsetOutOfRangeError`."""
-    if partition not in state.partitions:
-        raise UnknownTopicError(
-            f"{state.name} has no partition {partition}", hint=f"it has {len(state.logs)}, numbered from 0"
-        )
+    state.check_partition(partition)
     return LogReader(warehouse, state, partition, start, how)
 
 

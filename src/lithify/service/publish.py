@@ -15,6 +15,7 @@ from lithify.compaction.outcome import After, LogOutcome, state_after
 from lithify.errors import ConflictError
 from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
 from lithify.model.report import RoundReport
+from lithify.model.segment import Segment, without
 from lithify.ports import Warehouse
 from lithify.service.commit import commit
 from lithify.service.last_record import last_record
@@ -51,7 +52,8 @@ def publish(
 
     def decide(newest: TopicState) -> TopicEdit | None:
         left_out.clear()
-        left_out.update(_conflicts(warehouse, planned_on, newest, outcomes))
+        segments = warehouse.store.segments(newest, list(outcomes))
+        left_out.update(_conflicts(warehouse, planned_on, newest, outcomes, segments))
         good = {p: outcome for p, outcome in outcomes.items() if p not in left_out}
         if not good:
             return None
@@ -63,7 +65,7 @@ def publish(
         return TopicEdit(
             run_id=run_id,
             time_ms=commit_ms,  # what this commit stops naming stays from now on, whatever --now says (C7)
-            logs={p: _new_state(warehouse, newest, outcome, run_id, time_ms) for p, outcome in good.items()},
+            logs={p: _new_state(warehouse, newest, segments, o, run_id, time_ms) for p, o in good.items()},
             add=tuple(segment for outcome in results for segment in outcome.added),
             remove=tuple(segment for outcome in results for segment in outcome.removed),
             view_add=tuple(segment for outcome in results for segment in outcome.view_added),
@@ -77,7 +79,11 @@ def publish(
 
 
 def _conflicts(
-    warehouse: Warehouse, planned_on: TopicState, newest: TopicState, outcomes: Mapping[int, LogOutcome]
+    warehouse: Warehouse,
+    planned_on: TopicState,
+    newest: TopicState,
+    outcomes: Mapping[int, LogOutcome],
+    segments: tuple[Segment, ...],
 ) -> dict[int, str]:
     """By partition, why the round of a log cannot be committed on the newest version."""
     if newest.identity != planned_on.identity:
@@ -86,7 +92,6 @@ def _conflicts(
         return dict.fromkeys(outcomes, "a setting was changed")
     if newest.version == planned_on.version:
         return {}
-    segments = warehouse.store.segments(newest, list(outcomes))
     view = warehouse.store.view(newest, list(outcomes)) if newest.settings.side_by_side else ()
     reasons = {
         p: conflict(o.plan, newest.log(p), segments_of(segments, p), segments_of(view, p)) for p, o in outcomes.items()
@@ -94,13 +99,19 @@ def _conflicts(
     return {partition: reason for partition, reason in reasons.items() if reason is not None}
 
 
-def _new_state(warehouse: Warehouse, newest: TopicState, outcome: LogOutcome, run_id: str, time_ms: int) -> LogState:
+def _new_state(
+    warehouse: Warehouse,
+    newest: TopicState,
+    segments: tuple[Segment, ...],
+    outcome: LogOutcome,
+    run_id: str,
+    time_ms: int,
+) -> LogState:
+    """The state of one log with the round; `segments` are those of the newest version."""
     partition = outcome.plan.partition
     current = newest.log(partition)
-    removed = {segment.path for segment in outcome.removed}
-    here = segments_of(warehouse.store.segments(newest, [partition]), partition)
-    segments = segments_of((*(s for s in here if s.path not in removed), *outcome.added), partition)
-    after = After(segments, last_record(warehouse, segments, current.last_record))
+    left = segments_of((*without(segments, outcome.removed), *outcome.added), partition)
+    after = After(left, last_record(warehouse, left, current.last_record))
     if outcome.plan.view is not None:
         known = None if current.view is None else current.view.last_record
         known = current.last_record if known is None else known

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lithify.compaction.cuts import retained
 from lithify.compaction.retention import gone_segments
 from lithify.errors import PolicyError
-from lithify.model.cut_report import CutReport, LogCut, log_cut
+from lithify.model.cut_report import CutReport, LogCut, cut_report, log_cut
 from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
@@ -44,4 +46,4 @@ def retain(warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None) 
         return TopicEdit(run_id, warehouse.clock.now_ms(), logs, remove=tuple(removed), verb=Verb.RETAIN)
 
     state = commit(warehouse, name, run_id, decide)
-    return CutReport(str(name), Verb.RETAIN, state.version, bool(cuts), tuple(cuts), judged_ms, now_ms is not None)
+    return replace(cut_report(state, Verb.RETAIN, cuts, judged_ms), now_given=now_ms is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lithify.compaction.due import dirtiness, due, next_tombstone_expiry_ms, tombstones_held_below
+from lithify.compaction.due import dirtiness, due, next_tombstone_expiry_ms
 from lithify.compaction.horizon import compaction_horizon
 from lithify.compaction.retention import waiting_segments
 from lithify.model.log import LogState, TopicState, segments_of
@@ -70,7 +70,7 @@ def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSet
         dirty_ratio=round(dirt.ratio, 4),
         tombstones=log.tombstones + in_dirty_part,
         next_tombstone_expiry_ms=next_tombstone_expiry_ms(log, horizon, settings),
-        tombstones_held_below=tombstones_held_below(log, horizon),
+        tombstones_held_below=log.held_below(horizon.offset),
         retention_waiting_bytes=volume_of(waiting_segments(log, segments, settings, now_ms)).size_bytes,
         owed=log.owed or None,
         due=verdict.due,

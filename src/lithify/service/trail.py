@@ -43,12 +43,6 @@ class VersionSeen:
         )
 
 
-def newest_seen(warehouse: Warehouse, state: TopicState) -> VersionSeen:
-    """Raises `DamagedError` where the metadata that names files is missing or broken."""
-    store = warehouse.store
-    return VersionSeen(state, store.segments(state), store.view(state))
-
-
 @dataclass(frozen=True, slots=True)
 class Trail:
     """The versions from the one compared with to the newest, and what happened in between."""

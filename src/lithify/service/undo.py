@@ -14,7 +14,7 @@ from lithify.model.cut_report import CutReport, LogCut, log_cut
 from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
 from lithify.model.names import LogId, TopicName
 from lithify.model.report import LogReport, RoundReport
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, without
 from lithify.ports import Warehouse
 from lithify.service.commit import commit
 from lithify.service.last_record import last_record
@@ -121,8 +121,8 @@ class _Edit:
             raise NothingToUndoError(f"{LogId(self._newest.name, partition)}: cannot take the round back: {reason}")
         now, then = _files(self._now, partition), _files(self._then, partition)
         after = files_after(now, then, round_)
-        add, remove = _difference(after.segments, now.segments), _difference(now.segments, after.segments)
-        view_add, view_remove = _difference(after.view, now.view), _difference(now.view, after.view)
+        add, remove = without(after.segments, now.segments), without(now.segments, after.segments)
+        view_add, view_remove = without(after.view, now.view), without(now.view, after.view)
         self._check_there(partition, add + view_add)
         self.add += add
         self.remove += remove
@@ -144,8 +144,3 @@ class _Edit:
 def _files(all_files: tuple[tuple[Segment, ...], tuple[Segment, ...]], partition: int) -> LogFiles:
     segments, view = all_files
     return LogFiles(segments_of(segments, partition), segments_of(view, partition))
-
-
-def _difference(segments: tuple[Segment, ...], others: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    paths = {segment.path for segment in others}
-    return tuple(segment for segment in segments if segment.path not in paths)

@@ -12,6 +12,7 @@ counted is believed; `compaction/comparison.py` says what metadata alone cannot 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from lithify.compaction.comparison import Comparison, Transition, comparisons, left_behind, mirror
 from lithify.compaction.consistency import metadata_findings
@@ -23,7 +24,7 @@ from lithify.model.segment import Segment
 from lithify.model.verification import FINDINGS_KEPT, Finding, FindingKind, TombstoneCount, VerifyReport
 from lithify.ports import Progress, Warehouse
 from lithify.service.last_record import last_record
-from lithify.service.trail import Trail, VersionSeen, newest_seen, trail_to
+from lithify.service.trail import Trail, VersionSeen, trail_to
 
 _SAYS = {
     FindingKind.RECORD_LOST: "the record is gone, and no rule of the topic removes it",
@@ -87,7 +88,7 @@ def _versions(
     newest = VersionSeen(state, (), ())
     try:
         newest = VersionSeen(state, warehouse.store.segments(state), ())
-        newest = newest_seen(warehouse, state)
+        newest = replace(newest, view=warehouse.store.view(state))
         return newest, trail_to(warehouse, newest, against)
     except DamagedError as error:
         missing = isinstance(error.__cause__, FileNotFoundError)

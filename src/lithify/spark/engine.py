@@ -146,13 +146,7 @@ class SparkRound:
 
     def _group_task(self, number: int, group: RewriteGroup, pace: TaskPace) -> GroupTask:
         state, workers = self._run.state, self._engine.workers
-        spec = SegmentSpec(
-            location=state.location,
-            run_id=self._run.run_id,
-            partition=group.partition,
-            segment_bytes=state.settings.segment_bytes,
-            compression=state.settings.compression_type,
-        )
+        spec = SegmentSpec.of(state, group.partition, self._run.run_id)
         sources = tuple(self._source(outcome) for outcome in group.sources)
         return GroupTask(number, workers.access, spec, sources, pace)
 

@@ -22,7 +22,7 @@ from lithify.model.log import KeptVersion, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.rates import RatesNote
 from lithify.model.report import REPORTS_KEPT
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, without
 from lithify.model.settings import TopicSettings
 from lithify.ports import Clock, StaleVersionError, StoredFile, Warehouse
 from lithify.store.errors import check_removed, topic_exists, unknown_topic, unknown_version
@@ -222,9 +222,7 @@ def _edited(before: _Version, edit: TopicEdit) -> _Version:
 def _exchanged(
     segments: tuple[Segment, ...], remove: tuple[Segment, ...], add: tuple[Segment, ...]
 ) -> tuple[Segment, ...]:
-    removed = {segment.path for segment in remove}
-    left = [segment for segment in segments if segment.path not in removed]
-    return tuple(sorted((*left, *add), key=lambda s: (s.partition, s.base_offset)))
+    return tuple(sorted((*without(segments, remove), *add), key=lambda s: (s.partition, s.base_offset)))
 
 
 class MemoryWarehouse:

@@ -103,7 +103,7 @@ class IcebergFiles:
         assert isinstance(arrivals, ArrowArrivals)  # as `receive` gave them
         keeps = arrivals.first_offset is not None
         table = arrivals.table if keeps else incoming.with_offsets(arrivals.table, base_offset)
-        writer = SegmentWriter(self.access, _spec(state, table.column(PARTITION)[0].as_py(), run_id))
+        writer = SegmentWriter(self.access, SegmentSpec.of(state, table.column(PARTITION)[0].as_py(), run_id))
         with writing(str(state.name)):
             try:
                 writer.write(table)
@@ -133,7 +133,7 @@ class IcebergFiles:
     def cut(self, state: TopicState, segment: Segment, end_offset: int, run_id: str) -> tuple[Segment, ...]:
         """Raises `DamagedError`, or `WarehouseError` where nothing can be written."""
         with writing(str(state.name)):
-            return cut(self.access, _spec(state, segment.partition, run_id), segment, end_offset)
+            return cut(self.access, SegmentSpec.of(state, segment.partition, run_id), segment, end_offset)
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Raises `WarehouseError` where the warehouse cannot be asked."""
@@ -148,16 +148,6 @@ class IcebergFiles:
         if local is not None:
             return Path(local).is_file()
         return load_file_io(dict(self.access.properties), path).new_input(path).exists()
-
-
-def _spec(state: TopicState, partition: int, run_id: str) -> SegmentSpec:
-    return SegmentSpec(
-        location=state.location,
-        run_id=run_id,
-        partition=partition,
-        segment_bytes=state.settings.segment_bytes,
-        compression=state.settings.compression_type,
-    )
 
 
 def _marked(live: BitMap64, offsets: npt.NDArray[np.int64]) -> pa.Array:
