@@ -14,6 +14,7 @@
     │   └── NothingToUndoError             no round that can be taken back
     ├── ConflictError                      someone else committed first, too many times
     ├── UnknownOutcomeError                nobody can tell whether the commit happened
+    ├── RoundAbandonedError                a round was given up on request
     ├── LogTruncatedError                  a reader's position is no longer in the log
     ├── VersionSweptError                  a reader's version was swept: its files are gone
     ├── DamagedError                       data that the metadata names is missing or broken
@@ -115,6 +116,10 @@ class ConflictError(LithifyError):
 
 class UnknownOutcomeError(LithifyError):
     """The commit was sent, its answer was lost, and the log cannot tell whether it landed."""
+
+
+class RoundAbandonedError(LithifyError):
+    """Whoever asked for the round does not want it any more; nothing was changed."""
 
 
 class LogTruncatedError(LithifyError):

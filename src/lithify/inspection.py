@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lithify.compaction.comparison import Comparison
+from lithify.engine import Progress
 from lithify.model.segment import Segment
 from lithify.model.verification import Finding, FindingKind, TombstoneCount
-from lithify.ports import Progress
 
 
 @dataclass(frozen=True, slots=True)

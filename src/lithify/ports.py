@@ -2,8 +2,10 @@
 
     service ──► LogStore      versions of topics: load, commit an edit, kept versions, reports
             ──► SegmentFiles  the data files that versions name: write, read, look
-            ──► RewriteEngine the two heavy steps of a round, on Spark
             ──► Clock         time, waiting and new ids
+
+The heavy work of rounds has a port of its own (`engine.py`), and so have verification
+(`inspection.py`) and the leases of cleaners (`coordination.py`).
 
 The store applies an edit only to the version that it was made on, and raises `StaleVersionError`
 otherwise. It raises `CommitUnknownError` when it cannot tell. Nobody but `service/commit.py` calls it.
@@ -11,16 +13,12 @@ otherwise. It raises `CommitUnknownError` when it cannot tell. Nobody but `servi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from lithify.compaction.groups import RewriteGroup
-from lithify.compaction.outcome import LogFindings
-from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import SurvivorRules
-from lithify.errors import LithifyError
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.rates import RatesNote
@@ -219,57 +217,3 @@ class Warehouse:
     store: LogStore
     files: SegmentFiles
     clock: Clock
-
-
-Progress = Callable[[str, int, int], None]
-"""Called as (phase, done, total) while a round goes on."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunLimits:
-    """Bounds on the work itself: bytes, and bytes per second over the whole run (C38, C40).
-
-    `note` is of the moment when the run began; the rates given here count until a newer document.
-    """
-
-    task_memory_bytes: int = 2**30
-    read_rate_bytes: int | None = None
-    write_rate_bytes: int | None = None
-    note: RatesNote | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RewrittenGroup:
-    """What became of one group: its new segments in offset order, and the bytes read for them."""
-
-    segments: tuple[Segment, ...]
-    bytes_read: int
-
-
-class Round(Protocol):
-    """A round under way. What it learns of single records stays with the engine."""
-
-    def find_survivors(self) -> Mapping[int, LogFindings | LithifyError]:
-        """The key pass: by partition, what survives in every scanned segment.
-
-        A log that cannot be read has its error instead; the others go on (C8, C31).
-        """
-        ...
-
-    def rewrite(self, groups: Sequence[RewriteGroup]) -> tuple[RewrittenGroup | LithifyError, ...]:
-        """Writes the survivors of each group; the results are in the order of `groups`."""
-        ...
-
-
-class RewriteEngine(Protocol):
-    """Does the heavy work of rounds; never commits."""
-
-    def open_round(
-        self, state: TopicState, plans: Sequence[LogPlan], limits: RunLimits, run_id: str, progress: Progress
-    ) -> AbstractContextManager[Round]:
-        """Raises `EngineError`, `DamagedError` or `JavaNotFoundError`."""
-        ...
-
-    def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
-        """By partition, how often the key pass would read the keys; starts nothing."""
-        ...

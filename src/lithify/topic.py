@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from lithify.compaction.reporting import plan_report
+from lithify.engine import Progress, RunLimits
 from lithify.errors import RefusedError
 from lithify.model.alter_report import AlterReport
 from lithify.model.cut_report import CutReport, SweepReport
@@ -20,13 +21,14 @@ from lithify.model.status import TopicInfo, TopicStatus
 from lithify.model.units import parse_rate_bytes, parse_size_bytes
 from lithify.model.verification import VerifyReport
 from lithify.model.version_report import VersionReport
-from lithify.ports import Batch, Progress, RunLimits, Warehouse
+from lithify.ports import Batch, Warehouse
 from lithify.service.alter import alter, uncompact
 from lithify.service.append import AppendResult, append
 from lithify.service.compact import RunRequest, compact, plan_run
 from lithify.service.cut import delete_records, truncate
 from lithify.service.fetch import LogReader, Reading, TopicReader, open_log, open_topic, table_batches
 from lithify.service.retain import retain
+from lithify.service.run import silent
 from lithify.service.status import topic_info, topic_status
 from lithify.service.sweep import sweep
 from lithify.service.throttle import throttle
@@ -64,10 +66,6 @@ def _rate(name: str, rate: int | str | None) -> int | None:
         return parse_rate_bytes(str(rate))
     except ValueError as error:
         raise RefusedError(f"{name}: {error}") from None
-
-
-def _silent(_phase: str, _done: int, _total: int) -> None:
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +176,7 @@ class Topic:
         write_rate: int | str | None = None,
         spark: SparkSession | None = None,
         spark_conf: Mapping[str, str] | None = None,
-        progress: Progress = _silent,
+        progress: Progress = silent,
     ) -> RoundReport:
         """A round now (C30), on the session given or on a local one that is made once and used again.
 
@@ -219,7 +217,7 @@ class Topic:
         against: int | None = None,
         spark: SparkSession | None = None,
         spark_conf: Mapping[str, str] | None = None,
-        progress: Progress = _silent,
+        progress: Progress = silent,
     ) -> VerifyReport:
         """Reads everything and proves that nothing was lost since a kept version, on Spark."""
         inspector = spark_inspector(self.warehouse, SparkChoice(spark, spark_conf or {}))

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lithify.engine import RewriteEngine
 from lithify.inspection import Inspector
-from lithify.ports import RewriteEngine, Warehouse
+from lithify.ports import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
+from lithify.engine import RewriteEngine
 from lithify.errors import OffsetOutOfRangeError
 from lithify.model.log import LogState
 from lithify.model.names import TopicName
 from lithify.model.position import Start
 from lithify.model.report import RoundReport
 from lithify.model.settings import settings_of
-from lithify.ports import RewriteEngine, Warehouse
+from lithify.ports import Warehouse
 from lithify.service.append import append
 from lithify.service.compact import RunRequest, compact
 from lithify.service.fetch import LogReader, Reading, open_log

@@ -9,9 +9,9 @@ import pytest
 
 from lithify.columnar.segment_file import ROW_GROUP_RECORDS
 from lithify.compaction.rules import Cause
+from lithify.engine import RunLimits
 from lithify.model.record import Record
 from lithify.model.settings import TopicSettings
-from lithify.ports import RunLimits
 from lithify.spark import sizing
 from support.record_strategies import HARD_KEYS
 from support.spark_engines import engine_without_session

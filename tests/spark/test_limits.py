@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
+from lithify.engine import RunLimits
 from lithify.model.record import Record
 from lithify.model.settings import Strategy
-from lithify.ports import RunLimits
 from lithify.spark.sizing import LEAST_RECORDS, MAX_READS, key_pass_shape, packed, partitions
 from support.builders import a_segment, some_rules
 from support.stored_topics import StoredTopic

@@ -9,9 +9,10 @@ import pytest
 from lithify.compaction.groups import RewriteGroup, SegmentOutcome
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.rules import Cause
+from lithify.engine import PlannedLog, RewrittenGroup, RunLimits
 from lithify.errors import DamagedError, EngineError
+from lithify.model.names import LogId
 from lithify.model.record import Record
-from lithify.ports import RewrittenGroup, RunLimits
 from lithify.spark import sizing
 from lithify.spark.tasks import job_errors
 from support.spark_engines import engine_on
@@ -46,7 +47,18 @@ def way(request, monkeypatch):
 
 
 def open_round(engine, topic, run_id="run"):
-    return engine.open_round(topic.state, topic.plans(), RunLimits(), run_id, silent)
+    return engine.open_round([PlannedLog(topic.state, plan) for plan in topic.plans()], RunLimits(), run_id, silent)
+
+
+def survivors_of(round_):
+    return {log.partition: findings for log, findings in round_.find_survivors().items()}
+
+
+def rewritten(round_, topic, groups):
+    """What becomes of a group of each of the first logs, in their order."""
+    by_log = {LogId(topic.state.name, group.partition): [group] for group in groups}
+    results = round_.rewrite(by_log)
+    return [results[log][0] for log in by_log]
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut short", "overwritten"])
@@ -54,7 +66,7 @@ def test_a_damaged_segment_fails_its_log_alone_and_is_named(way, engine, topic_o
     path = topic_of_three.segments[1][0].path
     DAMAGES[damage](Path(path))
     with open_round(engine, topic_of_three) as round_:
-        found = round_.find_survivors()
+        found = survivors_of(round_)
     assert isinstance(found[1], DamagedError)
     assert path in str(found[1])
     assert found[1].hint
@@ -65,14 +77,14 @@ def test_a_damaged_segment_fails_its_log_alone_and_is_named(way, engine, topic_o
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damage_met_while_rewriting_fails_its_group_alone(engine, topic_of_three, damage):
     with open_round(engine, topic_of_three) as round_:
-        found = round_.find_survivors()
+        found = survivors_of(round_)
         groups = [
             RewriteGroup((SegmentOutcome(last, found[p].survivors[last.path]),))
             for p, (_, last) in enumerate(topic_of_three.segments)
         ]
         path = topic_of_three.segments[2][1].path
         DAMAGES[damage](Path(path))
-        results = round_.rewrite(groups)
+        results = rewritten(round_, topic_of_three, groups)
     assert [type(result) for result in results] == [RewrittenGroup, RewrittenGroup, DamagedError]
     assert path in str(results[2])
     assert [len(records_in(result.segments[0])) for result in results[:2]] == [10, 10]
@@ -80,10 +92,10 @@ def test_damage_met_while_rewriting_fails_its_group_alone(engine, topic_of_three
 
 def test_a_repeated_attempt_writes_files_of_its_own(engine, topic_of_three):
     with open_round(engine, topic_of_three) as round_:
-        found = round_.find_survivors()
+        found = survivors_of(round_)
         _, last = topic_of_three.segments[0]
         groups = [RewriteGroup((SegmentOutcome(last, found[0].survivors[last.path]),))]
-        ((first,), (second,)) = (round_.rewrite(groups)[0].segments for _ in range(2))
+        ((first,), (second,)) = (rewritten(round_, topic_of_three, groups)[0].segments for _ in range(2))
     assert first.path != second.path
     assert records_in(first) == records_in(second)
 

@@ -27,9 +27,9 @@ from lithify.columnar.winners import WinnerFinder
 from lithify.compaction.groups import RewriteGroup, SegmentOutcome
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
+from lithify.engine import PlannedLog, Progress, Rewritten, RewrittenGroup, RunLimits
 from lithify.errors import LithifyError
-from lithify.model.log import TopicState
-from lithify.ports import Progress, RewrittenGroup, RunLimits
+from lithify.model.names import LogId
 from lithify.spark.findings import log_findings
 from lithify.spark.key_pass import LogWork
 from lithify.spark.sizing import KeyPassShape
@@ -44,9 +44,9 @@ class KernelEngine:
 
     @contextmanager
     def open_round(
-        self, state: TopicState, plans: Sequence[LogPlan], limits: RunLimits, run_id: str, progress: Progress
+        self, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str, progress: Progress
     ) -> Iterator[KernelRound]:
-        yield KernelRound(self, state, plans, limits, run_id)
+        yield KernelRound(self, logs, limits, run_id)
 
     def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
         return {plan.partition: self.ranges for plan in plans}
@@ -55,22 +55,22 @@ class KernelEngine:
 class KernelRound:
     """Keeps the marks of every scanned segment by its path."""
 
-    def __init__(
-        self, engine: KernelEngine, state: TopicState, plans: Sequence[LogPlan], limits: RunLimits, run_id: str
-    ) -> None:
+    def __init__(self, engine: KernelEngine, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str) -> None:
         self._engine = engine
-        self._state = state
-        self._plans = plans
+        self._logs = {log.id: log for log in logs}
         self._limits = limits
         self._run_id = run_id
         self._marks: dict[str, BitMap] = {}
-        self._dirty = {s.path for plan in plans for s in plan.dirty}
+        self._dirty = {s.path for log in logs for s in log.plan.dirty}
 
-    def find_survivors(self) -> Mapping[int, LogFindings | LithifyError]:
-        return {plan.partition: self._find(plan) for plan in self._plans}
+    def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
+        return {log.id: self._find(log.plan) for log in self._logs.values()}
 
-    def rewrite(self, groups: Sequence[RewriteGroup]) -> tuple[RewrittenGroup | LithifyError, ...]:
-        return tuple(self._rewrite(number, group) for number, group in enumerate(groups))
+    def rewrite(self, groups: Mapping[LogId, Sequence[RewriteGroup]]) -> Mapping[LogId, tuple[Rewritten, ...]]:
+        return {
+            log: tuple(self._rewrite(log, number, group) for number, group in enumerate(mine))
+            for log, mine in groups.items()
+        }
 
     def _find(self, plan: LogPlan) -> LogFindings | LithifyError:
         ranges = self._engine.ranges
@@ -95,8 +95,8 @@ class KernelRound:
         self._marks |= {log.segments[i].path: bitmap for i, bitmap in marks.bitmaps().items()}
         return log_findings(plan, tallies, {path: len(bitmap) for path, bitmap in self._marks.items()})
 
-    def _rewrite(self, number: int, group: RewriteGroup) -> RewrittenGroup | LithifyError:
-        spec = SegmentSpec.of(self._state, group.partition, self._run_id)
+    def _rewrite(self, log: LogId, number: int, group: RewriteGroup) -> Rewritten:
+        spec = SegmentSpec.of(self._logs[log].topic, group.partition, self._run_id)
         try:
             return RewrittenGroup(
                 *rewrite(FileAccess(), spec, [self._source(s) for s in group.sources], name=f"{number}-")

@@ -16,11 +16,12 @@ from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.steps import step_of
 from lithify.compaction.survivors import Survivors, survivors
+from lithify.engine import PlannedLog, Progress, Rewritten, RewrittenGroup, RunLimits
 from lithify.errors import LithifyError
-from lithify.model.log import TopicState
+from lithify.model.names import LogId
 from lithify.model.record import Record, is_tombstone
 from lithify.model.segment import Segment
-from lithify.ports import Progress, RewrittenGroup, RunLimits, SegmentFiles
+from lithify.ports import SegmentFiles
 
 
 class OracleEngine:
@@ -31,9 +32,10 @@ class OracleEngine:
 
     @contextmanager
     def open_round(
-        self, state: TopicState, plans: Sequence[LogPlan], limits: RunLimits, run_id: str, progress: Progress
+        self, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str, progress: Progress
     ) -> Iterator[OracleRound]:
-        yield OracleRound(self._files, state, plans, run_id)
+        progress("key_pass", 0, 1)
+        yield OracleRound(self._files, logs, run_id)
 
     def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
         return {plan.partition: 1 for plan in plans}
@@ -42,40 +44,41 @@ class OracleEngine:
 class OracleRound:
     """One run. Remembers the survivors of each log between the two steps."""
 
-    def __init__(self, files: SegmentFiles, state: TopicState, plans: Sequence[LogPlan], run_id: str) -> None:
+    def __init__(self, files: SegmentFiles, logs: Sequence[PlannedLog], run_id: str) -> None:
         self._files = files
-        self._state = state
-        self._plans = plans
+        self._logs = {log.id: log for log in logs}
         self._run_id = run_id
-        self._survivors: dict[int, Survivors] = {}
+        self._survivors: dict[LogId, Survivors] = {}
 
-    def find_survivors(self) -> Mapping[int, LogFindings | LithifyError]:
-        found: dict[int, LogFindings | LithifyError] = {}
-        for plan in self._plans:
+    def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
+        found: dict[LogId, LogFindings | LithifyError] = {}
+        for log in self._logs:
             try:
-                found[plan.partition] = self._find(plan)
+                found[log] = self._find(log)
             except LithifyError as error:
-                found[plan.partition] = error
+                found[log] = error
         return found
 
-    def rewrite(self, groups: Sequence[RewriteGroup]) -> tuple[RewrittenGroup | LithifyError, ...]:
-        return tuple(self._rewrite(group) for group in groups)
+    def rewrite(self, groups: Mapping[LogId, Sequence[RewriteGroup]]) -> Mapping[LogId, tuple[Rewritten, ...]]:
+        return {log: tuple(self._rewrite(log, group) for group in mine) for log, mine in groups.items()}
 
-    def _find(self, plan: LogPlan) -> LogFindings:
+    def _find(self, log: LogId) -> LogFindings:
+        plan = self._logs[log].plan
         records = {s.path: records_of(self._files, s) for s in plan.sources}
         horizon = plan.horizon.offset
         waiting = [r for s in plan.waiting for r in records_of(self._files, s) if (r.offset or 0) >= horizon]
         outcome = survivors([*(r for segment in records.values() for r in segment), *waiting], plan.rules)
-        self._survivors[plan.partition] = outcome
+        self._survivors[log] = outcome
         return findings_of(plan, records, outcome)
 
-    def _rewrite(self, group: RewriteGroup) -> RewrittenGroup | LithifyError:
+    def _rewrite(self, log: LogId, group: RewriteGroup) -> Rewritten:
+        state = self._logs[log].topic
         first, last = group.sources[0].segment, group.sources[-1].segment
         inside = range(first.base_offset, last.end_offset)
-        records = [r for r in self._survivors[group.partition].records if r.offset in inside]
+        records = [r for r in self._survivors[log].records if r.offset in inside]
         try:
-            arrivals = self._files.receive(self._state, records, now_ms=0, keep_offsets=True)[group.partition]
-            written = self._files.write(self._state, arrivals, arrivals.first_offset or 0, self._run_id)
+            arrivals = self._files.receive(state, records, now_ms=0, keep_offsets=True)[group.partition]
+            written = self._files.write(state, arrivals, arrivals.first_offset or 0, self._run_id)
         except LithifyError as error:
             return error
         return RewrittenGroup(written, sum(source.segment.size_bytes for source in group.sources))

@@ -12,11 +12,11 @@ from itertools import pairwise
 from lithify.compaction.comparison import Comparison
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
+from lithify.engine import Progress
 from lithify.inspection import InspectedSegment, InspectionResult, RecordFinding
 from lithify.model.record import Record, is_tombstone
 from lithify.model.segment import Segment
 from lithify.model.verification import Finding, FindingKind
-from lithify.ports import Progress
 from lithify.store.memory_files import MemoryFiles, segment_of
 
 ByOffset = dict[int, list[Record]]

@@ -23,13 +23,13 @@ from lithify.compaction.groups import Grouping, SegmentOutcome, group_segments
 from lithify.compaction.outcome import After, LogFindings, LogOutcome, measured, state_after
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.survivors import survivors
+from lithify.engine import PlannedLog, Progress, RewriteEngine, RewrittenGroup, RunLimits
 from lithify.errors import LithifyError
 from lithify.model.log import LogState, Position, TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
-from lithify.ports import Progress, RewriteEngine, RewrittenGroup, RunLimits
 from support.oracle_engine import findings_of
 
 ACCESS = FileAccess()
@@ -100,8 +100,9 @@ class StoredTopic:
         """A round of every log. Raises the error of a log; fails where the oracle says otherwise."""
         self.runs += 1
         plans = self.plans(now_ms)
-        with engine.open_round(self.state, plans, limits, f"run{self.runs}", progress) as round_:
-            found = round_.find_survivors()
+        logs = [PlannedLog(self.state, plan) for plan in plans]
+        with engine.open_round(logs, limits, f"run{self.runs}", progress) as round_:
+            found = {log.partition: findings for log, findings in round_.find_survivors().items()}
             groupings = {}
             for plan in plans:
                 findings = found[plan.partition]
@@ -109,13 +110,13 @@ class StoredTopic:
                     raise findings
                 self._compare_findings(plan, findings)
                 groupings[plan.partition] = _grouped(plan, findings, self.settings.segment_bytes)
-            groups = [group for grouping in groupings.values() for group in grouping.groups]
-            written = dict(zip(map(id, groups), round_.rewrite(groups), strict=True))
+            groups = {log.id: groupings[log.id.partition].groups for log in logs if groupings[log.id.partition].groups}
+            written = {log.partition: results for log, results in round_.rewrite(groups).items()}
         outcomes = {}
         for plan in plans:
             findings, grouping = found[plan.partition], groupings[plan.partition]
             assert isinstance(findings, LogFindings)
-            results = [(group, written[id(group)]) for group in grouping.groups]
+            results = list(zip(grouping.groups, written.get(plan.partition, ()), strict=True))
             for _, result in results:
                 if isinstance(result, LithifyError):
                     raise result

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lithify.cli.output import on_terminal
 
 if TYPE_CHECKING:
-    from lithify.ports import Progress
+    from lithify.engine import Progress
 
 
 @contextmanager

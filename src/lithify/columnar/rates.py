@@ -1,7 +1,7 @@
 """The rates that one task keeps to: its share of the run's own, or of a document's that came later (C40).
 
     every LOOK_SECONDS, when the task moves bytes or waits to:
-        open rates.json ─► another id than the one noted? ─► its rates / tasks at once
+        open each rates.json ─► another id than the one noted? ─► its rates / tasks at once
 
 A task looks for itself, wherever it runs. A look that fails changes nothing: no round stops, and
 none goes faster, because a small file could not be read.
@@ -27,7 +27,7 @@ class TaskRates:
 
     rates: Rates
     tasks: int
-    note: RatesNote | None
+    notes: tuple[RatesNote, ...]
 
 
 class FollowedRates:
@@ -36,7 +36,7 @@ class FollowedRates:
     def __init__(self, given: TaskRates, access: FileAccess, clock: Callable[[], float]) -> None:
         self._rates = given.rates
         self._tasks = given.tasks
-        self._note = given.note
+        self._notes = given.notes
         self._access = access
         self._clock = clock
         self._looked_at: float | None = None
@@ -55,16 +55,17 @@ class FollowedRates:
         return None if rate_bytes is None else rate_bytes / max(1, self._tasks)
 
     def _look(self) -> None:
-        if self._note is None:
+        if not self._notes:
             return
         now = self._clock()
         if self._looked_at is not None and now - self._looked_at < LOOK_SECONDS:
             return
         self._looked_at = now
-        with suppress(Exception):  # whatever a store fails with, the rates stay as they are
-            found = read_rates(self._access, self._note.path)
-            if found.id != self._note.id:
-                self._rates = found.rates
+        for note in self._notes:
+            with suppress(Exception):  # whatever a store fails with, the rates stay as they are
+                found = read_rates(self._access, note.path)
+                if found.id != note.id:
+                    self._rates = found.rates
 
 
 def read_rates(access: FileAccess, path: str) -> RatesDocument:

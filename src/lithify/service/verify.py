@@ -16,13 +16,14 @@ from dataclasses import replace
 
 from lithify.compaction.comparison import Comparison, Transition, comparisons, left_behind, mirror
 from lithify.compaction.consistency import metadata_findings
+from lithify.engine import Progress
 from lithify.errors import DamagedError
 from lithify.inspection import InspectionResult, Inspector, RecordFinding, inspected
 from lithify.model.log import Position, TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment
 from lithify.model.verification import FINDINGS_KEPT, Finding, FindingKind, TombstoneCount, VerifyReport
-from lithify.ports import Progress, Warehouse
+from lithify.ports import Warehouse
 from lithify.service.last_record import last_record
 from lithify.service.trail import Trail, VersionSeen, trail_to
 

@@ -20,9 +20,9 @@ from lithify.columnar.segment_file import SegmentSpec
 from lithify.compaction.groups import RewriteGroup, SegmentOutcome
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
+from lithify.engine import PlannedLog, Progress, Rewritten, RunLimits
 from lithify.errors import EngineError, LithifyError
-from lithify.model.log import TopicState
-from lithify.ports import Progress, RewrittenGroup, RunLimits
+from lithify.model.names import LogId
 from lithify.spark.findings import log_findings
 from lithify.spark.key_pass import LogWork, key_pass_job
 from lithify.spark.key_results import Counts, collect_counts
@@ -44,17 +44,17 @@ class SparkEngine:
 
     @contextmanager
     def open_round(
-        self, state: TopicState, plans: Sequence[LogPlan], limits: RunLimits, run_id: str, progress: Progress
+        self, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str, progress: Progress
     ) -> Iterator[SparkRound]:
-        """See `ports.RewriteEngine`. Starts nothing yet."""
-        round_ = SparkRound(self, Run(state, tuple(plans), limits, run_id, progress))
+        """See `engine.RewriteEngine`. Starts nothing yet."""
+        round_ = SparkRound(self, Job(tuple(logs), limits, run_id, progress))
         try:
             yield round_
         finally:
             round_.close()
 
     def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
-        """See `ports.RewriteEngine`."""
+        """See `engine.RewriteEngine`."""
         return {plan.partition: shape.reads for plan, shape in zip(plans, self.shapes(plans, limits), strict=True)}
 
     def shapes(self, plans: Sequence[LogPlan], limits: RunLimits) -> tuple[KeyPassShape, ...]:
@@ -67,47 +67,56 @@ class SparkEngine:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """What a round was asked to do."""
+class Job:
+    """What a round was asked to do. A log is known to its tasks by its place in `logs`."""
 
-    state: TopicState
-    plans: tuple[LogPlan, ...]
+    logs: tuple[PlannedLog, ...]
     limits: RunLimits
     run_id: str
     progress: Progress
 
+    @property
+    def plans(self) -> tuple[LogPlan, ...]:
+        return tuple(log.plan for log in self.logs)
+
 
 class SparkRound:
-    """One round under way; see `ports.Round`. Holds on to the marks until it is closed."""
+    """One round under way; see `engine.Round`. Holds on to the marks until it is closed."""
 
-    def __init__(self, engine: SparkEngine, run: Run) -> None:
+    def __init__(self, engine: SparkEngine, job: Job) -> None:
         self._engine = engine
-        self._run = run
-        scanned = (segment for plan in run.plans for segment in plan.scanned)
+        self._job = job
+        scanned = (segment for plan in job.plans for segment in plan.scanned)
         self._numbers = {segment.path: number for number, segment in enumerate(scanned)}
-        self._dirty = {segment.path for plan in run.plans for segment in plan.dirty}
+        self._dirty = {segment.path for plan in job.plans for segment in plan.dirty}
         self._marks: DataFrame | None = None
 
-    def find_survivors(self) -> Mapping[int, LogFindings | LithifyError]:
+    def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
         """The key pass. Raises `EngineError` if the job as a whole fails."""
         logs = self._logs()
         counts = Counts({}, {})
         if logs:
             session = self._engine.session()
             with job_errors():
-                job = key_pass_job(session, self._engine.workers, self._run.limits, logs)
+                job = key_pass_job(session, self._engine.workers, self._job.limits, logs)
                 with watched(session, self._watch("key_pass", job.stages)):
                     self._marks = job.results.persist()
                     counts = collect_counts(self._marks)
-        return {plan.partition: self._findings(unit, plan, counts) for unit, plan in enumerate(self._run.plans)}
+        return {log.id: self._findings(unit, log.plan, counts) for unit, log in enumerate(self._job.logs)}
 
-    def rewrite(self, groups: Sequence[RewriteGroup]) -> tuple[RewrittenGroup | LithifyError, ...]:
-        """See `ports.Round`. Raises `EngineError` if the job as a whole fails."""
+    def rewrite(self, groups: Mapping[LogId, Sequence[RewriteGroup]]) -> Mapping[LogId, tuple[Rewritten, ...]]:
+        """See `engine.Round`. Raises `EngineError` if the job as a whole fails."""
+        every = [(log, group) for log in self._job.logs for group in groups.get(log.id, ())]
+        written = iter(self._rewritten(every))
+        return {log.id: tuple(next(written) for _ in groups[log.id]) for log in self._job.logs if log.id in groups}
+
+    def _rewritten(self, groups: Sequence[tuple[PlannedLog, RewriteGroup]]) -> Sequence[Rewritten]:
+        """What became of each group, all of them in one job."""
         if not groups:
             return ()
-        parts = self._spread(groups)
-        pace = self._engine.workers.task_pace(self._run.limits, partitions(parts))
-        tasks = [self._group_task(number, group, pace) for number, group in enumerate(groups)]
+        parts = self._spread([group for _, group in groups])
+        pace = self._engine.workers.task_pace(self._job.limits, partitions(parts))
+        tasks = [self._group_task(number, log, group, pace) for number, (log, group) in enumerate(groups)]
         session = self._engine.session()
         with job_errors(), watched(session, self._watch("rewrite", (partitions(parts),))):
             outcomes = collect_outcomes(rewritten(session, tasks, parts, self._marks))
@@ -122,10 +131,10 @@ class SparkRound:
             self._marks = None
 
     def _logs(self) -> list[LogWork]:
-        shapes = self._engine.shapes(self._run.plans, self._run.limits)
+        shapes = self._engine.shapes(self._job.plans, self._job.limits)
         return [
             LogWork(unit, self._numbers[plan.scanned[0].path], plan, shape)
-            for unit, (plan, shape) in enumerate(zip(self._run.plans, shapes, strict=True))
+            for unit, (plan, shape) in enumerate(zip(self._job.plans, shapes, strict=True))
             if plan.scanned
         ]
 
@@ -139,16 +148,15 @@ class SparkRound:
         Under a rate there are no more partitions than slots, so that together they keep to the rate
         however many tasks the cluster would run at once (C40).
         """
-        limits = self._run.limits
+        limits = self._job.limits
         limited = limits.read_rate_bytes is not None or limits.write_rate_bytes is not None
         costs = [sum(source.segment.size_bytes for source in group.sources) for group in groups]
         return packed(costs, FULL_BYTES, self._engine.workers.slots if limited else None)
 
-    def _group_task(self, number: int, group: RewriteGroup, pace: TaskPace) -> GroupTask:
-        state, workers = self._run.state, self._engine.workers
-        spec = SegmentSpec.of(state, group.partition, self._run.run_id)
+    def _group_task(self, number: int, log: PlannedLog, group: RewriteGroup, pace: TaskPace) -> GroupTask:
+        spec = SegmentSpec.of(log.topic, group.partition, self._job.run_id)
         sources = tuple(self._source(outcome) for outcome in group.sources)
-        return GroupTask(number, workers.access, spec, sources, pace)
+        return GroupTask(number, self._engine.workers.access, spec, sources, pace)
 
     def _source(self, outcome: SegmentOutcome) -> SourceTask:
         path = outcome.segment.path
@@ -157,4 +165,4 @@ class SparkRound:
         return SourceTask(outcome.segment, outcome.survivors, number, marks_losers=not is_dirty)
 
     def _watch(self, phase: str, stages: tuple[int, ...]) -> Watch:
-        return Watch(f"{self._run.run_id}-{phase}", phase, stages, self._run.progress)
+        return Watch(f"{self._job.run_id}-{phase}", phase, stages, self._job.progress)

@@ -22,9 +22,9 @@ from pyspark.sql import functions as F
 from lithify.columnar.access import FileAccess
 from lithify.columnar.inspect import DIGESTS, Piece, TombstonesOf, inspect_segment
 from lithify.compaction.comparison import Comparison
+from lithify.engine import Progress
 from lithify.inspection import InspectedSegment, InspectionResult, RecordFinding
 from lithify.model.verification import Finding, FindingKind
-from lithify.ports import Progress
 from lithify.spark.verdicts import header_names, rules_frame, verdicts
 
 MOST_TASKS = 256

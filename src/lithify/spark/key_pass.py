@@ -16,8 +16,8 @@ from lithify.columnar.hash_range import HashRange
 from lithify.columnar.key_scan import LogScan
 from lithify.columnar.marks import ordinal_starts
 from lithify.compaction.planner import LogPlan
+from lithify.engine import RunLimits
 from lithify.model.segment import Segment
-from lithify.ports import RunLimits
 from lithify.spark.key_direct import RangeTask, direct_winners
 from lithify.spark.key_shuffle import BlocksTask, SegmentTask, shuffled_winners
 from lithify.spark.sizing import KeyPassShape, packed, partitions, winners_memory

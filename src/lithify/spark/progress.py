@@ -19,7 +19,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.status import SparkStageInfo
 
-from lithify.ports import Progress
+from lithify.engine import Progress
+from lithify.errors import LithifyError
 
 POLL_SECONDS = 0.2
 
@@ -44,7 +45,7 @@ class Watch:
 def watched(session: SparkSession, watch: Watch) -> Iterator[None]:
     """Reports `progress(phase, done, total)`, in tasks, while the jobs started inside of it run.
 
-    When the caller is interrupted the jobs are cancelled.
+    When the caller is interrupted, or `progress` raises an error of ours, the jobs are cancelled.
     """
     watch.progress(watch.phase, 0, watch.total)
     try:
@@ -62,7 +63,8 @@ def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
     before = {name: context.getLocalProperty(name) for name in _GROUP_PROPERTIES}  # the caller may have a group
     context.setJobGroup(watch.group, f"lithify: {watch.phase}", interruptOnCancel=True)
     ended, interrupted = Event(), Event()
-    poller = Thread(target=_poll, args=(context, watch, ended, interrupted), daemon=True)
+    refused: list[LithifyError] = []
+    poller = Thread(target=_poll, args=(context, watch, ended, interrupted, refused), daemon=True)
     poller.start()
     try:
         with _told_of_interrupts(interrupted):
@@ -71,6 +73,8 @@ def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
         context.cancelJobGroup(watch.group)
         if interrupted.is_set():  # what Spark says of the job is only that it was cancelled
             raise KeyboardInterrupt from error
+        if refused:
+            raise refused[0] from error
         raise
     finally:
         ended.set()
@@ -105,15 +109,19 @@ def _told_of_interrupts(interrupted: Event) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _poll(context: SparkContext, watch: Watch, ended: Event, interrupted: Event) -> None:
+def _poll(context: SparkContext, watch: Watch, ended: Event, interrupted: Event, refused: list[LithifyError]) -> None:
     tracker = context.statusTracker()
     while not ended.wait(POLL_SECONDS):
-        if interrupted.is_set():
+        if interrupted.is_set() or refused:
             context.cancelJobGroup(watch.group)
+            continue
         jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(watch.group))
         stages = {stage for job in jobs if job is not None for stage in job.stageIds}
         infos = [info for stage in sorted(stages) if (info := tracker.getStageInfo(stage)) is not None]
-        watch.progress(watch.phase, _done(infos, watch.stages), watch.total)
+        try:
+            watch.progress(watch.phase, _done(infos, watch.stages), watch.total)
+        except LithifyError as error:
+            refused.append(error)
 
 
 def _done(infos: Sequence[SparkStageInfo], stages: Sequence[int]) -> int:

@@ -22,9 +22,9 @@ from pyspark.sql import functions as F
 from lithify.columnar.access import FileAccess
 from lithify.columnar.rewrite import Source, Throttles, rewrite
 from lithify.columnar.segment_file import SegmentSpec
+from lithify.engine import RewrittenGroup
 from lithify.errors import LithifyError
 from lithify.model.segment import Segment
-from lithify.ports import RewrittenGroup
 from lithify.spark.key_results import MARKS, SEGMENT
 from lithify.spark.tasks import PART, PAYLOAD, TaskPace, columns, placed, task_frame
 

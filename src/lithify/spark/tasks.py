@@ -23,9 +23,9 @@ from lithify.columnar.access import FileAccess
 from lithify.columnar.rates import FollowedRates, TaskRates
 from lithify.columnar.rewrite import Throttles
 from lithify.columnar.throttle import Throttle
+from lithify.engine import RunLimits
 from lithify.errors import EngineError, LithifyError
 from lithify.model.rates import Rates
-from lithify.ports import RunLimits
 
 PART = "part"
 PAYLOAD = "payload"
@@ -67,7 +67,8 @@ class Workers:
     def task_pace(self, limits: RunLimits, tasks: int) -> TaskPace:
         """That of each of so many tasks, so that those that run at once keep to the rates of the run (C40)."""
         rates = Rates(limits.read_rate_bytes, limits.write_rate_bytes)
-        return TaskPace(self.pace, TaskRates(rates, min(tasks, self.slots), limits.note), self.access)
+        at_once = min(tasks, self.slots) * limits.sharing
+        return TaskPace(self.pace, TaskRates(rates, at_once, limits.notes), self.access)
 
 
 def task_frame(session: SparkSession, parts: Sequence[int], payloads: Sequence[Any]) -> DataFrame:

@@ -37,7 +37,7 @@ def store(path, id_, read=None, write=None):
 
 
 def followed(path, moment, *, tasks=4, read=400, write=None):
-    given = TaskRates(Rates(read, write), tasks, note_rates(ACCESS, path))
+    given = TaskRates(Rates(read, write), tasks, (note_rates(ACCESS, path),))
     return FollowedRates(pickle.loads(pickle.dumps(given)), ACCESS, moment)
 
 
@@ -70,7 +70,7 @@ def test_a_newer_one_counts_and_the_next_one_too(path):
 
 def test_a_task_that_starts_later_knows_at_once(path):
     moment = Moment()
-    given = TaskRates(Rates(400), 4, note_rates(ACCESS, path))
+    given = TaskRates(Rates(400), 4, (note_rates(ACCESS, path),))
     store(path, "new", read=80)
     assert FollowedRates(given, ACCESS, moment).read() == 20
 
@@ -84,7 +84,7 @@ def test_it_looks_no_more_often_than_it_has_to(path):
             return super().open(path)
 
     moment = Moment()
-    rates = FollowedRates(TaskRates(Rates(), 1, RatesNote(path, None)), Noting(), moment)
+    rates = FollowedRates(TaskRates(Rates(), 1, (RatesNote(path, None),)), Noting(), moment)
     for _ in range(100):
         rates.read()
         rates.write()
@@ -134,4 +134,4 @@ def test_what_is_no_document_is_noted_as_none(path, tmp_path):
 
 def test_without_a_place_to_look_the_rates_stay(path):
     store(path, "new", read=80)
-    assert FollowedRates(TaskRates(Rates(400), 4, None), ACCESS, Moment()).read() == 100
+    assert FollowedRates(TaskRates(Rates(400), 4, ()), ACCESS, Moment()).read() == 100

@@ -1,0 +1,118 @@
+"""A run: the rounds of logs of any number of topics, from plan to commit (C31, C41, C44).
+
+    load ─► plan ─► key pass ─► group ─► rewrite ─► audit ─► commit of each topic ─► reports
+             ▲      └───── execute, all logs together ────┘      │
+             └────────── logs that someone else changed meanwhile ◄┘
+
+All logs of a run go through the engine together, so that many small ones are one job; those of a
+topic are committed together. A log that fails is left as it was and reported; the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from lithify.compaction.outcome import LogOutcome
+from lithify.compaction.reporting import idle_outcome
+from lithify.engine import PlannedLog, Progress, RewriteEngine, RunLimits
+from lithify.errors import InsufficientSpaceError, LithifyError
+from lithify.model.names import LogId, TopicName
+from lithify.model.units import format_bytes
+from lithify.ports import Warehouse
+from lithify.service.execute import Outcomes, execute
+from lithify.service.stopwatch import Stopwatch
+from lithify.service.topic_run import TopicResult, TopicRun
+
+REPLANS = 5
+"""How often logs that someone else changed under a round are planned in one run."""
+
+Wanted = Mapping[TopicName, tuple[int, ...] | None]
+"""By topic, the partitions whose logs are to be compacted; None is all of them."""
+
+
+def silent(_phase: str, _done: int, _total: int) -> None:
+    """Progress that nobody follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What all logs of a run share. `now_ms` judges lags and expiry; None is the clock."""
+
+    warehouse: Warehouse
+    engine: RewriteEngine
+    limits: RunLimits = RunLimits()
+    now_ms: int | None = None
+    progress: Progress = silent
+
+
+def run_rounds(run: Run, wanted: Wanted) -> dict[TopicName, TopicResult | LithifyError]:
+    """One round now over the logs of each topic, whatever their dirty ratio.
+
+    A topic that cannot be loaded or planned has its error, and so has one of which nobody can tell
+    whether its commit landed.
+    """
+    clock = run.warehouse.clock
+    watch = Stopwatch(clock)
+    run_id = clock.new_id()
+    topics = [
+        TopicRun(run.warehouse, name, run.now_ms, watch, run_id, partitions) for name, partitions in wanted.items()
+    ]
+    for topic in topics:
+        topic.load()
+    if len(topics) == 1:
+        # Once, so that what is said to the first of several attempts holds for the others (C40).
+        run = replace(run, limits=replace(run.limits, notes=(*run.limits.notes, *topics[0].rates_notes())))
+    for attempt in range(REPLANS):
+        pending = [topic for topic in topics if topic.is_pending]
+        if not pending:
+            break
+        if attempt:
+            run_id = clock.new_id()  # new files never meet those of before
+        with watch.phase("plan"):
+            planned = {topic.name: topic.plan() for topic in pending}
+        outcomes = _outcomes(run, [log for logs in planned.values() for log in logs], watch, run_id)
+        for topic in pending:
+            topic.publish({log.id.partition: outcomes[log.id] for log in planned[topic.name]}, run_id)
+    return {topic.name: topic.result(REPLANS) for topic in topics}
+
+
+def _outcomes(run: Run, logs: Sequence[PlannedLog], watch: Stopwatch, run_id: str) -> Outcomes:
+    """What becomes of each planned log, up to and without the commit."""
+    outcomes: dict[LogId, LogOutcome | LithifyError] = {
+        log.id: idle_outcome(log.plan) for log in logs if log.plan.is_idle
+    }
+    work: list[PlannedLog] = []
+    for _, group in groupby((log for log in logs if not log.plan.is_idle), key=lambda log: log.topic.name):
+        busy = list(group)
+        lack = _lack_of_space(run.warehouse, busy, [*work, *busy])
+        if lack is None:
+            work += busy
+        else:
+            outcomes |= {log.id: lack for log in busy}
+    if work:
+        try:
+            with run.engine.open_round(work, run.limits, run_id, run.progress) as round_:
+                outcomes |= execute(work, round_, watch.phase)
+        except LithifyError as error:
+            outcomes |= {log.id: error for log in work}
+    return outcomes
+
+
+def _lack_of_space(
+    warehouse: Warehouse, logs: Sequence[PlannedLog], beside: Sequence[PlannedLog]
+) -> LithifyError | None:
+    """Why the logs of a topic cannot be written: new segments need room while the old ones are there (C42)."""
+    topic = logs[0].topic
+    try:
+        free = warehouse.files.free_bytes(topic)
+    except LithifyError as error:
+        return error
+    needed = sum(log.plan.bounds(1).bytes_written for log in beside)
+    if free is None or free >= needed:
+        return None
+    return InsufficientSpaceError(
+        f"{topic.name}: the round may write {format_bytes(needed)}, the warehouse has {format_bytes(free)} free",
+        hint="make room, or compact fewer partitions at a time with --partition",
+    )

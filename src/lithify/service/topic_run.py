@@ -1,0 +1,154 @@
+"""One topic of a run: what is planned of it, committed, and reported (C42, C44)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from lithify.compaction.outcome import LogOutcome
+from lithify.compaction.reporting import failed_report, outcome_report
+from lithify.engine import PlannedLog
+from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError
+from lithify.model.log import TopicState
+from lithify.model.names import LogId, TopicName
+from lithify.model.rates import RatesNote
+from lithify.model.report import LogReport, RoundReport
+from lithify.ports import Warehouse
+from lithify.service.planning import plan_rounds
+from lithify.service.publish import publish
+from lithify.service.stopwatch import Stopwatch
+
+
+@dataclass(frozen=True, slots=True)
+class TopicResult:
+    """What became of one topic: its report, and by partition the errors of logs that are as they were."""
+
+    report: RoundReport
+    errors: Mapping[int, LithifyError]
+
+
+@dataclass(slots=True)
+class TopicRun:
+    """One topic while its rounds go on."""
+
+    warehouse: Warehouse
+    name: TopicName
+    given_now_ms: int | None
+    watch: Stopwatch
+    run_id: str
+    wanted: tuple[int, ...] | None
+    """Partitions that are still to be planned; None is all."""
+    state: TopicState | None = None
+    reports: dict[int, LogReport] = field(default_factory=dict)
+    errors: dict[int, LithifyError] = field(default_factory=dict)
+    left_out: dict[int, str] = field(default_factory=dict)
+    failure: LithifyError | None = None
+    """Of the topic as a whole."""
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether there are logs to plan, for the first time or again."""
+        return self.failure is None and self.wanted != ()
+
+    @property
+    def now_ms(self) -> int:
+        return self.watch.started_ms if self.given_now_ms is None else self.given_now_ms
+
+    def load(self) -> None:
+        """Reads the newest version."""
+        try:
+            self.state = self.warehouse.store.load(self.name)
+        except LithifyError as error:
+            self.failure = error
+
+    def rates_notes(self) -> tuple[RatesNote, ...]:
+        """What the rates of this topic's rounds are, if somebody has said so."""
+        try:
+            return () if self.state is None else (self.warehouse.store.rates_note(self.state),)
+        except LithifyError as error:
+            self.failure = error
+            return ()
+
+    def plan(self) -> tuple[PlannedLog, ...]:
+        """The rounds of the logs that are still wanted."""
+        assert self.state is not None  # else it is not pending
+        try:
+            plans = plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms)
+        except LithifyError as error:
+            self._give_up(error)
+            return ()
+        return tuple(PlannedLog(self.state, plan) for plan in plans)
+
+    def publish(self, outcomes: Mapping[int, LogOutcome | LithifyError], run_id: str) -> None:
+        """Commits what changed and reports on every log but those left out, which stay wanted."""
+        done = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, LogOutcome)}
+        for partition, outcome in outcomes.items():
+            if isinstance(outcome, LithifyError):
+                self._fail(partition, outcome)
+        changed = {p: outcome for p, outcome in done.items() if outcome.changes}
+        self.left_out = {}
+        if changed:
+            try:
+                with self.watch.phase("commit"):
+                    self._commit(changed, run_id)
+            except UnknownOutcomeError as error:
+                self.failure = error  # whether the logs are as they were is just what nobody knows
+                return
+            except LithifyError as error:
+                for partition in changed:
+                    self._fail(partition, error)
+                done = {p: outcome for p, outcome in done.items() if p not in changed}
+        self.reports |= {p: self._log_report(outcome) for p, outcome in done.items() if p not in self.left_out}
+        self.wanted = tuple(self.left_out)
+
+    def result(self, attempts: int) -> TopicResult | LithifyError:
+        """What became of it after so many attempts."""
+        if self.failure is not None or self.state is None:
+            assert self.failure is not None
+            return self.failure
+        for partition, reason in self.left_out.items():
+            log = LogId(self.name, partition)
+            self._fail(partition, ConflictError(f"{log}: {reason}, {attempts} times in a row", hint="try again"))
+        logs = tuple(self.reports[partition] for partition in sorted(self.reports))
+        return TopicResult(self._report(self.state.version, logs), self.errors)
+
+    def _commit(self, changed: Mapping[int, LogOutcome], run_id: str) -> None:
+        assert self.state is not None
+
+        def report(version: int, logs: tuple[int, ...]) -> RoundReport:
+            made = self._report(version, tuple(self._log_report(changed[p]) for p in logs))
+            return replace(made, run_id=run_id)
+
+        published = publish(
+            self.warehouse, self.state, changed, run_id=run_id, now_ms=self.given_now_ms, make_report=report
+        )
+        self.state, self.left_out = published.state, dict(published.left_out)
+
+    def _give_up(self, error: LithifyError) -> None:
+        """What has been committed of it stays reported."""
+        if self.wanted is None or not self.reports:
+            self.failure = error
+            return
+        for partition in self.wanted:
+            self._fail(partition, error)
+        self.wanted, self.left_out = (), {}
+
+    def _fail(self, partition: int, error: LithifyError) -> None:
+        assert self.state is not None
+        self.errors[partition] = error
+        self.reports[partition] = failed_report(self.state.log(partition), error, self.watch.phases_ms)
+
+    def _log_report(self, outcome: LogOutcome) -> LogReport:
+        return outcome_report(outcome, self.watch.phases_ms)
+
+    def _report(self, version: int, logs: tuple[LogReport, ...]) -> RoundReport:
+        return RoundReport(
+            topic=str(self.name),
+            version=version,
+            changed=any(log.changed for log in logs),
+            logs=logs,
+            duration_ms=self.watch.duration_ms,
+            now_ms=self.now_ms,
+            now_given=self.given_now_ms is not None,
+            run_id=self.run_id,
+        )
