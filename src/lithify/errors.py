@@ -23,7 +23,8 @@
     ├── InsufficientSpaceError             the warehouse has no room for the new segments
     ├── UnusableEnvironmentError           Java, Spark, catalog or warehouse not usable
     │   ├── JavaNotFoundError
-    │   └── WarehouseError
+    │   ├── WarehouseError
+    │   └── CoordinationError              the database of leases
     └── EngineError                        a Spark job failed
 
 A message says what happened and where (topic-partition, offset, file); `hint` says what
@@ -156,6 +157,10 @@ class JavaNotFoundError(UnusableEnvironmentError):
 
 class WarehouseError(UnusableEnvironmentError):
     """The warehouse or catalog cannot be read or written."""
+
+
+class CoordinationError(UnusableEnvironmentError):
+    """The database of leases cannot be reached or used."""
 
 
 class EngineError(LithifyError):

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lithify.compaction.rules import SurvivorRules
+from lithify.model.failure import LogFailure
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.rates import RatesNote
@@ -39,6 +40,10 @@ class Clock(Protocol):
     """The only source of time and of new ids below `wiring`."""
 
     def now_ms(self) -> int: ...
+    def monotonic_ms(self) -> int:
+        """Time that only goes forward, since some moment: for distances on this machine."""
+        ...
+
     def sleep(self, seconds: float) -> None: ...
     def new_id(self) -> str:
         """A short id that nobody else has: letters and digits."""
@@ -103,6 +108,13 @@ class LogStore(Protocol):
 
     def topics(self) -> tuple[TopicName, ...]: ...
 
+    def marks(self) -> Iterator[tuple[TopicName, str | None]]:
+        """Every name under which a topic may be, and a mark that every commit changes; None if only `load` can tell.
+
+        For looking at many topics: it opens no topic, so a name may turn out to be none.
+        """
+        ...
+
     def load(self, name: TopicName) -> TopicState:
         """The newest version: one metadata read. Raises `UnknownTopicError`."""
         ...
@@ -142,12 +154,23 @@ class LogStore(Protocol):
         """Reports of committed rounds, newest first, at most `REPORTS_KEPT` (C42)."""
         ...
 
-    def put_rates(self, state: TopicState, rates: Mapping[str, Any]) -> None:
-        """Stores a document of rates (`model/rates.py`), which the rounds under way then keep to (C40)."""
+    def put_rates(self, state: TopicState | None, rates: Mapping[str, Any]) -> None:
+        """Stores a document of rates (`model/rates.py`), which the rounds under way then keep to (C40).
+
+        Without a topic it is for the cleaners of the warehouse.
+        """
         ...
 
-    def rates_note(self, state: TopicState) -> RatesNote:
+    def rates_note(self, state: TopicState | None) -> RatesNote:
         """What of that there is now: a round follows what comes later."""
+        ...
+
+    def failures(self, state: TopicState) -> Mapping[int, LogFailure]:
+        """By partition, the logs whose last rounds failed (C31)."""
+        ...
+
+    def put_failures(self, state: TopicState, failures: Mapping[int, LogFailure]) -> None:
+        """Stores them in place of what was there."""
         ...
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:

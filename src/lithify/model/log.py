@@ -181,6 +181,7 @@ class Verb(StrEnum):
     ALTER = "alter"
     UNCOMPACT = "uncompact"
     UNDO = "undo"
+    EXPIRE = "expire"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +203,8 @@ class TopicEdit:
     settings: TopicSettings | None = None
     report_id: str | None = None
     verb: Verb = Verb.APPEND
+    expire_closed_before_ms: int | None = None
+    """Versions that were closed before this time are kept no longer."""
 
     @property
     def closes(self) -> bool:

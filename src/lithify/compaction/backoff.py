@@ -1,0 +1,52 @@
+"""When a log that failed is tried again, and when no more (C31).
+
+    failure      1     2     3     4      5      6      7     8
+    tried after  15 s  30 s  1 min 2 min  4 min  8 min  16 min  quarantined
+
+An error of the environment (a store or catalog that cannot be reached, a full disk) is not the
+log's: it waits in the same way, but as long as no other log gets through it is not counted, or an
+outage would quarantine every log of a catalog.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lithify.model.failure import LogFailure
+
+FIRST_BACKOFF_MS = 15_000
+LONGEST_BACKOFF_MS = 30 * 60_000
+FAILURES_ALLOWED = 7
+"""Failures in a row after which a log is tried again; with the next it is quarantined."""
+
+ERROR_CHARACTERS = 1_000
+"""What is kept of an error's text."""
+
+
+def after_failure(before: LogFailure | None, error: str, now_ms: int, *, counts: bool) -> LogFailure:
+    """What is known of a log once it has failed (again).
+
+    `counts` is False for an error that is not the log's own.
+    """
+    text = error[:ERROR_CHARACTERS]
+    if before is None:
+        before = LogFailure(0, now_ms, now_ms, now_ms, text)
+    failures = before.failures + 1 if counts else max(1, before.failures)
+    backoff_ms = min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (failures - 1))
+    return replace(
+        before,
+        failures=failures,
+        last_ms=now_ms,
+        retry_ms=now_ms + backoff_ms,
+        error=text,
+        quarantined=failures > FAILURES_ALLOWED,
+    )
+
+
+def may_run(failure: LogFailure | None, now_ms: int) -> bool:
+    """Whether a log may be tried now. A clock that went back far makes nobody wait longer than was meant."""
+    if failure is None:
+        return True
+    if failure.quarantined:
+        return False
+    return not failure.last_ms <= now_ms < failure.retry_ms

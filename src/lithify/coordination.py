@@ -1,0 +1,51 @@
+"""What several cleaners need to share work: leases in a database that all of them reach.
+
+    lease      owner          beats
+    orders     alpha/3f2a        17      alpha renews it: 18, 19, ...
+    payments   beta/90c1         42      the same for long: whoever watched it may take it over
+
+Nobody's clock is compared with anybody else's. A lease has a number that its owner makes grow; who
+has seen it stand still for the time of a lease, by a clock of its own that only goes forward, may
+take it, and the database lets exactly one of them. Leases save work and are never relied on for
+safety: that is the commit's (C44).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A lease as it stands in the database."""
+
+    name: str
+    owner: str
+    beats: int
+
+
+class Coordination(Protocol):
+    """Where leases are. Every method raises `CoordinationError` where it cannot be reached."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes see the same leases."""
+        ...
+
+    def leases(self) -> tuple[Lease, ...]:
+        """All that there are: one for each topic that is worked on, and one for each cleaner."""
+        ...
+
+    def take(self, name: str, owner: str, seen: Lease | None) -> bool:
+        """Makes `owner` the owner if the lease is still as it was `seen`, None being that there is none."""
+        ...
+
+    def renew(self, owner: str) -> frozenset[str]:
+        """Makes the beats of all leases of an owner grow; returns their names."""
+        ...
+
+    def release(self, owner: str, names: Collection[str]) -> None:
+        """Gives back those of the leases that are still the owner's."""
+        ...

@@ -1,0 +1,35 @@
+"""What is remembered of a log whose rounds fail: when it is tried again, or that it is quarantined (C31).
+
+    failed once ─► waits ─► failed again ─► waits twice as long ─► ... ─► quarantined ─► released by a person
+
+It lies in a small document beside the topic, so that every cleaner knows, restarts or not. A round
+that gets through forgets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class LogFailure:
+    """The latest failures of one log in a row. Times in epoch ms."""
+
+    failures: int
+    first_ms: int
+    last_ms: int
+    retry_ms: int
+    """Not before this time it is tried again; without meaning once it is quarantined."""
+    error: str
+    quarantined: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> LogFailure:
+        """The inverse of `to_json`; keys of later versions are passed over. Raises `TypeError`."""
+        names = {f.name for f in fields(cls)}
+        return cls(**{name: value for name, value in data.items() if name in names})
