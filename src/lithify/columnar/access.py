@@ -18,7 +18,11 @@ _LOCAL = "file://"
 
 @dataclass(frozen=True, slots=True)
 class FileAccess:
-    """How to open the files of a warehouse. `properties` are those of PyIceberg's FileIO."""
+    """How to open the files of a warehouse. `properties` are those of PyIceberg's FileIO.
+
+    A remote warehouse that cannot be reached is a `WarehouseError` wherever a file of it is opened,
+    read or written.
+    """
 
     properties: Mapping[str, str] = field(default_factory=dict)
 
@@ -30,10 +34,10 @@ class FileAccess:
         return self._io(path).new_input(path).open(seekable=True)
 
     def create(self, path: str) -> Any:
-        """A file to write; its folders are made. Raises `OSError`."""
+        """A file to write, in the place of what is there; its folders are made. Raises `OSError`."""
         local = local_path(path)
         if local is None:
-            return self._io(path).new_output(path).create()
+            return self._io(path).new_output(path).create(overwrite=True)
         filesystem = fs.LocalFileSystem()
         filesystem.create_dir(local.rpartition("/")[0], recursive=True)
         return filesystem.open_output_stream(local)

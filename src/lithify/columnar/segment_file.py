@@ -33,7 +33,7 @@ from lithify.columnar.schema import (
     VALUE_SIZE,
 )
 from lithify.columnar.segment_facts import KEY_BOUND_BYTES, facts
-from lithify.errors import DamagedError
+from lithify.errors import DamagedError, LithifyError
 from lithify.model.log import TopicState
 from lithify.model.segment import Segment
 
@@ -108,7 +108,7 @@ class SegmentWriter:
             return
         file, self._file = self._file, None
         file.writer.is_open = False  # or its finaliser tries to write the rest, and prints what then fails
-        with suppress(OSError):
+        with suppress(OSError, LithifyError):
             file.sink.close()
 
     def _room(self, table: pa.Table) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,7 +18,8 @@ from pyiceberg.io import PY_IO_IMPL
 from lithify.columnar.access import local_path
 from lithify.errors import WarehouseError
 from lithify.store.iceberg.local_io import IMPLEMENTATION
-from lithify.store.iceberg.trouble import reaching
+from lithify.store.iceberg.named_catalog import OPENINGS, NamedCatalog
+from lithify.store.iceberg.trouble import made_by_another, reaching
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -28,8 +28,6 @@ CATALOG_FILE = "catalog.db"
 CATALOG_NAME = "lithify"
 BUSY_TIMEOUT_S = 30
 """How long a commit waits for another one's few milliseconds in the SQLite file."""
-OPENINGS = 10
-"""First openings that may meet another one that is making the same catalog."""
 
 
 class CatalogSource(Protocol):
@@ -112,12 +110,8 @@ class EmbeddedCatalog:
     def _opened(self) -> Catalog:
         from pyiceberg.catalog.sql import SqlCatalog, SqlCatalogBaseTable
         from sqlalchemy import create_engine
-        from sqlalchemy.exc import DBAPIError
         from sqlalchemy.pool import NullPool
         from tenacity import Retrying, retry_if_exception, stop_after_attempt
-
-        def made_by_another(error: BaseException) -> bool:
-            return isinstance(error, DBAPIError) and "already exists" in str(error)
 
         uri = f"sqlite:///{self._folder}/{CATALOG_FILE}?timeout={BUSY_TIMEOUT_S}"
         retrying = Retrying(retry=retry_if_exception(made_by_another), stop=stop_after_attempt(OPENINGS), reraise=True)
@@ -129,40 +123,6 @@ class EmbeddedCatalog:
             catalog.engine.dispose()
             catalog.engine = engine
         return catalog
-
-
-class NamedCatalog:
-    """A catalog that PyIceberg's own configuration describes."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    @property
-    def where(self) -> str:
-        return f"catalog {self._name}"
-
-    @property
-    def root(self) -> str | None:
-        warehouse = self._catalog.properties.get("warehouse", "")
-        # For a REST catalog it may be a mere name, and the catalog gives tables their places.
-        return warehouse.rstrip("/") if "://" in warehouse or warehouse.startswith("/") else None
-
-    @property
-    def io_properties(self) -> Mapping[str, str]:
-        return dict(self._catalog.properties)
-
-    def existing(self) -> Catalog | None:
-        return self._catalog
-
-    def created(self) -> Catalog:
-        return self._catalog
-
-    @cached_property
-    def _catalog(self) -> Catalog:
-        from pyiceberg.catalog import load_catalog
-
-        with reaching(self.where):
-            return load_catalog(self._name)
 
 
 def catalog_source(warehouse: str | None, catalog: str | None) -> CatalogSource:

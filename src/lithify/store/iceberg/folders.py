@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from pyiceberg.io import FileIO, load_file_io
 
@@ -24,10 +25,7 @@ def delete_folder(location: str, io: FileIO) -> None:
         if Path(local).exists():
             shutil.rmtree(local)
         return
-    from pyiceberg.io.pyarrow import PyArrowFileIO  # takes half a second to import
-
-    scheme, netloc, path = PyArrowFileIO.parse_location(location)
-    filesystem = PyArrowFileIO(io.properties).fs_by_scheme(scheme, netloc)
+    filesystem, path = _opened(location, io.properties)
     filesystem.delete_dir_contents(path, missing_dir_ok=True)
 
 
@@ -42,10 +40,8 @@ def stored_files(location: str, properties: Mapping[str, str]) -> Iterator[Store
                     yield StoredFile(f"{location}{str(file)[len(local) :]}", found.st_size, found.st_mtime_ns // 10**6)
         return
     from pyarrow.fs import FileSelector, FileType
-    from pyiceberg.io.pyarrow import PyArrowFileIO
 
-    scheme, netloc, path = PyArrowFileIO.parse_location(location)
-    filesystem = PyArrowFileIO(dict(properties)).fs_by_scheme(scheme, netloc)
+    filesystem, path = _opened(location, properties)
     for info in filesystem.get_file_info(FileSelector(path, recursive=True, allow_not_found=True)):
         if info.type is FileType.File and info.mtime_ns is not None:  # else nobody knows how old it is
             yield StoredFile(f"{location}{info.path[len(path) :]}", info.size, info.mtime_ns // 10**6)
@@ -64,6 +60,14 @@ def _delete(path: str, properties: Mapping[str, str]) -> None:
             Path(local).unlink()
         else:
             load_file_io(dict(properties), path).delete(path)
+
+
+def _opened(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
+    """The Arrow file system of a folder, and its path there."""
+    from lithify.store.iceberg.remote_io import RemoteFileIO  # takes half a second to import
+
+    scheme, netloc, path = RemoteFileIO.parse_location(location)
+    return RemoteFileIO(dict(properties)).fs_by_scheme(scheme, netloc), path
 
 
 def free_bytes(location: str) -> int | None:

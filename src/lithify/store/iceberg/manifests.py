@@ -19,7 +19,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestEn
 from pyiceberg.typedef import Record
 
 from lithify.columnar.schema import FIELD_IDS, KEY, OFFSET, PARTITION, TIMESTAMP, TIMESTAMP_TYPE, VALUE, VALUE_SIZE
-from lithify.errors import DamagedError
+from lithify.errors import DamagedError, LithifyError
 from lithify.model.segment import Segment
 from lithify.store.iceberg.layout import SORT_ORDER_ID
 
@@ -116,6 +116,8 @@ def read_manifests(io: FileIO, manifest_list: str) -> list[ManifestFile]:
     """The manifests of a snapshot. Raises `DamagedError`."""
     try:
         return list(read_manifest_list(io.new_input(manifest_list)))
+    except LithifyError:
+        raise  # the store cannot be reached, which is no damage
     except Exception as error:  # a damaged file makes the Avro reader fail in any way
         raise _damaged(manifest_list, error) from error
 
@@ -124,6 +126,8 @@ def read_entries(io: FileIO, manifest: ManifestFile) -> list[ManifestEntry]:
     """The live entries of a manifest. Raises `DamagedError`."""
     try:
         return manifest.fetch_manifest_entry(io, discard_deleted=True)
+    except LithifyError:
+        raise
     except Exception as error:  # as above
         raise _damaged(manifest.manifest_path, error) from error
 

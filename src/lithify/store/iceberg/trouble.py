@@ -9,6 +9,7 @@ before the swap is a conflict or a plain failure, everything else leaves the out
 from __future__ import annotations
 
 import errno
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from pyiceberg.exceptions import (
     UnauthorizedError,
 )
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from lithify.errors import LithifyError, WarehouseError
 
@@ -51,6 +53,23 @@ _SQLITE_TROUBLE = {
     sqlite3.SQLITE_CORRUPT: ("its catalog.db is damaged", "restore it from a backup"),
 }
 
+_CREDENTIALS = "look at the credentials in the catalog's configuration; nothing was changed"
+
+_S3_ERROR = re.compile(r"AWS Error (?P<code>[^:]+?) during (?P<operation>\w+) operation: (?P<text>.*)", re.DOTALL)
+"""How Arrow tells of an error of S3's: a code of the AWS SDK, or `UNKNOWN (HTTP status 503)`."""
+
+_S3_TROUBLE = {
+    "ACCESS_DENIED": ("access to it is refused", _CREDENTIALS),
+    "INVALID_ACCESS_KEY_ID": ("it does not know this access key", _CREDENTIALS),
+    "SIGNATURE_DOES_NOT_MATCH": ("the secret key is not that of the access key", _CREDENTIALS),
+    "NO_SUCH_BUCKET": ("there is no such bucket", "make it, or correct what the catalog's configuration says"),
+}
+
+_BEGIN_AGAIN = ("40001", "40P01")
+"""PostgreSQL took the transaction back, since another one came first or waited for it."""
+_NOT_CONNECTED = "connection to server"
+"""What libpq says when it could not even connect."""
+
 _SEQUENCE_CONFLICT = "Cannot add snapshot with sequence number"
 _GONE = "NoSuchTable"
 """How PyIceberg passes on a catalog service's 404, which it has no exception for in a commit."""
@@ -63,6 +82,8 @@ def moved_on(error: Exception) -> bool:
     match error:
         case CommitFailedException() | NoSuchTableError():
             return True
+        case DBAPIError():
+            return getattr(error.orig, "pgcode", None) in _BEGIN_AGAIN
         case ValueError():
             return _SEQUENCE_CONFLICT in str(error)
         case RESTError():
@@ -74,20 +95,34 @@ def moved_on(error: Exception) -> bool:
 def never_landed(error: Exception) -> bool:
     """Whether an error of a commit certainly came before the swap, or took it back.
 
-    Files are written before it; SQLite takes a transaction back that it could not write.
+    Files are written before it; SQLite takes a transaction back that it could not write. In any
+    database a statement that fails takes the others with it: only the answer to COMMIT, which
+    SQLAlchemy has no statement for, can get lost when all is done.
     """
-    return isinstance(error, _REFUSED) or _known(error) is not None
+    match error:
+        case WarehouseError() | PoolTimeoutError():
+            return True
+        case DBAPIError() if error.statement is not None or str(error.orig).startswith(_NOT_CONNECTED):
+            return True
+        case _:
+            return isinstance(error, _REFUSED) or _known(error) is not None
+
+
+def made_by_another(error: BaseException) -> bool:
+    """Whether another program was faster in making the tables of an SQL catalog."""
+    return isinstance(error, DBAPIError) and "already exists" in str(error)
 
 
 def warehouse_error(where: str, error: Exception) -> WarehouseError:
     """The error for a person, of whatever went wrong at `where`."""
+    if isinstance(error, WarehouseError):
+        return WarehouseError(error.message, hint=error.hint)
     known = _known(error)
     if known is not None:
         what, hint = known
         return WarehouseError(f"{where}: {what}", hint=hint)
-    text = " ".join(str(error).split())[:300] or type(error).__name__
     return WarehouseError(
-        f"{where} cannot be reached: {text}", hint="look at it, or at its configuration, and try again"
+        f"{where} cannot be reached: {_reason(error)}", hint="look at it, or at its configuration, and try again"
     )
 
 
@@ -114,7 +149,19 @@ def writing(where: str) -> Iterator[None]:
 def _known(error: Exception) -> tuple[str, str] | None:
     if isinstance(error, OSError) and error.errno is not None:
         return _FILE_TROUBLE.get(error.errno)
+    if isinstance(error, OSError) and (told := _S3_ERROR.search(str(error))):
+        return _S3_TROUBLE.get(told["code"])
     if isinstance(error, DBAPIError) and isinstance(error.orig, sqlite3.Error):
         code = getattr(error.orig, "sqlite_errorcode", None)
         return None if code is None else _SQLITE_TROUBLE.get(code & 0xFF)
     return None
+
+
+def _reason(error: Exception) -> str:
+    """What is said of an error that nothing better is known of, on one line."""
+    text = str(error)
+    if isinstance(error, DBAPIError) and error.orig is not None:
+        text = str(error.orig)  # without the statement, and a link to SQLAlchemy's pages
+    elif told := _S3_ERROR.search(text):
+        text = f"{told['code']} during {told['operation']}: {told['text']}"
+    return " ".join(text.split())[:300] or type(error).__name__

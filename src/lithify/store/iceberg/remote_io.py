@@ -1,0 +1,193 @@
+"""PyIceberg's files in an object store: waits that end, few requests, and errors that say which it was.
+
+    the store says that there is no such file            ──► FileNotFoundError
+    no answer, too slow for too long, busy, refused      ──► WarehouseError
+    the bytes came, and are not what they should be      ──► whatever their reader says (`DamagedError`)
+
+So nobody takes a cut wire for a damaged file (C8). What the catalog's configuration does not say is:
+
+    s3.connect-timeout       5 s until a connection stands
+    s3.request-timeout       10 s without a single byte
+    s3.retry-strategy-impl   5 attempts of each request, with pauses of up to 1, 2, 4 and 8 s
+
+A request to a store that is gone fails after some 8 s where connections are refused, and after some
+60 s where nothing comes back; a store that is busy for a few seconds is not noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from types import TracebackType
+from typing import Any
+
+from pyarrow.fs import AwsStandardS3RetryStrategy, FileSystem, FileType, S3FileSystem
+from pyiceberg.io import S3_CONNECT_TIMEOUT, S3_REQUEST_TIMEOUT, S3_RETRY_STRATEGY_IMPL
+from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
+from pyiceberg.typedef import EMPTY_DICT, Properties
+
+from lithify.errors import LithifyError, WarehouseError
+from lithify.store.iceberg.trouble import warehouse_error
+
+IMPLEMENTATION = f"{__name__}.RemoteFileIO"
+"""Its name for PyIceberg's property `py-io-impl`."""
+
+TIMEOUTS_S = {S3_CONNECT_TIMEOUT: "5", S3_REQUEST_TIMEOUT: "10"}
+ATTEMPTS = 5
+
+FILE_SYSTEMS_KEPT = 64
+_OF_FILE_SYSTEMS = ("s3.", "client.", "gcs.", "adls.", "hdfs.")
+"""What the names of properties begin with that say how to open a file system."""
+
+
+class RemoteFileIO(PyArrowFileIO):
+    """Files of any store that Arrow speaks to. File systems are shared, and with them their connections."""
+
+    def __init__(self, properties: Properties = EMPTY_DICT) -> None:
+        super().__init__(properties)
+        # Tables bring their own properties, which change with every commit and open no file.
+        opening = frozenset((k, str(v)) for k, v in self.properties.items() if k.startswith(_OF_FILE_SYSTEMS))
+        self.fs_by_scheme = partial(_file_system, opening)
+
+    def new_input(self, location: str) -> RemoteFile:
+        return self._file(location)
+
+    def new_output(self, location: str) -> RemoteFile:
+        return self._file(location)
+
+    def delete(self, location: Any) -> None:
+        """Raises `FileNotFoundError` or `WarehouseError`."""
+        path = location if isinstance(location, str) else location.location
+        with _told(path):
+            super().delete(path)
+
+    def _file(self, location: str) -> RemoteFile:
+        scheme, netloc, path = self.parse_location(location, self.properties)
+        with _told(location):
+            return RemoteFile(location, path, self.fs_by_scheme(scheme, netloc))
+
+
+@lru_cache(maxsize=FILE_SYSTEMS_KEPT)
+def _file_system(opening: frozenset[tuple[str, str]], scheme: str, netloc: str | None) -> FileSystem:
+    properties = TIMEOUTS_S | dict(opening)
+    made = PyArrowFileIO(properties).fs_by_scheme(scheme, netloc)
+    if not isinstance(made, S3FileSystem) or S3_RETRY_STRATEGY_IMPL in properties:
+        return made
+    # PyIceberg passes neither on. A small file is then one request instead of three, and nothing
+    # stays behind of one that was never finished.
+    _, (options,) = made.__reduce__()
+    options |= {"allow_delayed_open": True, "retry_strategy": AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS)}
+    return S3FileSystem(**options)
+
+
+class RemoteFile(PyArrowFile):
+    """A file to read or to write."""
+
+    def __len__(self) -> int:
+        with _told(self.location):
+            return super().__len__()
+
+    def exists(self) -> bool:
+        """Raises `WarehouseError`."""
+        with _told(self.location):
+            return super().exists()
+
+    def open(self, seekable: bool = True) -> RemoteStream:
+        """Raises `FileNotFoundError` or `WarehouseError`."""
+        with _told(self.location):
+            try:
+                return RemoteStream(self.location, super().open(seekable), self.exists)
+            except FileNotFoundError:
+                self._check_bucket()
+                raise
+
+    def create(self, overwrite: bool = False) -> RemoteStream:
+        """Raises `FileExistsError` unless `overwrite`, or `WarehouseError`."""
+        with _told(self.location):
+            return RemoteStream(self.location, super().create(overwrite), lambda: True)
+
+    def _check_bucket(self) -> None:
+        bucket = self._path.partition("/")[0]
+        if isinstance(self._filesystem, S3FileSystem) and self._is_missing(bucket):
+            raise WarehouseError(
+                f"{self.location}: there is no bucket {bucket}",
+                hint="make it, or correct what the catalog's configuration says",
+            )
+
+    def _is_missing(self, bucket: str) -> bool:
+        try:
+            return bool(self._filesystem.get_file_info(bucket).type is FileType.NotFound)
+        except OSError:  # whoever may read its files may not be allowed to ask
+            return False
+
+
+class RemoteStream:
+    """An open file of Arrow's, whose errors are told apart."""
+
+    def __init__(self, location: str, stream: Any, is_there: Callable[[], bool]) -> None:
+        self._location = location
+        self._stream = stream
+        self._is_there = is_there
+
+    def read(self, size: int = -1) -> bytes:
+        """Raises `FileNotFoundError` or `WarehouseError`."""
+        with _told(self._location):
+            try:
+                return bytes(self._stream.read(None if size < 0 else size))
+            except OSError:
+                # Arrow calls a file that went away since it was opened a failure of the store.
+                if not self._is_there():
+                    raise FileNotFoundError(f"{self._location} is not there any more") from None
+                raise
+
+    def write(self, content: bytes) -> int:
+        """Raises `WarehouseError`."""
+        with _told(self._location):
+            self._stream.write(content)
+        return len(content)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return int(self._stream.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._stream.tell())
+
+    def flush(self) -> None:
+        """What is written counts when the file is closed."""
+
+    def close(self) -> None:
+        """Raises `WarehouseError`."""
+        with _told(self._location):
+            self._stream.close()
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._stream.closed)
+
+    def readable(self) -> bool:
+        return bool(self._stream.readable())
+
+    def writable(self) -> bool:
+        return bool(self._stream.writable())
+
+    def seekable(self) -> bool:
+        return bool(self._stream.seekable())
+
+    def __enter__(self) -> RemoteStream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def _told(location: str) -> Iterator[None]:
+    try:
+        yield
+    except (LithifyError, FileNotFoundError, FileExistsError):
+        raise
+    except OSError as error:
+        raise warehouse_error(location, error) from error

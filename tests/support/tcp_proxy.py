@@ -1,0 +1,210 @@
+"""A wire that can be cut: a TCP proxy in front of a server, whose behaviour tests change while it runs.
+
+    client ──► proxy ──► server        pass    as if it were not there
+                                       cut     connections end, new ones are refused
+                                       slow    every chunk waits
+                                       silent  connections are taken, and nothing ever comes back
+                                       answer  the next HTTP requests get an error of S3's, and no server sees them
+
+`on_request` sees every chunk on its way to the server before it goes on, and may cut the wire there.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+CHUNK_BYTES = 64 * 1024
+POLL_S = 0.05
+
+_REQUEST = re.compile(rb"(GET|HEAD|PUT|POST|DELETE) (\S*) HTTP/1\.1\r\n")
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpError:
+    """What S3 answers when it does not do what it is asked for."""
+
+    status: int
+    code: str
+
+    def response(self, method: bytes) -> bytes:
+        body = f"<?xml version='1.0'?><Error><Code>{self.code}</Code><Message>{self.code}</Message></Error>".encode()
+        head = (
+            f"HTTP/1.1 {self.status} {self.code}\r\nContent-Type: application/xml\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        return head.encode() + (b"" if method == b"HEAD" else body)
+
+
+SLOW_DOWN = HttpError(503, "SlowDown")
+
+
+class TcpProxy:
+    """Listens on a port of its own; safe to switch from any thread."""
+
+    def __init__(self, target: tuple[str, int]) -> None:
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._port: int = self._listener.getsockname()[1]
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self._refusing = False
+        self._closed = False
+        self.delay_s = 0.0
+        self.silent = False
+        self.errors_left = 0
+        self.error = SLOW_DOWN
+        self.requests: list[str] = []
+        self.on_request: Callable[[bytes], None] | None = None
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self._port}"
+
+    def cut(self) -> None:
+        """Ends all connections and refuses new ones, until `mend`."""
+        self._refusing = True
+        self.drop()
+
+    def drop(self) -> None:
+        """Ends the connections that there are; new ones are taken."""
+        with self._lock:
+            ending, self._open = self._open, set()
+        for connection in ending:
+            _end(connection)
+
+    def mend(self) -> None:
+        """Back to passing everything on."""
+        self._refusing = self.silent = False
+        self.delay_s = 0.0
+        self.errors_left = 0
+        self.on_request = None
+
+    def answer(self, requests: int, error: HttpError = SLOW_DOWN) -> None:
+        """The next so many HTTP requests get this error."""
+        self.error, self.errors_left = error, requests
+
+    def close(self) -> None:
+        self._closed = True
+        _end(self._listener)
+        self.drop()
+
+    def _accept(self) -> None:
+        while not self._closed:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            if self._refusing:
+                _end(client)
+                continue
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            server = socket.create_connection(self._target, timeout=10)
+        except OSError:
+            _end(client)
+            return
+        server.settimeout(None)
+        for connection in (client, server):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._lock:
+            self._open |= {client, server}
+        threading.Thread(target=self._pump, args=(server, client, self._hold), daemon=True).start()
+        self._pump(client, server, self._towards_server)
+
+    def _pump(self, source: socket.socket, sink: socket.socket, look: Callable[[bytes, socket.socket], bool]) -> None:
+        try:
+            while data := source.recv(CHUNK_BYTES):
+                if not look(data, source):
+                    break
+                sink.sendall(data)
+        except OSError:
+            pass
+        finally:
+            for connection in (source, sink):
+                _end(connection)
+            with self._lock:
+                self._open -= {source, sink}
+
+    def _towards_server(self, data: bytes, client: socket.socket) -> bool:
+        if self.on_request is not None:
+            self.on_request(data)
+        if request := _REQUEST.match(data):
+            self.requests.append(f"{request[1].decode()} {request[2].decode()}")
+            with self._lock:
+                failing = self.errors_left > 0
+                self.errors_left -= failing
+            if failing:
+                _take_in(data, client)
+                client.sendall(self.error.response(request[1]))
+                return False
+        return self._hold(data, client)
+
+    def _hold(self, _data: bytes, _source: socket.socket) -> bool:
+        """Lets the chunk wait for as long as the wire is slow or silent."""
+        time.sleep(self.delay_s)
+        while self.silent and not self._closed:
+            time.sleep(POLL_S)
+        return not self._refusing
+
+
+def _take_in(data: bytes, client: socket.socket) -> None:
+    """Reads the rest of a request, so that its sender gets to the answer."""
+    while b"\r\n\r\n" not in data:
+        data += client.recv(CHUNK_BYTES)
+    head, _, body = data.partition(b"\r\n\r\n")
+    if b"100-continue" in head.lower():
+        return
+    length = _LENGTH.search(head)
+    left = int(length[1]) - len(body) if length else 0
+    while left > 0 and (more := client.recv(CHUNK_BYTES)):
+        left -= len(more)
+
+
+def _end(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
+
+
+@contextmanager
+def a_proxy(host: str, port: int) -> Iterator[TcpProxy]:
+    proxy = TcpProxy((host, port))
+    try:
+        yield proxy
+    finally:
+        proxy.close()
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listened on just now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def wait_until(ready: Callable[[], bool], what: str, timeout_s: float = 30.0) -> None:
+    """Waits until it is so; fails with `what` after the time."""
+    deadline = time.monotonic() + timeout_s
+    while not ready():
+        assert time.monotonic() < deadline, what
+        time.sleep(POLL_S)
+
+
+def takes_connections(port: int) -> bool:
+    """Whether somebody listens on a port of this machine."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
