@@ -97,13 +97,15 @@ def settle(
 
     It is if a log that it changes remembers the run, or if one of its files is named. It is not if
     neither is the case and a log remembers everything since `base`. What has not landed on `base`
-    yet may still do so; the next swap asserts a version, so only one of the two can.
+    yet may still do so; the next swap asserts a version, so only one of the two can. An edit that
+    changes no log leaves nothing to tell it by. It counts as not landed, as its maker decides anew
+    on what there is, and finds nothing left to do if it did land.
     """
     if newest.identity != base.identity:
         return Landing.UNKNOWN
     there = [partition for partition in edit.logs if partition in newest.partitions]
     logs = [(base.log(p) if p in base.partitions else LogState(p), newest.log(p)) for p in there]
-    if not logs:  # the edit would have added these partitions
+    if not logs:  # the edit changes none, or would have added these partitions
         return Landing.NOT_LANDED
     if any(run_id in now.run_ids for _, now in logs):
         return Landing.LANDED

@@ -63,7 +63,7 @@ def _target(warehouse: Warehouse, newest: TopicState) -> _Target:
     if not kept:
         raise NothingToUndoError(
             f"{name}: the version before the last round is not kept any more",
-            hint="`lithify versions` shows those that are; versions.kept says how many",
+            hint="`lithify versions` shows those that are; versions.kept and versions.retention.ms say which",
         )
     run_id = kept[0].closed_by
     reports = (RoundReport.from_json(report) for report in warehouse.store.reports(newest))

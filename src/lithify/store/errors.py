@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lithify.errors import TopicExistsError, UnknownTopicError, UnknownVersionError
+from lithify.errors import TopicExistsError, UnknownTopicError, UnknownVersionError, WarehouseError
 from lithify.model.log import KeptVersion, TopicEdit
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
@@ -21,6 +21,20 @@ def topic_exists(name: TopicName) -> TopicExistsError:
 def unknown_version(name: TopicName, version: int, kept: Sequence[KeptVersion]) -> UnknownVersionError:
     there = ", ".join(str(k.version) for k in kept) or "none"
     return UnknownVersionError(f"{name}: version {version} is not kept", hint=f"kept: {there}")
+
+
+def no_warehouse(where: str) -> WarehouseError:
+    return WarehouseError(
+        f"{where}: there is no warehouse yet, so nobody compacts in it",
+        hint="look at the path; `lithify topic create` makes the first topic",
+    )
+
+
+def no_common_folder(where: str) -> WarehouseError:
+    return WarehouseError(
+        f"{where}: it gives every topic a place of its own, so that nothing can be stored for all of them",
+        hint="`lithify throttle TOPIC` works, one topic at a time",
+    )
 
 
 def check_removed(edit: TopicEdit, remove: Iterable[Segment], named: Iterable[Segment]) -> None:

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
+from lithify.compaction.expiring import unexpired
+from lithify.model.failure import LogFailure
 from lithify.model.log import KeptVersion, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.rates import RatesNote
@@ -48,6 +50,7 @@ class _Topic:
     report_ids: list[str] = field(default_factory=list)
     closings: dict[str, int] = field(default_factory=dict)
     rates: Mapping[str, Any] | None = None
+    failures: Mapping[int, LogFailure] = field(default_factory=dict)
 
     @property
     def newest(self) -> _Version:
@@ -62,6 +65,7 @@ class MemoryStore:
         self._files = files
         self._lock = Lock()
         self._topics: dict[TopicName, _Topic] = {}
+        self._rates: Mapping[str, Any] | None = None
         self._all_versions: dict[tuple[str, int], _Version] = {}
 
     def create_topic(
@@ -95,6 +99,11 @@ class MemoryStore:
     def topics(self) -> tuple[TopicName, ...]:
         with self._lock:
             return tuple(sorted(self._topics))
+
+    def marks(self) -> Iterator[tuple[TopicName, str | None]]:
+        with self._lock:
+            states = [topic.newest.state for topic in self._topics.values()]
+        yield from ((state.name, f"{state.identity}/{state.version}") for state in states)
 
     def load(self, name: TopicName) -> TopicState:
         """Raises `UnknownTopicError`."""
@@ -137,6 +146,7 @@ class MemoryStore:
             check_removed(edit, edit.view_remove, before.view)
             after = _edited(before, edit)
             topic.closings |= dict.fromkeys(before.paths - after.paths, edit.time_ms)
+            topic.kept = list(unexpired(topic.kept, edit.expire_closed_before_ms))
             if edit.closes:
                 kept = KeptVersion(state.version, edit.time_ms, edit.run_id, edit.verb)
                 topic.kept = [kept, *topic.kept][: after.state.settings.versions_kept]
@@ -165,14 +175,26 @@ class MemoryStore:
             reports = [topic.stored_reports[report_id] for report_id in topic.report_ids]
         yield from reports
 
-    def put_rates(self, state: TopicState, rates: Mapping[str, Any]) -> None:
+    def put_rates(self, state: TopicState | None, rates: Mapping[str, Any]) -> None:
         with self._lock:
-            self._topic(state.name).rates = dict(rates)
+            if state is None:
+                self._rates = dict(rates)
+            else:
+                self._topic(state.name).rates = dict(rates)
 
-    def rates_note(self, state: TopicState) -> RatesNote:
+    def rates_note(self, state: TopicState | None) -> RatesNote:
         with self._lock:
-            rates = self._topic(state.name).rates
-        return RatesNote(f"{state.location}/rates", None if rates is None else rates["id"])
+            rates = self._rates if state is None else self._topic(state.name).rates
+        where = "memory:/" if state is None else state.location
+        return RatesNote(f"{where}/rates", None if rates is None else rates["id"])
+
+    def failures(self, state: TopicState) -> Mapping[int, LogFailure]:
+        with self._lock:
+            return dict(self._topic(state.name).failures)
+
+    def put_failures(self, state: TopicState, failures: Mapping[int, LogFailure]) -> None:
+        with self._lock:
+            self._topic(state.name).failures = dict(failures)
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
         """The data files of the topic; nothing else is a file here."""

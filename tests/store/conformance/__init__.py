@@ -4,7 +4,10 @@ A subclass gives the fixture `place`: a `support.store_builders.Place` on a ware
 """
 
 from store.conformance.commits import CommitRules
+from store.conformance.expiring import ExpiryRules
+from store.conformance.failures import FailureRules
 from store.conformance.files import FileRules
+from store.conformance.marks import MarkRules
 from store.conformance.rates import RatesRules
 from store.conformance.reports import ReportRules
 from store.conformance.sweeping import SweepRules
@@ -14,7 +17,17 @@ from store.conformance.views import ViewRules
 
 
 class StoreConformance(
-    TopicRules, CommitRules, FileRules, ViewRules, VersionRules, SweepRules, ReportRules, RatesRules
+    TopicRules,
+    MarkRules,
+    CommitRules,
+    FileRules,
+    ViewRules,
+    VersionRules,
+    ExpiryRules,
+    SweepRules,
+    ReportRules,
+    RatesRules,
+    FailureRules,
 ):
     """All of it."""
 

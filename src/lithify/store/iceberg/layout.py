@@ -2,12 +2,14 @@
 
     <warehouse>/catalog.db                          the embedded catalog
     <warehouse>/.lithify/locks/                     turns of committers
+    <warehouse>/.lithify/rates.json                 what cleaners keep to, if somebody said so
     <warehouse>/<stream>/<topic>-<8 of its id>/     one incarnation of a topic
         data/partition=<n>/<offset>-<run>-<i>.parquet
         metadata/                                   Iceberg's own: metadata.json, manifests
         lithify/versions/<version>-<snapshot>.json  what a commit that removed segments closed
         lithify/reports/<id>.json
         lithify/rates.json                          what rounds under way keep to, if somebody said so
+        lithify/failures.json                       logs whose rounds fail, if any did
 
 A topic that is deleted and made again gets another folder, so that it never meets old files.
 """
@@ -125,6 +127,14 @@ def versions_folder(location: str) -> str:
 
 def rates_file(location: str) -> str:
     return f"{location}/lithify/rates.json"
+
+
+def warehouse_rates_file(root: str) -> str:
+    return f"{root}/.lithify/rates.json"
+
+
+def failures_file(location: str) -> str:
+    return f"{location}/lithify/failures.json"
 
 
 def lock_file(root: str, name: TopicName) -> str:

@@ -22,16 +22,18 @@ from pyiceberg.table.metadata import TableMetadata
 from lithify.columnar.access import FileAccess
 from lithify.columnar.rates import note_rates
 from lithify.errors import UnknownTopicError
+from lithify.model.failure import LogFailure
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.rates import RatesNote
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
 from lithify.ports import StaleVersionError, StoredFile
-from lithify.store.errors import unknown_topic, unknown_version
+from lithify.store.errors import no_common_folder, no_warehouse, unknown_topic, unknown_version
 from lithify.store.iceberg import codec, layout
 from lithify.store.iceberg.catalog import CatalogSource
 from lithify.store.iceberg.documents import read_document, write_document
+from lithify.store.iceberg.failures import read_failures, write_failures
 from lithify.store.iceberg.folders import delete_files, delete_folder, stored_files
 from lithify.store.iceberg.lock import turn_lock
 from lithify.store.iceberg.manifests import read_segments
@@ -61,6 +63,11 @@ class IcebergStore:
         self._manifest_lists: Recent[tuple[str, int], _Lists] = Recent()
 
     @property
+    def source(self) -> CatalogSource:
+        """Where its catalog comes from."""
+        return self._source
+
+    @property
     def _access(self) -> FileAccess:
         return FileAccess(self._source.io_properties)
 
@@ -85,6 +92,10 @@ class IcebergStore:
 
     def topics(self) -> tuple[TopicName, ...]:
         return self._tables.topics()
+
+    def marks(self) -> Iterator[tuple[TopicName, str | None]]:
+        """The mark is where the table's metadata is. Raises `WarehouseError`."""
+        yield from self._tables.marks()
 
     def load(self, name: TopicName) -> TopicState:
         """Raises `UnknownTopicError`, `UnsupportedFormatError`, `DamagedError` or `WarehouseError`."""
@@ -162,15 +173,31 @@ class IcebergStore:
         for report_id in codec.report_ids(metadata.properties):
             yield read_document(self._access, layout.report_file(metadata.location, report_id))
 
-    def put_rates(self, state: TopicState, rates: Mapping[str, Any]) -> None:
-        """Raises `WarehouseError`."""
-        with writing(str(state.name)):
-            write_document(self._access, layout.rates_file(state.location), rates)
+    def put_rates(self, state: TopicState | None, rates: Mapping[str, Any]) -> None:
+        """Raises `WarehouseError`, also for a whole warehouse that is not there yet or has no folder of its own."""
+        if state is None and self._source.existing() is None:
+            raise no_warehouse(self._source.where)
+        path = self._rates_file(state)
+        with writing(path):
+            write_document(self._access, path, rates)
 
-    def rates_note(self, state: TopicState) -> RatesNote:
+    def rates_note(self, state: TopicState | None) -> RatesNote:
+        """Raises `WarehouseError`, also for a whole warehouse that has no folder of its own."""
+        path = self._rates_file(state)
+        with reaching(path):
+            return note_rates(self._access, path)
+
+    def failures(self, state: TopicState) -> Mapping[int, LogFailure]:
+        """Raises `DamagedError` or `WarehouseError`."""
+        path = layout.failures_file(state.location)
+        with reaching(path):
+            return read_failures(self._access, path)
+
+    def put_failures(self, state: TopicState, failures: Mapping[int, LogFailure]) -> None:
         """Raises `WarehouseError`."""
-        with reaching(state.location):
-            return note_rates(self._access, layout.rates_file(state.location))
+        path = layout.failures_file(state.location)
+        with writing(path):
+            write_failures(self._access, path, failures)
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
         """Raises `WarehouseError`."""
@@ -191,6 +218,14 @@ class IcebergStore:
         """Raises `WarehouseError`."""
         with writing(str(state.name)):
             delete_files(paths, self._source.io_properties)
+
+    def _rates_file(self, state: TopicState | None) -> str:
+        if state is not None:
+            return layout.rates_file(state.location)
+        root = self._source.root
+        if root is None:
+            raise no_common_folder(self._source.where)
+        return layout.warehouse_rates_file(root)
 
     def _newest_with(self, state: TopicState, edit: TopicEdit) -> TopicState | None:
         """The newest version, if a log that `edit` changes remembers its run there and not in `state`."""

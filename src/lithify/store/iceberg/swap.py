@@ -5,8 +5,8 @@
                                       ▼
     swap    assert: this table, main at the snapshot of the edit's version
             then:   snapshot on main, snapshot of the views on `compacted`, tags of the
-                    closed version, tags and snapshots that are not kept any more, state
-                    in properties
+                    closed version, tags and snapshots that are not kept any more (for
+                    their number, or expired), state in properties
 
 A crash before the swap leaves unnamed files and nothing else. After it everything is there, as all
 of it is one swap of the catalog. Of two committers on one version the second finds main moved; its
@@ -38,6 +38,7 @@ from pyiceberg.table.update import (
 )
 
 from lithify.columnar.access import FileAccess
+from lithify.compaction.expiring import unexpired
 from lithify.model.log import TopicEdit, TopicState
 from lithify.model.report import REPORTS_KEPT
 from lithify.model.segment import Segment
@@ -74,14 +75,14 @@ def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) 
         adding, _ = producer.staged()
         view_updates, view = _staged_view(table, state, edit)
         versions = codec.closed_versions(metadata.properties)
-        kept = versions
+        kept = unexpired(versions, edit.expire_closed_before_ms)
         if edit.closes:
             record = version_record(state.version, producer.snapshot_id)
             gone = _no_longer_named(table, edit)
             write_document(access, version_file(state.location, record), closing_record(state, edit, gone))
             settings = edit.settings or state.settings
             closed = codec.Closed(state.version, edit.time_ms, edit.run_id, record, edit.verb.value)
-            kept = (closed, *versions)[: settings.versions_kept]
+            kept = (closed, *kept)[: settings.versions_kept]
     before = {name: ref.snapshot_id for name, ref in metadata.refs.items()}
     tags = _tags(versions, kept, before)
     after = {**before, MAIN_BRANCH: producer.snapshot_id, VIEW_BRANCH: view, **tags}
@@ -91,7 +92,7 @@ def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) 
             *view_updates,
             *_tag_updates(tags),
             *_expired(metadata, {snapshot for snapshot in after.values() if snapshot is not None}),
-            SetPropertiesUpdate(updates=_properties(metadata, edit, kept)),
+            SetPropertiesUpdate(updates=_properties(metadata, edit, versions, kept)),
         ),
         requirements=(
             AssertTableUUID(uuid=metadata.table_uuid),
@@ -169,7 +170,7 @@ def _paths(segments: Iterable[Segment]) -> set[str]:
 
 
 def _tags(before: Versions, kept: Versions, refs: Mapping[str, int]) -> dict[str, int | None]:
-    """The tags on what this commit closes, and None for those of versions beyond `versions.kept`."""
+    """The tags on what this commit closes, and None for those of versions that are kept no longer."""
     there = {closed.version for closed in before}
     left = {closed.version for closed in kept}
     tags: dict[str, int | None] = {}
@@ -202,9 +203,9 @@ def _expired(metadata: TableMetadata, named: Collection[int]) -> list[TableUpdat
     ]
 
 
-def _properties(metadata: TableMetadata, edit: TopicEdit, kept: Versions) -> dict[str, str]:
+def _properties(metadata: TableMetadata, edit: TopicEdit, before: Versions, kept: Versions) -> dict[str, str]:
     properties = codec.changed(metadata.next_sequence_number(), edit.settings, edit.logs.values())
-    if edit.closes:
+    if kept != before:
         properties |= codec.versions_changed(kept)
     if edit.report_id is not None:
         ids = (edit.report_id, *codec.report_ids(metadata.properties))

@@ -64,8 +64,16 @@ class TopicTables:
         if catalog is None:
             return ()
         with reaching(self._source.where):
-            tables = [table for space in _namespaces(catalog, ()) for table in catalog.list_tables(space)]
+            tables = _tables(catalog)
         return tuple(sorted(layout.topic_name(table) for table in tables if self._may_be_topic(table)))
+
+    def marks(self) -> tuple[tuple[TopicName, str | None], ...]:
+        """Every table of the catalog, and where its metadata is if the catalog tells. Raises `WarehouseError`."""
+        catalog = self._source.existing()
+        if catalog is None:
+            return ()
+        with reaching(self._source.where):
+            return tuple((layout.topic_name(table), location) for table, location in _locations(catalog))
 
     def load(self, name: TopicName) -> Table:
         """The table as it is now. Raises `UnknownTopicError`, `DamagedError` or `WarehouseError`."""
@@ -115,6 +123,24 @@ def _make_namespace(catalog: Catalog, stream: str) -> None:
     except Exception:
         if not catalog.namespace_exists((stream,)):  # else another process made it at the same time
             raise
+
+
+def _locations(catalog: Catalog) -> list[tuple[tuple[str, ...], str | None]]:
+    """Every table, and where its newest metadata is. Of a catalog in SQL it is one query, else there is only a list."""
+    from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+    from sqlalchemy import select
+
+    if not isinstance(catalog, SqlCatalog):
+        return [(table, None) for table in _tables(catalog)]
+    columns = IcebergTables.table_namespace, IcebergTables.table_name, IcebergTables.metadata_location
+    rows = select(*columns).where(IcebergTables.catalog_name == catalog.name)
+    with catalog.engine.connect() as connection:
+        # All at once: whoever goes through them slowly must not keep SQLite's committers waiting.
+        return [((stream, topic), location) for stream, topic, location in connection.execute(rows)]
+
+
+def _tables(catalog: Catalog) -> list[tuple[str, ...]]:
+    return [table for space in _namespaces(catalog, ()) for table in catalog.list_tables(space)]
 
 
 def _namespaces(catalog: Catalog, parent: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

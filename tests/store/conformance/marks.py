@@ -1,0 +1,76 @@
+"""Marks: what tells that a topic has changed without opening it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lithify.model.failure import LogFailure
+from lithify.model.log import TopicState
+from lithify.model.names import TopicName, parse_topic
+from lithify.model.settings import TopicSettings
+from store.conformance.topics import NAMES
+from support.store_builders import NOW_MS, ORDERS, Place, some_records
+
+
+class MarkRules:
+    """Rules on marks. A store whose catalog tells nothing says None for all of them."""
+
+    def test_there_are_none_in_a_new_warehouse(self, place: Place) -> None:
+        assert list(place.store.marks()) == []
+
+    def test_every_topic_has_one_whatever_its_name(self, place: Place) -> None:
+        names = [parse_topic(text).name for text in NAMES]
+        for name in names:
+            place.store.create_topic(name, str(name), TopicSettings(), 1, NOW_MS)
+
+        found = [name for name, _ in place.store.marks()]
+
+        assert sorted(found) == sorted(names)
+
+    def test_a_mark_is_another_one_after_every_commit_and_only_then(self, place: Place) -> None:
+        state = place.create()
+        place.create(TopicName("default", "other"))
+        seen = [dict(place.store.marks())]
+        commits: tuple[Callable[[TopicState], TopicState], ...] = (
+            lambda state: place.append(state, some_records("a", "b")),
+            lambda state: place.change(state, generation=1),
+            lambda state: place.round(state, keep=lambda record: record.key == b"b"),
+            place.cover,
+        )
+        for commit in commits:
+            state = commit(state)
+            place.store.segments(place.store.load(ORDERS))
+            place.store.put_failures(state, {0: LogFailure(1, 1, 2, 3, "e")})
+            seen.append(dict(place.store.marks()))
+            assert seen[-1] == dict(place.store.marks())
+
+        assert len({marks[TopicName("default", "other")] for marks in seen}) == 1
+        ours = [marks[ORDERS] for marks in seen]
+        assert ours == [None] * len(seen) or len(set(ours)) == len(seen)
+
+    def test_a_topic_that_is_made_again_has_another_one(self, place: Place) -> None:
+        place.create()
+        ((_, before),) = place.store.marks()
+        place.store.drop_topic(ORDERS)
+        assert list(place.store.marks()) == []
+
+        place.create()
+
+        ((name, after),) = place.store.marks()
+        assert name == ORDERS
+        assert (before is None and after is None) or before != after
+
+    def test_topics_may_come_and_go_while_they_are_gone_through(self, place: Place) -> None:
+        names = [TopicName("default", f"t{n}") for n in range(4)]
+        for name in names:
+            place.create(name)
+        marks = place.store.marks()
+        first, _ = next(marks)
+
+        place.store.drop_topic(first)
+        left = [name for name, _ in marks]
+        for name in left:
+            place.append(place.store.load(name), some_records("a"))
+
+        assert sorted([first, *left]) == names
+        assert len(list(place.store.marks())) == 3

@@ -1,0 +1,102 @@
+"""Small documents beside topics: failures that are damaged, rates where there is no place for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lithify.errors import DamagedError, WarehouseError
+from lithify.model.failure import LogFailure
+from lithify.model.rates import Rates, RatesDocument
+from lithify.store.iceberg import open_store
+from support.fake_clock import FakeClock
+from support.store_builders import Place, an_iceberg_place, some_records
+from support.store_catalogs import describe_catalog
+
+FAILURE = LogFailure(1, 2, 3, 4, "e")
+RATES = RatesDocument("r", Rates(1, 2)).to_json()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"logs": {"0": {"fail',
+        "",
+        "\x00\x00",
+        "[]",
+        "{}",
+        '{"logs": []}',
+        '{"logs": {"zero": {"failures": 1, "first_ms": 2, "last_ms": 3, "retry_ms": 4, "error": "e"}}}',
+        '{"logs": {"0": 5}}',
+        '{"logs": {"0": {"failures": 1}}}',
+        '{"logs": {"0": {"failures": 1, "first_ms": 2, "last_ms": 3, "retry_ms": null, "error": "e"}}}',
+        '{"logs": {"0": {"failures": 1, "first_ms": 2, "last_ms": 3, "retry_ms": 4, "error": null}}}',
+        '{"logs": {"0": {"failures": 1, "first_ms": 2, "last_ms": 3, "retry_ms": 4, "error": "e", "quarantined": 1}}}',
+    ],
+)
+def test_damaged_failures_are_named_and_may_be_deleted(iceberg: Place, text: str) -> None:
+    state = iceberg.create()
+    iceberg.store.put_failures(state, {0: FAILURE})
+    file = Path(state.location.removeprefix("file://")) / "lithify/failures.json"
+    file.write_text(text)
+
+    with pytest.raises(DamagedError, match=r"lithify/failures\.json: .*delete this file") as raised:
+        iceberg.store.failures(state)
+
+    assert str(file) in raised.value.message
+    file.unlink()
+    assert iceberg.store.failures(state) == {}
+
+
+def test_failures_of_a_later_version_are_read_without_what_is_unknown(iceberg: Place) -> None:
+    state = iceberg.create()
+    iceberg.store.put_failures(state, {0: FAILURE})
+    file = Path(state.location.removeprefix("file://")) / "lithify/failures.json"
+    file.write_text(file.read_text().replace('"failures"', '"since": "4711", "failures"', 1))
+
+    assert iceberg.store.failures(state) == {0: FAILURE}
+
+
+def test_damaged_failures_keep_nobody_from_reading_and_writing(iceberg: Place) -> None:
+    """C31: only the cleaner asks for them."""
+    state = iceberg.create()
+    iceberg.store.put_failures(state, {0: FAILURE})
+    (Path(state.location.removeprefix("file://")) / "lithify/failures.json").write_text("{")
+
+    state = iceberg.round(iceberg.append(state, some_records("a")))
+
+    assert [r.key for r in iceberg.records(state)] == [b"a"]
+    iceberg.store.put_failures(state, {})
+    assert iceberg.store.failures(state) == {}
+
+
+def test_rates_for_a_warehouse_that_is_not_there_are_refused_and_make_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "warehouse"
+    for make in (lambda: None, folder.mkdir):
+        make()
+        place = an_iceberg_place(folder, FakeClock())
+        assert place.store.rates_note(None).id is None
+        with pytest.raises(WarehouseError, match=r"there is no warehouse yet.*look at the path"):
+            place.store.put_rates(None, RATES)
+        assert not folder.exists() or list(folder.iterdir()) == []
+
+
+def test_a_catalog_that_places_topics_itself_has_no_rates_for_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe_catalog(monkeypatch, type="sql", uri=f"sqlite:///{tmp_path}/c.db", warehouse="a-mere-name")
+    store, _ = open_store(None, "prod", FakeClock().new_id)
+
+    for act in (lambda: store.put_rates(None, RATES), lambda: store.rates_note(None)):
+        with pytest.raises(WarehouseError, match=r"catalog prod: .*`lithify throttle TOPIC` works"):
+            act()
+
+
+def test_rates_of_the_warehouse_lie_outside_of_every_topic(iceberg: Place, tmp_path: Path) -> None:
+    state = iceberg.create()
+
+    iceberg.store.put_rates(None, RATES)
+
+    assert (tmp_path / "warehouse/.lithify/rates.json").is_file()
+    assert not [f for f in iceberg.store.stored_files(state) if f.path.endswith("rates.json")]

@@ -1,0 +1,126 @@
+"""Marks from a catalog in SQL: one query for all topics, and no file is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from sqlalchemy import event
+
+from lithify.errors import UnknownTopicError, WarehouseError
+from lithify.model.names import TopicName
+from lithify.store.iceberg import layout, open_store
+from support.fake_clock import FakeClock
+from support.store_builders import ORDERS, Place, an_iceberg_place, some_records
+from support.store_catalogs import NotingFileIO, NotingSource, describe_catalog
+
+TOPICS = 50
+
+
+def queries_of(catalog: Catalog | None, act: Callable[[], object]) -> list[str]:
+    """The statements that the catalog's database gets meanwhile."""
+    assert isinstance(catalog, SqlCatalog)
+    seen: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        seen.append(statement)
+
+    event.listen(catalog.engine, "before_cursor_execute", note)
+    try:
+        act()
+    finally:
+        event.remove(catalog.engine, "before_cursor_execute", note)
+    return seen
+
+
+def test_marks_of_many_topics_are_one_query_and_open_no_file(tmp_path: Path) -> None:
+    source = NotingSource(str(tmp_path / "warehouse"))
+    place = an_iceberg_place(tmp_path, FakeClock(), source)
+    names = [TopicName(f"s{n % 7}.of", f"t{n}") for n in range(TOPICS)]
+    for name in names:
+        place.create(name)
+    NotingFileIO.read.clear()
+    found: list[tuple[TopicName, str | None]] = []
+
+    queries = queries_of(source.existing(), lambda: found.extend(place.store.marks()))
+
+    assert len(queries) == 1
+    assert NotingFileIO.read == []
+    assert sorted(name for name, _ in found) == sorted(names)
+    for name, mark in found:
+        assert mark is not None
+        assert mark.startswith(place.store.load(name).location)
+
+
+def test_the_mark_names_the_metadata_that_a_load_opens(tmp_path: Path) -> None:
+    place = an_iceberg_place(tmp_path, FakeClock(), NotingSource(str(tmp_path / "warehouse")))
+    place.append(place.create(), some_records("a"))
+    ((_, mark),) = place.store.marks()
+    NotingFileIO.read.clear()
+
+    place.store.load(ORDERS)
+
+    assert NotingFileIO.read == [mark]
+
+
+def test_a_table_that_is_no_topic_has_one_and_loading_tells(iceberg: Place, foreign: Catalog) -> None:
+    iceberg.create()
+    foreign.create_namespace("theirs.deep")
+    foreign.create_table("theirs.deep.table", layout.SCHEMA)
+
+    found = dict(iceberg.store.marks())
+
+    assert set(found) == {ORDERS, TopicName("theirs.deep", "table")}
+    assert iceberg.store.topics() == (ORDERS,)
+    with pytest.raises(UnknownTopicError, match="Lithify did not make it"):
+        iceberg.store.load(TopicName("theirs.deep", "table"))
+
+
+def test_tables_of_another_catalog_in_the_same_database_are_not_seen(iceberg: Place, tmp_path: Path) -> None:
+    iceberg.create()
+    folder = tmp_path / "warehouse"
+    other = SqlCatalog("another", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/other")
+    other.create_namespace("default")
+    other.create_table("default.theirs", layout.SCHEMA)
+    other.close()
+
+    assert [name for name, _ in iceberg.store.marks()] == [ORDERS]
+
+
+def test_looking_at_a_directory_without_a_catalog_makes_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "warehouse"
+    assert list(an_iceberg_place(folder, FakeClock()).store.marks()) == []
+    assert not folder.exists()
+
+    folder.mkdir()
+    (folder / "something").touch()
+    with pytest.raises(WarehouseError, match="not a warehouse"):
+        list(an_iceberg_place(folder, FakeClock()).store.marks())
+
+
+def test_a_named_catalog_in_sql_has_marks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    describe_catalog(monkeypatch, type="sql", uri=f"sqlite:///{lake}/c.db", warehouse=f"file://{lake}")
+    clock = FakeClock()
+    store, files = open_store(None, "prod", clock.new_id)
+    place = Place(store, files, clock, lambda _: None)
+    state = place.create()
+
+    ((name, mark),) = store.marks()
+
+    assert name == ORDERS
+    assert mark is not None
+    assert mark.startswith(state.location)
+
+
+def test_a_broken_catalog_is_told_by_its_name(iceberg: Place, foreign: Catalog) -> None:
+    iceberg.create()
+    assert isinstance(foreign, SqlCatalog)
+    foreign.destroy_tables()
+
+    with pytest.raises(WarehouseError, match="warehouse"):
+        list(iceberg.store.marks())
