@@ -1,0 +1,186 @@
+"""What the state of a log tells alone, held to what its segments tell (C14, C20, C21, C24, C28).
+
+Logs grow by appends, rounds, deleted records and retention under changing settings; then the
+answer of `may_be_due_at_ms` is compared with `due` at every time at which anything can change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import Phase, find, given
+from hypothesis import settings as profile
+from hypothesis import strategies as st
+
+from lithify.compaction.cuts import records_deleted, retained
+from lithify.compaction.due import due
+from lithify.compaction.idle import may_be_due_at_ms
+from lithify.compaction.retention import gone_segments
+from lithify.model.log import LogState
+from lithify.model.names import LogId, TopicName
+from lithify.model.segment import Segment, Volume
+from lithify.model.settings import TopicSettings
+from support.builders import some_settings
+from support.log_strategies import some_records
+from support.pure_rounds import PureLog
+
+ID = LogId(TopicName("default", "orders"), 0)
+FAR_MS = 10**12
+
+MayBeDue = Callable[[LogState, TopicSettings, int], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A log, its settings, and a time to judge it at."""
+
+    state: LogState
+    segments: tuple[Segment, ...]
+    settings: TopicSettings
+    now_ms: int
+
+    def times(self) -> list[int]:
+        """From now on, every time next to one at which the clock can change something, and the end of time."""
+        s = self.settings
+        spans = (s.min_compaction_lag_ms, s.max_compaction_lag_ms, s.retention_ms, s.delete_retention_ms)
+        moments = {t for segment in self.segments for t in (segment.min_timestamp_ms, segment.max_timestamp_ms)}
+        moments |= {step.time_ms for step in self.state.steps}
+        near = {m + span + by for m in moments for span in (0, *spans) for by in (-1, 0, 1, 2)}
+        return [self.now_ms, *sorted(t for t in near if t > self.now_ms), FAR_MS]
+
+    def is_due(self, now_ms: int) -> bool:
+        return due(self.state, self.segments, self.settings, now_ms).due
+
+
+DURATIONS = st.sampled_from([0, 1, 7, 30, 200])
+
+
+@st.composite
+def some_config(draw: st.DrawFn) -> dict[str, object]:
+    policy = draw(st.sampled_from(["compact", "compact", "compact,delete", "delete"]))
+    side_by_side = policy != "delete" and draw(st.booleans())
+    least = draw(st.sampled_from([0, 0, 5, 40]))
+    most = draw(st.sampled_from([-1, -1, 40, 300]))
+    return {
+        "cleanup_policy": policy,
+        "compaction_mode": "side-by-side" if side_by_side else "in-place",
+        "compaction_strategy": draw(st.sampled_from(["offset", "timestamp"])),
+        "delete_retention_ms": draw(DURATIONS),
+        "min_cleanable_dirty_ratio": draw(st.sampled_from([0, 0.3, 0.5, 1])),
+        "min_compaction_lag_ms": least,
+        "max_compaction_lag_ms": most if most == -1 else max(least, most),
+        "min_compaction_lag_bytes": draw(st.sampled_from([0, 0, 0, 60, 200])),
+        "compaction_threshold_bytes": draw(st.sampled_from([-1, -1, 100])),
+        "retention_ms": draw(st.sampled_from([-1, 20, 100])),
+        "retention_bytes": draw(st.sampled_from([-1, -1, 100, 300])),
+        "null_key": "retain",
+        "segment_bytes": draw(st.sampled_from([1024, 10**6])),
+    }
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    config = draw(some_config())
+    settings = some_settings(**config)
+    log = PureLog()
+    now_ms = draw(st.sampled_from([0, 50, 60, 100]))
+    for _ in range(draw(st.integers(1, 6))):
+        grow(draw, log, settings, now_ms)
+        now_ms += draw(st.sampled_from([0, 1, 10, 60]))
+    # A changed setting leaves the state as it is (C43), apart from what `changes.py` does.
+    lags = ("min_compaction_lag_ms", "min_compaction_lag_bytes", "retention_ms", "retention_bytes")
+    changed = dict(zip(lags, (0, 0, -1, -1), strict=True)) if draw(st.integers(0, 4)) == 0 else {}
+    owed = draw(st.sampled_from(["", "", "", "", "changed: null.key"]))
+    state = replace(log.state, owed=owed or log.state.owed)
+    return Case(state, log.segments, some_settings(**{**config, **changed}), now_ms + draw(st.integers(-20, 60)))
+
+
+def grow(draw: st.DrawFn, log: PureLog, settings: TopicSettings, now_ms: int) -> None:
+    """Something happens to the log."""
+    match draw(st.sampled_from(["append", "append", "round", "round", "delete", "retain"])):
+        case "append":
+            first, *more = draw(some_records(most=4))
+            gap = draw(st.sampled_from([0, 0, 0, 3]))
+            log.append([replace(first, offset=log.state.log_end_offset + gap), *more])
+        case "round" if settings.compacts:
+            log.round(settings, now_ms)
+        case "delete":
+            before = draw(st.integers(log.state.log_start_offset, log.state.log_end_offset))
+            log.state = records_deleted(ID, log.state, before, log.segments)
+        case "retain" if settings.deletes:
+            gone = gone_segments(log.state, log.segments, settings, now_ms)
+            log.state = retained(log.state, gone, log.segments[len(gone) :], settings, now_ms)
+            log.segments = log.segments[len(gone) :]
+        case _:
+            pass
+
+
+def objections(case: Case, may_be_due: MayBeDue) -> Iterator[str]:
+    """What is wrong with the answers."""
+    answer = may_be_due(case.state, case.settings, case.now_ms)
+    if answer is not None and answer < case.now_ms:
+        yield f"{answer} is over at {case.now_ms}"
+    for time_ms in case.times():
+        is_due = case.is_due(time_ms)
+        if is_due and may_be_due(case.state, case.settings, time_ms) != time_ms:
+            yield f"due at {time_ms}, asked then"
+        if is_due and (answer is None or time_ms < answer):
+            yield f"due at {time_ms}, said {answer} at {case.now_ms}"
+    verdict = due(case.state, case.segments, case.settings, case.now_ms)
+    if not verdict.due and verdict.due_at_ms is not None and (answer is None or answer > verdict.due_at_ms):
+        yield f"becomes due at {verdict.due_at_ms}, said {answer}"
+
+
+@given(cases())
+@profile(max_examples=300)
+def test_no_log_is_due_before_its_state_says_that_it_may_be(case):
+    assert list(objections(case, may_be_due_at_ms)) == []
+
+
+@given(cases())
+@profile(max_examples=300)
+def test_where_the_horizon_is_the_log_end_and_age_takes_nothing_the_state_tells_all(case):
+    """No look at manifests is wasted on logs with `compact` alone and no minimum lag."""
+    settings = replace(case.settings, cleanup_policy="compact", min_compaction_lag_ms=0, min_compaction_lag_bytes=0)
+    verdict = due(case.state, case.segments, settings, case.now_ms)
+    expected = case.now_ms if verdict.due else verdict.due_at_ms
+    assert may_be_due_at_ms(case.state, settings, case.now_ms) == expected
+
+
+def later(answer: int | None) -> int | None:
+    return None if answer is None else answer + 1
+
+
+FLAWS: dict[str, MayBeDue] = {
+    "never": lambda _state, _settings, _now_ms: None,
+    "a millisecond late": lambda state, settings, now_ms: later(may_be_due_at_ms(state, settings, now_ms)),
+    "no debts": lambda state, settings, now_ms: may_be_due_at_ms(replace(state, owed=""), settings, now_ms),
+    "no tombstones": lambda state, settings, now_ms: may_be_due_at_ms(replace(state, steps=()), settings, now_ms),
+    "the ratio is never passed": lambda state, settings, now_ms: may_be_due_at_ms(
+        state, replace(settings, min_cleanable_dirty_ratio=1), now_ms
+    ),
+    "dirt waits a millisecond too long": lambda state, settings, now_ms: may_be_due_at_ms(
+        state, replace(settings, min_compaction_lag_ms=settings.min_compaction_lag_ms + 1), now_ms
+    ),
+    "the newest bytes wait for good": lambda state, settings, now_ms: may_be_due_at_ms(
+        state, replace(settings, min_compaction_lag_bytes=settings.min_compaction_lag_bytes + 40), now_ms
+    ),
+    "what a round has left has no age": lambda state, settings, now_ms: may_be_due_at_ms(
+        replace(state, clean=Volume()), settings, now_ms
+    ),
+    "no age": lambda state, settings, now_ms: may_be_due_at_ms(state, replace(settings, retention_ms=-1), now_ms),
+    "no size": lambda state, settings, now_ms: may_be_due_at_ms(state, replace(settings, retention_bytes=-1), now_ms),
+}
+"""Versions of the function that are late in a case that is met soon."""
+
+
+@pytest.mark.parametrize("flaw", FLAWS.values(), ids=FLAWS.keys())
+def test_every_flaw_would_be_seen(flaw):
+    found = find(
+        cases(),
+        lambda case: any(objections(case, flaw)),
+        settings=profile(max_examples=1_000, phases=[Phase.generate], derandomize=True, database=None),
+    )
+    assert list(objections(found, may_be_due_at_ms)) == []
