@@ -7,14 +7,23 @@ What the verbs of the command line print is what these methods return, as typed 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from lithify.errors import RefusedError
+from lithify.cleaner.loop import Loop
+from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, Tell
+from lithify.errors import RefusedError, WarehouseError
+from lithify.limits import DEFAULT_TASK_MEMORY, run_limits
 from lithify.model.names import parse_topic
+from lithify.model.rates import RatesNote
 from lithify.model.settings import settings_of
 from lithify.ports import Warehouse
 from lithify.topic import MAX_PARTITIONS, Topic
-from lithify.wiring import open_warehouse
+from lithify.wiring import SparkChoice, cleaner_loop, coordination_of, machine, open_warehouse, scope_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,43 @@ class Lake:
     def topics(self) -> tuple[Topic, ...]:
         """All topics, by stream and name."""
         return tuple(Topic(self.warehouse, name) for name in sorted(self.warehouse.store.topics()))
+
+    def cleaner(  # noqa: PLR0913 - the flags of the verb, by name
+        self,
+        *,
+        threads: int = 1,
+        interval_ms: int = INTERVAL_MS,
+        cleaner_id: str | None = None,
+        coordination_url: str | None = None,
+        lease_ms: int = LEASE_MS,
+        sweep_interval_ms: int = SWEEP_INTERVAL_MS,
+        task_memory: int | str = DEFAULT_TASK_MEMORY,
+        read_rate: int | str | None = None,
+        write_rate: int | str | None = None,
+        spark: SparkSession | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        tell: Tell = lambda _event: None,
+    ) -> Loop:
+        """A cleaner of all topics, whose `run` goes on until its `stop` is asked to.
+
+        `tell` is called with everything that it does. Raises `CoordinationError` where the database of
+        leases cannot be used.
+        """
+        limits = run_limits(task_memory, read_rate, write_rate)
+        notes: tuple[RatesNote, ...] = ()
+        with suppress(WarehouseError):  # there may be no place for such a document
+            notes = (self.warehouse.store.rates_note(None),)
+        options = CleanerOptions(
+            cleaner_id=cleaner_id or machine(),
+            scope=scope_of(self.warehouse),
+            threads=threads,
+            interval_ms=interval_ms,
+            lease_ms=lease_ms,
+            sweep_interval_ms=sweep_interval_ms,
+            limits=replace(limits, notes=notes, sharing=threads),
+        )
+        coordination = coordination_of(self.warehouse, coordination_url)
+        return cleaner_loop(self.warehouse, SparkChoice(spark, spark_conf or {}), options, coordination, tell)
 
     def delete_topic(self, name: str) -> None:
         """Deletes a topic and its files, for good. Raises `UnknownTopicError`."""

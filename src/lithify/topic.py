@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from lithify.compaction.reporting import plan_report
-from lithify.engine import Progress, RunLimits
+from lithify.engine import Progress
 from lithify.errors import RefusedError
+from lithify.limits import DEFAULT_TASK_MEMORY, rates, run_limits
 from lithify.model.alter_report import AlterReport
 from lithify.model.cut_report import CutReport, SweepReport
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.position import Start
-from lithify.model.rates import Rates, RatesReport
+from lithify.model.rates import RatesReport
 from lithify.model.record import Record
 from lithify.model.report import PlanReport, RoundReport
 from lithify.model.status import TopicInfo, TopicStatus
-from lithify.model.units import parse_rate_bytes, parse_size_bytes
 from lithify.model.verification import VerifyReport
 from lithify.model.version_report import VersionReport
 from lithify.ports import Batch, Warehouse
@@ -43,29 +43,6 @@ if TYPE_CHECKING:
 
 MAX_PARTITIONS = 10_000
 """Partitions of one topic: its metadata keeps some 100 bytes of state for each."""
-
-DEFAULT_TASK_MEMORY = 2**30
-LEAST_TASK_MEMORY = 16 * 2**20
-"""Below this a task could not hold one row group beside its winners."""
-
-
-def _bytes(name: str, size: int | str) -> int:
-    try:
-        count = parse_size_bytes(str(size))
-    except ValueError as error:
-        raise RefusedError(f"{name}: {error}") from None
-    if count < LEAST_TASK_MEMORY:
-        raise RefusedError(f"{name}={size}: a task needs at least {LEAST_TASK_MEMORY} bytes")
-    return count
-
-
-def _rate(name: str, rate: int | str | None) -> int | None:
-    if rate is None:
-        return None
-    try:
-        return parse_rate_bytes(str(rate))
-    except ValueError as error:
-        raise RefusedError(f"{name}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +131,7 @@ class Topic:
     ) -> PlanReport:
         """What `compact` would do now, with upper bounds of its cost. Starts no Spark."""
         state = self.state()
-        limits = RunLimits(_bytes("task_memory", task_memory))
+        limits = run_limits(task_memory)
         request = RunRequest(None if partitions is None else tuple(partitions), now_ms, limits)
         plans = plan_run(self.warehouse, state, request)
         ranges = spark_engine(self.warehouse, SparkChoice()).key_ranges(plans, limits)
@@ -183,9 +160,7 @@ class Topic:
         `task_memory` is in bytes, the rates in bytes per second over the whole run; text with a unit
         is taken as well. A log that failed has an `error` in the report and is as it was before.
         """
-        limits = RunLimits(
-            _bytes("task_memory", task_memory), _rate("read_rate", read_rate), _rate("write_rate", write_rate)
-        )
+        limits = run_limits(task_memory, read_rate, write_rate)
         request = RunRequest(None if partitions is None else tuple(partitions), now_ms, limits)
         engine = spark_engine(self.warehouse, SparkChoice(spark, spark_conf or {}))
         return compact(self.warehouse, engine, self.topic_name, request, progress)
@@ -196,8 +171,7 @@ class Topic:
         In bytes per second over the whole run, or text with a unit; None is no limit. Rounds that
         start later have their own.
         """
-        rates = Rates(_rate("read_rate", read_rate), _rate("write_rate", write_rate))
-        return throttle(self.warehouse, self.topic_name, rates)
+        return throttle(self.warehouse, self.topic_name, rates(read_rate, write_rate))
 
     def status(self, *, now_ms: int | None = None) -> TopicStatus:
         """Every log: offsets, what limits its horizon, whether it is due and why. Metadata only."""

@@ -7,18 +7,25 @@ or a verification first needs it, so that everything else starts no JVM.
 from __future__ import annotations
 
 import os
+import socket
 import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lithify.cleaner.loop import Loop
+from lithify.cleaner.options import CleanerOptions, Tell
+from lithify.cleaner.starting import make_loop
+from lithify.coordination import Coordination
 from lithify.engine import RewriteEngine
 from lithify.inspection import Inspector
 from lithify.ports import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lithify.store.iceberg.catalog import CatalogSource
 
 DEFAULT_WAREHOUSE = "./lithify-warehouse"
 WAREHOUSE_VARIABLE = "LITHIFY_WAREHOUSE"
@@ -78,3 +85,49 @@ def spark_inspector(warehouse: Warehouse, choice: SparkChoice) -> Inspector:
     from lithify.spark.session import session_factory
 
     return SparkInspector(session_factory(choice.session, choice.conf), warehouse.files.access)
+
+
+FAIR = {"spark.scheduler.mode": "FAIR"}
+"""So that the rounds of a cleaner's threads go on side by side, and a small one need not wait for a large one."""
+
+
+def cleaner_loop(
+    warehouse: Warehouse, choice: SparkChoice, options: CleanerOptions, coordination: Coordination, tell: Tell
+) -> Loop:
+    """A cleaner of all topics of a warehouse, not started yet."""
+    engine = spark_engine(warehouse, SparkChoice(choice.session, {**FAIR, **choice.conf}))
+    return make_loop(warehouse, engine, coordination, options, tell)
+
+
+def coordination_of(warehouse: Warehouse, url: str | None) -> Coordination:
+    """Where the leases of cleaners are: at `url`, else in the catalog's own database, else in memory alone.
+
+    Raises `CoordinationError` or `RefusedError` for a URL that cannot be used.
+    """
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    from lithify.leases.memory import MemoryCoordination
+    from lithify.leases.sql import of_engine, open_coordination
+
+    if url is not None:
+        return open_coordination(url)
+    catalog = _source(warehouse).created()
+    return of_engine(catalog.engine) if isinstance(catalog, SqlCatalog) else MemoryCoordination()
+
+
+def scope_of(warehouse: Warehouse) -> str:
+    """A name of the warehouse that all its cleaners have for it."""
+    source = _source(warehouse)
+    return source.root or source.where
+
+
+def _source(warehouse: Warehouse) -> CatalogSource:
+    from lithify.store.iceberg import IcebergStore
+
+    assert isinstance(warehouse.store, IcebergStore)  # what `open_warehouse` makes
+    return warehouse.store.source
+
+
+def machine() -> str:
+    """This machine and process, for people."""
+    return f"{socket.gethostname()}-{os.getpid()}"

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import click
 
 import lithify
+from lithify.cli.cleaner_run import run as cleaner_run
 from lithify.cli.compact import compact
 from lithify.cli.consume import consume
 from lithify.cli.delete_records import delete_records
@@ -71,6 +72,16 @@ def topic_group() -> None:
     """
 
 
+@click.group("cleaner", cls=Nouns)
+def cleaner_group() -> None:
+    """Keep all topics compacted, day and night.
+
+    A cleaner looks at every topic of a catalog, and does what is due: rounds, retention, sweep.
+    """
+
+
+cleaner_group.add_command(cleaner_run)
+
 TOPIC_VERBS: tuple[click.Command, ...] = (create, list_topics, info, alter, uncompact, delete)
 VERBS: tuple[click.Command, ...] = (
     demo,
@@ -80,6 +91,7 @@ VERBS: tuple[click.Command, ...] = (
     table,
     compact,
     throttle,
+    cleaner_group,
     status,
     history,
     verify,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import click
 
 from lithify.model.position import AtTime, Start
-from lithify.model.units import parse_time_ms
+from lithify.model.units import parse_duration_ms, parse_time_ms
 
 
 class TimeType(click.ParamType[int]):
@@ -22,6 +22,23 @@ class TimeType(click.ParamType[int]):
             return parse_time_ms(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class DurationType(click.ParamType[int]):
+    """`30s`, `5m`, `250` (milliseconds), as milliseconds above zero."""
+
+    name = "DURATION"
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            duration_ms = parse_duration_ms(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if duration_ms <= 0:
+            self.fail(f"{value}: a duration above zero", param, ctx)
+        return duration_ms
 
 
 class StartType(click.ParamType[Start]):

@@ -40,6 +40,8 @@ class Due:
     """When it becomes due by the clock alone, if it will; in the past if it has."""
     overdue_ms: int = 0
     """How far it is past `max.compaction.lag.ms` (C29)."""
+    by_retention: bool = False
+    """Whether whole segments can go, which takes no round."""
 
 
 def dirtiness(state: LogState, segments: tuple[Segment, ...], horizon: Horizon) -> Dirtiness:
@@ -104,7 +106,12 @@ def _due_at(state: LogState, segments: tuple[Segment, ...], settings: TopicSetti
     if settings.deletes:
         gone = gone_segments(state, segments, settings, now_ms)
         if gone:
-            return Due(True, f"whole segments can go: {len(gone)}, of {volume_of(gone).size_bytes} bytes", now_ms)
+            return Due(
+                True,
+                f"whole segments can go: {len(gone)}, of {volume_of(gone).size_bytes} bytes",
+                now_ms,
+                by_retention=True,
+            )
     if not settings.compacts:
         return Due(False, "nothing is past retention")
     reason = next(_reasons(state, segments, settings, now_ms, horizon, dirt), None)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event, Thread, current_thread, main_thread
 from types import FrameType
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -70,7 +71,8 @@ def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
         with _told_of_interrupts(interrupted):
             yield
     except BaseException as error:
-        context.cancelJobGroup(watch.group)
+        with suppress(*_JVM_GONE):
+            context.cancelJobGroup(watch.group)
         if interrupted.is_set():  # what Spark says of the job is only that it was cancelled
             raise KeyboardInterrupt from error
         if refused:
@@ -79,8 +81,9 @@ def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
     finally:
         ended.set()
         poller.join()
-        for name, value in before.items():
-            context.setLocalProperty(name, value)
+        with suppress(*_JVM_GONE):
+            for name, value in before.items():
+                context.setLocalProperty(name, value)
 
 
 @contextmanager
@@ -109,19 +112,24 @@ def _told_of_interrupts(interrupted: Event) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+_JVM_GONE = (Py4JError, OSError)
+"""What a call ends with if the JVM has: whoever waits for the job is told as well."""
+
+
 def _poll(context: SparkContext, watch: Watch, ended: Event, interrupted: Event, refused: list[LithifyError]) -> None:
     tracker = context.statusTracker()
-    while not ended.wait(POLL_SECONDS):
-        if interrupted.is_set() or refused:
-            context.cancelJobGroup(watch.group)
-            continue
-        jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(watch.group))
-        stages = {stage for job in jobs if job is not None for stage in job.stageIds}
-        infos = [info for stage in sorted(stages) if (info := tracker.getStageInfo(stage)) is not None]
-        try:
-            watch.progress(watch.phase, _done(infos, watch.stages), watch.total)
-        except LithifyError as error:
-            refused.append(error)
+    with suppress(*_JVM_GONE):
+        while not ended.wait(POLL_SECONDS):
+            if interrupted.is_set() or refused:
+                context.cancelJobGroup(watch.group)
+                continue
+            jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(watch.group))
+            stages = {stage for job in jobs if job is not None for stage in job.stageIds}
+            infos = [info for stage in sorted(stages) if (info := tracker.getStageInfo(stage)) is not None]
+            try:
+                watch.progress(watch.phase, _done(infos, watch.stages), watch.total)
+            except LithifyError as error:
+                refused.append(error)
 
 
 def _done(infos: Sequence[SparkStageInfo], stages: Sequence[int]) -> int:

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from lithify.errors import EngineError, LithifyError
 from lithify.spark.java import find_java, java_home
+from lithify.spark.revival import forget_dead_session
 
 MASTER = "spark.master"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -45,6 +46,7 @@ def session_factory(session: SparkSession | None, conf: Mapping[str, str]) -> Ca
         if session is not None:
             return session
         with _making:
+            forget_dead_session()
             return SparkSession.getActiveSession() or _made(conf)
 
     return make

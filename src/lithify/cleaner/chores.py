@@ -1,0 +1,112 @@
+"""What a topic needs besides rounds, each on a clock of its own: retention, old versions, sweep.
+
+    retention   when whole segments can go, as the look finds           (C24)
+    upkeep      every hour or so: kept versions whose time is over are
+                let go of, then files that nothing names are deleted    (C6, C7)
+
+A topic in which upkeep finds nothing, and nobody has committed, is visited half as often each time,
+down to once a day. One cleaner does the upkeep of a catalog: the one that holds the role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from zlib import crc32
+
+from lithify.cleaner.lease_keeper import LeaseKeeper
+from lithify.cleaner.looking import Looker
+from lithify.cleaner.telling import Teller
+from lithify.compaction.agenda import TopicWork
+from lithify.errors import LithifyError, PolicyError, UnknownTopicError
+from lithify.model.cleaning import EventKind
+from lithify.model.names import TopicName
+from lithify.ports import Warehouse
+from lithify.service.expire import expire_versions
+from lithify.service.retain import retain
+from lithify.service.sweep import sweep
+
+SELDOM_MS = 86_400_000
+"""Between two visits of a topic in which nothing happens, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """When a topic is visited next, the gap between visits, and at which version it was last."""
+
+    next_ms: int
+    gap_ms: int
+    version: int
+
+
+@dataclass(slots=True)
+class Chores:
+    """Does chores one at a time; several threads may ask. Remembers one small entry for each topic."""
+
+    warehouse: Warehouse
+    leases: LeaseKeeper
+    looker: Looker
+    teller: Teller
+    role: str
+    """Name of the lease of whoever does the upkeep of this catalog."""
+    interval_ms: int
+    visits: dict[TopicName, Visit] = field(default_factory=dict)
+
+    def retain(self, work: TopicWork) -> None:
+        """Lets the segments go that are past retention."""
+        if work.identity not in self.leases.take([work.identity]):
+            return
+        try:
+            report = retain(self.warehouse, work.name)
+            if report.changed:
+                self.teller.retained(work.name, report)
+        except (UnknownTopicError, PolicyError):
+            pass  # deleted, or altered: the next look judges it as it is
+        except LithifyError as error:
+            self.looker.failed(work.name, error, self.warehouse.clock.now_ms())
+        finally:
+            self.leases.release([work.identity])
+
+    def next_upkeep(self, now_ms: int) -> TopicName | None:
+        """The topic whose upkeep is due for the longest time, if this cleaner does it; it is not given again."""
+        if not self.leases.holds(self.role):
+            return None
+        name = min(self.visits, key=lambda name: self.visits[name].next_ms, default=None)
+        if name is None or self.visits[name].next_ms > now_ms:
+            return None
+        visit = self.visits[name]
+        self.visits[name] = replace(visit, next_ms=now_ms + visit.gap_ms)
+        return name
+
+    def seen(self, versions: Mapping[TopicName, int], now_ms: int) -> None:
+        """Tells which topics there are and at which versions: new ones, and those that changed, are visited soon."""
+        visits: dict[TopicName, Visit] = {}
+        for name, version in versions.items():
+            visit = self.visits.get(name)
+            if visit is None:  # spread evenly, and the same after each start
+                visit = Visit(now_ms + crc32(str(name).encode()) % self.interval_ms, self.interval_ms, version)
+            elif visit.version != version:
+                visit = Visit(min(visit.next_ms, now_ms + self.interval_ms), self.interval_ms, version)
+            visits[name] = visit
+        self.visits = visits
+        if not self.leases.holds(self.role):
+            self.leases.take([self.role])
+
+    def upkeep(self, name: TopicName) -> None:
+        """Lets old versions go, then the files that nothing names any more."""
+        try:
+            expired = expire_versions(self.warehouse, name)
+            if expired is not None:
+                self.teller.say(EventKind.EXPIRED, name, versions=list(expired.expired))
+            swept = sweep(self.warehouse, name, delete=True)
+        except UnknownTopicError:
+            return
+        except LithifyError as error:
+            self.teller.trouble(name, error)
+            return
+        if swept.files:
+            self.teller.say(EventKind.SWEPT, name, files=len(swept.files), bytes=swept.size_bytes)
+        visit = self.visits.get(name)
+        if visit is not None and not swept.files and expired is None:
+            gap_ms = min(2 * visit.gap_ms, max(SELDOM_MS, self.interval_ms))
+            self.visits[name] = Visit(visit.next_ms - visit.gap_ms + gap_ms, gap_ms, visit.version)

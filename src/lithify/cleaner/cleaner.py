@@ -1,0 +1,149 @@
+"""The cleaner: does one thing at a time, and says when there is nothing to do (C28, C29, C31).
+
+    step ─► look at all topics, when it is time ─► agenda
+         ─► a chore, and a batch of rounds, in turn
+         ─► nothing: how long to wait
+
+Threads of a `loop` call `step`, each on its own; what they share is behind one lock. Nothing here
+waits, and nothing is lost when it stops between two steps or in the middle of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+
+from lithify.cleaner.chores import Chores
+from lithify.cleaner.looking import Looker
+from lithify.cleaner.rounds import Rounds
+from lithify.cleaner.telling import Teller
+from lithify.compaction.agenda import TopicWork, in_order, next_batch
+from lithify.errors import LithifyError
+from lithify.model.cleaning import EventKind
+from lithify.model.names import TopicName
+from lithify.ports import Clock
+
+BUSY_WAIT_MS = 200
+"""How soon a thread asks again while another one looks at the topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """There is nothing to do for so long."""
+
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Did:
+    """Something was done; there may be more."""
+
+
+@dataclass(slots=True)
+class Cleaner:
+    """All topics of a catalog. Made by `wiring`."""
+
+    clock: Clock
+    looker: Looker
+    rounds: Rounds
+    chores: Chores
+    teller: Teller
+    interval_ms: int
+    looks: int = 0
+    failed_looks: int = 0
+    is_looking: bool = False
+    _agenda: list[TopicWork] = field(default_factory=list)
+    _retaining: list[TopicWork] = field(default_factory=list)
+    _busy: set[TopicName] = field(default_factory=set)
+    _next_look_ms: int = 0
+    """By the clock that only goes forward."""
+    _chores_turn: bool = True
+    _lock: Lock = field(default_factory=Lock)
+
+    def step(self, *, may_look: bool = True) -> Did | Waits:
+        """One thing: a look, a chore, or the rounds of one batch."""
+        action = self._next(may_look)
+        if isinstance(action, Waits):
+            return action
+        action()
+        return Did()
+
+    def _next(self, may_look: bool) -> Callable[[], None] | Waits:
+        """Decides what to do, and marks it as being done."""
+        with self._lock:
+            wait_ms = self._next_look_ms - self.clock.monotonic_ms()
+            if may_look and not self.is_looking and wait_ms <= 0:
+                self.is_looking = True
+                return self._look
+            lanes = [self._chore, self._batch] if self._chores_turn else [self._batch, self._chore]
+            self._chores_turn = not self._chores_turn
+            for lane in lanes:
+                action = lane()
+                if action is not None:
+                    return action
+            return Waits(BUSY_WAIT_MS if self.is_looking else max(BUSY_WAIT_MS, wait_ms))
+
+    def _chore(self) -> Callable[[], None] | None:
+        while self._retaining:
+            work = self._retaining.pop(0)
+            if work.name not in self._busy:
+                return self._marked((work,), partial(self.chores.retain, work))
+        name = self.chores.next_upkeep(self.clock.now_ms())
+        return None if name is None else partial(self.chores.upkeep, name)
+
+    def _batch(self) -> Callable[[], None] | None:
+        batch = next_batch([work for work in self._agenda if work.name not in self._busy])
+        if not batch:
+            return None
+        names = {work.name for work in batch}
+        self._agenda = [work for work in self._agenda if work.name not in names]
+        return self._marked(batch, partial(self.rounds.do, batch))
+
+    def _marked(self, works: tuple[TopicWork, ...], action: Callable[[], None]) -> Callable[[], None]:
+        """`action`, during which no other thread of this cleaner takes one of the topics."""
+        names = {work.name for work in works}
+        self._busy |= names
+
+        def run() -> None:
+            try:
+                action()
+            finally:
+                with self._lock:
+                    self._busy -= names
+
+        return run
+
+    def _look(self) -> None:
+        begun_ms = self.clock.monotonic_ms()
+        found = None
+        try:
+            found = self.looker.look(self.clock.now_ms())
+        except LithifyError as error:
+            self.teller.trouble(None, error)
+        else:
+            versions = {name: known.version for name, known in self.looker.known.items()}
+            self.chores.seen(versions, self.clock.now_ms())
+        took_ms = self.clock.monotonic_ms() - begun_ms
+        with self._lock:
+            self.is_looking = False
+            # A look that takes long must not be all that this cleaner does.
+            self._next_look_ms = begun_ms + max(self.interval_ms, 2 * took_ms)
+            if found is None:
+                self.failed_looks += 1
+                return
+            self.looks += 1
+            self._agenda = in_order([work for work in found.work if work.verdict.rounds])
+            self._retaining = [work for work in found.work if work.verdict.retains]
+        if found.work:
+            overdue_ms = max((work.verdict.overdue_ms for work in found.work), default=0)
+            self.teller.say(
+                EventKind.LOOKED,
+                topics=found.topics,
+                due=len(found.work),
+                overdue_ms=overdue_ms,
+                metadata_read=found.read,
+                manifests_opened=found.opened,
+                duration_ms=took_ms,
+            )

@@ -1,0 +1,84 @@
+"""The failures of logs, as a cleaner keeps them: beside the topic, and in mind while that cannot be written (C31)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+
+from lithify.compaction.backoff import after_failure
+from lithify.errors import (
+    ConflictError,
+    InsufficientSpaceError,
+    LithifyError,
+    PolicyError,
+    RoundAbandonedError,
+    UnknownOutcomeError,
+    UnknownTopicError,
+    UnusableEnvironmentError,
+)
+from lithify.model.failure import LogFailure
+from lithify.model.log import TopicState
+from lithify.ports import Warehouse
+
+OF_THE_ENVIRONMENT = (UnusableEnvironmentError, InsufficientSpaceError, UnknownOutcomeError)
+"""Errors of which the log itself may well be innocent."""
+
+NO_FAILURE = (ConflictError, RoundAbandonedError, UnknownTopicError, PolicyError)
+"""Somebody else was faster, or the topic is not what it was: it is looked at again, and that is all."""
+
+
+@dataclass(slots=True)
+class Failures:
+    """Reads and writes what is stored; several threads may use it."""
+
+    warehouse: Warehouse
+    _unwritten: dict[str, dict[int, LogFailure]] = field(default_factory=dict)
+    """By identity of a topic, what could not be stored."""
+    _last_success_ms: int = -1
+    _lock: Lock = field(default_factory=Lock)
+
+    def of(self, state: TopicState) -> Mapping[int, LogFailure]:
+        """By partition. One that cannot be read is not known: its logs are tried, and fail again if they do."""
+        with self._lock:
+            unwritten = self._unwritten.get(state.identity)
+        if unwritten is not None:
+            return dict(unwritten)
+        try:
+            return self.warehouse.store.failures(state)
+        except LithifyError:
+            return {}
+
+    def succeeded(self, state: TopicState, partitions: tuple[int, ...], now_ms: int) -> None:
+        """Rounds of these logs got through: what was known of them is forgotten."""
+        with self._lock:
+            self._last_success_ms = max(self._last_success_ms, now_ms)
+        before = self.of(state)
+        after = {partition: failure for partition, failure in before.items() if partition not in partitions}
+        if after != before:
+            self._store(state, after)
+
+    def failed(self, state: TopicState, partition: int, error: LithifyError, now_ms: int) -> LogFailure:
+        """Remembers that a log failed; returns what is known of it now."""
+        before = self.of(state)
+        known = before.get(partition)
+        failure = after_failure(known, str(error), now_ms, counts=self._counts(error, known))
+        self._store(state, {**before, partition: failure})
+        return failure
+
+    def _counts(self, error: LithifyError, known: LogFailure | None) -> bool:
+        """An error of the environment counts once others have got through since the last time."""
+        if not isinstance(error, OF_THE_ENVIRONMENT):
+            return True
+        with self._lock:
+            return known is not None and self._last_success_ms > known.last_ms
+
+    def _store(self, state: TopicState, failures: Mapping[int, LogFailure]) -> None:
+        try:
+            self.warehouse.store.put_failures(state, failures)
+        except LithifyError:
+            with self._lock:
+                self._unwritten[state.identity] = dict(failures)
+        else:
+            with self._lock:
+                self._unwritten.pop(state.identity, None)

@@ -1,0 +1,119 @@
+"""Rounds of a batch of topics, under leases (C29, C31, C44).
+
+    batch ─► leases ─► still as judged? ─► one run for all ─► told, remembered ─► leases given back
+                  └─ others have it: left to them
+
+A lease that is lost on the way, or a cleaner that is to stop, ends the run within a second or two.
+What is committed by then is committed; the rest is as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lithify.cleaner.failures import NO_FAILURE, Failures
+from lithify.cleaner.judge import Judge
+from lithify.cleaner.lease_keeper import LeaseKeeper
+from lithify.cleaner.looking import Looker
+from lithify.cleaner.stop import Stop
+from lithify.cleaner.telling import Teller
+from lithify.compaction.agenda import TopicWork
+from lithify.compaction.backoff import LONGEST_BACKOFF_MS
+from lithify.engine import RewriteEngine, RunLimits
+from lithify.errors import ConflictError, EngineError, LithifyError, RoundAbandonedError
+from lithify.model.cleaning import EventKind
+from lithify.model.log import TopicState
+from lithify.model.names import LogId, TopicName
+from lithify.ports import Warehouse
+from lithify.service.run import Run, run_rounds
+from lithify.service.topic_run import TopicResult
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Does batches of rounds; several threads may use it at once."""
+
+    warehouse: Warehouse
+    engine: RewriteEngine
+    leases: LeaseKeeper
+    failures: Failures
+    judge: Judge
+    looker: Looker
+    teller: Teller
+    limits: RunLimits
+    stop: Stop
+
+    def do(self, batch: Sequence[TopicWork]) -> None:
+        """The rounds of those topics of the batch that nobody else works on."""
+        taken = self.leases.take([work.identity for work in batch])
+        try:
+            states = self._still_due([work for work in batch if work.identity in taken])
+            if states:
+                self._run(states, frozenset(taken))
+        finally:
+            self.leases.release(taken)
+
+    def _still_due(self, batch: Sequence[TopicWork]) -> dict[TopicName, tuple[TopicState, TopicWork]]:
+        """The topics of which a round is due now: others may have done it since they were judged."""
+        found: dict[TopicName, tuple[TopicState, TopicWork]] = {}
+        for work in batch:
+            try:
+                state = self.warehouse.store.load(work.name)
+                if state.identity != work.identity:
+                    continue
+                verdict = work.verdict
+                if state.version != work.version:
+                    verdict = self.judge.verdict(state, self.warehouse.clock.now_ms())
+            except LithifyError:
+                continue  # the next look finds it, and says so
+            if verdict.rounds:
+                found[work.name] = (state, TopicWork(work.name, state.identity, state.version, verdict))
+        return found
+
+    def _run(self, topics: dict[TopicName, tuple[TopicState, TopicWork]], held: frozenset[str]) -> None:
+        def progress(_phase: str, _done: int, _total: int) -> None:
+            if self.stop.gives_up.is_set():
+                raise RoundAbandonedError("the cleaner stops")
+            if not all(self.leases.holds(state.identity) for state, _ in topics.values()):
+                raise RoundAbandonedError("the lease was lost", hint="another cleaner does the round")
+
+        run = Run(self.warehouse, self.engine, self.limits, None, progress)
+        results: Mapping[TopicName, TopicResult | LithifyError]
+        try:
+            results = run_rounds(run, {name: work.verdict.rounds for name, (_, work) in topics.items()})
+        except Exception as error:  # a defect: these topics wait and are tried alone, the others go on
+            results = dict.fromkeys(topics, EngineError(f"the run failed: {type(error).__name__}: {error}"))
+        for name, (state, work) in topics.items():
+            self._tell(state, work, results[name])
+
+    def _tell(self, state: TopicState, work: TopicWork, result: TopicResult | LithifyError) -> None:
+        now_ms = self.warehouse.clock.now_ms()
+        if isinstance(result, TopicResult):
+            through = tuple(log.partition for log in result.report.logs if log.error is None)
+            errors = result.errors
+        else:
+            through, errors = (), dict.fromkeys(work.verdict.rounds, result)
+        if through:
+            self.failures.succeeded(state, through, now_ms)
+        if isinstance(result, TopicResult) and through:
+            self.teller.round_done(work.name, result.report, work.verdict.overdue_ms)
+            if not result.report.changed and not errors:
+                self.looker.let_rest(work.name, now_ms + LONGEST_BACKOFF_MS)
+        for partition, error in errors.items():
+            self._tell_failure(state, partition, error, now_ms)
+
+    def _tell_failure(self, state: TopicState, partition: int, error: LithifyError, now_ms: int) -> None:
+        log = LogId(state.name, partition)
+        if isinstance(error, EngineError) and self.stop.asked.is_set():
+            # A signal to all processes of a service ends Spark's as well.
+            error = RoundAbandonedError("the cleaner stops")
+        match error:
+            case RoundAbandonedError():
+                self.teller.left(EventKind.ABANDONED, log, error)
+            case ConflictError():
+                self.teller.left(EventKind.CONFLICT, log, error)
+            case _ if isinstance(error, NO_FAILURE):
+                pass  # deleted, or altered: the next look judges it as it is
+            case _:
+                self.teller.log_failed(log, error, self.failures.failed(state, partition, error, now_ms))

@@ -1,0 +1,47 @@
+"""Puts a cleaner together."""
+
+from __future__ import annotations
+
+from lithify.cleaner.chores import Chores
+from lithify.cleaner.cleaner import Cleaner
+from lithify.cleaner.failures import Failures
+from lithify.cleaner.judge import Judge
+from lithify.cleaner.lease_keeper import LeaseKeeper
+from lithify.cleaner.looking import Looker
+from lithify.cleaner.loop import Loop
+from lithify.cleaner.options import CleanerOptions, Tell
+from lithify.cleaner.rounds import Rounds
+from lithify.cleaner.stop import Stop
+from lithify.cleaner.telling import Teller
+from lithify.coordination import Coordination
+from lithify.engine import RewriteEngine
+from lithify.ports import Warehouse
+
+
+def make_cleaner(
+    warehouse: Warehouse,
+    engine: RewriteEngine,
+    leases: LeaseKeeper,
+    options: CleanerOptions,
+    stop: Stop,
+    tell: Tell,
+) -> Cleaner:
+    """A cleaner that takes steps, under leases that somebody renews."""
+    teller = Teller(warehouse.clock, options.cleaner_id, tell)
+    failures = Failures(warehouse)
+    judge = Judge(warehouse, failures, teller)
+    looker = Looker(warehouse, judge, teller.trouble)
+    rounds = Rounds(warehouse, engine, leases, failures, judge, looker, teller, options.limits, stop)
+    chores = Chores(warehouse, leases, looker, teller, f"role:upkeep@{options.scope}", options.sweep_interval_ms)
+    return Cleaner(warehouse.clock, looker, rounds, chores, teller, options.interval_ms)
+
+
+def make_loop(
+    warehouse: Warehouse, engine: RewriteEngine, coordination: Coordination, options: CleanerOptions, tell: Tell
+) -> Loop:
+    """A cleaner with its threads, not started yet."""
+    stop = Stop()
+    owner = f"{options.cleaner_id}/{warehouse.clock.new_id()}"
+    leases = LeaseKeeper(coordination, owner, options.lease_ms, warehouse.clock.monotonic_ms)
+    cleaner = make_cleaner(warehouse, engine, leases, options, stop, tell)
+    return Loop(cleaner, leases, cleaner.teller, stop, options, coordination)

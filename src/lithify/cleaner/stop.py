@@ -1,0 +1,23 @@
+"""How a cleaner is told to stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Event
+
+
+@dataclass(slots=True)
+class Stop:
+    """Set from any thread, or from the handler of a signal."""
+
+    asked: Event = field(default_factory=Event)
+    gives_up: Event = field(default_factory=Event)
+    """Rounds under way are given up."""
+    reason: str = ""
+    failed: bool = False
+
+    def ask(self, reason: str, *, failed: bool = False) -> None:
+        """No new step begins from now on; the first reason counts."""
+        if not self.asked.is_set():
+            self.reason, self.failed = reason, failed
+        self.asked.set()
