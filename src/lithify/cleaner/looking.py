@@ -95,6 +95,11 @@ class Looker:
         with self._lock:
             self._resting[name] = (until_ms, None)
 
+    def look_again(self, name: TopicName) -> None:
+        """Somebody has worked on a topic: what was found of it is not good any more."""
+        with self._lock:
+            self._resting.setdefault(name, (0, None))
+
     def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> None:
         """Something about a topic as a whole failed: it is left alone for a while, each time for longer."""
         known = self.known.get(name)

@@ -10,7 +10,7 @@ What is committed by then is committed; the rest is as it was.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lithify.cleaner.failures import NO_FAILURE, Failures
 from lithify.cleaner.judge import Judge
@@ -19,7 +19,7 @@ from lithify.cleaner.looking import Looker
 from lithify.cleaner.stop import Stop
 from lithify.cleaner.telling import Teller
 from lithify.compaction.agenda import TopicWork
-from lithify.compaction.backoff import LONGEST_BACKOFF_MS
+from lithify.compaction.backoff import LONGEST_BACKOFF_MS, may_run
 from lithify.engine import RewriteEngine, RunLimits
 from lithify.errors import ConflictError, EngineError, LithifyError, RoundAbandonedError
 from lithify.model.cleaning import EventKind
@@ -53,6 +53,8 @@ class Rounds:
                 self._run(states, frozenset(taken))
         finally:
             self.leases.release(taken)
+            for work in batch:
+                self.looker.look_again(work.name)
 
     def _still_due(self, batch: Sequence[TopicWork]) -> dict[TopicName, tuple[TopicState, TopicWork]]:
         """The topics of which a round is due now: others may have done it since they were judged."""
@@ -62,9 +64,13 @@ class Rounds:
                 state = self.warehouse.store.load(work.name)
                 if state.identity != work.identity:
                     continue
-                verdict = work.verdict
+                now_ms = self.warehouse.clock.now_ms()
                 if state.version != work.version:
-                    verdict = self.judge.verdict(state, self.warehouse.clock.now_ms())
+                    verdict = self.judge.verdict(state, now_ms)
+                else:  # another cleaner may have failed
+                    known = self.failures.of(state)
+                    partitions = tuple(p for p in work.verdict.rounds if may_run(known.get(p), now_ms))
+                    verdict = replace(work.verdict, rounds=partitions)
             except LithifyError:
                 continue  # the next look finds it, and says so
             if verdict.rounds:

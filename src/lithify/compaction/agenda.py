@@ -33,7 +33,7 @@ class TopicWork:
 
     @property
     def is_small(self) -> bool:
-        """Whether it may share a batch. What failed goes alone, so that it fails nobody else."""
+        """Whether it may share a batch. What failed twice goes alone, so that it fails nobody else."""
         volume = self.verdict.volume
         small = volume.size_bytes < SMALL_BYTES and volume.records < SMALL_RECORDS
         return small and not self.verdict.failing and len(self.verdict.rounds) < BATCH_LOGS

@@ -36,7 +36,7 @@ class TopicVerdict:
     volume: Volume = Volume()
     """Of the logs that are due for a round."""
     failing: bool = False
-    """Whether the round of one of them failed the last time."""
+    """Whether one of them has failed more than once, and may fail those that go along."""
     look_at_ms: int | None = None
     """When to look again even if nobody commits; None is never."""
 
@@ -79,7 +79,7 @@ def judge_topic(
         priority=min(order, default=LAST_PRIORITY),
         overdue_ms=overdue_ms,
         volume=sum((log.volume for log in rounds), Volume()),
-        failing=any(log.partition in failures for log in rounds),
+        failing=any(failures[log.partition].failures > 1 for log in rounds if log.partition in failures),
         look_at_ms=now_ms if rounds or retains else min(look_at, default=None),
     )
 

@@ -1,0 +1,477 @@
+"""What a cleaner does, step by step (C28, C29, C31)."""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify.cleaner.cleaner import Waits
+from lithify.errors import DamagedError, EngineError, WarehouseError
+from lithify.model.cleaning import EventKind
+from lithify.model.names import LogId
+from lithify.service.alter import alter
+from support.cleaner_lake import INTERVAL_MS, LEASE_MS, CleanerLake
+
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def lake() -> CleanerLake:
+    return CleanerLake()
+
+
+def topics_of(events, kind=EventKind.ROUND):
+    return [event.topic for event in events if event.kind is kind]
+
+
+def test_what_is_due_is_compacted_and_what_is_not_is_left(lake):
+    due, clean = lake.topic("due"), lake.topic("clean", min_cleanable_dirty_ratio=1)
+    for topic in (due, clean):
+        lake.append(topic, "a=1 b=1 a=2")
+    events = lake.cleaner().work()
+    assert topics_of(events) == ["due"]
+    assert (lake.text(due), lake.text(clean)) == ("b=1 a=2", "a=1 b=1 a=2")
+
+
+def test_with_nothing_to_do_it_waits_for_the_next_look(lake):
+    lake.topic("empty")
+    alpha = lake.cleaner()
+    assert alpha.work() == []
+    step = alpha.cleaner.step()
+    assert isinstance(step, Waits)
+    assert 0 < step.ms <= INTERVAL_MS
+
+
+def test_new_records_are_found_with_the_next_look(lake):
+    topic, alpha = lake.topic("orders"), lake.cleaner()
+    alpha.work()
+    lake.append(topic, "a=1 a=2")
+    assert alpha.work() == []
+    lake.wait()
+    assert topics_of(alpha.work()) == ["orders"]
+
+
+def test_many_small_topics_are_one_job(lake):
+    for number in range(30):
+        lake.append(lake.topic(f"t{number:02}"), "a=1 a=2")
+    events = lake.cleaner().work()
+    assert len(topics_of(events)) == 30
+    assert [len(job) for job in lake.engine.jobs] == [30]
+
+
+def test_only_the_logs_that_are_due_are_compacted(lake):
+    topic = lake.topic("orders", partitions=3)
+    lake.append(topic, "a=1 a=2", partition=1)
+    lake.cleaner().work()
+    assert lake.engine.jobs == [[LogId(topic, 1)]]
+
+
+def test_a_deadline_makes_a_log_due_whatever_its_ratio(lake):
+    """C28, C29."""
+    topic = lake.topic("orders", min_cleanable_dirty_ratio=1, max_compaction_lag_ms=60_000)
+    alpha = lake.cleaner()
+    lake.append(topic, "a=1 a=2")
+    assert topics_of(alpha.work()) == []
+    lake.wait(60_001)
+    (event,) = [event for event in alpha.work() if event.kind is EventKind.ROUND]
+    assert event.facts["overdue_ms"] == 1
+
+
+def test_tombstones_go_with_no_new_data(lake):
+    """C21."""
+    topic, alpha = lake.topic("orders", delete_retention_ms=60_000), lake.cleaner()
+    lake.append(topic, "a=1 b=1 a=-")
+    alpha.work()
+    assert lake.text(topic) == "b=1 a=-"
+    lake.wait(59_000)
+    alpha.work()
+    assert lake.text(topic) == "b=1 a=-"
+    lake.wait(15_000)
+    alpha.work()
+    assert lake.text(topic) == "b=1"
+
+
+def test_whole_segments_past_retention_go_without_a_round(lake):
+    """C24."""
+    topic, alpha = lake.topic("orders", cleanup_policy="delete", retention_ms=60_000), lake.cleaner()
+    lake.append(topic, "a=1")
+    lake.wait(30_000)
+    lake.append(topic, "a=2")
+    alpha.work()
+    lake.wait(31_000)
+    (event,) = alpha.work()[1:]
+    assert (event.kind, event.facts["records"]) == (EventKind.RETAINED, 1)
+    assert lake.text(topic) == "a=2"
+    assert lake.engine.jobs == []
+
+
+def test_old_versions_and_their_files_go_by_the_clock(lake):
+    """C6, C7: also of a topic in which nothing happens any more."""
+    topic, alpha = lake.topic("orders", versions_retention_ms=3_600_000), lake.cleaner()
+    lake.append(topic, "a=1 a=2")
+    alpha.work()
+    assert [kept.version for kept in lake.warehouse.store.versions(topic)] == [2]
+    before = {file.path for file in lake.warehouse.store.stored_files(lake.state(topic))}
+    for _ in range(8):
+        lake.wait(DAY_MS // 8 + INTERVAL_MS)
+        alpha.work()
+    assert lake.warehouse.store.versions(topic) == ()
+    assert len(alpha.told(EventKind.EXPIRED)) == 1
+    assert len(alpha.told(EventKind.SWEPT)) == 1
+    after = {file.path for file in lake.warehouse.store.stored_files(lake.state(topic))}
+    assert after < before
+
+
+def test_a_topic_in_which_nothing_happens_is_swept_ever_more_seldom(lake):
+    lake.topic("quiet")
+    alpha = lake.cleaner(sweep_interval_ms=60_000)
+    swept: list[int] = []
+    real = lake.warehouse.store.stored_files
+
+    def noting(state):
+        swept.append(lake.clock.now_ms())
+        return real(state)
+
+    lake.warehouse.store.stored_files = noting
+    for _ in range(40):
+        alpha.work()
+        lake.wait(60_000)
+    gaps = [later - earlier for earlier, later in zip(swept, swept[1:], strict=False)]
+    assert gaps == sorted(gaps)
+    assert gaps[-1] >= 8 * gaps[0]
+
+
+def test_changed_settings_count_with_the_next_look(lake):
+    """C43: nothing is started anew for it."""
+    topic, alpha = lake.topic("orders", min_cleanable_dirty_ratio=1), lake.cleaner()
+    lake.append(topic, "a=1 a=2")
+    assert topics_of(alpha.work()) == []
+    alter(lake.warehouse, topic, {"min.cleanable.dirty.ratio": 0.5})
+    lake.wait()
+    assert topics_of(alpha.work()) == ["orders"]
+
+
+def test_topics_that_come_and_go_are_followed(lake):
+    first, alpha = lake.topic("first"), lake.cleaner()
+    lake.append(first, "a=1 a=2")
+    alpha.work()
+    lake.warehouse.store.drop_topic(first)
+    second = lake.topic("second")
+    lake.append(second, "a=1 a=2")
+    lake.wait()
+    assert topics_of(alpha.work()) == ["second"]
+    assert set(alpha.cleaner.looker.known) == {second}
+
+
+def test_a_topic_deleted_under_its_round_is_no_failure(lake):
+    topic, alpha = lake.topic("orders"), lake.cleaner()
+    lake.append(topic, "a=1 a=2")
+    alpha.beat()
+    alpha.cleaner.step()  # it has seen the topic
+    lake.warehouse.store.drop_topic(topic)
+    alpha.work()
+    assert [event.kind for event in alpha.events] == [EventKind.LOOKED]
+
+
+class TestFailures:
+    """C31."""
+
+    def test_a_log_that_fails_leaves_the_others_alone(self, lake):
+        good, bad = lake.topic("good"), lake.topic("bad", partitions=2)
+        lake.append(good, "a=1 a=2")
+        for partition in (0, 1):
+            lake.append(bad, "a=1 a=2", partition)
+        lake.engine.fails[LogId(bad, 1)] = DamagedError("data/1.parquet: the file is missing")
+        alpha = lake.cleaner()
+        alpha.work()
+        assert (lake.text(good), lake.text(bad, 0), lake.text(bad, 1)) == ("a=2", "a=2", "a=1 a=2")
+        (failed,) = alpha.told(EventKind.FAILED)
+        assert (failed.topic, failed.facts["partition"], failed.facts["failures"]) == ("bad", 1, 1)
+        assert "data/1.parquet" in failed.facts["error"]
+
+    def test_it_is_tried_again_ever_more_seldom_and_then_quarantined(self, lake):
+        topic, alpha = lake.topic("bad"), lake.cleaner()
+        lake.append(topic, "a=1 a=2")
+        lake.engine.fails[LogId(topic, 0)] = DamagedError("the file is missing")
+        tried = []
+        for _ in range(600):
+            jobs = len(lake.engine.jobs)
+            alpha.work()
+            if len(lake.engine.jobs) > jobs:
+                tried.append(lake.clock.now_ms())
+            lake.wait()
+        gaps = [later - earlier for earlier, later in zip(tried, tried[1:], strict=False)]
+        assert len(tried) == 8
+        assert all(later >= 1.5 * earlier for earlier, later in zip(gaps, gaps[1:], strict=False))
+        assert len(alpha.told(EventKind.QUARANTINED)) == 1
+        assert lake.warehouse.store.failures(lake.state(topic))[0].quarantined
+
+    def test_the_quarantine_outlives_the_cleaner_and_ends_when_it_is_released(self, lake):
+        topic = lake.topic("bad")
+        lake.append(topic, "a=1 a=2")
+        lake.engine.fails[LogId(topic, 0)] = DamagedError("the file is missing")
+        alpha = lake.cleaner()
+        for _ in range(600):
+            alpha.work()
+            lake.wait()
+        jobs = len(lake.engine.jobs)
+        lake.engine.fails.clear()
+        beta = lake.cleaner("beta")
+        beta.work()
+        assert len(lake.engine.jobs) == jobs
+        lake.warehouse.store.put_failures(lake.state(topic), {})
+        lake.wait()
+        assert topics_of(beta.work()) == ["bad"]
+
+    def test_what_gets_through_is_forgotten(self, lake):
+        topic, alpha = lake.topic("bad"), lake.cleaner()
+        lake.append(topic, "a=1 a=2")
+        lake.engine.fails[LogId(topic, 0)] = DamagedError("the file is missing")
+        alpha.work()
+        lake.engine.fails.clear()
+        lake.wait(30_000)
+        assert topics_of(alpha.work()) == ["bad"]
+        assert lake.warehouse.store.failures(lake.state(topic)) == {}
+
+    def test_what_failed_twice_is_tried_alone(self, lake):
+        for name in ("a", "b", "c"):
+            lake.append(lake.topic(name), "a=1 a=2")
+        alpha = lake.cleaner()
+        lake.engine.job_fails = EngineError("a Spark job failed: a worker died")
+        alpha.work()
+        lake.wait(15_000)
+        alpha.work()
+        lake.engine.job_fails = None
+        lake.wait(30_000)
+        alpha.work()
+        assert [len(job) for job in lake.engine.jobs] == [3, 3, 1, 1, 1]
+        assert len(topics_of(alpha.events)) == 3
+
+    def test_a_defect_in_a_run_is_a_failure_of_its_logs(self, lake):
+        lake.append(lake.topic("orders"), "a=1 a=2")
+        lake.engine.job_fails = ZeroDivisionError("a defect")
+        alpha = lake.cleaner()
+        alpha.work()
+        assert "ZeroDivisionError" in alpha.told(EventKind.FAILED)[0].facts["error"]
+
+    def test_an_outage_quarantines_nothing(self, lake):
+        topics = [lake.topic(name) for name in "abc"]
+        for topic in topics:
+            lake.append(topic, "a=1 a=2")
+        lake.engine.job_fails = WarehouseError("s3://lake cannot be reached")
+        alpha = lake.cleaner()
+        for _ in range(2_000):
+            alpha.work()
+            lake.wait()
+        assert alpha.told(EventKind.QUARANTINED) == []
+        lake.engine.job_fails = None
+        for _ in range(8):  # what waits is tried within two minutes
+            lake.wait()
+            alpha.work()
+        assert [lake.text(topic) for topic in topics] == ["a=2"] * 3
+
+    def test_an_error_of_the_environment_that_only_one_log_has_counts(self, lake):
+        bad, good = lake.topic("bad"), lake.topic("good", min_cleanable_dirty_ratio=0)
+        lake.append(bad, "a=1 a=2")
+        lake.engine.fails[LogId(bad, 0)] = WarehouseError("s3://lake/bad is not readable")
+        alpha = lake.cleaner()
+        for _ in range(600):
+            lake.append(good, "a=1 a=2")
+            alpha.work()
+            lake.wait()
+        assert topics_of(alpha.events, EventKind.QUARANTINED) == ["bad"]
+
+    def test_failures_that_cannot_be_written_are_kept_in_mind(self, lake, monkeypatch):
+        topic, alpha = lake.topic("bad"), lake.cleaner()
+        lake.append(topic, "a=1 a=2")
+        lake.engine.fails[LogId(topic, 0)] = DamagedError("the file is missing")
+
+        def full(*_):
+            raise WarehouseError("no space is left")
+
+        monkeypatch.setattr(lake.warehouse.store, "put_failures", full)
+        for _ in range(20):
+            alpha.work()
+            lake.wait(1_000)
+        assert len(lake.engine.jobs) == 2
+
+    def test_a_topic_that_cannot_be_read_waits_and_the_others_go_on(self, lake, monkeypatch):
+        lost, good = lake.topic("a-lost"), lake.topic("good")
+        lake.append(good, "a=1 a=2")
+        load = lake.warehouse.store.load
+        tried = []
+
+        def failing(name):
+            if name == lost:
+                tried.append(lake.clock.now_ms())
+                raise DamagedError("a-lost: the table's metadata is missing")
+            return load(name)
+
+        monkeypatch.setattr(lake.warehouse.store, "load", failing)
+        alpha = lake.cleaner()
+        for _ in range(240):
+            alpha.work()
+            lake.wait()
+        assert topics_of(alpha.events) == ["good"]
+        assert len(tried) == len(topics_of(alpha.events, EventKind.TROUBLE)) == 9
+
+    def test_a_catalog_that_cannot_be_reached_is_asked_again(self, lake, monkeypatch):
+        lake.append(lake.topic("orders"), "a=1 a=2")
+        alpha = lake.cleaner()
+
+        def gone():
+            raise WarehouseError("the catalog cannot be reached")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(lake.warehouse.store, "marks", gone)
+            for _ in range(3):
+                alpha.work()
+                lake.wait()
+        assert len(alpha.told(EventKind.TROUBLE)) == 3
+        assert topics_of(alpha.work()) == ["orders"]
+
+
+class TestSharing:
+    """Leases save work, and are not needed for anything else."""
+
+    def test_a_topic_that_another_one_works_on_is_left_to_it(self, lake):
+        topic = lake.topic("orders")
+        lake.append(topic, "a=1 a=2")
+        alpha, beta = lake.cleaner("alpha"), lake.cleaner("beta")
+        assert alpha.leases.take([lake.state(topic).identity])
+        assert topics_of(beta.work()) == []
+        alpha.leases.release([lake.state(topic).identity])
+        lake.wait()
+        alpha.beat()
+        assert topics_of(beta.work()) == ["orders"]
+
+    def test_the_work_of_a_dead_one_is_taken_over_after_its_lease(self, lake):
+        topic = lake.topic("orders")
+        lake.append(topic, "a=1 a=2")
+        alpha, beta = lake.cleaner("alpha"), lake.cleaner("beta")
+        alpha.leases.take([lake.state(topic).identity])
+        beta.work()
+        for _ in range(LEASE_MS // INTERVAL_MS):
+            assert topics_of(beta.events) == []
+            lake.wait()
+            beta.work()
+        lake.wait()
+        beta.work()
+        assert topics_of(beta.events) == ["orders"]
+
+    def test_a_round_whose_lease_is_lost_is_given_up(self, lake):
+        topic = lake.topic("orders")
+        lake.append(topic, "a=1 a=2")
+        alpha, beta = lake.cleaner("alpha"), lake.cleaner("beta")
+        find = lake.engine._real.open_round
+
+        def frozen(logs, limits, run_id, progress):
+            lake.engine._real.open_round = find
+            beta.leases.observe()
+            lake.wait(LEASE_MS + 1)
+            beta.work()
+            return find(logs, limits, run_id, progress)
+
+        lake.engine._real.open_round = frozen
+        alpha.work()
+        assert topics_of(beta.events) == ["orders"]
+        assert topics_of(alpha.events) == []
+        assert topics_of(alpha.events, EventKind.ABANDONED) == ["orders"]
+        assert lake.text(topic) == "a=2"
+        assert lake.warehouse.store.failures(lake.state(topic)) == {}
+
+    def test_what_another_one_has_done_meanwhile_is_not_done_again(self, lake):
+        for name in ("a", "b"):
+            lake.append(lake.topic(name), "a=1 a=2")
+        alpha, beta = lake.cleaner("alpha"), lake.cleaner("beta")
+        alpha.beat()
+        alpha.cleaner.step()  # both have looked
+        beta.work()
+        alpha.work()
+        assert (topics_of(alpha.events), topics_of(beta.events)) == ([], ["a", "b"])
+        assert len(lake.engine.jobs) == 1
+
+    def test_one_of_them_does_the_upkeep(self, lake):
+        lake.topic("orders")
+        alpha, beta = lake.cleaner("alpha"), lake.cleaner("beta")
+        alpha.work()
+        beta.work()
+        assert [one.leases.holds(one.cleaner.chores.role) for one in (alpha, beta)] == [True, False]
+
+    def test_it_stops_in_the_middle_of_a_round_and_changes_nothing(self, lake):
+        topic = lake.topic("orders")
+        lake.append(topic, "a=1 a=2")
+        alpha = lake.cleaner()
+        alpha.stop.gives_up.set()
+        alpha.work()
+        assert topics_of(alpha.events, EventKind.ABANDONED) == ["orders"]
+        assert lake.text(topic) == "a=1 a=2"
+        assert lake.warehouse.store.failures(lake.state(topic)) == {}
+
+
+class TestReading:
+    """A look reads little."""
+
+    def counted(self, lake, monkeypatch):
+        calls = {"load": 0, "segments": 0, "failures": 0, "view": 0}
+        for name in calls:
+            real = getattr(lake.warehouse.store, name)
+
+            def call(*args, name=name, real=real, **more):
+                calls[name] += 1
+                return real(*args, **more)
+
+            monkeypatch.setattr(lake.warehouse.store, name, call)
+        return calls
+
+    def test_a_look_at_topics_that_are_clean_opens_no_manifest(self, lake, monkeypatch):
+        for number in range(5):
+            lake.append(lake.topic(f"t{number}", min_cleanable_dirty_ratio=1), "a=1 a=2")
+        calls = self.counted(lake, monkeypatch)
+        alpha = lake.cleaner()
+        alpha.work()
+        assert calls == {"load": 5, "segments": 0, "failures": 0, "view": 0}
+        for _ in range(5):
+            lake.wait()
+            alpha.work()
+        assert calls == {"load": 5, "segments": 0, "failures": 0, "view": 0}
+
+    def test_where_there_are_no_marks_it_reads_the_metadata_of_each_and_nothing_else(self, lake, monkeypatch):
+        for number in range(5):
+            lake.append(lake.topic(f"t{number}", cleanup_policy="delete", retention_ms=DAY_MS), "a=1 a=2")
+        marks = lake.warehouse.store.marks
+        monkeypatch.setattr(lake.warehouse.store, "marks", lambda: ((name, None) for name, _ in marks()))
+        alpha = lake.cleaner()
+        alpha.work()
+        calls = self.counted(lake, monkeypatch)
+        for _ in range(3):
+            lake.wait()
+            alpha.work()
+        assert calls == {"load": 15, "segments": 0, "failures": 0, "view": 0}
+
+    def test_what_waits_for_its_turn_is_not_judged_at_every_look(self, lake, monkeypatch):
+        topic, alpha = lake.topic("orders"), lake.cleaner()
+        lake.append(topic, "a=1 a=2")
+        calls = self.counted(lake, monkeypatch)
+        alpha.cleaner.looker.look(lake.clock.now_ms())
+        lake.wait()
+        found = alpha.cleaner.looker.look(lake.clock.now_ms())
+        assert [work.name for work in found.work] == [topic]
+        assert calls["segments"] == 1
+
+    def test_a_clock_that_goes_back_makes_it_look_again(self, lake, monkeypatch):
+        lake.append(lake.topic("t", min_cleanable_dirty_ratio=1), "a=1 a=2")
+        alpha = lake.cleaner()
+        alpha.work()
+        calls = self.counted(lake, monkeypatch)
+        lake.clock.advance(-500_000)
+        alpha.cleaner.looker.look(lake.clock.now_ms())
+        assert calls["load"] == 1
+
+    def test_what_is_due_and_has_nothing_to_do_rests(self, lake, monkeypatch):
+        topic, alpha = lake.topic("orders"), lake.cleaner()
+        lake.append(topic, "a=1 a=2")
+        monkeypatch.setattr("lithify.service.topic_run.LogOutcome.changes", property(lambda _: False))
+        for _ in range(20):
+            alpha.work()
+            lake.wait()
+        assert len(lake.engine.jobs) == 1
