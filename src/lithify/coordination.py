@@ -6,13 +6,14 @@
 
 Nobody's clock is compared with anybody else's. A lease has a number that its owner makes grow; who
 has seen it stand still for the time of a lease, by a clock of its own that only goes forward, may
-take it, and the database lets exactly one of them. Leases save work and are never relied on for
-safety: that is the commit's (C44).
+take it, and the database lets exactly one of them. An owner never writes the same number twice, so
+a lease that looks the same is the same: none was given back and taken again in between. Leases save
+work and are never relied on for safety: that is the commit's (C44).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,14 +39,19 @@ class Coordination(Protocol):
         """All that there are: one for each topic that is worked on, and one for each cleaner."""
         ...
 
-    def take(self, name: str, owner: str, seen: Lease | None) -> bool:
-        """Makes `owner` the owner if the lease is still as it was `seen`, None being that there is none."""
+    def take(self, leases: Sequence[Lease], seen: Mapping[str, Lease]) -> frozenset[str]:
+        """Puts each lease where the one `seen` of its name stands, or where there is none if none was seen.
+
+        All are of one owner and have one number, which was written nowhere yet. Returns the names of
+        those that were put there; the others are not as they were seen. After an error nobody knows
+        whether they were, but it is all of them or none.
+        """
         ...
 
-    def renew(self, owner: str) -> frozenset[str]:
-        """Makes the beats of all leases of an owner grow; returns their names."""
+    def renew(self, owner: str, beats: int) -> frozenset[str]:
+        """Gives all leases of an owner this number, unless it is smaller than theirs; returns their names."""
         ...
 
     def release(self, owner: str, names: Collection[str]) -> None:
-        """Gives back those of the leases that are still the owner's."""
+        """Takes away those of the leases that are still the owner's."""
         ...

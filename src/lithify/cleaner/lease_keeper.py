@@ -1,0 +1,274 @@
+"""The leases of one cleaner: what it holds, what it may take over, and when it can no longer be sure.
+
+    beat        ├──────────┤ lands somewhere in here
+    holds       ├───────────── lease ─────────────┤ until here, unless it beats again
+    a watcher              sees it ├───────────── lease ─────────────┤ takes it over from here on
+
+The owner counts from before its beat, a watcher from after it first saw it, each by its own clock
+that only goes forward. Their times are never compared. So where clocks go at the same speed, never
+do two cleaners hold a lease at once; where a watcher's clock jumped ahead, they may until the next
+beat of the owner that gets through, or until its lease time is over. What a round commits does not
+depend on it (C44).
+
+Every write has a number of its own (`coordination.py`). Nothing here waits but for the database,
+and the lock is not held meanwhile: a name on its way there or back is `busy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Lock
+
+from lithify.coordination import Coordination, Lease
+from lithify.errors import CoordinationError, RefusedError
+
+CLEANER = "cleaner:"
+"""Begins the name of the lease that a running cleaner has for its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """How a beat went."""
+
+    lost: frozenset[str] = frozenset()
+    """Leases that are no longer ours, since this beat."""
+    replaced_by: str | None = None
+    """The owner that has our cleaner's id now: two would work under one name."""
+    error: CoordinationError | None = None
+    """Why the database could not be reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """The id is ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The id is another one's, who may be dead: ask again, after `left_ms` at the latest."""
+
+    left_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The id is another one's, who is alive."""
+
+    error: RefusedError
+
+
+Registration = Registered | Waiting | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A lease, since when it stands still, and whether it ever moved before that."""
+
+    lease: Lease
+    since_ms: int
+    moved: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    """A lease of ours, as of one write; each write makes a new one, so that `is` tells them apart."""
+
+    begun_ms: int
+    """Before the latest write of it that landed."""
+
+
+class LeaseKeeper:
+    """Several threads may use it; one of them calls `beat` and `observe` several times in a lease time.
+
+    `owner` is a name that no other process has, nor has had. Names of leases are the caller's.
+    """
+
+    def __init__(self, coordination: Coordination, owner: str, lease_ms: int, monotonic: Callable[[], int]) -> None:
+        self._coordination = coordination
+        self._owner = owner
+        self._lease_ms = lease_ms
+        self._monotonic = monotonic
+        self._lock = Lock()
+        self._beats = 0
+        self._seen: dict[str, _Seen] = {}
+        self._held: dict[str, _Held] = {}
+        self._lost: set[str] = set()
+        self._busy: set[str] = set()
+        self._registration: str | None = None
+
+    def register(self, cleaner_id: str) -> Registration:
+        """Takes the lease of a cleaner's id: to be called until it is no longer `Waiting`.
+
+        Raises `CoordinationError`.
+        """
+        name = f"{CLEANER}{cleaner_id}"
+        self.observe()
+        with self._lock:
+            seen = self._seen.get(name)
+            left_ms = self._left_ms(seen)
+        if seen is not None and left_ms > 0:
+            return Refused(_running(cleaner_id, seen.lease.owner)) if seen.moved else Waiting(left_ms)
+        if not self._claim([name]):
+            return Waiting(0)  # another one was faster, and is seen next time
+        with self._lock:
+            self._registration = name
+        return Registered()
+
+    def observe(self) -> None:
+        """Looks at all leases, to know since when each stands still. Raises `CoordinationError`."""
+        leases = self._coordination.leases()
+        with self._lock:
+            # Taken after they were read: what was changed before that is not taken for standing still.
+            now_ms = self._monotonic()
+            self._seen = {lease.name: _next_sight(self._seen.get(lease.name), lease, now_ms) for lease in leases}
+
+    def take(self, names: Collection[str]) -> frozenset[str]:
+        """Those of the leases that are ours from now on: that nobody had, or whose owner stands still.
+
+        Not those that we have already, as another thread works on them. If the database cannot be
+        reached, none is taken, and the next `beat` says why.
+        """
+        try:
+            return self._claim(names)
+        except CoordinationError:
+            return frozenset()  # what has landed all the same is found and given back by `beat`
+
+    def beat(self) -> Beat:
+        """Renews what we have. Never raises for a database that cannot be reached."""
+        with self._lock:
+            before, begun_ms, beats = dict(self._held), self._monotonic(), self._next_beats()
+        try:
+            renewed = self._coordination.renew(self._owner, beats)
+        except CoordinationError as error:
+            return Beat(lost=self._lose_doubtful(), error=error)
+        lost, strays = self._note_renewal(before, renewed, begun_ms)
+        try:
+            self._give_back(strays)
+            replaced_by = None
+            if self._registration is not None and self._registration not in renewed:
+                replaced_by = self._register_again(self._registration)
+        except CoordinationError as error:
+            return Beat(lost=lost, error=error)
+        return Beat(lost=lost, replaced_by=replaced_by)
+
+    def holds(self, name: str) -> bool:
+        """Whether it is surely ours. Asks no database; False once `lease_ms` have passed since the last beat."""
+        with self._lock:
+            held = self._held.get(name)
+            return held is not None and not self._doubtful(held)
+
+    def lost(self, name: str) -> bool:
+        """Whether it was ours and is surely no more. No longer once it is released, or ours again."""
+        with self._lock:
+            return name in self._lost
+
+    def release(self, names: Collection[str]) -> None:
+        """Gives leases back. If the database cannot be reached, the next `beat` does, or the time of the lease."""
+        with self._lock:
+            self._lost.difference_update(names)
+            ours = {name for name in names if self._held.pop(name, None) is not None}
+            self._busy |= ours
+        with suppress(CoordinationError):
+            self._give_back(ours)
+
+    def leave(self) -> None:
+        """Gives everything back, the cleaner's id too, so that nobody has to wait. After the last beat."""
+        with self._lock:
+            self._registration = None
+            names = tuple(self._held)
+        self.release(names)
+
+    def _claim(self, names: Iterable[str]) -> frozenset[str]:
+        """Tries to make leases ours; returns those that are. Raises `CoordinationError`."""
+        with self._lock:
+            free = {name for name in names if self._is_free(name)}
+            if not free:
+                return frozenset()
+            self._busy |= free
+            seen = {name: self._seen[name].lease for name in free if name in self._seen}
+            begun_ms, beats = self._monotonic(), self._next_beats()
+        taken: frozenset[str] = frozenset()
+        try:
+            taken = self._coordination.take([Lease(name, self._owner, beats) for name in free], seen)
+        finally:
+            with self._lock:
+                self._busy -= free
+                self._lost -= taken
+                self._held |= dict.fromkeys(taken, _Held(begun_ms))
+        return taken
+
+    def _is_free(self, name: str) -> bool:
+        return name not in self._held and name not in self._busy and self._left_ms(self._seen.get(name)) <= 0
+
+    def _note_renewal(
+        self, before: dict[str, _Held], renewed: frozenset[str], begun_ms: int
+    ) -> tuple[frozenset[str], set[str]]:
+        """What is lost, and what is ours though nobody here knows of it. The latter is busy from now on."""
+        with self._lock:
+            # What was taken or given back while the database was asked is not judged by its answer.
+            unchanged = [name for name, held in before.items() if self._held.get(name) is held]
+            for name in renewed.intersection(unchanged):
+                self._held[name] = _Held(begun_ms)
+            lost = self._lose(name for name in unchanged if name not in renewed)
+            strays = set(renewed - self._held.keys() - self._busy)
+            self._busy |= strays
+        return lost, strays
+
+    def _lose_doubtful(self) -> frozenset[str]:
+        with self._lock:
+            return self._lose([name for name, held in self._held.items() if self._doubtful(held)])
+
+    def _lose(self, names: Iterable[str]) -> frozenset[str]:
+        lost = frozenset(names) - {self._registration}
+        for name in lost:
+            del self._held[name]
+        self._lost |= lost
+        return lost
+
+    def _give_back(self, names: set[str]) -> None:
+        """Gives back what is busy. Raises `CoordinationError`."""
+        try:
+            if names:
+                self._coordination.release(self._owner, names)
+        finally:
+            with self._lock:
+                for name in names:
+                    self._seen.pop(name, None)
+                self._busy -= names
+
+    def _register_again(self, name: str) -> str | None:
+        """After the lease of our id is no longer ours: the owner it has now. If it has none, it is ours again."""
+        for lease in self._coordination.leases():
+            if lease.name == name and lease.owner != self._owner:
+                return lease.owner
+        with self._lock:
+            lease = Lease(name, self._owner, self._next_beats())
+        self._coordination.take([lease], {})  # if another one is faster, the next beat finds it
+        return None
+
+    def _left_ms(self, seen: _Seen | None) -> int:
+        """For how long a lease cannot be taken yet; 0 or less if it can."""
+        if seen is None or seen.lease.owner == self._owner:
+            return 0
+        return self._lease_ms - (self._monotonic() - seen.since_ms)
+
+    def _doubtful(self, held: _Held) -> bool:
+        return self._monotonic() - held.begun_ms >= self._lease_ms
+
+    def _next_beats(self) -> int:
+        self._beats += 1
+        return self._beats
+
+
+def _next_sight(before: _Seen | None, lease: Lease, now_ms: int) -> _Seen:
+    if before is None:
+        return _Seen(lease, now_ms, moved=False)
+    return before if before.lease == lease else _Seen(lease, now_ms, moved=True)
+
+
+def _running(cleaner_id: str, owner: str) -> RefusedError:
+    return RefusedError(
+        f"another cleaner with the id {cleaner_id} is running (owner {owner})", hint="give this one another --id"
+    )

@@ -1,0 +1,158 @@
+"""The databases that leases can be in, and connections to them on which no wait is endless.
+
+    wait                                   ends after
+    for a connection of the pool           CONNECT_S
+    for a server that does not answer      CONNECT_S while connecting, then ANSWER_S: the socket is shut
+    for a lock, within PostgreSQL          STATEMENT_S
+    for the lock of an SQLite file         BUSY_S
+
+An operation that is tried twice ends within some 20 s, and less than a lease of 30 s.
+
+Texts name a database without its password and without the query of its URL, where one may be too.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import NullPool
+
+from lithify.errors import CoordinationError
+
+CONNECT_S = 3
+STATEMENT_S = 3
+ANSWER_S = 5.0
+"""For one operation; more than `STATEMENT_S`, so that a server that is alive says itself what is wrong."""
+BUSY_S = 5
+"""For the few milliseconds of others' commits. A lease in a catalog's own SQLite file waits for those too."""
+
+FORMS = "postgresql://USER:PASSWORD@HOST/DATABASE or sqlite:////PATH/FILE.db, with %40 for @ and %2F for / in passwords"
+POSTGRES_DRIVER = "postgresql+psycopg2"
+
+
+def parsed(url: str) -> URL:
+    """The URL of a database that can hold leases. Raises `CoordinationError`."""
+    try:
+        database = make_url(url)
+    except (ArgumentError, ValueError):
+        raise _unreadable() from None
+    if "@" in (database.host or ""):
+        raise CoordinationError("the URL of the database of leases has two '@'", hint=f"write {FORMS}")
+    if database.drivername == "postgresql":
+        database = database.set(drivername=POSTGRES_DRIVER)
+    return database
+
+
+def shown(url: URL) -> str:
+    """The URL for a person."""
+    return url.set(query={}).render_as_string(hide_password=True)
+
+
+def in_memory(url: URL) -> bool:
+    """Whether it is a database that no other process can reach."""
+    return url.get_backend_name() == "sqlite" and (
+        url.database in (None, "", ":memory:") or url.query.get("mode") == "memory"
+    )
+
+
+def bounded_engine(url: URL) -> Engine:
+    """An engine of our own on a database. Connects to nothing. Raises `CoordinationError`."""
+    try:
+        match url.drivername:
+            case "sqlite" | "sqlite+pysqlite":
+                # A connection for each operation: nothing stays open, nor is used by two threads.
+                return create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_S})
+            case "postgresql+psycopg2" | "postgresql+psycopg":
+                return _postgres(url)
+    except (ArgumentError, ValueError):
+        raise _unreadable() from None
+    except ModuleNotFoundError as error:
+        raise CoordinationError(
+            f"leases in {shown(url)} need the package {error.name}",
+            hint="pip install 'lithify[postgres]', and write postgresql://",
+        ) from None
+    raise CoordinationError(f"leases cannot be in a database of the kind {url.drivername}", hint=f"use {FORMS}")
+
+
+def _unreadable() -> CoordinationError:
+    # What cannot be read may have the password anywhere, so no part of it is shown.
+    return CoordinationError("the URL of the database of leases cannot be read", hint=f"write {FORMS}")
+
+
+def _postgres(url: URL) -> Engine:
+    options = f"{url.query.get('options', '')} -c statement_timeout={STATEMENT_S * 1000}".strip()
+    engine = create_engine(url, pool_timeout=CONNECT_S, connect_args={"connect_timeout": CONNECT_S, "options": options})
+    # `insert`: before SQLAlchemy's own first questions on a new connection, whose answers may not come either.
+    event.listen(engine, "connect", _watch, insert=True)
+    event.listen(engine, "checkout", _watch)
+    return engine
+
+
+class _Deadline:
+    """Shuts the socket of a connection when the time is over, so that whoever waits on it gets an error."""
+
+    def __init__(self) -> None:
+        self._socket: socket.socket | None = None
+        self._over = False
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(ANSWER_S, self._end)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def watch(self, descriptor: int) -> None:
+        with self._lock:
+            self._let_go()
+            # A descriptor of our own: by the time it is shut, the driver's number may be another's.
+            self._socket = socket.socket(fileno=os.dup(descriptor))
+            if self._over:
+                self._shut()
+
+    def close(self) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._let_go()
+
+    def _end(self) -> None:
+        with self._lock:
+            self._over = True
+            self._shut()
+
+    def _shut(self) -> None:
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _let_go(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+class _OfThread(threading.local):
+    deadline: _Deadline | None = None
+
+
+_current = _OfThread()
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Within it, connections of this thread get `ANSWER_S` together."""
+    deadline = _current.deadline = _Deadline()
+    try:
+        yield
+    finally:
+        _current.deadline = None
+        deadline.close()
+
+
+def _watch(connection: Any, *_: Any) -> None:
+    if _current.deadline is not None and not connection.closed:
+        _current.deadline.watch(connection.fileno())

@@ -1,0 +1,175 @@
+"""Leases in a table of an SQL database: PostgreSQL, or an SQLite file for cleaners of one machine.
+
+    lithify_leases   name (primary key)   owner   beats
+
+Every operation is one short transaction, and the database decides who is first: a lease that nobody
+has is an INSERT that the primary key keeps from the second, a takeover is an UPDATE that finds the
+row only as it was seen. What was taken is read off the rows, which have the number of this write. So
+each operation can be repeated, and one that fails is, on a new connection if the old one is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict
+from threading import Lock
+from typing import TypeVar
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    String,
+    Table,
+    bindparam,
+    delete,
+    inspect,
+    select,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.schema import CreateTable
+
+from lithify.coordination import Coordination, Lease
+from lithify.errors import CoordinationError
+from lithify.leases.database import answering, bounded_engine, in_memory, parsed, shown
+from lithify.leases.memory import MemoryCoordination
+
+T = TypeVar("T")
+
+LEASES = Table(
+    "lithify_leases",
+    MetaData(),
+    Column("name", String, primary_key=True),
+    Column("owner", String, nullable=False),
+    Column("beats", BigInteger, nullable=False),
+)
+_TAKE_OVER = (
+    update(LEASES)
+    .where(
+        LEASES.c.name == bindparam("seen_name"),
+        LEASES.c.owner == bindparam("seen_owner"),
+        LEASES.c.beats == bindparam("seen_beats"),
+    )
+    .values(owner=bindparam("owner"), beats=bindparam("beats"))
+)
+NAMES_AT_ONCE = 500
+"""In one statement: below every database's limit of parameters."""
+
+
+class SqlCoordination:
+    """`Coordination` for processes that reach the same database. Makes its table if there is none."""
+
+    shared = True
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        dialect = postgresql if engine.dialect.name == "postgresql" else sqlite
+        self._insert = dialect.insert(LEASES).on_conflict_do_nothing()
+        # Two statements about several rows each could wait for each other's rows, so ours take turns.
+        self._many_rows = Lock()
+        self._done(_make_table)
+
+    def leases(self) -> tuple[Lease, ...]:
+        rows = self._done(lambda connection: connection.execute(select(LEASES)).all())
+        return tuple(Lease(row.name, row.owner, row.beats) for row in rows)
+
+    def take(self, leases: Sequence[Lease], seen: Mapping[str, Lease]) -> frozenset[str]:
+        if not leases:
+            return frozenset()
+        # In one order, so that two who want the same never wait for each other.
+        ordered = sorted(leases, key=lambda lease: lease.name)
+        new = [asdict(lease) for lease in ordered if lease.name not in seen]
+        over = [_takeover(lease, seen[lease.name]) for lease in ordered if lease.name in seen]
+        this_write = (LEASES.c.owner == ordered[0].owner, LEASES.c.beats == ordered[0].beats)
+
+        def taken(connection: Connection) -> frozenset[str]:
+            if new:
+                connection.execute(self._insert, new)
+            if over:
+                connection.execute(_TAKE_OVER, over)
+            return frozenset(connection.execute(select(LEASES.c.name).where(*this_write)).scalars())
+
+        return self._done(taken)
+
+    def renew(self, owner: str, beats: int) -> frozenset[str]:
+        def renewed(connection: Connection) -> frozenset[str]:
+            ours = LEASES.c.owner == owner
+            connection.execute(update(LEASES).where(ours, LEASES.c.beats < beats).values(beats=beats))
+            # After the update, as from then on nobody takes one of them over.
+            return frozenset(connection.execute(select(LEASES.c.name).where(ours)).scalars())
+
+        with self._many_rows:
+            return self._done(renewed)
+
+    def release(self, owner: str, names: Collection[str]) -> None:
+        ordered = sorted(names)
+
+        def released(connection: Connection) -> None:
+            for start in range(0, len(ordered), NAMES_AT_ONCE):
+                some = LEASES.c.name.in_(ordered[start : start + NAMES_AT_ONCE])
+                connection.execute(delete(LEASES).where(LEASES.c.owner == owner, some))
+
+        with self._many_rows:
+            self._done(released)
+
+    def _done(self, work: Callable[[Connection], T]) -> T:
+        """A transaction, once more if it fails. Raises `CoordinationError`."""
+        try:
+            return self._once(work)
+        except SQLAlchemyError:
+            pass  # a connection that turns out to be dead took those that are as old with it
+        try:
+            return self._once(work)
+        except SQLAlchemyError as error:
+            raise self._trouble(error) from error
+
+    def _once(self, work: Callable[[Connection], T]) -> T:
+        with answering(), self._engine.begin() as connection:
+            return work(connection)
+
+    def _trouble(self, error: SQLAlchemyError) -> CoordinationError:
+        # Not the text of SQLAlchemy, which has the statement and its parameters in it.
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+        text = " ".join(str(cause).split())[:300] or type(cause).__name__
+        return CoordinationError(
+            f"the database of leases cannot be used: {text}",
+            hint=f"look at {shown(self._engine.url)}, or name another with --coordination-url",
+        )
+
+
+def open_coordination(url: str) -> SqlCoordination:
+    """Leases in the database of a SQLAlchemy URL, which is connected to. Raises `CoordinationError`."""
+    database = parsed(url)
+    if in_memory(database):
+        raise CoordinationError("a database in memory cannot be shared", hint="name a file: sqlite:////PATH/FILE.db")
+    return SqlCoordination(bounded_engine(database))
+
+
+def of_engine(engine: Engine) -> Coordination:
+    """Leases in the database of a catalog, on connections of our own. Raises `CoordinationError`."""
+    if in_memory(engine.url):
+        return MemoryCoordination()  # nobody else can see the catalog either
+    kind = f"{engine.dialect.name}+{engine.driver}"
+    return SqlCoordination(bounded_engine(engine.url.set(drivername=kind)))
+
+
+def _make_table(connection: Connection) -> None:
+    # Asked first, as not every user of an existing table may make tables.
+    if not inspect(connection).has_table(LEASES.name):
+        # Of two at once PostgreSQL may refuse one nevertheless, who then finds the table.
+        connection.execute(CreateTable(LEASES, if_not_exists=True))
+
+
+def _takeover(lease: Lease, seen: Lease) -> dict[str, str | int]:
+    """Parameters of `_TAKE_OVER`."""
+    return {
+        "owner": lease.owner,
+        "beats": lease.beats,
+        "seen_name": seen.name,
+        "seen_owner": seen.owner,
+        "seen_beats": seen.beats,
+    }

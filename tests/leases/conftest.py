@@ -1,0 +1,66 @@
+"""Each place where leases can be, and a PostgreSQL behind a wire that can be cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from leases.places import LeasePlace
+from lithify.leases import database as databases
+from lithify.leases.memory import MemoryCoordination
+from lithify.leases.sql import open_coordination
+from support.postgres import Postgres, a_postgres
+from support.tcp_proxy import TcpProxy, a_proxy
+
+SHARED = ("sqlite", "postgres")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Postgres]:
+    with a_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def database(server: Postgres) -> Iterator[str]:
+    """An empty database, by name."""
+    name = server.make_database()
+    yield name
+    server.drop_database(name)
+
+
+@pytest.fixture
+def wire(server: Postgres) -> Iterator[TcpProxy]:
+    with a_proxy("127.0.0.1", server.port) as wire:
+        yield wire
+
+
+@pytest.fixture
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database without a table; for `indirect` parameters out of `SHARED`."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/leases.db"
+    server: Postgres = request.getfixturevalue("server")
+    return server.uri(request.getfixturevalue("database"))
+
+
+@pytest.fixture(params=("memory", *SHARED))
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> LeasePlace:
+    if request.param == "memory":
+        return LeasePlace(None, MemoryCoordination())
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path}/leases.db"
+    else:
+        url = request.getfixturevalue("server").uri(request.getfixturevalue("database"))
+    return LeasePlace(url, open_coordination(url))
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits for databases are short."""
+    monkeypatch.setattr(databases, "CONNECT_S", 2)  # libpq's least
+    monkeypatch.setattr(databases, "ANSWER_S", 0.5)
+    monkeypatch.setattr(databases, "STATEMENT_S", 1)
+    monkeypatch.setattr(databases, "BUSY_S", 0.2)

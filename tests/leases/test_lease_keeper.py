@@ -1,0 +1,436 @@
+"""What a cleaner holds, takes over and loses: by clocks that stand still until they are moved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from leases.places import TroubledCoordination, down, nothing
+from lithify.cleaner.lease_keeper import Beat, LeaseKeeper, Refused, Registered, Waiting
+from lithify.coordination import Lease
+from lithify.errors import CoordinationError
+from lithify.leases.memory import MemoryCoordination
+
+LEASE_MS = 30_000
+BEAT_MS = 5_000
+
+
+@dataclass
+class Fleet:
+    """Keepers that share a database, each with a wire and a clock of its own."""
+
+    database: MemoryCoordination = field(default_factory=MemoryCoordination)
+    now_ms: int = 0
+    wires: dict[str, TroubledCoordination] = field(default_factory=dict)
+
+    def keeper(self, owner: str, clock_ahead_ms: int = 0) -> LeaseKeeper:
+        self.wires[owner] = TroubledCoordination(self.database)
+        return LeaseKeeper(self.wires[owner], owner, LEASE_MS, lambda: self.now_ms + clock_ahead_ms)
+
+    def owners(self) -> dict[str, str]:
+        return {lease.name: lease.owner for lease in self.database.leases()}
+
+
+def test_a_lease_that_nobody_has_is_taken_by_one() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
+    assert alpha.take(["orders", "payments"]) == {"orders", "payments"}
+    assert beta.take(["payments", "clicks"]) == {"clicks"}
+    assert alpha.holds("orders") and alpha.holds("payments") and beta.holds("clicks")
+    assert not beta.holds("payments")
+
+
+def test_what_is_held_is_not_given_again() -> None:
+    alpha = Fleet().keeper("alpha")
+    assert alpha.take(["orders"]) == {"orders"}
+    assert alpha.take(["orders", "payments"]) == {"payments"}
+    alpha.observe()
+    assert alpha.take(["orders"]) == frozenset()
+
+
+def test_what_is_given_back_is_free_at_once() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
+    alpha.take(["orders"])
+    beta.observe()
+    alpha.release(["orders", "unknown"])
+    assert not alpha.holds("orders")
+    beta.observe()
+    assert beta.take(["orders"]) == {"orders"}
+
+
+def test_the_lease_of_one_who_beats_is_never_taken_over() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta", clock_ahead_ms=-600_000)
+    alpha.take(["orders"])
+    for _ in range(100):
+        beta.observe()
+        assert beta.take(["orders"]) == frozenset()
+        fleet.now_ms += BEAT_MS
+        assert alpha.beat() == Beat()
+        assert alpha.holds("orders")
+
+
+def test_the_lease_of_one_who_is_dead_is_taken_over_once_it_stood_still_for_the_time_of_a_lease() -> None:
+    fleet = Fleet()
+    alpha, beta, gamma = fleet.keeper("alpha"), fleet.keeper("beta", 90_000), fleet.keeper("gamma", -90_000)
+    alpha.take(["orders"])
+    fleet.now_ms += 4 * LEASE_MS  # for all that anybody saw, it may have moved just now
+    for watcher in (beta, gamma):
+        watcher.observe()
+        assert watcher.take(["orders"]) == frozenset()
+    fleet.now_ms += LEASE_MS - 1
+    assert beta.take(["orders"]) == frozenset()
+    fleet.now_ms += 1
+    assert beta.take(["orders"]) == {"orders"}
+    assert gamma.take(["orders"]) == frozenset()
+    assert fleet.owners() == {"orders": "beta"}
+
+
+def test_a_lease_that_was_not_looked_at_for_long_is_taken_only_if_it_did_not_move_meanwhile() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
+    alpha.take(["orders"])
+    beta.observe()
+    alpha.beat()
+    fleet.now_ms += 2 * LEASE_MS
+    assert beta.take(["orders"]) == frozenset()
+
+
+def test_a_lease_that_is_taken_and_given_back_all_the_time_does_not_look_dead() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
+    for _ in range(20):
+        assert alpha.take(["orders"]) == {"orders"}
+        beta.observe()
+        assert beta.take(["orders"]) == frozenset()
+        alpha.release(["orders"])
+        fleet.now_ms += BEAT_MS
+
+
+def test_a_lease_is_doubtful_once_its_time_is_over_and_sure_again_after_a_beat() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+    alpha.take(["orders"])
+    fleet.now_ms += LEASE_MS - 1
+    assert alpha.holds("orders")
+    fleet.now_ms += 1
+    assert not alpha.holds("orders") and not alpha.lost("orders")
+    assert alpha.beat() == Beat()
+    assert alpha.holds("orders")
+
+
+def test_the_time_of_a_lease_begins_before_the_beat() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+
+    def freeze(_operation: str) -> None:
+        fleet.now_ms += LEASE_MS
+
+    fleet.wires["alpha"].after = freeze
+    assert alpha.take(["orders"]) == {"orders"}
+    assert not alpha.holds("orders")
+    alpha.beat()
+    assert not alpha.holds("orders")
+
+
+def test_one_that_was_frozen_and_replaced_loses_the_lease_with_its_first_beat() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
+    alpha.take(["orders", "payments"])
+    beta.observe()
+    fleet.now_ms += LEASE_MS
+    assert beta.take(["orders"]) == {"orders"}
+
+    assert not alpha.holds("orders")
+    assert alpha.beat() == Beat(lost=frozenset({"orders"}))
+
+    assert alpha.lost("orders") and not alpha.holds("orders")
+    assert alpha.holds("payments") and not alpha.lost("payments")
+    alpha.release(["orders"])
+    assert not alpha.lost("orders")
+    assert fleet.owners() == {"orders": "beta", "payments": "alpha"}
+
+
+def test_a_lost_lease_can_be_ours_again() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+    alpha.take(["orders"])
+    fleet.database.release("alpha", ["orders"])
+    assert alpha.beat().lost == {"orders"}
+    assert alpha.take(["orders"]) == {"orders"}
+    assert alpha.holds("orders") and not alpha.lost("orders")
+
+
+def test_an_outage_costs_nothing_while_it_is_shorter_than_a_lease() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+    alpha.take(["orders"])
+    fleet.wires["alpha"].before = down
+    for _ in range(5):
+        fleet.now_ms += BEAT_MS
+        beat = alpha.beat()
+        assert isinstance(beat.error, CoordinationError) and beat.lost == frozenset()
+        assert alpha.holds("orders")
+    fleet.wires["alpha"].mend()
+    assert alpha.beat() == Beat()
+    assert alpha.holds("orders")
+
+
+def test_in_an_outage_longer_than_a_lease_everything_is_lost_and_is_free_afterwards() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
+    alpha.take(["orders", "payments"])
+    beta.observe()
+    fleet.wires["alpha"].before = down
+    fleet.now_ms += LEASE_MS
+    beat = alpha.beat()
+    assert beat.lost == {"orders", "payments"} and beat.error is not None
+    assert alpha.beat().lost == frozenset()
+    assert beta.take(["orders"]) == {"orders"}
+
+    fleet.wires["alpha"].mend()
+    assert alpha.beat() == Beat()
+    assert alpha.lost("payments")
+    assert fleet.owners() == {"orders": "beta"}  # who comes back gives back what it did not know it had
+
+
+def test_a_database_that_is_down_gives_no_lease_and_tells_the_next_look() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+    fleet.wires["alpha"].before = down
+    assert alpha.take(["orders"]) == frozenset()
+    assert _raises(alpha.observe)
+    assert _raises(lambda: alpha.register("one"))
+    fleet.wires["alpha"].mend()
+    assert alpha.take(["orders"]) == {"orders"}
+
+
+def test_a_lease_whose_taking_got_no_answer_is_given_back_by_the_next_beat() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
+    fleet.wires["alpha"].after = down
+    assert alpha.take(["orders"]) == frozenset()
+    assert fleet.owners() == {"orders": "alpha"}
+    fleet.wires["alpha"].mend()
+    assert alpha.beat() == Beat()
+    assert beta.take(["orders"]) == {"orders"}
+
+
+def test_a_lease_whose_taking_got_no_answer_can_be_taken_again_by_the_same() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+    fleet.wires["alpha"].after = down
+    alpha.take(["orders"])
+    fleet.wires["alpha"].mend()
+    alpha.observe()
+    assert alpha.take(["orders"]) == {"orders"}
+
+
+def test_what_could_not_be_given_back_is_given_back_by_the_next_beat() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+    alpha.take(["orders", "payments"])
+    fleet.wires["alpha"].before = down
+    alpha.release(["orders"])
+    assert not alpha.holds("orders")
+    fleet.wires["alpha"].mend()
+    assert alpha.beat() == Beat()
+    assert fleet.owners() == {"payments": "alpha"}
+
+
+def test_what_is_taken_in_the_middle_of_a_beat_is_neither_lost_nor_given_back() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+    wire = fleet.wires["alpha"]
+    alpha.take(["orders", "payments"])
+
+    def in_the_middle(operation: str) -> None:
+        wire.mend()
+        assert operation == "renew"
+        assert alpha.take(["clicks"]) == {"clicks"}
+        alpha.release(["orders"])
+        assert alpha.take(["orders"]) == {"orders"}
+        alpha.release(["payments"])
+
+    wire.after = in_the_middle
+    assert alpha.beat() == Beat()
+    assert alpha.holds("clicks") and alpha.holds("orders") and not alpha.holds("payments")
+    assert fleet.owners() == {"orders": "alpha", "clicks": "alpha"}
+
+
+def test_a_beat_in_the_middle_of_taking_or_giving_back_changes_nothing() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+    wire = fleet.wires["alpha"]
+    beats: list[Beat] = []
+
+    def beat(_operation: str) -> None:
+        wire.mend()
+        beats.append(alpha.beat())
+        assert alpha.take(["orders"]) == frozenset()  # another thread has it on its way
+
+    wire.after = beat
+    assert alpha.take(["orders"]) == {"orders"}
+    assert alpha.holds("orders")
+    wire.before = beat
+    alpha.release(["orders"])
+    assert fleet.owners() == {}
+    assert beats == [Beat(), Beat()]
+
+
+def test_of_the_threads_of_one_cleaner_one_has_a_lease_at_a_time() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+    names = [f"topic{number}" for number in range(4)]
+    working: Counter[str] = Counter()
+    had: Counter[str] = Counter()
+
+    def work(thread: int) -> None:
+        for _ in range(300):
+            taken = alpha.take(names[thread % 2 :: 2] + names[::-1])
+            for name in taken:
+                working[name] += 1
+                assert working[name] == 1 and alpha.holds(name)
+                had[name] += 1
+            for name in taken:
+                working[name] -= 1
+            alpha.release(taken)
+            assert alpha.beat() == Beat()
+            alpha.observe()
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(work, range(4)))
+    assert fleet.owners() == {}
+    assert set(had) == set(names)
+
+
+def test_an_id_that_nobody_has_is_registered_and_kept_by_beats() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
+    assert alpha.register("one") == Registered()
+    assert beta.register("two") == Registered()
+    for _ in range(20):
+        fleet.now_ms += BEAT_MS
+        assert alpha.beat() == beta.beat() == Beat()
+    assert fleet.owners() == {"cleaner:one": "alpha", "cleaner:two": "beta"}
+
+
+def test_an_id_whose_cleaner_beats_is_refused() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta", clock_ahead_ms=60_000)
+    alpha.register("one")
+    assert beta.register("one") == Waiting(LEASE_MS)
+    fleet.now_ms += BEAT_MS
+    alpha.beat()
+    refused = beta.register("one")
+    assert isinstance(refused, Refused)
+    assert "another cleaner with the id one is running (owner alpha)" in str(refused.error)
+    assert "--id" in refused.error.hint and refused.error.exit_code == 2
+
+
+def test_the_id_of_a_dead_cleaner_is_taken_over_after_the_time_of_a_lease_by_one() -> None:
+    fleet = Fleet()
+    alpha, beta, gamma = (fleet.keeper(owner) for owner in ("alpha", "beta", "gamma"))
+    alpha.register("one")
+    assert beta.register("one") == gamma.register("one") == Waiting(LEASE_MS)
+    fleet.now_ms += LEASE_MS - 1
+    assert beta.register("one") == gamma.register("one") == Waiting(1)
+    fleet.now_ms += 1
+    assert beta.register("one") == Registered()
+    assert isinstance(gamma.register("one"), Refused)
+    assert fleet.owners() == {"cleaner:one": "beta"}
+
+
+def test_of_two_that_want_a_free_id_at_once_the_slower_one_asks_again() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
+    wire = fleet.wires["beta"]
+
+    def overtake(operation: str) -> None:
+        if operation == "take":
+            wire.mend()
+            assert alpha.register("one") == Registered()
+
+    wire.before = overtake
+    assert beta.register("one") == Waiting(0)
+    assert beta.register("one") == Waiting(LEASE_MS)
+
+
+def test_a_cleaner_whose_id_was_taken_over_hears_of_it_with_each_beat() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
+    alpha.register("one")
+    alpha.take(["orders"])
+    beta.register("one")
+    fleet.now_ms += LEASE_MS
+    assert beta.register("one") == Registered()
+    assert alpha.beat() == alpha.beat() == Beat(replaced_by="beta")
+    assert beta.beat() == Beat()
+
+
+def test_a_cleaner_keeps_its_id_through_an_outage_that_nobody_used() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+    alpha.register("one")
+    fleet.wires["alpha"].before = down
+    fleet.now_ms += 10 * LEASE_MS
+    assert alpha.beat().lost == frozenset()
+    fleet.wires["alpha"].mend()
+    assert alpha.beat() == Beat()
+    assert fleet.owners() == {"cleaner:one": "alpha"}
+
+
+def test_a_cleaner_registers_again_in_a_database_that_was_emptied() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+    alpha.register("one")
+    alpha.take(["orders"])
+    fleet.database.release("alpha", ["cleaner:one", "orders"])
+    assert alpha.beat() == Beat(lost=frozenset({"orders"}))
+    assert fleet.owners() == {"cleaner:one": "alpha"}
+    assert alpha.beat() == Beat()
+
+
+def test_what_is_lost_is_told_although_the_database_goes_down_in_the_middle_of_a_beat() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+    alpha.register("one")
+    alpha.take(["orders"])
+    fleet.database.release("alpha", ["cleaner:one", "orders"])
+
+    def down_after_renewing(operation: str) -> None:
+        (nothing if operation == "renew" else down)(operation)
+
+    fleet.wires["alpha"].before = down_after_renewing
+    beat = alpha.beat()
+    assert beat.lost == {"orders"} and beat.error is not None
+
+
+def test_who_leaves_leaves_nothing_behind() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
+    alpha.register("one")
+    alpha.take(["orders"])
+    alpha.leave()
+    assert fleet.owners() == {}
+    assert beta.register("one") == Registered()
+    assert fleet.database.leases() == (Lease("cleaner:one", "beta", 1),)
+
+
+def test_leaving_while_the_database_is_down_is_no_error() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+    alpha.register("one")
+    fleet.wires["alpha"].before = down
+    alpha.leave()
+
+
+def _raises(work: Callable[[], object]) -> bool:
+    try:
+        work()
+    except CoordinationError:
+        return True
+    return False

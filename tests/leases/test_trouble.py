@@ -1,0 +1,282 @@
+"""Databases that are down, restarted, slow or silent, answers that get lost, and URLs that cannot be used."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import astuple
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from sqlalchemy import create_engine
+
+from leases.conftest import SHARED
+from lithify.coordination import Lease
+from lithify.errors import CoordinationError
+from lithify.leases import database as databases
+from lithify.leases.memory import MemoryCoordination
+from lithify.leases.sql import SqlCoordination, of_engine, open_coordination
+from support.postgres import PASSWORD, Postgres
+from support.tcp_proxy import TcpProxy, wait_until
+
+ORDERS = Lease("orders", "alpha", 1)
+BOUND_S = 20.0
+"""Of an operation on an impatient database; the machine may be busy."""
+
+OPERATIONS: dict[str, Callable[[SqlCoordination], object]] = {
+    "leases": lambda coordination: coordination.leases(),
+    "take": lambda coordination: coordination.take([Lease("new", "alpha", 2)], {}),
+    "take over": lambda coordination: coordination.take([Lease("orders", "beta", 2)], {"orders": ORDERS}),
+    "renew": lambda coordination: coordination.renew("alpha", 3),
+    "release": lambda coordination: coordination.release("alpha", ["orders"]),
+}
+AFTER = {
+    "leases": {ORDERS},
+    "take": {ORDERS, Lease("new", "alpha", 2)},
+    "take over": {Lease("orders", "beta", 2)},
+    "renew": {Lease("orders", "alpha", 3)},
+    "release": set(),
+}
+RESULTS = {
+    "leases": (ORDERS,),
+    "take": {"new"},
+    "take over": {"orders"},
+    "renew": {"orders"},
+    "release": None,
+}
+
+each_operation = pytest.mark.parametrize("operation", OPERATIONS)
+
+
+@pytest.fixture
+def remote(impatient: None, server: Postgres, database: str, wire: TcpProxy) -> SqlCoordination:
+    """In PostgreSQL, behind the wire, with the lease of one topic."""
+    coordination = open_coordination(server.uri(database, wire.port))
+    coordination.take([ORDERS], {})
+    return coordination
+
+
+@each_operation
+def test_an_operation_gets_through_although_its_connection_is_gone(
+    remote: SqlCoordination, wire: TcpProxy, operation: str
+) -> None:
+    wire.drop()
+    assert OPERATIONS[operation](remote) == RESULTS[operation]
+    assert set(remote.leases()) == AFTER[operation]
+
+
+@each_operation
+def test_an_operation_gets_through_although_the_database_was_restarted(
+    remote: SqlCoordination, server: Postgres, operation: str
+) -> None:
+    server.stop_at_once()
+    server.start()
+    assert OPERATIONS[operation](remote) == RESULTS[operation]
+    assert set(remote.leases()) == AFTER[operation]
+
+
+@each_operation
+def test_an_operation_that_was_cut_before_its_commit_is_done_again(
+    remote: SqlCoordination, wire: TcpProxy, operation: str
+) -> None:
+    cut = _cut_at_commit(wire, landed=None)
+    assert OPERATIONS[operation](remote) == RESULTS[operation]
+    assert cut
+    assert set(remote.leases()) == AFTER[operation]
+
+
+@each_operation
+def test_an_operation_whose_answer_got_lost_is_settled(
+    remote: SqlCoordination, server: Postgres, database: str, wire: TcpProxy, operation: str
+) -> None:
+    def landed() -> bool:
+        rows = server.run("SELECT name, owner, beats FROM lithify_leases", database)
+        return set(rows) == {astuple(lease) for lease in AFTER[operation]}
+
+    cut = _cut_at_commit(wire, landed)
+    assert OPERATIONS[operation](remote) == RESULTS[operation]
+    assert cut
+    assert set(remote.leases()) == AFTER[operation]
+
+
+@each_operation
+def test_an_operation_says_when_the_database_is_down_and_works_again_when_it_is_back(
+    remote: SqlCoordination, wire: TcpProxy, operation: str
+) -> None:
+    wire.cut()
+    with pytest.raises(CoordinationError) as trouble:
+        OPERATIONS[operation](remote)
+    assert "***@127.0.0.1" in trouble.value.hint and "--coordination-url" in trouble.value.hint
+    assert not _tells_password(trouble.value)
+    wire.mend()
+    assert OPERATIONS[operation](remote) == RESULTS[operation]
+
+
+@each_operation
+def test_an_operation_ends_although_the_database_never_answers(
+    remote: SqlCoordination, wire: TcpProxy, operation: str
+) -> None:
+    wire.silent = True
+    begun = time.monotonic()
+    with pytest.raises(CoordinationError):
+        OPERATIONS[operation](remote)
+    assert time.monotonic() - begun < BOUND_S
+    wire.mend()
+    _settled(remote, wire)
+    OPERATIONS[operation](remote)
+    assert set(remote.leases()) == AFTER[operation]
+
+
+def test_opening_ends_although_the_database_falls_silent_while_it_is_asked_who_it_is(
+    impatient: None, server: Postgres, database: str, wire: TcpProxy
+) -> None:
+    def fall_silent(data: bytes) -> None:
+        wire.silent = wire.silent or b"pg_catalog.version()" in data
+
+    wire.on_request = fall_silent
+    begun = time.monotonic()
+    with pytest.raises(CoordinationError):
+        open_coordination(server.uri(database, wire.port))
+    assert wire.silent
+    assert time.monotonic() - begun < BOUND_S
+
+
+def test_a_slow_database_is_waited_for(server: Postgres, database: str, wire: TcpProxy) -> None:
+    coordination = open_coordination(server.uri(database, wire.port))
+    wire.delay_s = 0.1
+    assert coordination.take([ORDERS], {}) == {"orders"}
+    assert coordination.renew("alpha", 2) == {"orders"}
+
+
+def test_a_row_that_somebody_keeps_locked_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch, server: Postgres, database: str
+) -> None:
+    monkeypatch.setattr(databases, "STATEMENT_S", 1)
+    remote = open_coordination(server.uri(database))
+    begun = time.monotonic()
+    with closing(create_engine(server.uri(database)).connect()) as other:
+        other.exec_driver_sql("LOCK TABLE lithify_leases")
+        with pytest.raises(CoordinationError, match="timeout"):
+            remote.renew("alpha", 2)
+    assert time.monotonic() - begun < BOUND_S
+    assert remote.renew("alpha", 2) == frozenset()
+
+
+def test_an_sqlite_file_that_somebody_keeps_locked_is_not_waited_for_without_end(
+    impatient: None, tmp_path: Path
+) -> None:
+    coordination = open_coordination(f"sqlite:///{tmp_path}/leases.db")
+    with closing(sqlite3.connect(tmp_path / "leases.db")) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(CoordinationError, match=r"database is locked.*leases\.db"):
+            coordination.take([ORDERS], {})
+    assert coordination.take([ORDERS], {}) == {"orders"}
+
+
+def test_a_user_that_may_not_make_tables_uses_the_one_that_is_there(server: Postgres, database: str) -> None:
+    open_coordination(server.uri(database))
+    server.run("CREATE ROLE clerk LOGIN PASSWORD 'open sesame'", database)
+    server.run("GRANT SELECT, INSERT, UPDATE, DELETE ON lithify_leases TO clerk", database)
+    try:
+        coordination = open_coordination(server.uri(database).replace("//lithify:", "//clerk:"))
+        assert coordination.take([ORDERS], {}) == {"orders"}
+        assert coordination.renew("alpha", 2) == {"orders"}
+    finally:
+        server.run("DROP OWNED BY clerk", database)
+        server.run("DROP ROLE clerk", database)
+
+
+UNUSABLE = {
+    "": "cannot be read",
+    "nonsense": "cannot be read",
+    "postgresql://lithify:s3cret@host:port/leases": "cannot be read",
+    "postgresql://lithify:s3c@ret@host/leases": "two '@'",
+    "sqlite://s3cret/leases.db": "cannot be read",
+    "sqlite://": "in memory cannot be shared",
+    "sqlite:///:memory:": "in memory cannot be shared",
+    "mysql://lithify:s3cret@host/leases": "kind mysql",
+    "postgresql+asyncpg://lithify:s3cret@host/leases": r"kind postgresql\+asyncpg",
+    "sqlite:////nowhere/leases.db": "unable to open database file",
+    "postgresql://lithify:s3cret@127.0.0.1:1/leases?password=s3cret": "Connection refused",
+    "postgresql://lithify:s3cret@nowhere.invalid/leases": "nowhere.invalid",
+}
+
+
+@pytest.mark.parametrize("url", UNUSABLE)
+def test_a_url_that_cannot_be_used_is_refused_with_what_to_do(url: str) -> None:
+    with pytest.raises(CoordinationError, match=UNUSABLE[url]) as trouble:
+        open_coordination(url)
+    assert trouble.value.hint
+    assert "s3c" not in str(trouble.value)
+
+
+def test_a_wrong_password_is_told_without_it(server: Postgres, database: str) -> None:
+    with pytest.raises(CoordinationError, match="password authentication failed") as trouble:
+        open_coordination(server.uri(database, password="s3cret"))
+    assert "s3cret" not in str(trouble.value)
+
+
+def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg2", None)
+    with pytest.raises(CoordinationError, match="psycopg2") as trouble:
+        open_coordination("postgresql://lithify:s3cret@127.0.0.1:1/leases")
+    assert "pip install 'lithify[postgres]'" in trouble.value.hint
+
+
+@pytest.mark.parametrize("url", SHARED, indirect=True)
+def test_the_database_of_a_catalog_holds_leases_for_all_that_open_it(url: str) -> None:
+    first, second = (SqlCatalog("lake", uri=url, warehouse="file:///nowhere") for _ in range(2))
+    with closing(first), closing(second):
+        ours, theirs = of_engine(first.engine), of_engine(second.engine)
+        assert ours.shared and theirs.shared
+        assert ours.take([ORDERS], {}) == {"orders"}
+        assert theirs.leases() == (ORDERS,)
+        assert first.list_namespaces() == []
+
+
+def test_the_database_of_a_catalog_in_memory_is_shared_with_nobody() -> None:
+    coordination = of_engine(create_engine("sqlite://"))
+    assert isinstance(coordination, MemoryCoordination)
+    assert not coordination.shared
+
+
+def _cut_at_commit(wire: TcpProxy, landed: Callable[[], bool] | None) -> list[bytes]:
+    """The next COMMIT does not reach the server; or it does, has `landed`, and its answer does not come back.
+
+    Returns what holds the COMMIT once it was cut.
+    """
+    cut: list[bytes] = []
+
+    def lose_answer() -> None:
+        wait_until(landed or (lambda: True), "it never landed")
+        wire.drop()
+        wire.mend()
+
+    def on_request(data: bytes) -> None:
+        if b"COMMIT" not in data or cut:
+            return
+        cut.append(data)
+        if landed is None:
+            wire.drop()
+        else:
+            wire.delay_s = 0.15  # the answer waits for as long, on its way back
+            threading.Thread(target=lose_answer, daemon=True).start()
+
+    wire.on_request = on_request
+    return cut
+
+
+def _tells_password(error: BaseException) -> bool:
+    return PASSWORD in str(error) or PASSWORD.replace(" ", "%20") in str(error)
+
+
+def _settled(remote: SqlCoordination, wire: TcpProxy) -> None:
+    """Until what was held on the wire has landed or is gone."""
+    with suppress(CoordinationError):
+        remote.leases()
+    wire.drop()

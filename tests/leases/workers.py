@@ -1,0 +1,45 @@
+"""What processes of their own do with leases: started by spawn, so they share nothing but the database."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
+
+from lithify.cleaner.lease_keeper import LeaseKeeper
+from lithify.coordination import Lease
+from lithify.leases.sql import open_coordination
+
+TIMEOUT_S = 120.0
+
+
+def race(barrier: Barrier, url: str, owner: str, rounds: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Opens a database that has no table yet; in each round, takes what it can get of the names."""
+    barrier.wait(TIMEOUT_S)
+    coordination = open_coordination(url)
+    won = []
+    for beats, names in enumerate(rounds, 1):
+        barrier.wait(TIMEOUT_S)
+        seen = {lease.name: lease for lease in coordination.leases()}
+        barrier.wait(TIMEOUT_S)
+        won.append(sorted(coordination.take([Lease(name, owner, beats) for name in names], seen)))
+    return won
+
+
+def monotonic_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+def keep(pipe: Connection, url: str, owner: str, lease_ms: int) -> None:
+    """Takes the lease `orders`, beats and says so, until the lease is lost."""
+    keeper = LeaseKeeper(open_coordination(url), owner, lease_ms, monotonic_ms)
+    keeper.observe()
+    pipe.send(("taken", sorted(keeper.take(["orders"]))))
+    while not keeper.lost("orders"):
+        time.sleep(lease_ms / 20_000)
+        if keeper.holds("orders"):
+            keeper.beat()
+        else:
+            pipe.send(("doubts", sorted(keeper.beat().lost)))
+    pipe.send(("over", []))
