@@ -1,4 +1,4 @@
-"""Every port call of the verbs that cut, alter, undo and sweep fails, in turn (C6, C26, C33, C35, C43).
+"""Every port call of the verbs that cut, alter, undo and sweep fails, in turn (C6, C26, C31, C33, C35, C40, C43).
 
 As with appends and rounds: after a call was struck the topic is as it was before or as it is after
 the verb, whole, and the verb gets through when it is tried again.
@@ -15,16 +15,22 @@ import pytest
 from faults.injection import CrashError, Injector, Kind, faulty
 from faults.test_every_call import MAKERS, NAME, PARTITIONS, records, strikes
 from lithify.errors import LithifyError, RefusedError
+from lithify.model.failure import LogFailure
+from lithify.model.names import TopicName
 from lithify.model.position import Start
+from lithify.model.rates import Rates
 from lithify.model.settings import settings_of
 from lithify.ports import Warehouse
 from lithify.service.alter import alter, uncompact
 from lithify.service.append import append
 from lithify.service.compact import RunRequest, compact
 from lithify.service.cut import delete_records, truncate
+from lithify.service.expire import expire_versions
 from lithify.service.fetch import Reading, open_log
+from lithify.service.quarantine import release
 from lithify.service.retain import retain
 from lithify.service.sweep import sweep
+from lithify.service.throttle import throttle
 from lithify.service.undo import undo
 from support.fake_clock import FakeClock
 from support.oracle_engine import OracleEngine
@@ -35,6 +41,19 @@ Verb = Callable[[Warehouse], object]
 START: Start = "earliest"
 
 
+def picture(warehouse: Warehouse, name: TopicName = NAME) -> object:
+    """All that a user sees of the topic: settings, offsets, what plain and compacted readers get."""
+    state = warehouse.store.load(name)
+    return state.settings, tuple(
+        (
+            (log.log_start_offset, log.first_dirty_offset, log.log_end_offset, log.generation),
+            tuple(open_log(warehouse, state, log.partition)),
+            tuple(open_log(warehouse, state, log.partition, START, Reading(compacted=True))),
+        )
+        for log in state.logs
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A verb, the topic that it is tried on, and whether a second one right after it changes nothing."""
@@ -42,6 +61,8 @@ class Case:
     verb: Verb
     config: dict[str, object]
     again: bool = True
+    look: Callable[[Warehouse], object] = picture
+    """What the verb changes."""
 
 
 IN_PLACE: dict[str, object] = {"cleanup.policy": "compact,delete", "retention.ms": 500}
@@ -57,6 +78,19 @@ def a_round(warehouse: Warehouse) -> object:
     return report
 
 
+def kept(warehouse: Warehouse) -> object:
+    """The versions that are kept, and what the newest looks like."""
+    return [version.version for version in warehouse.store.versions(NAME)], picture(warehouse)
+
+
+def failing(warehouse: Warehouse) -> object:
+    return dict(warehouse.store.failures(warehouse.store.load(NAME)))
+
+
+def has_rates(warehouse: Warehouse) -> object:
+    return warehouse.store.rates_note(warehouse.store.load(NAME)).id is not None
+
+
 CASES = {
     "retain": Case(lambda w: retain(w, NAME, now_ms=1_545), IN_PLACE),
     "delete-records": Case(lambda w: delete_records(w, NAME, 0, 12), IN_PLACE),
@@ -68,6 +102,10 @@ CASES = {
     "undo": Case(lambda w: undo(w, NAME), IN_PLACE, again=False),
     "undo-view": Case(lambda w: undo(w, NAME), SIDE_BY_SIDE, again=False),
     "view": Case(a_round, SIDE_BY_SIDE),
+    "throttle": Case(lambda w: throttle(w, NAME, Rates(1, 2)), IN_PLACE, look=has_rates),
+    "expire": Case(lambda w: expire_versions(w, NAME), IN_PLACE, look=kept),
+    "expire-view": Case(lambda w: expire_versions(w, NAME), SIDE_BY_SIDE, look=kept),
+    "release": Case(lambda w: release(w, NAME, [1]), IN_PLACE, look=failing),
     "sweep": Case(lambda w: sweep(w, NAME, delete=True), {**IN_PLACE, "versions.kept": 1}),
 }
 
@@ -84,23 +122,12 @@ def prepared(make: Callable[[Path], Warehouse], folder: Path, config: dict[str, 
     append(warehouse, NAME, records(range(40, 50), keys=8))
     compact(warehouse, engine, NAME, RunRequest((0,), now_ms=1_100))
     append(warehouse, NAME, records(range(50, 60), keys=6))
+    failure = LogFailure(3, 0, 0, 0, "injected: no luck", quarantined=True)
+    warehouse.store.put_failures(warehouse.store.load(NAME), {0: failure, 1: failure})
     clock = warehouse.clock
     assert isinstance(clock, FakeClock)
     clock.advance(86_400_000)
     return warehouse
-
-
-def picture(warehouse: Warehouse) -> object:
-    """All that a user sees of the topic: settings, offsets, what plain and compacted readers get."""
-    state = warehouse.store.load(NAME)
-    return state.settings, tuple(
-        (
-            (log.log_start_offset, log.first_dirty_offset, log.log_end_offset, log.generation),
-            tuple(open_log(warehouse, state, log.partition)),
-            tuple(open_log(warehouse, state, log.partition, START, Reading(compacted=True))),
-        )
-        for log in state.logs
-    )
 
 
 STRIKES = [
@@ -117,18 +144,18 @@ def test_a_verb_is_all_or_nothing(name: str, store: str, kind: Kind, tmp_path: P
     """C6: struck anywhere, it happened or it did not, and nothing is in between."""
     case, make = CASES[name], MAKERS[store]
     untouched = prepared(make, tmp_path / "untouched", case.config)
-    before = picture(untouched)
+    before = case.look(untouched)
     case.verb(untouched)
-    after = picture(untouched)
-    assert (before == after) == (name == "sweep"), "the verb changes what readers see, sweep does not"
+    after = case.look(untouched)
+    assert (before == after) == (name == "sweep"), "the verb changes what is looked at, sweep does not"
     for injector in strikes(kind):
         warehouse = prepared(make, tmp_path / str(injector.at), case.config)
         acknowledged = _struck(case.verb, warehouse, injector)
         check_whole(warehouse, NAME)
-        assert picture(warehouse) in ([after] if acknowledged else [before, after]), injector
-        _once_more(case, warehouse, done=picture(warehouse) == after)
+        assert case.look(warehouse) in ([after] if acknowledged else [before, after]), injector
+        _once_more(case, warehouse, done=case.look(warehouse) == after)
         check_whole(warehouse, NAME)
-        assert picture(warehouse) == after
+        assert case.look(warehouse) == after
         assert acknowledged or injector.struck
 
 

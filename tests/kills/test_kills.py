@@ -1,59 +1,64 @@
 """Real processes, ended by SIGKILL at random moments (C6).
 
-After every kill the logs are whole: nothing acknowledged is lost, a round is there entirely or not
-at all. At the end a round gets through and `verify` finds nothing. Moments are drawn between the
-start of a process and the time an undisturbed one took, so that every phase is hit in the long run.
+    any verb         children of a warm program, on a real warehouse, without a JVM: most of the kills
+    producers        whole programs, with the machine's clock
+    lithify compact  whole programs, with Spark, its JVM and its workers
+
+After every kill the logs are whole: nothing acknowledged is lost, and what was under way is there
+entirely or not at all. At the end everything gets through. Moments are drawn between nothing and
+the time an undisturbed one takes, so that every phase is hit in the long run.
 """
 
 from __future__ import annotations
 
-import os
+import json
 import random
-import signal
 import subprocess
-import sys
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import lithify
+from kills.any_verb import VERBS
 from kills.producer import BATCH_RECORDS, batch
+from kills.programs import finished, kill, start
 from lithify.topic import Topic
 from support.whole_logs import check_whole, compacted, contents
 
-pytestmark = pytest.mark.timeout(3600)
+pytestmark = [pytest.mark.kills, pytest.mark.timeout(7200)]
 
-PRODUCER = Path(__file__).parent / "producer.py"
-
-
-def start(*command: str) -> subprocess.Popen[str]:
-    """A process in a group of its own, so that what it starts (a JVM, workers) dies with it."""
-    return subprocess.Popen(
-        [sys.executable, *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+HERE = Path(__file__).parent
+PROGRAMS = 2
+"""So many kill at a time, each in warehouses of its own."""
 
 
-def kill(process: subprocess.Popen[str]) -> str:
-    """Ends the whole group at once; returns what it had printed."""
-    with suppress(ProcessLookupError):  # it and all that it started are gone already
-        os.killpg(process.pid, signal.SIGKILL)
-    printed, _ = process.communicate()
-    return printed
+def test_killed_verbs_happen_or_do_not(tmp_path: Path, children: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """C6: every verb that writes; then a topic is what the textbook says, and readers get what they got."""
+    shares = [children // PROGRAMS + (number < children % PROGRAMS) for number in range(PROGRAMS)]
+    programs = []
+    for number, share in enumerate(shares):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        # What children leave behind outside of a warehouse goes with the rest of the test.
+        env = {"PYTHONPATH": str(HERE.parent), "TMPDIR": str(folder)}
+        programs.append(start(str(HERE / "any_verb.py"), str(folder), str(number), str(share), env=env))
+    came: dict[str, Counter[str]] = {verb: Counter() for verb in VERBS}
+    for program in programs:
+        figures = json.loads(finished(program, timeout_s=120 + 20 * children).splitlines()[-1])
+        for verb, counts in figures["kills"].items():
+            came[verb].update(counts)
+    with capsys.disabled():
+        for verb, counts in came.items():
+            print(f"\n{verb:<22}" + "".join(f"{n:>6} {what}" for what, n in counts.items()), end="")
+    assert sum(counts.total() for counts in came.values()) == children
+    assert children < 20 * len(VERBS) or all(counts.total() > 5 for counts in came.values())
 
 
 def compacting(warehouse: Path) -> subprocess.Popen[str]:
     return start("-m", "lithify", "--warehouse", str(warehouse), "compact", "orders", "--json")
-
-
-def finished(process: subprocess.Popen[str]) -> None:
-    printed, errors = process.communicate()
-    assert process.returncode == 0, printed + errors
 
 
 def made(warehouse: Path) -> Topic:
@@ -61,13 +66,13 @@ def made(warehouse: Path) -> Topic:
     return lithify.open(str(warehouse)).create_topic("orders", partitions=2, config=settings)
 
 
-def test_killed_producers_lose_nothing_acknowledged(tmp_path: Path, kills: int) -> None:
+def test_killed_producers_lose_nothing_acknowledged(tmp_path: Path, whole_programs: int) -> None:
     """C6: every acknowledged batch is there once, in order; the one in flight is there whole or not."""
     topic = made(tmp_path)
     luck = random.Random(20)
     done = 0
-    for _ in range(kills):
-        process = start(str(PRODUCER), str(tmp_path), "orders", str(done))
+    for _ in range(whole_programs):
+        process = start(str(HERE / "producer.py"), str(tmp_path), "orders", str(done))
         assert process.stdout is not None
         acknowledged = process.stdout.readline()  # so that the kill meets a producer at work
         time.sleep(luck.uniform(0, 0.5))
@@ -87,8 +92,10 @@ def test_killed_producers_lose_nothing_acknowledged(tmp_path: Path, kills: int) 
         ], partition
 
 
-def test_killed_rounds_change_all_or_nothing(tmp_path: Path, kills: int) -> None:
-    """C6: after each kill the log is as before the round or as after it, to the byte."""
+def test_killed_rounds_change_all_or_nothing(
+    tmp_path: Path, whole_programs: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """C6: after each kill the log is as before the round or as after it, to the byte; and nothing runs on."""
     topic = made(tmp_path)
     luck = random.Random(21)
     topic.append(batch(0))
@@ -99,20 +106,21 @@ def test_killed_rounds_change_all_or_nothing(tmp_path: Path, kills: int) -> None
     usual_s = time.monotonic() - began
     assert contents(topic.warehouse, topic.topic_name) == wanted
     outcomes = {"before": 0, "after": 0}
-    for number in range(1, kills + 1):
+    for number in range(1, whole_programs + 1):
         topic.append(batch(number))
         before = contents(topic.warehouse, topic.topic_name)
         after = compacted(topic.warehouse, topic.topic_name)
         process = compacting(tmp_path)
         with suppress(subprocess.TimeoutExpired):  # one that is done needs no waiting for
             process.wait(luck.uniform(0.2, 1.1) * usual_s)
-        kill(process)
+        kill(process, alone=number % 2 == 0)
         check_whole(topic.warehouse, topic.topic_name)
         now = contents(topic.warehouse, topic.topic_name)
         assert now in (before, after)
         outcomes["before" if now == before else "after"] += 1
-    assert sum(outcomes.values()) == kills
-    print(f"killed rounds: {outcomes}")
+    assert sum(outcomes.values()) == whole_programs
+    with capsys.disabled():
+        print(f"\nkilled `lithify compact`: {outcomes}", end="")
     wanted = compacted(topic.warehouse, topic.topic_name)
     finished(compacting(tmp_path))
     assert contents(topic.warehouse, topic.topic_name) == wanted

@@ -1,0 +1,87 @@
+"""No service is forgotten: what the tests beside this one strike goes through all of them (C6).
+
+every case, once, undisturbed ──► which functions of `service/` were called ──► all that have ports?
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+
+import pytest
+
+import lithify.service
+from faults.test_every_call import memory_warehouse
+from faults.test_every_call import prepared as prepared_for_rounds
+from faults.test_every_cut import CASES, SIDE_BY_SIDE, prepared
+from faults.test_every_reader import READS
+from faults.test_several_topics import a_run
+from faults.test_several_topics import prepared as prepared_topics
+
+PORTS = ("Warehouse", "Run")
+"""What a service is given that reaches ports: the annotation of its first parameter."""
+
+
+def services() -> Iterator[FunctionType]:
+    """Every public function of `service/` that reaches ports."""
+    for module in pkgutil.iter_modules(lithify.service.__path__):
+        found = importlib.import_module(f"lithify.service.{module.name}")
+        for name, function in inspect.getmembers(found, inspect.isfunction):
+            if function.__module__ == found.__name__ and not name.startswith("_"):
+                first = next(iter(inspect.signature(function).parameters.values()), None)
+                if first is not None and first.annotation in PORTS:
+                    yield function
+
+
+def called(action: Callable[[], object]) -> set[CodeType]:
+    """The functions that an action went through."""
+    seen: set[CodeType] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            seen.add(frame.f_code)
+
+    sys.setprofile(note)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
+    """What the cases of all tests of faults go through."""
+    folder = tmp_path_factory.mktemp("warehouses")
+    found: set[CodeType] = called(lambda: a_run(prepared_topics(memory_warehouse, folder)))
+    found |= called(lambda: prepared_for_rounds(memory_warehouse, folder))  # of an append and a round
+    for case in CASES.values():
+        warehouse = prepared(memory_warehouse, folder, case.config)
+        found |= called(lambda case=case, warehouse=warehouse: case.verb(warehouse))
+    warehouse = prepared(memory_warehouse, folder, SIDE_BY_SIDE)
+    for read in READS.values():
+        found |= called(lambda read=read: read(warehouse))
+    return found
+
+
+def test_every_service_is_struck(struck: set[CodeType]) -> None:
+    forgotten = sorted(f"{f.__module__}.{f.__name__}" for f in services() if f.__code__ not in struck)
+    assert not forgotten, f"add them to the cases in tests/faults: {forgotten}"
+
+
+def test_every_module_of_the_services_is_struck(struck: set[CodeType]) -> None:
+    folder = Path(lithify.service.__path__[0])
+    modules = {str(path) for path in folder.glob("*.py")} - {str(folder / "__init__.py")}
+    assert modules == {code.co_filename for code in struck} & modules
+
+
+def test_a_service_that_nothing_strikes_is_found(struck: set[CodeType]) -> None:
+    """The two tests above can fail."""
+    names = {function.__name__ for function in services()}
+    assert {"append", "compact", "run_rounds", "sweep", "undo", "verify"} <= names
+    assert called(lambda: None).isdisjoint(function.__code__ for function in services())

@@ -1,0 +1,73 @@
+"""Every port call of making and of deleting a topic fails, in turn: it is there whole, or it is not (C6)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from faults.injection import CrashError, Injector, Kind, faulty
+from faults.test_every_call import MAKERS, NAME, PARTITIONS, records
+from lithify.errors import LithifyError, TopicExistsError, UnknownTopicError
+from lithify.lake import Lake
+from lithify.ports import Warehouse
+from lithify.service.append import append
+from support.whole_logs import check_whole, contents
+
+CONFIG = {"cleanup.policy": "compact,delete", "retention.ms": 500}
+ONLY_CALL = 1
+"""Both verbs are one call of the store; `tests/kills` ends them on the way."""
+
+
+def made(lake: Lake) -> None:
+    lake.create_topic("orders", PARTITIONS, config=CONFIG)
+
+
+def is_there(warehouse: Warehouse) -> bool:
+    """Whether there is a topic; then it is whole."""
+    if NAME not in warehouse.store.topics():
+        with pytest.raises(UnknownTopicError):
+            warehouse.store.load(NAME)
+        return False
+    assert len(check_whole(warehouse, NAME).logs) == PARTITIONS
+    return True
+
+
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
+@pytest.mark.parametrize("store", MAKERS)
+def test_a_topic_is_made_or_not(store: str, kind: Kind, tmp_path: Path) -> None:
+    """C6: one that was made can be used, and one that was not can be made."""
+    warehouse = MAKERS[store](tmp_path)
+    injector = Injector(ONLY_CALL, kind)
+    with pytest.raises((LithifyError, CrashError), match="create_topic"):
+        made(Lake(faulty(warehouse, injector)))
+    there = is_there(warehouse)
+    assert there == (kind in (Kind.LOSES_ANSWER, Kind.CRASHES_AFTER))
+    with suppress(TopicExistsError):
+        made(Lake(warehouse))
+        assert not there
+    assert is_there(warehouse)
+    append(warehouse, NAME, records(range(4), keys=2))
+    assert [len(log) for log in contents(warehouse, NAME)] == [2, 2]
+
+
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
+@pytest.mark.parametrize("store", MAKERS)
+def test_a_topic_is_deleted_or_not(store: str, kind: Kind, tmp_path: Path) -> None:
+    """C6: one that is there is there with all records; a name that is free again is a new topic."""
+    warehouse = MAKERS[store](tmp_path)
+    made(Lake(warehouse))
+    append(warehouse, NAME, records(range(10), keys=4))
+    before, identity = contents(warehouse, NAME), warehouse.store.load(NAME).identity
+    with pytest.raises((LithifyError, CrashError), match="drop_topic"):
+        Lake(faulty(warehouse, Injector(ONLY_CALL, kind))).delete_topic("orders")
+    there = is_there(warehouse)
+    assert there == (kind not in (Kind.LOSES_ANSWER, Kind.CRASHES_AFTER))
+    if there:
+        assert contents(warehouse, NAME) == before
+        Lake(warehouse).delete_topic("orders")
+    assert not is_there(warehouse)
+    made(Lake(warehouse))
+    assert warehouse.store.load(NAME).identity != identity
+    assert contents(warehouse, NAME) == ((), ())

@@ -1,0 +1,81 @@
+"""Every port call of a run over several topics fails, in turn: a topic alone, and the others go on (C6, C31)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from faults.injection import CrashError, FaultyEngine, Injector, Kind, faulty
+from faults.test_every_call import MAKERS, PARTITIONS, records, strikes
+from faults.test_every_cut import STRIKES, picture
+from lithify.errors import LithifyError
+from lithify.model.names import TopicName
+from lithify.model.settings import settings_of
+from lithify.ports import Warehouse
+from lithify.service.append import append
+from lithify.service.compact import RunRequest, compact
+from lithify.service.run import Run, run_rounds
+from lithify.service.topic_run import TopicResult
+from support.oracle_engine import OracleEngine
+from support.whole_logs import check_whole
+
+TOPICS: dict[TopicName, dict[str, object]] = {
+    TopicName("default", "backlog"): {"compaction.mode": "side-by-side"},
+    TopicName("default", "orders"): {"delete.retention.ms": 0},
+    TopicName("other", "aged"): {"cleanup.policy": "compact,delete", "retention.ms": 999_980},
+}
+OF_ALL_LOGS = ("open_round", "find_survivors", "rewrite")
+"""Calls of the engine: it takes the logs of all topics at once."""
+
+
+def prepared(make: Callable[[Path], Warehouse], folder: Path) -> Warehouse:
+    """Each topic with two batches, a round, and a third batch."""
+    warehouse = make(folder)
+    engine = OracleEngine(warehouse.files)
+    for name, config in TOPICS.items():
+        warehouse.store.create_topic(name, name.topic, settings_of(config), PARTITIONS, warehouse.clock.now_ms())
+        append(warehouse, name, records(range(0, 20), keys=6))
+        append(warehouse, name, records(range(20, 40), keys=6))
+        compact(warehouse, engine, name, RunRequest(now_ms=999_990))
+        append(warehouse, name, records(range(40, 60), keys=6))
+    return warehouse
+
+
+def a_run(warehouse: Warehouse, injector: Injector | None = None) -> dict[TopicName, TopicResult | LithifyError]:
+    """A round of all logs of all topics."""
+    engine = OracleEngine(warehouse.files)
+    if injector is None:
+        return run_rounds(Run(warehouse, engine), dict.fromkeys(TOPICS))
+    return run_rounds(Run(faulty(warehouse, injector), FaultyEngine(engine, injector)), dict.fromkeys(TOPICS))
+
+
+def got_through(result: TopicResult | LithifyError) -> bool:
+    return isinstance(result, TopicResult) and not result.errors
+
+
+@pytest.mark.parametrize(("store", "kind"), STRIKES, ids=lambda value: getattr(value, "name", value).lower())
+def test_a_strike_is_one_topics_own(store: str, kind: Kind, tmp_path: Path) -> None:
+    """C6, C31: each topic is as before or as after, those that were not struck as after, and all get through."""
+    untouched = prepared(MAKERS[store], tmp_path / "untouched")
+    before = {name: picture(untouched, name) for name in TOPICS}
+    assert all(got_through(result) for result in a_run(untouched).values())
+    after = {name: picture(untouched, name) for name in TOPICS}
+    assert all(before[name] != after[name] for name in TOPICS)
+    for injector in strikes(kind):
+        warehouse = prepared(MAKERS[store], tmp_path / str(injector.at))
+        results: dict[TopicName, TopicResult | LithifyError] = {}
+        try:
+            results = a_run(warehouse, injector)
+        except CrashError:
+            assert kind in (Kind.CRASHES_BEFORE, Kind.CRASHES_AFTER)
+        for name in TOPICS:
+            check_whole(warehouse, name)
+            well = name in results and got_through(results[name])
+            assert picture(warehouse, name) in ([after[name]] if well else [before[name], after[name]]), injector
+        if results and injector.calls[injector.at - 1 :][:1] not in ([call] for call in OF_ALL_LOGS):
+            assert sum(not got_through(result) for result in results.values()) <= 1, injector
+        for result in a_run(warehouse).values():
+            assert got_through(result), injector
+        assert {name: picture(warehouse, name) for name in TOPICS} == after
