@@ -59,11 +59,10 @@ class Backend:
         """Deletes the file of a segment behind the store's back."""
         self.filesystem().delete_file(segment.path.removeprefix("s3://"))
 
-    def filesystem(self) -> fs.S3FileSystem:
+    def filesystem(self, **options: bool) -> fs.S3FileSystem:
         """The bucket, past the wire."""
-        return fs.S3FileSystem(
-            access_key="an-id", secret_key="a-secret", endpoint_override=f"http://127.0.0.1:{self.s3.port}"
-        )
+        endpoint = f"http://127.0.0.1:{self.s3.port}"
+        return fs.S3FileSystem(access_key="an-id", secret_key="a-secret", endpoint_override=endpoint, **options)
 
 
 @pytest.fixture(scope="session")

@@ -37,10 +37,14 @@ from lithify.spark.sizing import KeyPassShape
 
 @dataclass(frozen=True, slots=True)
 class KernelEngine:
-    """Cuts the keys of every log into `ranges` hash ranges; `shuffled` ones get theirs in blocks."""
+    """Cuts the keys of every log into `ranges` hash ranges; `shuffled` ones get theirs in blocks.
+
+    `access` opens the warehouse's files where they are not local.
+    """
 
     ranges: int = 1
     shuffled: bool = False
+    access: FileAccess = FileAccess()
 
     @contextmanager
     def open_round(
@@ -80,13 +84,13 @@ class KernelRound:
         with tempfile.TemporaryDirectory() as folder, WinnerFinder(self._limits.task_memory_bytes // 2) as finder:
             spools = [Spool(_made(Path(folder) / str(index))) for index in range(ranges)]
             if self._engine.shuffled:
-                tallies = [_sent(alone, portion, spools, marks) for portion, alone in log.pieces()]
+                tallies = [_sent(self._engine.access, alone, portion, spools, marks) for portion, alone in log.pieces()]
             for index in range(ranges if plan.scanned else 0):
                 part, found = finder.find(
                     lambda r, log=log, spool=spools[index]: (
                         SpooledKeys(spool, keys_schema(log.rules), ordinal_starts(log.segments))
                         if self._engine.shuffled
-                        else KeyScan(FileAccess(), log, settles=r.index == 0)
+                        else KeyScan(self._engine.access, log, settles=r.index == 0)
                     ),
                     HashRange(index, ranges),
                 )
@@ -98,9 +102,8 @@ class KernelRound:
     def _rewrite(self, log: LogId, number: int, group: RewriteGroup) -> Rewritten:
         spec = SegmentSpec.of(self._logs[log].topic, group.partition, self._run_id)
         try:
-            return RewrittenGroup(
-                *rewrite(FileAccess(), spec, [self._source(s) for s in group.sources], name=f"{number}-")
-            )
+            sources = [self._source(s) for s in group.sources]
+            return RewrittenGroup(*rewrite(self._engine.access, spec, sources, name=f"{number}-"))
         except LithifyError as error:
             return error
 
@@ -115,9 +118,9 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _sent(alone: LogScan, portion: Portion, spools: Sequence[Spool], marks: MarkSet) -> Tally:
+def _sent(access: FileAccess, alone: LogScan, portion: Portion, spools: Sequence[Spool], marks: MarkSet) -> Tally:
     """Sends the keys of one segment to the spools of their ranges; what was settled on the way."""
-    scan = KeyScan(FileAccess(), alone, settles=True)
+    scan = KeyScan(access, alone, settles=True)
     for index, block in blocks_by_range(scan.keys(portion), scan.schema, len(spools)):
         spools[index].add(block, portion)
     for bitmap in scan.marks.bitmaps().values():

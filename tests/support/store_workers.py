@@ -56,12 +56,18 @@ def _report(results: Any, number: int, work: Callable[..., Any], barrier: Barrie
         barrier.abort()  # so that nobody waits for this one
 
 
+def _opened(place: str) -> Warehouse:
+    """The warehouse in a folder, or behind `catalog:NAME`."""
+    kind, _, name = place.partition("catalog:")
+    return open_warehouse(catalog=name) if not kind else open_warehouse(place)
+
+
 def open_at_once(barrier: Barrier, folders: Sequence[str], topic: str) -> list[list[str]]:
     """Opens each warehouse at the same time as the others, makes a topic in it and lists what is there."""
     seen = []
     for folder in folders:
         barrier.wait(TIMEOUT_S)
-        store = open_warehouse(folder).store
+        store = _opened(folder).store
         store.create_topic(TopicName("default", topic), topic, TopicSettings(), 1, 0)
         barrier.wait(TIMEOUT_S)
         seen.append([str(name) for name in store.topics()])
@@ -70,7 +76,7 @@ def open_at_once(barrier: Barrier, folders: Sequence[str], topic: str) -> list[l
 
 def append_all(barrier: Barrier, folder: str, worker: int, batches: int, *, turns: bool) -> list[tuple[int, int, int]]:
     """Appends batches of 3 records to 2 logs and returns (batch, partition, first offset) of each."""
-    warehouse = open_warehouse(folder)
+    warehouse = _opened(folder)
     if not turns:
         lock.MAX_WAIT_S = 0.0
     written = []
@@ -84,7 +90,7 @@ def append_all(barrier: Barrier, folder: str, worker: int, batches: int, *, turn
 
 def count_up(barrier: Barrier, folder: str, times: int) -> int:
     """Adds one to the generation of a log, moving no file; returns the tries that it took."""
-    warehouse = open_warehouse(folder)
+    warehouse = _opened(folder)
     barrier.wait(TIMEOUT_S)
     tries = 0
     for _ in range(times):
@@ -100,7 +106,7 @@ def count_up(barrier: Barrier, folder: str, times: int) -> int:
 
 def append_until(barrier: Barrier, folder: str, worker: int, stop: str) -> int:
     """Appends without a pause until the file `stop` is there; returns how many batches it wrote."""
-    warehouse = open_warehouse(folder)
+    warehouse = _opened(folder)
     barrier.wait(TIMEOUT_S)
     batches = 0
     while not Path(stop).exists():

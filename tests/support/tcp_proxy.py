@@ -6,7 +6,8 @@
                                        silent  connections are taken, and nothing ever comes back
                                        answer  the next HTTP requests get an error of S3's, and no server sees them
 
-`on_request` sees every chunk on its way to the server before it goes on, and may cut the wire there.
+`on_request` sees every chunk on its way to the server before it goes on, and `on_answer` those on their
+way back: either may end the connections there.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ class TcpProxy:
         self.error = SLOW_DOWN
         self.requests: list[str] = []
         self.on_request: Callable[[bytes], None] | None = None
+        self.on_answer: Callable[[bytes], None] | None = None
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
@@ -89,7 +91,7 @@ class TcpProxy:
         self._refusing = self.silent = False
         self.delay_s = 0.0
         self.errors_left = 0
-        self.on_request = None
+        self.on_request = self.on_answer = None
 
     def answer(self, requests: int, error: HttpError = SLOW_DOWN) -> None:
         """The next so many HTTP requests get this error."""
@@ -122,7 +124,7 @@ class TcpProxy:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
             self._open |= {client, server}
-        threading.Thread(target=self._pump, args=(server, client, self._hold), daemon=True).start()
+        threading.Thread(target=self._pump, args=(server, client, self._towards_client), daemon=True).start()
         self._pump(client, server, self._towards_server)
 
     def _pump(self, source: socket.socket, sink: socket.socket, look: Callable[[bytes, socket.socket], bool]) -> None:
@@ -152,6 +154,11 @@ class TcpProxy:
                 client.sendall(self.error.response(request[1]))
                 return False
         return self._hold(data, client)
+
+    def _towards_client(self, data: bytes, server: socket.socket) -> bool:
+        if self.on_answer is not None:
+            self.on_answer(data)
+        return self._hold(data, server)
 
     def _hold(self, _data: bytes, _source: socket.socket) -> bool:
         """Lets the chunk wait for as long as the wire is slow or silent."""

@@ -23,6 +23,7 @@ from lithify.store.iceberg.trouble import made_by_another, reaching
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from sqlalchemy import Engine
 
 CATALOG_FILE = "catalog.db"
 CATALOG_NAME = "lithify"
@@ -46,6 +47,11 @@ class CatalogSource(Protocol):
     @property
     def io_properties(self) -> Mapping[str, str]:
         """What PyIceberg's FileIO needs to open files."""
+        ...
+
+    @property
+    def turns(self) -> Engine | None:
+        """Where committers of a remote warehouse take turns; None if there is no such place."""
         ...
 
     def existing(self) -> Catalog | None:
@@ -75,6 +81,10 @@ class EmbeddedCatalog:
     @property
     def io_properties(self) -> Mapping[str, str]:
         return {PY_IO_IMPL: IMPLEMENTATION}
+
+    @property
+    def turns(self) -> None:
+        return None  # its warehouse is local
 
     def existing(self) -> Catalog | None:
         if self._catalog is None and self._is_warehouse():

@@ -6,11 +6,13 @@ say otherwise:
     connect_timeout, tcp_user_timeout    how long a host that does not answer is waited for
     keepalives_idle, _interval, _count   how soon a connection whose other end is gone is found dead
     pool_pre_ping                        a connection that broke since its last use is made anew
+    (no parameter)                       10 s in which a server that is starting again is tried again
     statement_timeout                    how long a commit waits for another one's few milliseconds
     idle_in_transaction_session_timeout  how long a program that froze within its commit blocks others
 
 An SQL catalog opens at most 15 connections for all threads of a process (SQLAlchemy's own bound),
-and a thread waits at most 30 s for one. Files: see `remote_io`.
+and a thread waits at most 30 s for one; one in PostgreSQL as many again for turns of committers
+(`lock`). Files: see `remote_io`.
 """
 
 from __future__ import annotations
@@ -21,13 +23,20 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.io import PY_IO_IMPL
-from tenacity import Retrying, retry_if_exception, stop_after_attempt
+from tenacity import (
+    Retrying,
+    retry_if_exception,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_after_delay,
+    wait_random_exponential,
+)
 
 from lithify.store.iceberg.trouble import made_by_another, reaching
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Dialect, Engine
 
 REMOTE_IO = "lithify.store.iceberg.remote_io.RemoteFileIO"  # by name: importing it takes half a second
 
@@ -43,6 +52,11 @@ CONNECTING = {
     "keepalives_count": "4",
 }
 """Parameters of libpq: in s, but for `tcp_user_timeout`, which is in ms."""
+
+PATIENCE_S = 10.0
+"""How long connecting is tried again. A restart takes less, and in the middle of a commit it leaves
+its outcome unknown to whoever cannot look at once."""
+MAX_PAUSE_S = 0.5
 
 STATEMENT_TIMEOUT_MS = 30_000
 IDLE_TIMEOUT_MS = 20_000
@@ -72,6 +86,16 @@ class NamedCatalog:
         properties = self._catalog.properties
         return {name: value for name, value in properties.items() if not (name == "uri" and _is_database(value))}
 
+    @cached_property
+    def turns(self) -> Engine | None:
+        """Connections of their own: whoever waits for a turn must not take one from those who work."""
+        engine = _postgres(self._catalog)
+        if engine is None:
+            return None
+        from sqlalchemy import create_engine
+
+        return create_engine(engine.url, pool_pre_ping=True)
+
     def existing(self) -> Catalog | None:
         return self._catalog
 
@@ -91,12 +115,18 @@ class NamedCatalog:
         retrying = Retrying(retry=retry_if_exception(made_by_another), stop=stop_after_attempt(OPENINGS), reraise=True)
         with reaching(self.where):
             described = Config().get_catalog_config(self._name) or {}
-            catalog = retrying(load_catalog, self._name, **_left_open(described))
+            catalog = retrying(load_catalog, self._name, **(described | _left_open(described)))
         catalog.properties = {PY_IO_IMPL: REMOTE_IO, **catalog.properties}
-        engine = getattr(catalog, "engine", None)
-        if engine is not None and engine.dialect.name == "postgresql":
+        engine = _postgres(catalog)
+        if engine is not None:
+            _connect_patiently(engine)
             _bound_transactions(engine)
         return catalog
+
+
+def _postgres(catalog: Catalog) -> Engine | None:
+    engine: Engine | None = getattr(catalog, "engine", None)
+    return engine if engine is not None and engine.dialect.name == "postgresql" else None
 
 
 def _left_open(described: Mapping[str, Any]) -> dict[str, str]:
@@ -122,6 +152,22 @@ def _bounded(uri: str) -> str:
         return uri
     open_ones = {name: value for name, value in CONNECTING.items() if name not in url.query}
     return url.update_query_dict(open_ones).render_as_string(hide_password=False)
+
+
+def _connect_patiently(engine: Engine) -> None:
+    from sqlalchemy import event
+
+    retrying = Retrying(
+        retry=retry_if_exception_type(engine.dialect.loaded_dbapi.OperationalError),
+        stop=stop_after_delay(PATIENCE_S),
+        wait=wait_random_exponential(multiplier=0.05, max=MAX_PAUSE_S),
+        reraise=True,
+    )
+
+    def connect(dialect: Dialect, _record: object, arguments: list[Any], parameters: dict[str, Any]) -> Any:
+        return retrying.copy()(dialect.connect, *arguments, **parameters)
+
+    event.listen(engine, "do_connect", connect)
 
 
 def _bound_transactions(engine: Engine) -> None:

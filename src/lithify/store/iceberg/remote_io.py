@@ -84,7 +84,12 @@ def _file_system(opening: frozenset[tuple[str, str]], scheme: str, netloc: str |
 class RemoteFile(PyArrowFile):
     """A file to read or to write."""
 
+    _written: RemoteStream | None = None
+
     def __len__(self) -> int:
+        """Raises `FileNotFoundError` or `WarehouseError`."""
+        if self._written is not None and self._written.closed:
+            return self._written.size_bytes  # PyIceberg asks for every manifest that it wrote
         with _told(self.location):
             return super().__len__()
 
@@ -103,9 +108,13 @@ class RemoteFile(PyArrowFile):
                 raise
 
     def create(self, overwrite: bool = False) -> RemoteStream:
-        """Raises `FileExistsError` unless `overwrite`, or `WarehouseError`."""
+        """Raises `WarehouseError`. Looks for no older file, which would be two requests and prove nothing:
+
+        another one may come between the look and the writing. What must not meet has names of its own.
+        """
         with _told(self.location):
-            return RemoteStream(self.location, super().create(overwrite), lambda: True)
+            self._written = RemoteStream(self.location, super().create(overwrite=True), lambda: True)
+            return self._written
 
     def _check_bucket(self) -> None:
         bucket = self._path.partition("/")[0]
@@ -129,6 +138,8 @@ class RemoteStream:
         self._location = location
         self._stream = stream
         self._is_there = is_there
+        self.size_bytes = 0
+        """Bytes that were written."""
 
     def read(self, size: int = -1) -> bytes:
         """Raises `FileNotFoundError` or `WarehouseError`."""
@@ -145,6 +156,7 @@ class RemoteStream:
         """Raises `WarehouseError`."""
         with _told(self._location):
             self._stream.write(content)
+        self.size_bytes += len(content)
         return len(content)
 
     def seek(self, offset: int, whence: int = 0) -> int:

@@ -21,7 +21,7 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lithify.columnar.access import FileAccess
 from lithify.columnar.rates import note_rates
-from lithify.errors import UnknownTopicError
+from lithify.errors import LithifyError, UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
@@ -35,6 +35,7 @@ from lithify.store.iceberg.catalog import CatalogSource
 from lithify.store.iceberg.documents import read_document, write_document
 from lithify.store.iceberg.failures import read_failures, write_failures
 from lithify.store.iceberg.folders import delete_files, delete_folder, stored_files
+from lithify.store.iceberg.heads import load_many
 from lithify.store.iceberg.lock import turn_lock
 from lithify.store.iceberg.manifests import read_segments
 from lithify.store.iceberg.named import named_files, stored_records
@@ -101,6 +102,12 @@ class IcebergStore:
         """Raises `UnknownTopicError`, `UnsupportedFormatError`, `DamagedError` or `WarehouseError`."""
         return self._state(name, self._tables.load(name).metadata)
 
+    def load_many(
+        self, wanted: Sequence[tuple[TopicName, str | None]]
+    ) -> Iterator[tuple[TopicName, TopicState | LithifyError]]:
+        """Errors are those of `load`."""
+        return load_many(wanted, self._access, self.load)
+
     def load_version(self, name: TopicName, version: int) -> TopicState:
         """Raises what `load` raises, or `UnknownVersionError`."""
         metadata = self._tables.load(name).metadata
@@ -154,7 +161,7 @@ class IcebergStore:
     def commit_lock(self, name: TopicName) -> AbstractContextManager[None]:
         if self._source.existing() is None:
             return nullcontext()  # nothing to take turns on, and a folder for locks would be in the way
-        return turn_lock(self._source.root, name)
+        return turn_lock(self._source, name)
 
     def versions(self, name: TopicName) -> tuple[KeptVersion, ...]:
         """Newest first. Raises what `load` raises."""
