@@ -1,0 +1,47 @@
+"""An engine in whose rounds something happens on the way, for tests that cut wires there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from lithify.compaction.groups import RewriteGroup
+from lithify.compaction.outcome import LogFindings
+from lithify.compaction.planner import LogPlan
+from lithify.engine import PlannedLog, Progress, RewriteEngine, Rewritten, Round, RunLimits
+from lithify.errors import LithifyError
+from lithify.model.names import LogId
+
+
+class PhasedEngine:
+    """Calls what `happens` has for `key pass`, `rewrite` or `commit` just before it begins."""
+
+    def __init__(self, engine: RewriteEngine, happens: Mapping[str, Callable[[], object]]) -> None:
+        self._engine = engine
+        self._happens = happens
+
+    @contextmanager
+    def open_round(
+        self, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str, progress: Progress
+    ) -> Iterator[Any]:
+        with self._engine.open_round(logs, limits, run_id, progress) as round_:
+            yield _PhasedRound(round_, self._happens)
+        self._happens.get("commit", bool)()
+
+    def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
+        return self._engine.key_ranges(plans, limits)
+
+
+class _PhasedRound:
+    def __init__(self, round_: Round, happens: Mapping[str, Callable[[], object]]) -> None:
+        self._round = round_
+        self._happens = happens
+
+    def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
+        self._happens.get("key pass", bool)()
+        return self._round.find_survivors()
+
+    def rewrite(self, groups: Mapping[LogId, Sequence[RewriteGroup]]) -> Mapping[LogId, tuple[Rewritten, ...]]:
+        self._happens.get("rewrite", bool)()
+        return self._round.rewrite(groups)
