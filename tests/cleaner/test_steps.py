@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from lithify.cleaner.cleaner import Waits
@@ -135,7 +137,7 @@ def test_a_topic_in_which_nothing_happens_is_swept_ever_more_seldom(lake):
     for _ in range(40):
         alpha.work()
         lake.wait(60_000)
-    gaps = [later - earlier for earlier, later in zip(swept, swept[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in pairwise(swept)]
     assert gaps == sorted(gaps)
     assert gaps[-1] >= 8 * gaps[0]
 
@@ -199,9 +201,9 @@ class TestFailures:
             if len(lake.engine.jobs) > jobs:
                 tried.append(lake.clock.now_ms())
             lake.wait()
-        gaps = [later - earlier for earlier, later in zip(tried, tried[1:], strict=False)]
+        gaps = [later - earlier for earlier, later in pairwise(tried)]
         assert len(tried) == 8
-        assert all(later >= 1.5 * earlier for earlier, later in zip(gaps, gaps[1:], strict=False))
+        assert all(later >= 1.5 * earlier for earlier, later in pairwise(gaps))
         assert len(alpha.told(EventKind.QUARANTINED)) == 1
         assert lake.warehouse.store.failures(lake.state(topic))[0].quarantined
 

@@ -77,13 +77,15 @@ class Looker:
         read = opened = 0
         seen: dict[TopicName, Known] = {}
         self._put_to_rest(now_ms)
-        for name, mark in self.warehouse.store.marks():
+        marks = dict(self.warehouse.store.marks())
+        for name, mark in marks.items():
             before = self.known.get(name)
             if before is not None and before.rests(now_ms) and (before.failure or _unchanged(mark, before)):
                 seen[name] = before
-                continue
+        unknown = [(name, mark) for name, mark in marks.items() if name not in seen]
+        for name, loaded in self.warehouse.store.load_many(unknown):
             read += 1
-            found, was_opened = self._look_at(name, mark, before, now_ms)
+            found, was_opened = self._look_at(name, marks[name], loaded, now_ms)
             opened += was_opened
             if found is not None:
                 seen[name] = found
@@ -117,11 +119,14 @@ class Looker:
                 self.known[name] = replace(known, looked_ms=now_ms, look_at_ms=until_ms, work=None, failure=failure)
 
     def _look_at(
-        self, name: TopicName, mark: str | None, before: Known | None, now_ms: int
+        self, name: TopicName, mark: str | None, loaded: TopicState | LithifyError, now_ms: int
     ) -> tuple[Known | None, bool]:
         """What is known of a topic now, None if it is none, and whether manifests were read."""
+        before = self.known.get(name)
         try:
-            state = self.warehouse.store.load(name)
+            if isinstance(loaded, LithifyError):
+                raise loaded
+            state = loaded
             if before is not None and _same(before, state) and before.rests(now_ms):
                 return replace(before, mark=mark), False
             known = Known(mark, now_ms, _may_be_due_at_ms(state, now_ms), state.identity, state.version)

@@ -110,17 +110,34 @@ def changed(version: int, settings: TopicSettings | None, logs: Iterable[LogStat
     return properties
 
 
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What of a table's metadata the state of a topic is read off."""
+
+    properties: Properties
+    version: int | None
+    """Sequence number of main's snapshot."""
+    identity: str
+    location: str
+
+
 def topic_state(name: TopicName, metadata: TableMetadata) -> TopicState:
-    """The newest state of a topic, from its table's metadata alone.
+    """The newest state of a topic, from its table's metadata alone. Raises what `state_of` does."""
+    snapshot = metadata.current_snapshot()
+    version = None if snapshot is None else snapshot.sequence_number
+    return state_of(name, Head(metadata.properties, version, str(metadata.table_uuid), metadata.location))
+
+
+def state_of(name: TopicName, head: Head) -> TopicState:
+    """The state of a topic.
 
     Raises `UnknownTopicError`, `UnsupportedFormatError`, or `DamagedError` where the state cannot
     be read, or where something other than Lithify moved main.
     """
-    properties = metadata.properties
+    properties = head.properties
     check_format(name, properties)
-    snapshot = metadata.current_snapshot()
     version = properties.get(_VERSION)
-    if version is None or snapshot is None or str(snapshot.sequence_number) != version:
+    if version is None or str(head.version) != version:
         raise DamagedError(
             f"{name}: something other than Lithify moved the table's main branch: it is not at version {version}",
             hint=f"set main back to the snapshot with sequence number {version}",
@@ -129,9 +146,9 @@ def topic_state(name: TopicName, metadata: TableMetadata) -> TopicState:
         return TopicState(
             name=name,
             original_name=properties[_ORIGINAL_NAME],
-            identity=str(metadata.table_uuid),
+            identity=head.identity,
             version=int(version),
-            location=metadata.location,
+            location=head.location,
             settings=settings_of(json.loads(properties[_SETTINGS])),
             logs=_logs(properties),
             created_ms=int(properties[_CREATED_MS]),

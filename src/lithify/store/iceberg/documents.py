@@ -6,8 +6,10 @@ A local one appears whole or not at all: it is written under another name first.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 from lithify.columnar.access import FileAccess, local_path
@@ -25,7 +27,7 @@ def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) ->
         with access.create(path) as sink:
             sink.write(text)
         return
-    part = f"{local}.part"
+    part = f"{local}.{os.getpid()}-{get_ident()}.part"  # two may write one document at a time
     with LocalOutput(part).create(overwrite=True) as sink:
         sink.write(text)
     Path(part).replace(local)

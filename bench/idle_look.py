@@ -1,0 +1,91 @@
+"""What a look at a catalog costs in which nothing happens: 10,000 topics.
+
+    python bench/idle_look.py [--topics 10000] [--keep DIR]
+
+Three looks are timed: the first after a start, the next one (one query, since the marks of all topics
+are as before), and one as it is for catalogs that have no marks (the metadata of each topic is read).
+The target is under 10 seconds. What is opened is counted: no look may open a manifest or a data file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import lithify
+from lithify.cleaner.looking import Look, Looker
+from lithify.store.iceberg.local_io import LocalFileIO, LocalInput
+
+OPENED: list[str] = []
+
+
+class NotingFileIO(LocalFileIO):
+    """Notes what is opened."""
+
+    def new_input(self, location: str) -> LocalInput:
+        OPENED.append(location)
+        return super().new_input(location)
+
+
+def make(directory: str, first: int, last: int) -> None:
+    """Topics with a few records that no ratio makes due, a quarter of them with retention by age as well."""
+    lake = lithify.open(directory)
+    for number in range(first, last):
+        config: dict[str, object] = {"min.cleanable.dirty.ratio": 1}
+        if number % 4 == 0:
+            config |= {"cleanup.policy": "compact,delete"}
+        topic = lake.create_topic(f"t{number:05}", config=config)
+        topic.append([lithify.Record(key=b"%d" % (n % 5), value=b"v") for n in range(10)])
+
+
+def made(directory: str, topics: int) -> None:
+    """Two processes make what is not there yet."""
+    there = sum(1 for _ in lithify.open(directory).warehouse.store.marks())
+    if there < topics:
+        make(directory, there, there + 1)  # the catalog is made by one of them
+        there += 1
+        half = (there + topics) // 2
+        with ProcessPoolExecutor(2) as pool:
+            list(pool.map(make, [directory] * 2, [there, half], [half, topics]))
+
+
+def looked(looker: Looker, repeat: int) -> tuple[dict[str, Any], Look]:
+    """Looks, each timed; what was opened in the last of them."""
+    seconds = []
+    for _ in range(repeat):
+        OPENED.clear()
+        begun = time.perf_counter()
+        found = looker.look(time.time_ns() // 1_000_000)
+        seconds.append(time.perf_counter() - begun)
+    kinds = {"metadata": ".metadata.json", "manifests": ".avro", "data": ".parquet"}
+    opened = {kind: sum(path.endswith(end) for path in OPENED) for kind, end in kinds.items()}
+    return {"seconds": round(statistics.median(seconds), 2), "topics": found.topics, "opened": opened}, found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--topics", type=int, default=10_000)
+    parser.add_argument("--keep", metavar="DIR", help="make the topics here, and use them again next time")
+    flags = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = flags.keep or scratch
+        made(directory, flags.topics)
+        lake = lithify.open(directory)
+        catalog: Any = lake.warehouse.store
+        catalog.source.created().properties["py-io-impl"] = f"{NotingFileIO.__module__}.NotingFileIO"
+        looker = lake.cleaner().cleaner.looker
+        first, _ = looked(looker, 1)
+        next_look, _ = looked(looker, 5)
+        marks = catalog.marks
+        catalog.marks = lambda: ((name, None) for name, _ in marks())
+        without_marks, _ = looked(looker, 3)
+        print(json.dumps({"first": first, "next": next_look, "without_marks": without_marks}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""Cleaners as processes, with Spark: ended, killed, frozen, several at once (C6, C31, C44)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import lithify
+from lithify.topic import Topic
+from support.cleaner_process import CleanerProcess
+from support.whole_logs import check_whole, compacted, contents
+
+pytestmark = [pytest.mark.spark, pytest.mark.kills, pytest.mark.timeout(600)]
+
+STOPS_WITHIN_S = 10
+VALUE_BYTES = 400
+
+
+def made(folder: Path, name: str, *, records: int = 4_000, **config: object) -> Topic:
+    topic = lithify.open(str(folder)).create_topic(name, config={k.replace("_", "."): v for k, v in config.items()})
+    fed(topic, records)
+    return topic
+
+
+def fed(topic: Topic, records: int) -> None:
+    topic.append([lithify.Record(key=b"%d" % (n % 1_000), value=os.urandom(VALUE_BYTES)) for n in range(records)])
+
+
+def whole(topic: Topic) -> None:
+    check_whole(topic.warehouse, topic.topic_name)
+
+
+def is_compacted(topic: Topic) -> bool:
+    return contents(topic.warehouse, topic.topic_name) == compacted(topic.warehouse, topic.topic_name)
+
+
+def running(folder: Path, *more: str, **flags: str) -> CleanerProcess:
+    given = {"interval": "500ms", "lease": "4s", **flags}
+    return CleanerProcess(
+        "--warehouse", str(folder), *(f"--{name.replace('_', '-')}={value}" for name, value in given.items()), *more
+    )
+
+
+SLOW = {"read_rate": "60KB/s"}
+"""Half a minute for a topic as `made` makes it."""
+
+
+def in_its_round(cleaner: CleanerProcess, topic: Topic) -> None:
+    """Waits until the cleaner has begun to write."""
+    cleaner.wait_for_kind("looked")
+    folder = Path(topic.info().location.removeprefix("file://"))
+    before = len(list(folder.rglob("*.parquet")))
+    for _ in range(1200):
+        if len(list(folder.rglob("*.parquet"))) > before:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"it has written nothing: {cleaner.events[-3:]} {cleaner.said}")
+
+
+@pytest.mark.parametrize("whom", ["the cleaner", "all of its processes"])
+def test_sigterm_in_a_round_ends_it_in_time_and_changes_nothing(tmp_path: Path, whom: str) -> None:
+    topic = made(tmp_path, "orders")
+    before = contents(topic.warehouse, topic.topic_name)
+    with running(tmp_path, write_rate="20KB/s") as cleaner:
+        in_its_round(cleaner, topic)
+        begun = time.monotonic()
+        (cleaner.signal if whom == "the cleaner" else cleaner.signal_all)(signal.SIGTERM)
+        assert cleaner.ended() == 0
+        assert time.monotonic() - begun < STOPS_WITHIN_S
+        assert [event["event"] for event in cleaner.events[-2:]] == ["abandoned", "stopped"]
+        assert cleaner.told("failed") == []
+        if whom == "the cleaner":  # PySpark itself prints that its JVM has gone
+            assert cleaner.said == ""
+    assert contents(topic.warehouse, topic.topic_name) == before
+    assert topic.warehouse.store.failures(topic.state()) == {}
+    with running(tmp_path, "--once") as cleaner:  # the id of a dead or ended one is free again
+        assert cleaner.ended() == 0
+    assert is_compacted(topic)
+
+
+def test_three_share_the_work_while_one_is_killed_and_one_is_frozen(tmp_path: Path) -> None:
+    topics = [made(tmp_path, f"t{number}", records=600) for number in range(6)]
+    slow = made(tmp_path, "slow")
+    with (
+        running(tmp_path, id="alpha", **SLOW) as alpha,
+        running(tmp_path, id="beta") as beta,
+        running(tmp_path, id="gamma") as gamma,
+    ):
+        for cleaner in (alpha, beta, gamma):
+            cleaner.wait_for_kind("started")
+        for topic in (*topics, slow):
+            fed(topic, 600)
+        beta.wait_for(lambda event: event["event"] in ("looked", "round"))
+        beta.signal_all(signal.SIGKILL)
+        gamma.wait_for(lambda event: event["event"] in ("looked", "round"))
+        gamma.signal_all(signal.SIGSTOP)
+        alpha.wait_for_kind("round")
+        time.sleep(5)  # past its lease
+        gamma.signal_all(signal.SIGCONT)
+        with running(tmp_path, id="beta") as again:
+            again.wait_for_kind("started")
+            for _ in range(600):
+                if all(is_compacted(topic) for topic in (*topics, slow)):
+                    break
+                time.sleep(0.2)
+            for cleaner in (alpha, gamma, again):
+                cleaner.signal(signal.SIGTERM)
+                assert cleaner.ended() == 0, cleaner.said
+            for cleaner in (alpha, beta, gamma, again):
+                assert cleaner.told("failed") + cleaner.told("quarantined") == []
+    for topic in (*topics, slow):
+        whole(topic)
+        assert is_compacted(topic)
+
+
+def test_two_with_one_id_the_second_is_refused(tmp_path: Path) -> None:
+    made(tmp_path, "orders", records=10)
+    with running(tmp_path, id="alpha") as first:
+        first.wait_for_kind("started")
+        with running(tmp_path, id="alpha") as second:
+            assert second.ended() == 2
+            assert "another cleaner with the id alpha is running" in second.said
+        first.signal(signal.SIGTERM)
+        assert first.ended() == 0
+
+
+def test_a_spark_that_dies_is_started_anew(tmp_path: Path) -> None:
+    topic = made(tmp_path, "orders", records=100)
+    with running(tmp_path) as cleaner:
+        cleaner.wait_for_kind("round")
+        java = subprocess.run(
+            ["ps", "-o", "pid=,comm=", "--ppid", str(cleaner.process.pid)], capture_output=True, text=True, check=True
+        ).stdout.split()
+        os.kill(int(java[0]), signal.SIGKILL)
+        fed(topic, 100_00)
+        cleaner.wait_for_kind("round")
+        cleaner.signal(signal.SIGTERM)
+        assert cleaner.ended() == 0
+    assert is_compacted(topic)
+
+
+def test_once_it_does_what_is_due_and_ends(tmp_path: Path) -> None:
+    topics = [made(tmp_path, f"t{number}", records=50) for number in range(5)]
+    with running(tmp_path, "--once", "--threads=2") as cleaner:
+        assert cleaner.ended() == 0
+        assert sorted(event["topic"] for event in cleaner.told("round")) == [topic.name for topic in topics]
+    assert all(is_compacted(topic) for topic in topics)
+
+
+def test_without_a_database_that_others_reach_it_says_that_it_is_alone(tmp_path: Path) -> None:
+    made(tmp_path, "orders", records=10)
+    with running(tmp_path, "--once", "--coordination-url=sqlite://") as cleaner:
+        assert cleaner.ended() == 0
+        assert cleaner.told("started")[0]["shared"] is False
