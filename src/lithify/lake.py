@@ -14,11 +14,16 @@ from typing import TYPE_CHECKING
 from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, Tell
 from lithify.errors import RefusedError, WarehouseError
-from lithify.limits import DEFAULT_TASK_MEMORY, run_limits
+from lithify.limits import DEFAULT_TASK_MEMORY, Size, rates, run_limits
 from lithify.model.names import parse_topic
-from lithify.model.rates import RatesNote
+from lithify.model.overview import CatalogOverview
+from lithify.model.quarantine import QuarantineReport
+from lithify.model.rates import RatesNote, RatesReport
 from lithify.model.settings import settings_of
 from lithify.ports import Warehouse
+from lithify.service.overview import catalog_overview
+from lithify.service.quarantine import failing_logs
+from lithify.service.throttle import throttle
 from lithify.topic import MAX_PARTITIONS, Topic
 from lithify.wiring import SparkChoice, cleaner_loop, coordination_of, machine, open_warehouse, scope_of
 
@@ -59,6 +64,17 @@ class Lake:
         """All topics, by stream and name."""
         return tuple(Topic(self.warehouse, name) for name in sorted(self.warehouse.store.topics()))
 
+    def status(self, *, now_ms: int | None = None) -> CatalogOverview:
+        """How every topic stands, as its worst log does, the worst first. Reads metadata only.
+
+        A topic that cannot be read is one of them. Raises `WarehouseError` if the catalog cannot be read.
+        """
+        return catalog_overview(self.warehouse, now_ms=now_ms)
+
+    def quarantine(self) -> QuarantineReport:
+        """The logs of all topics whose rounds fail, the worst first (C31). `Topic.release` lets them go on."""
+        return failing_logs(self.warehouse)
+
     def cleaner(  # noqa: PLR0913 - the flags of the verb, by name
         self,
         *,
@@ -95,6 +111,10 @@ class Lake:
         )
         coordination = coordination_of(self.warehouse, coordination_url)
         return cleaner_loop(self.warehouse, SparkChoice(spark, spark_conf or {}), options, coordination, tell)
+
+    def throttle(self, *, read_rate: Size | None = None, write_rate: Size | None = None) -> RatesReport:
+        """Other rates for the cleaners that are running, within 10 seconds, each for all its rounds together (C40)."""
+        return throttle(self.warehouse, None, rates(read_rate, write_rate))
 
     def delete_topic(self, name: str) -> None:
         """Deletes a topic and its files, for good. Raises `UnknownTopicError`."""

@@ -49,3 +49,10 @@ def test_wrong_use_stores_nothing(orders):
         assert orders.error("throttle", "orders", "--read-rate", rate).startswith("read_rate: ")
     assert "nowhere" in orders.error("throttle", "nowhere", "--unlimited")
     assert list(orders.warehouse.rglob("rates.json")) == []
+
+
+def test_without_a_topic_it_is_for_the_cleaners(orders):
+    said = orders("throttle", "--write-rate", "1MiB/s")
+    assert said.err == "rounds of running cleaners read without limit, write at most 1.00 MiB/s within 10 s\n"
+    assert (orders.warehouse / ".lithify" / "rates.json").is_file()
+    assert orders("throttle", "--unlimited", "--json").json["topic"] is None

@@ -62,7 +62,8 @@ class RatesNote:
 class RatesReport:
     """What `throttle` has stored. The field names are the JSON keys."""
 
-    topic: str
+    topic: str | None
+    """None for the cleaners of the whole warehouse."""
     id: str
     read_rate_bytes: int | None
     write_rate_bytes: int | None
