@@ -136,6 +136,23 @@ def test_the_time_of_a_lease_begins_before_the_beat() -> None:
     assert not alpha.holds("orders")
 
 
+def test_the_time_for_which_a_lease_stands_still_begins_after_the_look() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
+    alpha.take(["orders"])
+
+    def beat_late(_operation: str) -> None:
+        fleet.wires["beta"].mend()
+        fleet.now_ms += BEAT_MS
+        alpha.beat()
+
+    fleet.wires["beta"].before = beat_late
+    beta.observe()
+    fleet.now_ms += LEASE_MS - BEAT_MS
+    assert beta.take(["orders"]) == frozenset()
+    assert alpha.holds("orders")
+
+
 def test_one_that_was_frozen_and_replaced_loses_the_lease_with_its_first_beat() -> None:
     fleet = Fleet()
     alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")

@@ -18,12 +18,13 @@ from typing import TypeVar
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnElement,
     Connection,
     Engine,
     MetaData,
     String,
     Table,
-    bindparam,
+    and_,
     delete,
     inspect,
     select,
@@ -46,15 +47,6 @@ LEASES = Table(
     Column("name", String, primary_key=True),
     Column("owner", String, nullable=False),
     Column("beats", BigInteger, nullable=False),
-)
-_TAKE_OVER = (
-    update(LEASES)
-    .where(
-        LEASES.c.name == bindparam("seen_name"),
-        LEASES.c.owner == bindparam("seen_owner"),
-        LEASES.c.beats == bindparam("seen_beats"),
-    )
-    .values(owner=bindparam("owner"), beats=bindparam("beats"))
 )
 NAMES_AT_ONCE = 500
 """In one statement: below every database's limit of parameters."""
@@ -80,18 +72,19 @@ class SqlCoordination:
     def take(self, leases: Sequence[Lease], seen: Mapping[str, Lease]) -> frozenset[str]:
         if not leases:
             return frozenset()
-        # In one order, so that two who want the same never wait for each other.
+        owner, beats = leases[0].owner, leases[0].beats
+        # In one order, so that two who want the same hardly ever wait for each other.
         ordered = sorted(leases, key=lambda lease: lease.name)
         new = [asdict(lease) for lease in ordered if lease.name not in seen]
-        over = [_takeover(lease, seen[lease.name]) for lease in ordered if lease.name in seen]
-        this_write = (LEASES.c.owner == ordered[0].owner, LEASES.c.beats == ordered[0].beats)
+        takeovers = _takeovers([seen[lease.name] for lease in ordered if lease.name in seen])
 
         def taken(connection: Connection) -> frozenset[str]:
             if new:
                 connection.execute(self._insert, new)
-            if over:
-                connection.execute(_TAKE_OVER, over)
-            return frozenset(connection.execute(select(LEASES.c.name).where(*this_write)).scalars())
+            for as_seen in takeovers:
+                connection.execute(update(LEASES).where(as_seen).values(owner=owner, beats=beats))
+            this_write = and_(LEASES.c.owner == owner, LEASES.c.beats == beats)
+            return frozenset(connection.execute(select(LEASES.c.name).where(this_write)).scalars())
 
         return self._done(taken)
 
@@ -109,9 +102,8 @@ class SqlCoordination:
         ordered = sorted(names)
 
         def released(connection: Connection) -> None:
-            for start in range(0, len(ordered), NAMES_AT_ONCE):
-                some = LEASES.c.name.in_(ordered[start : start + NAMES_AT_ONCE])
-                connection.execute(delete(LEASES).where(LEASES.c.owner == owner, some))
+            for some in _parts(ordered):
+                connection.execute(delete(LEASES).where(LEASES.c.owner == owner, LEASES.c.name.in_(some)))
 
         with self._many_rows:
             self._done(released)
@@ -164,12 +156,17 @@ def _make_table(connection: Connection) -> None:
         connection.execute(CreateTable(LEASES, if_not_exists=True))
 
 
-def _takeover(lease: Lease, seen: Lease) -> dict[str, str | int]:
-    """Parameters of `_TAKE_OVER`."""
-    return {
-        "owner": lease.owner,
-        "beats": lease.beats,
-        "seen_name": seen.name,
-        "seen_owner": seen.owner,
-        "seen_beats": seen.beats,
-    }
+def _takeovers(seen: Sequence[Lease]) -> list[ColumnElement[bool]]:
+    """Where the rows are that stand as they were seen: a condition for many of them, as one owner's move together."""
+    alike: dict[tuple[str, int], list[str]] = {}
+    for lease in seen:
+        alike.setdefault((lease.owner, lease.beats), []).append(lease.name)
+    return [
+        and_(LEASES.c.owner == owner, LEASES.c.beats == beats, LEASES.c.name.in_(some))
+        for (owner, beats), names in sorted(alike.items())
+        for some in _parts(names)
+    ]
+
+
+def _parts(names: Sequence[str]) -> list[Sequence[str]]:
+    return [names[start : start + NAMES_AT_ONCE] for start in range(0, len(names), NAMES_AT_ONCE)]
