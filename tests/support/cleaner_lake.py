@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from lithify.cleaner.options import CleanerOptions
 from lithify.cleaner.starting import make_cleaner
 from lithify.cleaner.stop import Stop
 from lithify.engine import PlannedLog, Progress, RunLimits
-from lithify.errors import LithifyError
+from lithify.errors import CoordinationError, LithifyError
 from lithify.leases.memory import MemoryCoordination
 from lithify.model.cleaning import CleanerEvent, EventKind
 from lithify.model.log import TopicState
@@ -75,7 +75,8 @@ class OneCleaner:
 
     def beat(self) -> None:
         self.leases.beat()
-        self.leases.observe()
+        with suppress(CoordinationError):  # as in `loop`
+            self.leases.observe()
 
     def work(self, *, steps: int = 200) -> list[CleanerEvent]:
         """Steps until there is nothing to do; what was told meanwhile."""
