@@ -26,7 +26,7 @@ from lithify.ports import Warehouse
 from lithify.store.iceberg import open_store
 from support.checked_reading import OpenReader, check_table, check_topic
 from support.checked_round import check_round
-from support.checked_topic import CheckedTopic, RandomPlace
+from support.checked_topic import NAME, CheckedTopic, RandomPlace
 from support.fake_clock import FakeClock
 from support.kernel_engine import KernelEngine
 from support.random_places import ICEBERG_NOW_MS
@@ -37,6 +37,8 @@ STEPS = 20
 MOST_READERS = 2
 MOST_RECORDS = 400
 """A log with more is cut, so that reading all of it after every kill stays cheap."""
+
+VERSIONS_RETENTION_MS = 50
 
 VERBS = (
     "topic create",
@@ -49,6 +51,7 @@ VERBS = (
     "alter",
     "undo",
     "uncompact",
+    "expire",
     "sweep",
     "topic delete",
 )
@@ -79,7 +82,7 @@ class Life:
             "null.key": "retain",
             "delete.retention.ms": 15,
             "segment.bytes": 12_000,
-            "versions.retention.ms": 30,
+            "versions.retention.ms": VERSIONS_RETENTION_MS,
             "sweep.grace.ms": 0,
         }
         self.topic = KilledTopic.made(place, settings_of(config), self.luck.choice([1, 2]), killer)
@@ -115,6 +118,9 @@ class Life:
             ways["undo"] = topic.undo
         if topic.closed:
             ways["sweep"] = topic.sweep
+        oldest = topic.place.warehouse.store.versions(NAME)[-1:]
+        if any(version.closed_ms + VERSIONS_RETENTION_MS <= self.clock.now_ms() for version in oldest):
+            ways["expire"] = topic.expire
         return ways
 
     def append(self) -> None:

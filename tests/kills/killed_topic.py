@@ -18,6 +18,7 @@ from kills.forked import Reply, killed, outcome, result
 from lithify.errors import LithifyError, UnknownTopicError
 from lithify.model.settings import TopicSettings
 from lithify.ports import Warehouse
+from lithify.service.expire import expire_versions
 from lithify.service.sweep import sweep
 from support.checked_reading import OpenReader, check_topic
 from support.checked_topic import NAME, CheckedTopic, RandomPlace, Strike
@@ -151,6 +152,10 @@ class KilledTopic(CheckedTopic):
         self.killer.landed(bool(gone))
         assert not gone & needed, "a file of a kept version was deleted"
         assert (self.state, store.versions(NAME)) == (states[0], kept)
+
+    def expire(self) -> None:
+        """C7: the topic reads as before, whichever of its versions are kept."""
+        self._do(lambda: self.model, lambda warehouse: expire_versions(warehouse, NAME), None)
 
     def attempt(
         self, act: Callable[[Warehouse], object], strike: Strike
