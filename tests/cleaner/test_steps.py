@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from lithify.cleaner.cleaner import Waits
-from lithify.errors import DamagedError, EngineError, WarehouseError
+from lithify.errors import DamagedError, EngineError, UnknownVersionError, WarehouseError
 from lithify.model.cleaning import EventKind
 from lithify.model.names import LogId
 from lithify.service.alter import alter
@@ -172,6 +173,30 @@ def test_a_topic_deleted_under_its_round_is_no_failure(lake):
     lake.warehouse.store.drop_topic(topic)
     alpha.work()
     assert [event.kind for event in alpha.events] == [EventKind.LOOKED]
+
+
+def test_a_topic_that_is_committed_to_while_it_is_looked_at_is_no_trouble(lake):
+    """As a store knows it that keeps the newest version only, and finds its manifests when they are asked for."""
+    topic = lake.topic("busy")
+    lake.append(topic, "a=1 a=2")
+
+    class NewestOnly:
+        def __getattr__(self, name):
+            return getattr(lake.warehouse.store, name)
+
+        def load_many(self, wanted):
+            for loaded in lake.warehouse.store.load_many(wanted):
+                lake.append(topic, "a=3")
+                yield loaded
+
+        def segments(self, state, partitions=None):
+            if state != lake.state(topic):
+                raise UnknownVersionError(f"version {state.version} is not kept")
+            return lake.warehouse.store.segments(state, partitions)
+
+    events = lake.cleaner(warehouse=replace(lake.warehouse, store=NewestOnly())).work()
+    assert [event.kind for event in events] == [EventKind.LOOKED, EventKind.ROUND]
+    assert lake.text(topic) == "a=3"
 
 
 class TestFailures:

@@ -18,7 +18,7 @@ from lithify.cleaner.judge import Judge
 from lithify.compaction.agenda import TopicWork
 from lithify.compaction.backoff import after_failure
 from lithify.compaction.idle import may_be_due_at_ms
-from lithify.errors import LithifyError, UnknownTopicError
+from lithify.errors import LithifyError, UnknownTopicError, UnknownVersionError
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
@@ -129,10 +129,14 @@ class Looker:
             state = loaded
             if before is not None and _same(before, state) and before.rests(now_ms):
                 return replace(before, mark=mark), False
-            known = Known(mark, now_ms, _may_be_due_at_ms(state, now_ms), state.identity, state.version)
+            known = _known(mark, state, now_ms)
             if known.rests(now_ms):
                 return known, False
-            verdict = self.judge.verdict(state, now_ms)
+            try:
+                verdict = self.judge.verdict(state, now_ms)
+            except UnknownVersionError:  # others have committed since, and that version is not kept
+                state = self.warehouse.store.load(name)
+                known, verdict = _known(mark, state, now_ms), self.judge.verdict(state, now_ms)
         except UnknownTopicError:
             return None, False
         except LithifyError as error:
@@ -145,15 +149,16 @@ class Looker:
         return replace(known, look_at_ms=now_ms + JUDGED_FOR_MS, work=work), True
 
 
+def _known(mark: str | None, state: TopicState, now_ms: int) -> Known:
+    """As far as the states of its logs tell."""
+    times = (may_be_due_at_ms(log, state.settings, now_ms) for log in state.logs)
+    look_at_ms = min((time for time in times if time is not None), default=None)
+    return Known(mark, now_ms, look_at_ms, state.identity, state.version)
+
+
 def _unchanged(mark: str | None, known: Known) -> bool:
     return mark is not None and mark == known.mark
 
 
 def _same(known: Known, state: TopicState) -> bool:
     return (known.identity, known.version) == (state.identity, state.version)
-
-
-def _may_be_due_at_ms(state: TopicState, now_ms: int) -> int | None:
-    """As far as the states of its logs tell."""
-    times = (may_be_due_at_ms(log, state.settings, now_ms) for log in state.logs)
-    return min((time for time in times if time is not None), default=None)
