@@ -13,7 +13,7 @@ from lithify.model.log import TopicEdit, TopicState
 from lithify.model.record import Record
 from lithify.ports import Warehouse
 from lithify.service.append import append
-from lithify.service.commit import commit
+from lithify.service.commit import ATTEMPTS, commit
 from support.store_builders import NOW_MS, ORDERS, Place, some_records
 from support.store_workers import append_all, append_until, open_at_once, together
 
@@ -22,9 +22,9 @@ from .conftest import Backend
 PROD = "catalog:prod"
 APPENDERS, BATCHES, RECORDS = 3, 8, 3
 THREADS, EACH = 8, 5
-ROUND_S = 30.0
+ROUND_S = 60.0
 DECIDING_S = 0.3
-BOUND_S = 60.0
+BOUND_S = 120.0
 
 
 def test_programs_open_a_fresh_catalog_at_once(backend: Backend) -> None:
@@ -70,8 +70,8 @@ def test_a_round_gets_through_among_tight_appenders(backend: Backend, place: Pla
         batches = appending.result()
 
     newest = place.store.load(ORDERS)
-    print(f"round: {tries} tries in {took_s:.1f} s; appended meanwhile and in all: {batches}")
     assert took_s < ROUND_S
+    assert tries < ATTEMPTS
     assert len(place.store.segments(newest)) == 1 + sum(batches)
     assert [r.offset for r in place.records(newest)] == list(range(20 + sum(batches)))
 
