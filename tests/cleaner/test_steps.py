@@ -485,6 +485,20 @@ class TestReading:
         assert [work.name for work in found.work] == [topic]
         assert calls["segments"] == 1
 
+    def test_what_others_work_on_is_not_judged_at_every_look(self, lake, monkeypatch):
+        topic, alpha, beta = lake.topic("orders"), lake.cleaner("alpha"), lake.cleaner("beta")
+        lake.append(topic, "a=1 a=2")
+        alpha.leases.take([lake.state(topic).identity])
+        beta.work()
+        calls = self.counted(lake, monkeypatch)
+        lake.wait()
+        alpha.beat()
+        beta.work()
+        assert calls["segments"] == 0
+        alpha.leases.release([lake.state(topic).identity])
+        lake.wait()
+        assert topics_of(beta.work()) == ["orders"]
+
     def test_a_clock_that_goes_back_makes_it_look_again(self, lake, monkeypatch):
         lake.append(lake.topic("t", min_cleanable_dirty_ratio=1), "a=1 a=2")
         alpha = lake.cleaner()

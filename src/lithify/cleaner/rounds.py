@@ -54,7 +54,8 @@ class Rounds:
         finally:
             self.leases.release(taken)
             for work in batch:
-                self.looker.look_again(work.name)
+                if work.identity in taken:  # what others work on is good until they commit
+                    self.looker.look_again(work.name)
 
     def _still_due(self, batch: Sequence[TopicWork]) -> dict[TopicName, tuple[TopicState, TopicWork]]:
         """The topics of which a round is due now: others may have done it since they were judged."""
