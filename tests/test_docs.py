@@ -132,13 +132,24 @@ def test_every_verb_and_option_is_in_the_reference():
 
 
 def test_every_key_of_the_json_is_in_the_reference():
-    from lithify.model import alter_report, cut_report, report, status, verification, version_report
+    from lithify.model import (
+        alter_report,
+        cut_report,
+        overview,
+        quarantine,
+        report,
+        status,
+        verification,
+        version_report,
+    )
     from lithify.service.append import AppendResult, OffsetRange
 
     told = sections("reference/cli.md")
     printed = {
         "compact": (report.RoundReport, report.LogReport, report.Losers, report.PlanReport, report.LogPlanReport),
-        "status": (status.TopicStatus, status.LogStatus, status.ViewStatus),
+        "status": (status.TopicStatus, status.LogStatus, status.ViewStatus, overview.TopicOverview),
+        "quarantine list": (quarantine.FailingLog,),
+        "quarantine release": (quarantine.ReleaseReport,),
         "topic info": (status.TopicInfo,),
         "topic alter": (alter_report.AlterReport, alter_report.SettingChange),
         "retain": (cut_report.CutReport, cut_report.LogCut),
@@ -154,6 +165,7 @@ def test_every_key_of_the_json_is_in_the_reference():
         for field in dataclasses.fields(value)
         if f"`{field.name}`" not in told[verb]
     ]
+    missing += [f"status: {state}" for state in overview.Standing if f"`{state}`" not in told["status"]]
     missing += [f"verify: {kind}" for kind in verification.FindingKind if f"`{kind}`" not in told["verify"]]
     assert missing == []
 

@@ -15,6 +15,7 @@ from lithify.model.cut_report import CutReport, SweepReport
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.position import Start
+from lithify.model.quarantine import ReleaseReport
 from lithify.model.rates import RatesReport
 from lithify.model.record import Record
 from lithify.model.report import PlanReport, RoundReport
@@ -27,6 +28,7 @@ from lithify.service.append import AppendResult, append
 from lithify.service.compact import RunRequest, compact, plan_run
 from lithify.service.cut import delete_records, truncate
 from lithify.service.fetch import LogReader, Reading, TopicReader, open_log, open_topic, table_batches
+from lithify.service.quarantine import release
 from lithify.service.retain import retain
 from lithify.service.run import silent
 from lithify.service.status import topic_info, topic_status
@@ -176,6 +178,13 @@ class Topic:
     def status(self, *, now_ms: int | None = None) -> TopicStatus:
         """Every log: offsets, what limits its horizon, whether it is due and why. Metadata only."""
         return topic_status(self.warehouse, self.state(), now_ms=now_ms)
+
+    def release(self, partitions: Sequence[int] | None = None) -> ReleaseReport:
+        """Lets logs go on whose rounds failed: these, or all that fail (C31). Cleaners try them at once.
+
+        Raises `RefusedError` if one of them does not fail, or none does.
+        """
+        return release(self.warehouse, self.topic_name, partitions)
 
     def history(self) -> tuple[RoundReport, ...]:
         """Reports of the latest rounds, newest first, at most 100 (C42)."""

@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
+import lithify as package
 from lithify.cli.main import run
+from lithify.model.failure import LogFailure
 from support.oracle_engine import OracleEngine
 
 PROGRAM = [sys.executable, "-c", "from lithify.cli.main import main; main()"]
@@ -129,3 +131,15 @@ def masked() -> Callable[[str], str]:
         return re.sub(r"(?<=\S)  +", "  ", text)
 
     return mask
+
+
+@pytest.fixture
+def failing(lithify: Program) -> Callable[[str, Mapping[int, LogFailure]], None]:
+    """Remembers failures of logs of a topic, as cleaners do."""
+
+    def fail(topic: str, failures: Mapping[int, LogFailure]) -> None:
+        found = package.open(str(lithify.warehouse)).topic(topic)
+        store, state = found.warehouse.store, found.state()
+        store.put_failures(state, {**store.failures(state), **failures})
+
+    return fail

@@ -9,9 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from lithify.cli.main import TOPIC_VERBS, VERBS
+from lithify.cli.main import NOUNS, VERBS
 
-COMMANDS = [(), *[(verb.name,) for verb in VERBS], *[("topic", verb.name) for verb in TOPIC_VERBS]]
+GROUPS = [(), *[(noun.name,) for noun in NOUNS]]
+COMMANDS = [
+    (),
+    *[(verb.name,) for verb in VERBS],
+    *[(noun.name, verb.name) for noun, verbs in NOUNS.items() for verb in verbs],
+]
 HEAVY = ("pyspark", "pyarrow", "pyiceberg", "duckdb", "numpy", "pandas", "rich")
 
 
@@ -23,7 +28,7 @@ def test_every_command_tells_what_it_is_for(lithify, command):
     assert max(map(len, told.out.splitlines())) <= 80
     for flag in ("--json", "--warehouse", "--catalog", "--debug", "--help"):
         assert f"  {flag} " in told.out
-    if command not in ((), ("topic",)):
+    if command not in GROUPS:
         assert "Example" in told.out
         assert f"\n    {' '.join(('lithify', *command))}" in told.out or " | lithify" in told.out
 
@@ -52,7 +57,8 @@ def test_help_answers_within_half_a_second():
 
 def test_alone_it_helps(lithify):
     assert lithify().out == lithify("--help").out
-    assert lithify("topic").out == lithify("topic", "--help").out
+    for noun in NOUNS:
+        assert lithify(noun.name).out == lithify(noun.name, "--help").out
 
 
 def test_the_version(lithify):

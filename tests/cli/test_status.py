@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from lithify.model.failure import LogFailure
+
 HOUR_MS = 3_600_000
 
 
@@ -52,12 +54,9 @@ def test_a_deadline_is_told_before_it_has_come(lithify, masked):
     assert (log["due_at_ms"], log["overdue_ms"]) == (2 * HOUR_MS + 1, 1_001)
 
 
-def test_status_as_json_and_of_all_topics(lithify):
-    assert lithify("status").err == "no topics yet (`lithify topic create` makes one)\n"
+def test_status_as_json(lithify):
     lithify("topic", "create", "a", "--partitions", 2)
-    lithify("topic", "create", "b")
-    a, b = lithify("status", "--json").lines
-    assert (a["topic"], b["topic"]) == ("a", "b")
+    a = lithify("status", "a", "--json").json
     assert list(a) == ["topic", "version", "cleanup_policy", "compaction_mode", "logs", "now_ms", "now_given"]
     assert [log["partition"] for log in a["logs"]] == [0, 1]
     assert list(a["logs"][0]) == [
@@ -86,11 +85,44 @@ def test_status_as_json_and_of_all_topics(lithify):
         "last_round_ms",
         "last_round_id",
         "view",
+        "failures",
+        "failed_ms",
+        "retry_ms",
+        "error",
         "quarantined",
     ]
-    text = lithify("status").out
-    assert text.startswith("a  version 1\n")
-    assert "\n\nb  version 1\n" in text
+
+
+NEVER_FAILED = {"failures": 0, "failed_ms": None, "retry_ms": None, "error": None, "quarantined": False}
+
+
+def test_a_log_that_fails_says_so_before_everything_else(lithify, failing, masked):
+    """C31."""
+    lithify("topic", "create", "orders", "--partitions", 3)
+    failing("orders", {1: LogFailure(3, 0, 60_000, 120_000, "s3://b/f: the file is missing")})
+    failing("orders", {2: LogFailure(8, 0, HOUR_MS, 0, "no\nroom", quarantined=True)})
+    told = lithify("status", "orders", "--now", f"@{90_000}")
+    text = " ".join(masked(told.out).split())
+    assert "FAILED 3 times, next try TIME (in SPENT): s3://b/f: the file is missing; not due:" in text
+    text = " ".join(lithify("status", "orders", "--now", f"@{3 * HOUR_MS}").out.split())
+    assert "FAILED 3 times, next try now: s3://b/f: the file is missing; not due:" in text
+    assert (
+        "QUARANTINED since 1970-01-01T01:00:00.000Z (2 h 0 min ago) after 8 failures: no room; "
+        "`lithify quarantine release orders --partition 2` lets it go on; not due:"
+    ) in text
+    logs = lithify("status", "orders", "--json").json["logs"]
+    said = [{name: log[name] for name in NEVER_FAILED} for log in logs]
+    assert said == [
+        NEVER_FAILED,
+        {**NEVER_FAILED, "failures": 3, "failed_ms": 60_000, "retry_ms": 120_000, "error": logs[1]["error"]},
+        {"failures": 8, "failed_ms": HOUR_MS, "retry_ms": None, "error": "no\nroom", "quarantined": True},
+    ]
+
+
+def test_a_log_with_delete_alone_may_fail_as_well(lithify, failing):
+    lithify("topic", "create", "events", "--config", "cleanup.policy=delete")
+    failing("events", {0: LogFailure(1, 0, 0, 15_000, "no room")})
+    assert "     FAILED once, next try now: no room; not due: nothing" in lithify("status", "events").out
 
 
 @pytest.mark.usefixtures("plain_rounds")

@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -27,6 +27,8 @@ from lithify.cli.history import history
 from lithify.cli.invocation import Invocation, Nouns
 from lithify.cli.output import say_error
 from lithify.cli.produce import produce
+from lithify.cli.quarantine_list import list_quarantine
+from lithify.cli.quarantine_release import release
 from lithify.cli.retain import retain
 from lithify.cli.status import status
 from lithify.cli.sweep import sweep
@@ -80,9 +82,19 @@ def cleaner_group() -> None:
     """
 
 
-cleaner_group.add_command(cleaner_run)
+@click.group("quarantine", cls=Nouns)
+def quarantine_group() -> None:
+    """List logs whose rounds fail, and let them go on.
 
-TOPIC_VERBS: tuple[click.Command, ...] = (create, list_topics, info, alter, uncompact, delete)
+    A log that failed 8 times in a row is quarantined: cleaners leave it alone until it is released.
+    """
+
+
+NOUNS: Mapping[click.Group, tuple[click.Command, ...]] = {
+    topic_group: (create, list_topics, info, alter, uncompact, delete),
+    cleaner_group: (cleaner_run,),
+    quarantine_group: (list_quarantine, release),
+}
 VERBS: tuple[click.Command, ...] = (
     demo,
     topic_group,
@@ -92,6 +104,7 @@ VERBS: tuple[click.Command, ...] = (
     compact,
     throttle,
     cleaner_group,
+    quarantine_group,
     status,
     history,
     verify,
@@ -104,8 +117,9 @@ VERBS: tuple[click.Command, ...] = (
     doctor,
 )
 
-for command in TOPIC_VERBS:
-    topic_group.add_command(command)
+for noun, verbs in NOUNS.items():
+    for command in verbs:
+        noun.add_command(command)
 for command in VERBS:
     lithify_group.add_command(command)
 

@@ -1,133 +1,106 @@
-"""`lithify status`: where every log stands, and whether it is due for a round (C21, C27, C28)."""
+"""`lithify status`: where every log stands, and whether it is due for a round (C21, C27, C28, C31)."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import columns, count, heading, plural, print_json, say, when, width
-from lithify.cli.parameters import TimeType
-from lithify.cli.round_text import horizon_text
-from lithify.model.status import LogStatus, TopicStatus
-from lithify.model.units import format_bytes, format_duration, format_time
+from lithify.cli.output import print_json, say
+from lithify.cli.overview_text import overview_lines, overview_notes
+from lithify.cli.parameters import DurationType, TimeType
+from lithify.cli.status_text import status_lines
+from lithify.cli.watch import Frame, watch
+from lithify.model.overview import Standing
+
+if TYPE_CHECKING:
+    from lithify.topic import Topic
+
+INTERVAL_MS = 2_000
 
 
 @verb("status")
 @click.argument("topic_name", metavar="[TOPIC]", required=False)
 @click.option("--now", "now_ms", type=TimeType(), help="Judge lags and expiry as of this time.")
-def status(invocation: Invocation, topic_name: str | None, now_ms: int | None) -> None:
+@click.option("--all", "everything", is_flag=True, help="Print all topics, not only the worst 50.")
+@click.option("--watch", "watches", is_flag=True, help="Look again and again, until Ctrl-C.")
+@click.option("--interval", "interval_ms", type=DurationType(), help="Between two looks.  [default: 2s]")
+def status(
+    invocation: Invocation,
+    topic_name: str | None,
+    now_ms: int | None,
+    everything: bool,
+    watches: bool,
+    interval_ms: int | None,
+) -> int:
     """Show where every log stands and whether it is due.
 
-    Of one topic, or of all. LOG is a partition; offsets from START on are in it; below CLEAN BELOW
-    a round has been; the next one may touch what is below HORIZON; END is where the next record
-    goes. DIRTY is the share of bytes that no round has seen. VIEW is what a side-by-side topic
-    keeps of the part below CLEAN BELOW; RECORDS and SIZE are then of the backlog. A topic with
+    Without TOPIC it shows every topic on a line, as its worst log stands, the worst first:
+    unreadable, quarantined, overdue (past max.compaction.lag.ms), failing, due, waiting, clean.
+    DIRTY is of that log; bytes above the horizon count as dirty unless it is due.
+
+    Of one topic it shows every log. LOG is a partition; offsets from START on are in it; below CLEAN
+    BELOW a round has been; the next one may touch what is below HORIZON; END is where the next record
+    goes. DIRTY is the share of bytes that no round has seen. VIEW is what a side-by-side topic keeps
+    of the part below CLEAN BELOW; RECORDS and SIZE are then of the backlog. A topic with
     cleanup.policy=delete has no rounds. Reads metadata only.
 
     \b
     Examples:
       lithify status
+      lithify status --watch --interval 5s
+      lithify status --json | jq -r 'select(.state == "overdue") | .topic'
       lithify status orders --json | jq '.logs[] | select(.due)'
       lithify status orders --now 2026-02-01
     """
+    if interval_ms is not None and not watches:
+        raise click.UsageError("--interval goes with --watch")
+    if everything and topic_name is not None:
+        raise click.UsageError("--all goes without a topic")
     if topic_name is None:
-        topics, only = invocation.open_lake().topics(), None
-        if not topics:
-            say("no topics yet (`lithify topic create` makes one)")
+        look = _overview_look(invocation, now_ms, everything=everything)
     else:
-        topic, only = invocation.open_topic(topic_name)
-        topics = (topic,)
-    for number, topic in enumerate(topics):
+        look = _topic_look(*invocation.open_topic(topic_name), now_ms)
+    if watches:
+        watch(look, interval_ms or INTERVAL_MS, as_json=invocation.json)
+    frame = look()
+    if invocation.json:
+        for value in frame.values:
+            print_json(value)
+        return frame.code
+    if frame.lines:
+        click.echo("\n".join(frame.lines))
+    for note in frame.notes:
+        say(note)
+    return frame.code
+
+
+def _overview_look(invocation: Invocation, now_ms: int | None, *, everything: bool) -> Callable[[], Frame]:
+    from lithify.service.overview import Lookout
+
+    lookout = Lookout(invocation.open_lake().warehouse)
+
+    def look() -> Frame:
+        found = lookout.overview(now_ms=now_ms)
+        return Frame(
+            lines=overview_lines(found, everything=everything),
+            notes=overview_notes(found, everything=everything),
+            whole=found.to_json(),
+            values=[topic.to_json() for topic in found.topics],
+            code=1 if Standing.UNREADABLE in found.counts() else 0,
+        )
+
+    return look
+
+
+def _topic_look(topic: Topic, only: int | None, now_ms: int | None) -> Callable[[], Frame]:
+    def look() -> Frame:
         found = topic.status(now_ms=now_ms)
         if only is not None:
-            found = _only(found, only)
-        if invocation.json:
-            print_json(found.to_json())
-        else:
-            click.echo("\n".join([*[""][: number > 0], *_lines(found)]))
+            found = replace(found, logs=tuple(log for log in found.logs if log.partition == only))
+        return Frame(status_lines(found), [], found.to_json(), [found.to_json()])
 
-
-def _only(found: TopicStatus, partition: int) -> TopicStatus:
-    return replace(found, logs=tuple(log for log in found.logs if log.partition == partition))
-
-
-def _lines(found: TopicStatus) -> list[str]:
-    as_of = f", as of {format_time(found.now_ms)}" if found.now_given else ""
-    shown = [(name, text) for name, text in _COLUMNS.items() if _applies(name, found)]
-    rows_of = ([text(log) for _, text in shown] for log in found.logs)
-    first, *rows = columns([name for name, _ in shown], rows_of)
-    lines = [f"{heading(found.topic)}  version {found.version}{as_of}", first]
-    for row, log in zip(rows, found.logs, strict=True):
-        notes = _round_notes(log, found.now_ms) if _compacts(found) else [_due_note(log, found.now_ms)]
-        lines.append(row)
-        lines.append(textwrap.indent("\n".join(textwrap.wrap("; ".join(notes), width() - 5)), " " * 5))
-    return lines
-
-
-_COLUMNS: Mapping[str, Callable[[LogStatus], str]] = {
-    "LOG": lambda log: str(log.partition),
-    "START": lambda log: count(log.log_start_offset),
-    "CLEAN BELOW": lambda log: count(log.first_dirty_offset),
-    "HORIZON": lambda log: count(log.horizon),
-    "END": lambda log: count(log.log_end_offset),
-    "RECORDS": lambda log: count(log.records),
-    "SIZE": lambda log: format_bytes(log.bytes),
-    "VIEW": lambda log: "-" if log.view is None else count(log.view.records),
-    "VIEW SIZE": lambda log: "-" if log.view is None else format_bytes(log.view.bytes),
-    "DIRTY": lambda log: f"{log.dirty_ratio:.2f}",
-}
-
-
-def _applies(column: str, found: TopicStatus) -> bool:
-    """Whether a column means something for the topic."""
-    if column in ("CLEAN BELOW", "HORIZON", "DIRTY"):
-        return _compacts(found)
-    return found.compaction_mode == "side-by-side" or not column.startswith("VIEW")
-
-
-def _compacts(found: TopicStatus) -> bool:
-    return "compact" in found.cleanup_policy
-
-
-def _due_note(log: LogStatus, now_ms: int) -> str:
-    note = f"{'DUE' if log.due else 'not due'}: {log.due_reason}"
-    if log.overdue_ms:
-        note += f", {format_duration(log.overdue_ms)} overdue"
-    if log.due_at_ms is not None and not log.due:
-        note += f"; due by the clock {when(log.due_at_ms, now_ms)}"
-    return note
-
-
-def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
-    """What the figures mean: due or not and why, what holds the horizon, tombstones, view, last round."""
-    notes = [_due_note(log, now_ms)]
-    if log.owed is not None and log.owed != log.due_reason:
-        notes.append(f"a round is owed: {log.owed}")
-    if log.retention_waiting_bytes:
-        notes.append(f"{format_bytes(log.retention_waiting_bytes)} past retention wait until the view has them")
-    notes.append(f"horizon {horizon_text(log.horizon_limited_by, log.horizon_held_by)}")
-    if log.tombstones:
-        notes.append(plural(log.tombstones, "tombstone") + _tombstones_go(log, now_ms))
-    if log.view is not None:
-        notes.append(f"compacted reads start at {count(log.view.start_offset)}")
-    if log.last_round_ms is None:
-        notes.append("no round yet")
-    else:
-        run = f", run {log.last_round_id}" if log.last_round_id else ""
-        notes.append(f"last round {when(log.last_round_ms, now_ms)}{run}")
-    if log.quarantined:
-        notes.append("QUARANTINED")
-    return notes
-
-
-def _tombstones_go(log: LogStatus, now_ms: int) -> str:
-    """When the next tombstones may go, and which cannot (C20)."""
-    expiry, held = log.next_tombstone_expiry_ms, log.tombstones_held_below
-    goes = "" if expiry is None else f", the next may go {when(expiry, now_ms)}"
-    if held is None:
-        return goes
-    return f"{goes}, expired ones below {count(held)} stay while records that they beat wait above the horizon"
+    return look

@@ -4,8 +4,9 @@
     tried after  15 s  30 s  1 min 2 min  4 min  8 min  16 min  quarantined
 
 An error of the environment (a store or catalog that cannot be reached, a full disk) is not the
-log's: it waits in the same way, but as long as no other log gets through it is not counted, or an
-outage would quarantine every log of a catalog.
+log's: as long as no other log gets through it is not counted, or an outage would quarantine every
+log of a catalog. It waits twice as long each time as well, but never for long, so that work goes
+on soon after the outage.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from lithify.model.failure import LogFailure
 
 FIRST_BACKOFF_MS = 15_000
 LONGEST_BACKOFF_MS = 30 * 60_000
+LONGEST_OUTAGE_BACKOFF_MS = 2 * 60_000
 FAILURES_ALLOWED = 7
 """Failures in a row after which a log is tried again; with the next it is quarantined."""
 
@@ -31,8 +33,12 @@ def after_failure(before: LogFailure | None, error: str, now_ms: int, *, counts:
     text = error[:ERROR_CHARACTERS]
     if before is None:
         before = LogFailure(0, now_ms, now_ms, now_ms, text)
-    failures = before.failures + 1 if counts else max(1, before.failures)
-    backoff_ms = min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (failures - 1))
+    if counts or before.failures == 0:
+        failures = before.failures + 1
+        backoff_ms = min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (failures - 1))
+    else:
+        failures = before.failures
+        backoff_ms = min(LONGEST_OUTAGE_BACKOFF_MS, 2 * (before.retry_ms - before.last_ms))
     return replace(
         before,
         failures=failures,

@@ -33,3 +33,8 @@ class LogFailure:
         """The inverse of `to_json`; keys of later versions are passed over. Raises `TypeError`."""
         names = {f.name for f in fields(cls)}
         return cls(**{name: value for name, value in data.items() if name in names})
+
+
+def number_of_times(number: int) -> str:
+    """`once`, `3 times`."""
+    return "once" if number == 1 else f"{number:,} times"

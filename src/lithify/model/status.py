@@ -58,7 +58,16 @@ class LogStatus:
     """The `run_id` of the last round that was committed and not taken back."""
     view: ViewStatus | None
     """Null in place, and side by side before the first round."""
-    quarantined: bool = False
+    failures: int
+    """Rounds that failed in a row, since the last one that got through (C31)."""
+    failed_ms: int | None
+    """When the last of them did."""
+    retry_ms: int | None
+    """Not before this time cleaners try again; null if nothing failed, or if it is quarantined."""
+    error: str | None
+    """Why the last one failed."""
+    quarantined: bool
+    """Whether cleaners leave it alone until a person releases it; since `failed_ms`."""
 
 
 @dataclass(frozen=True, slots=True)

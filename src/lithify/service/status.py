@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lithify.compaction.due import dirtiness, due, next_tombstone_expiry_ms
 from lithify.compaction.horizon import compaction_horizon
 from lithify.compaction.retention import waiting_segments
+from lithify.model.failure import LogFailure
 from lithify.model.log import LogState, TopicState, segments_of
 from lithify.model.names import original_name
 from lithify.model.segment import Segment, volume_of
@@ -14,11 +17,16 @@ from lithify.ports import Warehouse
 
 
 def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None = None) -> TopicStatus:
-    """Every log of `state`: offsets, what holds the horizon, whether it is due and why (C21, C27, C28)."""
+    """Every log of `state`: offsets, what holds the horizon, whether it is due and why (C21, C27, C28, C31)."""
     segments = warehouse.store.segments(state)
+    failures = warehouse.store.failures(state)
     judged_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
     logs = tuple(
-        _log_status(log, segments_of(segments, log.partition), state.settings, judged_ms) for log in state.logs
+        _with_failure(
+            _log_status(log, segments_of(segments, log.partition), state.settings, judged_ms),
+            failures.get(log.partition),
+        )
+        for log in state.logs
     )
     return TopicStatus(
         topic=str(state.name),
@@ -80,6 +88,24 @@ def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSet
         last_round_ms=log.last_round_ms,
         last_round_id=log.last_round or None,
         view=_view_status(log),
+        failures=0,
+        failed_ms=None,
+        retry_ms=None,
+        error=None,
+        quarantined=False,
+    )
+
+
+def _with_failure(status: LogStatus, failure: LogFailure | None) -> LogStatus:
+    if failure is None:
+        return status
+    return replace(
+        status,
+        failures=failure.failures,
+        failed_ms=failure.last_ms,
+        retry_ms=None if failure.quarantined else failure.retry_ms,
+        error=failure.error,
+        quarantined=failure.quarantined,
     )
 
 

@@ -1,0 +1,80 @@
+"""Logs whose rounds fail: what `lithify quarantine` prints (C31). The field names are the JSON keys."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lithify.model.failure import LogFailure
+from lithify.model.names import LogId
+
+
+@dataclass(frozen=True, slots=True)
+class FailingLog:
+    """A log that is quarantined, or that failed and is tried again. Times in epoch ms."""
+
+    topic: str
+    partition: int
+    quarantined: bool
+    failures: int
+    """In a row."""
+    since_ms: int
+    """When the first of them was."""
+    failed_ms: int
+    """When the last of them was; since then it is quarantined, if it is."""
+    retry_ms: int | None
+    """Not before this time it is tried again; null if it is quarantined."""
+    error: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableTopic:
+    """A topic of which nobody can tell, and why."""
+
+    topic: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineReport:
+    """The failing logs of a catalog, the worst first."""
+
+    logs: tuple[FailingLog, ...]
+    unreadable: tuple[UnreadableTopic, ...]
+    now_ms: int
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseReport:
+    """Logs that cleaners try again at once, with what was known of them."""
+
+    topic: str
+    released: tuple[FailingLog, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def failing_log(log: LogId, failure: LogFailure) -> FailingLog:
+    """What is told of a log with that failure."""
+    return FailingLog(
+        topic=str(log.topic),
+        partition=log.partition,
+        quarantined=failure.quarantined,
+        failures=failure.failures,
+        since_ms=failure.first_ms,
+        failed_ms=failure.last_ms,
+        retry_ms=None if failure.quarantined else failure.retry_ms,
+        error=failure.error,
+    )
+
+
+def worst_first(logs: list[FailingLog]) -> tuple[FailingLog, ...]:
+    """Quarantined ones first, the oldest trouble of them first; then by failures."""
+    return tuple(sorted(logs, key=lambda log: (not log.quarantined, -log.failures, log.since_ms, log.topic)))

@@ -1,0 +1,101 @@
+"""The catalog at a glance: how every topic stands, the worst first (C28, C29, C31).
+
+Of each topic the metadata is read once; manifests are opened only for logs whose state alone does
+not say that they rest, so that many thousand idle topics are bearable. Whoever looks again reads
+only what has been committed to since, where the catalog tells, and what is known of failures:
+
+    marks ─► as before ─► what was read then ─┐
+        └──► another ───► state, manifests ───┴─► how it stands now
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lithify.compaction.due import Dirtiness, Due, dirtiness, due
+from lithify.compaction.horizon import compaction_horizon
+from lithify.compaction.idle import may_be_due_at_ms, state_dirtiness
+from lithify.compaction.overview import at_rest, glance, topic_overview, worst_first
+from lithify.errors import LithifyError, UnknownTopicError
+from lithify.model.log import LogState, TopicState
+from lithify.model.names import TopicName
+from lithify.model.overview import CatalogOverview, Standing, TopicOverview
+from lithify.model.segment import Segment
+from lithify.model.settings import TopicSettings
+from lithify.ports import Warehouse
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A topic as it was read. `segments` has those of the logs that were looked at closely, by partition."""
+
+    mark: str | None
+    state: TopicState
+    segments: dict[int, tuple[Segment, ...]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Lookout:
+    """Looks at a whole catalog, once or again and again. Not for several threads at once."""
+
+    warehouse: Warehouse
+    _seen: dict[TopicName, _Seen] = field(default_factory=dict)
+
+    def overview(self, *, now_ms: int | None = None) -> CatalogOverview:
+        """How every topic stands at `now_ms` or by the clock. Raises `WarehouseError` if the catalog cannot be read.
+
+        A topic that cannot be read stands for itself; the others are there all the same.
+        """
+        judged_ms = self.warehouse.clock.now_ms() if now_ms is None else now_ms
+        before, self._seen = self._seen, {}
+        topics: list[TopicOverview] = []
+        for name, mark in self.warehouse.store.marks():
+            try:
+                seen = before.get(name)
+                if seen is None or mark is None or seen.mark != mark:
+                    seen = _Seen(mark, self.warehouse.store.load(name))
+                topics.append(self._stands(seen, judged_ms))
+            except UnknownTopicError:  # no topic, or not any more
+                continue
+            except LithifyError as error:
+                topics.append(TopicOverview(str(name), Standing.UNREADABLE, error=str(error)))
+                continue
+            self._seen[name] = seen
+        return CatalogOverview(worst_first(topics), judged_ms, now_given=now_ms is not None)
+
+    def _stands(self, seen: _Seen, now_ms: int) -> TopicOverview:
+        failures = self.warehouse.store.failures(seen.state)
+        verdicts = self._verdicts(seen, now_ms)
+        glances = [glance(log, *verdicts[log.partition], failures.get(log.partition)) for log in seen.state.logs]
+        return topic_overview(seen.state, glances)
+
+    def _verdicts(self, seen: _Seen, now_ms: int) -> Mapping[int, tuple[Due, Dirtiness]]:
+        """By partition: whether the log is due, and how dirty it is."""
+        settings = seen.state.settings
+        verdicts: dict[int, tuple[Due, Dirtiness]] = {}
+        closer: list[LogState] = []
+        for log in seen.state.logs:
+            due_at_ms = may_be_due_at_ms(log, settings, now_ms)
+            if due_at_ms is not None and due_at_ms <= now_ms:
+                closer.append(log)
+            else:
+                verdicts[log.partition] = at_rest(log, settings, due_at_ms), state_dirtiness(log)
+        self._read_segments(seen, [log.partition for log in closer])
+        for log in closer:
+            verdicts[log.partition] = _closer(log, seen.segments[log.partition], settings, now_ms)
+        return verdicts
+
+    def _read_segments(self, seen: _Seen, partitions: list[int]) -> None:
+        """Reads the segments of those logs that were not looked at closely before."""
+        found: dict[int, list[Segment]] = {p: [] for p in partitions if p not in seen.segments}
+        for segment in self.warehouse.store.segments(seen.state, list(found)) if found else ():
+            found[segment.partition].append(segment)
+        seen.segments |= {partition: tuple(segments) for partition, segments in found.items()}
+
+
+def _closer(
+    log: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int
+) -> tuple[Due, Dirtiness]:
+    horizon = compaction_horizon(log, segments, settings, now_ms)
+    return due(log, segments, settings, now_ms), dirtiness(log, segments, horizon)
