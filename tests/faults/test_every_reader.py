@@ -21,7 +21,7 @@ from lithify.service.append import append
 from lithify.service.compact import RunRequest, compact, plan_run
 from lithify.service.cut import plan_delete_records, plan_truncate
 from lithify.service.fetch import Reading, open_log, open_topic, table_batches
-from lithify.service.overview import catalog_overview
+from lithify.service.overview import Lookout
 from lithify.service.quarantine import failing_logs
 from lithify.service.status import topic_status
 from lithify.service.sweep import sweep
@@ -49,15 +49,27 @@ def followed(warehouse: Warehouse) -> object:
     return reader.has_message_available(), tuple(r for batch in reader.poll() for r in batch.records())
 
 
+def sought(warehouse: Warehouse) -> object:
+    """What readers give that are sent back to a time, in batches, and where they say that the end is."""
+    state = warehouse.store.load(NAME)
+    said: list[object] = []
+    for reader in (open_log(warehouse, state, 0, "latest"), open_topic(warehouse, state, "latest", COMPACTED)):
+        said += [reader.has_message_available(), reader.last_message_id()]
+        reader.seek(at_ms=1_035)
+        said += [reader.has_message_available(), *(list(rows) for rows in reader.batches())]
+    return said
+
+
 READS: dict[str, Callable[[Warehouse], object]] = {
     "a log": lambda w: tuple(open_log(w, w.store.load(NAME), 0)),
     "compacted": lambda w: tuple(open_log(w, w.store.load(NAME), 0, "earliest", COMPACTED)),
     "from a time": lambda w: tuple(open_log(w, w.store.load(NAME), 1, AtTime(1_035))),
     "all logs": lambda w: tuple(open_topic(w, w.store.load(NAME))),
+    "sought": sought,
     "following": followed,
     "table": lambda w: [r for batch in table_batches(w, w.store.load(NAME)) for r in batch.records()],
     "status": lambda w: topic_status(w, w.store.load(NAME)),
-    "status of all": catalog_overview,
+    "status of all": lambda w: Lookout(w).overview(),
     "versions": lambda w: kept_versions(w, NAME),
     "history": lambda w: list(w.store.reports(w.store.load(NAME))),
     "quarantine": failing_logs,

@@ -22,20 +22,27 @@ from faults.test_every_cut import CASES, SIDE_BY_SIDE, prepared
 from faults.test_every_reader import READS
 from faults.test_several_topics import a_run
 from faults.test_several_topics import prepared as prepared_topics
+from lithify.service.run import Run
 
 PORTS = ("Warehouse", "Run")
-"""What a service is given that reaches ports: the annotation of its first parameter."""
+"""What is given to services that reach ports."""
 
 
 def services() -> Iterator[FunctionType]:
-    """Every public function of `service/` that reaches ports."""
-    for module in pkgutil.iter_modules(lithify.service.__path__):
-        found = importlib.import_module(f"lithify.service.{module.name}")
-        for name, function in inspect.getmembers(found, inspect.isfunction):
-            if function.__module__ == found.__name__ and not name.startswith("_"):
-                first = next(iter(inspect.signature(function).parameters.values()), None)
-                if first is not None and first.annotation in PORTS:
-                    yield function
+    """Every public function of `service/` that reaches ports, and those of its classes that do."""
+    for found in pkgutil.iter_modules(lithify.service.__path__):
+        module = importlib.import_module(f"lithify.service.{found.name}")
+        for name, thing in vars(module).items():
+            if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__:
+                continue
+            if inspect.isfunction(thing) and has_ports(thing):
+                yield thing
+            elif inspect.isclass(thing) and has_ports(thing) and thing is not Run:
+                yield from (f for n, f in vars(thing).items() if inspect.isfunction(f) and not n.startswith("_"))
+
+
+def has_ports(thing: Callable[..., object]) -> bool:
+    return any(parameter.annotation in PORTS for parameter in inspect.signature(thing).parameters.values())
 
 
 def called(action: Callable[[], object]) -> set[CodeType]:
@@ -70,7 +77,7 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
 
 
 def test_every_service_is_struck(struck: set[CodeType]) -> None:
-    forgotten = sorted(f"{f.__module__}.{f.__name__}" for f in services() if f.__code__ not in struck)
+    forgotten = sorted(f"{f.__module__}.{f.__qualname__}" for f in services() if f.__code__ not in struck)
     assert not forgotten, f"add them to the cases in tests/faults: {forgotten}"
 
 
