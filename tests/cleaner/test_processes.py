@@ -150,10 +150,3 @@ def test_once_it_does_what_is_due_and_ends(tmp_path: Path) -> None:
         assert cleaner.ended() == 0
         assert sorted(event["topic"] for event in cleaner.told("round")) == [topic.name for topic in topics]
     assert all(is_compacted(topic) for topic in topics)
-
-
-def test_without_a_database_that_others_reach_it_says_that_it_is_alone(tmp_path: Path) -> None:
-    made(tmp_path, "orders", records=10)
-    with running(tmp_path, "--once", "--coordination-url=sqlite://") as cleaner:
-        assert cleaner.ended() == 0
-        assert cleaner.told("started")[0]["shared"] is False

@@ -13,13 +13,21 @@ from lithify.errors import UnknownVersionError
 from lithify.model.log import TopicState
 from lithify.store.iceberg import IcebergStore, open_store
 from store.conformance import StoreConformance
-from support.store_builders import Place
+from support.store_builders import Place, some_records
 
 
 class TestIcebergStore(StoreConformance):
     @pytest.fixture
     def place(self, iceberg: Place) -> Place:
         return iceberg
+
+    def test_what_was_loaded_by_its_mark_is_good_after_others_have_committed(self, place: Place) -> None:
+        before = place.append(place.create(), some_records("a"))
+        ((_, found),) = place.store.load_many(list(place.store.marks()))
+        assert isinstance(found, TopicState)
+        place.append(before, some_records("b"))
+
+        assert len(place.store.segments(found)) == 1
 
 
 class Reopened:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-WAIT_S = 120.0
+WAIT_S = 240.0
 """For anything that a cleaner does; a machine with other work on it starts Spark slowly."""
 
 

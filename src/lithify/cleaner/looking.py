@@ -139,6 +139,8 @@ class Looker:
                 known, verdict = _known(mark, state, now_ms), self.judge.verdict(state, now_ms)
         except UnknownTopicError:
             return None, False
+        except UnknownVersionError:  # somebody has committed meanwhile: the next look finds it
+            return Known(None, now_ms, now_ms), False
         except LithifyError as error:
             self.trouble(name, error)
             failure = after_failure(None if before is None else before.failure, str(error), now_ms, counts=True)

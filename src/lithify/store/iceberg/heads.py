@@ -9,15 +9,16 @@ A table's metadata lists every kept snapshot, and to make objects of them all ta
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass
 
 from lithify.columnar.access import FileAccess, local_path
 from lithify.errors import LithifyError
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.store.iceberg import codec
+from lithify.store.iceberg.layout import VIEW_BRANCH
 
 READ_AT_ONCE = 16
 """Requests under way while the metadata of many topics of a remote warehouse is read."""
@@ -28,38 +29,59 @@ AHEAD = 1024
 Load = Callable[[TopicName], TopicState]
 
 
-def load_many(
-    wanted: Sequence[tuple[TopicName, str | None]], access: FileAccess, load: Load
-) -> Iterator[tuple[TopicName, TopicState | LithifyError]]:
-    """The newest version of each topic, as of its mark; `load` is the usual way."""
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The manifest lists of a version: of the log, and of the compacted views if there are any."""
 
-    def one(topic: tuple[TopicName, str | None]) -> tuple[TopicName, TopicState | LithifyError]:
+    log: str
+    view: str | None
+
+
+Remember = Callable[[TopicState, Lists], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """`load` is the usual way; `remember` is told where the segments of a version are listed."""
+
+    access: FileAccess
+    load: Load
+    remember: Remember
+
+    def load_many(
+        self, wanted: Sequence[tuple[TopicName, str | None]]
+    ) -> Iterator[tuple[TopicName, TopicState | LithifyError]]:
+        """The newest version of each topic, as of its mark."""
+        if all(mark is None or local_path(mark) for _, mark in wanted):
+            yield from map(self._one, wanted)  # threads only get in each other's way
+            return
+        with ThreadPoolExecutor(READ_AT_ONCE) as pool:
+            for first in range(0, len(wanted), AHEAD):
+                yield from pool.map(self._one, wanted[first : first + AHEAD])
+
+    def _one(self, topic: tuple[TopicName, str | None]) -> tuple[TopicName, TopicState | LithifyError]:
         name, mark = topic
         try:
-            state = None if mark is None else _read(name, mark, access)
-            return name, state or load(name)
+            state = None if mark is None else self._read(name, mark)
+            return name, state or self.load(name)
         except LithifyError as error:
             return name, error
 
-    if all(mark is None or local_path(mark) for _, mark in wanted):
-        yield from map(one, wanted)  # threads only get in each other's way
-        return
-    with ThreadPoolExecutor(READ_AT_ONCE) as pool:
-        for first in range(0, len(wanted), AHEAD):
-            yield from pool.map(one, wanted[first : first + AHEAD])
-
-
-def _read(name: TopicName, mark: str, access: FileAccess) -> TopicState | None:
-    """The state in a metadata file; None if it is not there any more, or cannot be read like this."""
-    try:
-        with access.open(mark) as source:
-            content = json.loads(bytes(source.read()))
-        return codec.state_of(name, _head(content))
-    except (LithifyError, OSError, LookupError, TypeError, ValueError):
-        return None
-
-
-def _head(metadata: Mapping[str, Any]) -> codec.Head:
-    current = metadata["current-snapshot-id"]
-    (version,) = (s["sequence-number"] for s in metadata["snapshots"] if s["snapshot-id"] == current)
-    return codec.Head(metadata["properties"], version, metadata["table-uuid"], metadata["location"])
+    def _read(self, name: TopicName, mark: str) -> TopicState | None:
+        """The state in a metadata file; None if it is not there any more, or cannot be read like this."""
+        try:
+            with self.access.open(mark) as source:
+                metadata = json.loads(bytes(source.read()))
+            snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in metadata["snapshots"]}
+            main, view = snapshots[metadata["current-snapshot-id"]], metadata["refs"].get(VIEW_BRANCH)
+            head = codec.Head(
+                metadata["properties"], main["sequence-number"], metadata["table-uuid"], metadata["location"]
+            )
+            state = codec.state_of(name, head)
+            lists = Lists(
+                main["manifest-list"], None if view is None else snapshots[view["snapshot-id"]]["manifest-list"]
+            )
+        except (LithifyError, OSError, LookupError, TypeError, ValueError):
+            return None
+        self.remember(state, lists)
+        return state

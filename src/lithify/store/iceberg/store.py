@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from pyiceberg.exceptions import NoSuchTableError
@@ -35,7 +34,7 @@ from lithify.store.iceberg.catalog import CatalogSource
 from lithify.store.iceberg.documents import read_document, write_document
 from lithify.store.iceberg.failures import read_failures, write_failures
 from lithify.store.iceberg.folders import delete_files, delete_folder, stored_files
-from lithify.store.iceberg.heads import load_many
+from lithify.store.iceberg.heads import Heads, Lists
 from lithify.store.iceberg.lock import turn_lock
 from lithify.store.iceberg.manifests import read_segments
 from lithify.store.iceberg.named import named_files, stored_records
@@ -46,14 +45,6 @@ from lithify.store.iceberg.trouble import reaching, writing
 from lithify.store.iceberg.versions import check_view, closed_state, closings, tag, view_gone, view_tag
 
 
-@dataclass(frozen=True, slots=True)
-class _Lists:
-    """The manifest lists of a version: of the log, and of the compacted views if there are any."""
-
-    log: str
-    view: str | None
-
-
 class IcebergStore:
     """`LogStore` over a catalog. `new_id` makes the folder of a new topic its own."""
 
@@ -61,7 +52,7 @@ class IcebergStore:
         self._source = source
         self._tables = TopicTables(source)
         self._new_id = new_id
-        self._manifest_lists: Recent[tuple[str, int], _Lists] = Recent()
+        self._manifest_lists: Recent[tuple[str, int], Lists] = Recent()
 
     @property
     def source(self) -> CatalogSource:
@@ -106,7 +97,11 @@ class IcebergStore:
         self, wanted: Sequence[tuple[TopicName, str | None]]
     ) -> Iterator[tuple[TopicName, TopicState | LithifyError]]:
         """Errors are those of `load`."""
-        return load_many(wanted, self._access, self.load)
+
+        def remember(state: TopicState, lists: Lists) -> None:
+            self._manifest_lists.put((state.identity, state.version), lists)
+
+        return Heads(self._access, self.load, remember).load_many(wanted)
 
     def load_version(self, name: TopicName, version: int) -> TopicState:
         """Raises what `load` raises, or `UnknownVersionError`."""
@@ -249,7 +244,7 @@ class IcebergStore:
         self._remember(metadata, state.version)
         return state
 
-    def _remember(self, metadata: TableMetadata, version: int) -> _Lists | None:
+    def _remember(self, metadata: TableMetadata, version: int) -> Lists | None:
         """Notes the manifest lists of the newest version, or of a kept one; None if it is neither."""
         newest = metadata.current_snapshot()
         if newest is not None and newest.sequence_number == version:
@@ -259,11 +254,11 @@ class IcebergStore:
             if kept is None:
                 return None
             log, view = kept, metadata.snapshot_by_name(view_tag(version))
-        lists = _Lists(log.manifest_list, None if view is None else view.manifest_list)
+        lists = Lists(log.manifest_list, None if view is None else view.manifest_list)
         self._manifest_lists.put((str(metadata.table_uuid), version), lists)
         return lists
 
-    def _lists_of(self, state: TopicState) -> _Lists:
+    def _lists_of(self, state: TopicState) -> Lists:
         known = self._manifest_lists.get((state.identity, state.version))
         if known is not None:
             return known
