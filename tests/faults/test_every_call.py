@@ -11,16 +11,19 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from faults.injection import CrashError, FaultyEngine, Injector, Kind, faulty
-from lithify.errors import LithifyError
+from lithify.errors import LithifyError, UnknownOutcomeError
+from lithify.model.log import TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings import settings_of
-from lithify.ports import Warehouse
+from lithify.ports import CommitUnknownError, LogStore, Warehouse
 from lithify.service.append import append
+from lithify.service.commit import ATTEMPTS
 from lithify.service.compact import RunRequest, compact
 from lithify.store.iceberg import open_store
 from lithify.store.memory import MemoryWarehouse
@@ -138,3 +141,33 @@ def test_round_is_all_or_nothing(store: str, kind: Kind, tmp_path: Path) -> None
         assert contents(ready.warehouse, NAME) == wanted
         check_whole(ready.warehouse, NAME)
         assert succeeded or injector.struck
+
+
+class NoAnswers:
+    """A store whose commits never answer; only that of the last attempt arrives."""
+
+    def __init__(self, real: LogStore) -> None:
+        self._real = real
+        self.commits = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def commit(self, state: TopicState, edit: TopicEdit) -> TopicState:
+        self.commits += 1
+        if self.commits == ATTEMPTS:
+            self._real.commit(state, edit)
+        raise CommitUnknownError("injected: no answer")
+
+
+@pytest.mark.xfail(reason="it says that others committed first and that nothing was changed", strict=True)
+def test_a_commit_without_any_answer_is_not_said_to_have_changed_nothing(tmp_path: Path) -> None:
+    """C6: what the last attempt came to has to be looked up, or nobody knows."""
+    warehouse = prepared(memory_warehouse, tmp_path).warehouse
+    before = contents(warehouse, NAME)
+    store: Any = NoAnswers(warehouse.store)
+    try:
+        append(Warehouse(store, warehouse.files, warehouse.clock), NAME, records(range(60, 70), keys=6))
+    except LithifyError as error:
+        assert isinstance(error, UnknownOutcomeError) or contents(warehouse, NAME) == before, error
+    assert store.commits == ATTEMPTS
