@@ -53,17 +53,19 @@ class Failures:
         """Rounds of these logs got through: what was known of them is forgotten."""
         with self._lock:
             self._last_success_ms = max(self._last_success_ms, now_ms)
-        before = self.of(state)
-        after = {partition: failure for partition, failure in before.items() if partition not in partitions}
-        if after != before:
-            self._store(state, after)
+        with self.warehouse.store.commit_lock(state.name):  # others write the document as well
+            before = self.of(state)
+            after = {partition: failure for partition, failure in before.items() if partition not in partitions}
+            if after != before:
+                self._store(state, after)
 
     def failed(self, state: TopicState, partition: int, error: LithifyError, now_ms: int) -> LogFailure:
         """Remembers that a log failed; returns what is known of it now."""
-        before = self.of(state)
-        known = before.get(partition)
-        failure = after_failure(known, str(error), now_ms, counts=self._counts(error, known))
-        self._store(state, {**before, partition: failure})
+        with self.warehouse.store.commit_lock(state.name):
+            before = self.of(state)
+            known = before.get(partition)
+            failure = after_failure(known, str(error), now_ms, counts=self._counts(error, known))
+            self._store(state, {**before, partition: failure})
         return failure
 
     def _counts(self, error: LithifyError, known: LogFailure | None) -> bool:
