@@ -10,7 +10,7 @@ only what has been committed to since, where the catalog tells, and what is know
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from lithify.compaction.due import Dirtiness, Due, dirtiness, due
@@ -50,11 +50,11 @@ class Lookout:
         judged_ms = self.warehouse.clock.now_ms() if now_ms is None else now_ms
         before, self._seen = self._seen, {}
         topics: list[TopicOverview] = []
-        for name, mark in self.warehouse.store.marks():
+        marks = dict(self.warehouse.store.marks())
+        for name, seen in self._read(marks, before):
             try:
-                seen = before.get(name)
-                if seen is None or mark is None or seen.mark != mark:
-                    seen = _Seen(mark, self.warehouse.store.load(name))
+                if isinstance(seen, LithifyError):
+                    raise seen
                 topics.append(self._stands(seen, judged_ms))
             except UnknownTopicError:  # no topic, or not any more
                 continue
@@ -63,6 +63,16 @@ class Lookout:
                 continue
             self._seen[name] = seen
         return CatalogOverview(worst_first(topics), judged_ms, now_given=now_ms is not None)
+
+    def _read(
+        self, marks: Mapping[TopicName, str | None], before: Mapping[TopicName, _Seen]
+    ) -> Iterator[tuple[TopicName, _Seen | LithifyError]]:
+        """Every topic as it is now; those that nobody has committed to are as they were read."""
+        known = {n: s for n, s in before.items() if s.mark is not None and marks.get(n) == s.mark}
+        yield from known.items()
+        wanted = [(name, mark) for name, mark in marks.items() if name not in known]
+        for name, loaded in self.warehouse.store.load_many(wanted):
+            yield name, loaded if isinstance(loaded, LithifyError) else _Seen(marks[name], loaded)
 
     def _stands(self, seen: _Seen, now_ms: int) -> TopicOverview:
         failures = self.warehouse.store.failures(seen.state)
