@@ -324,6 +324,21 @@ def test_of_the_threads_of_one_cleaner_one_has_a_lease_at_a_time() -> None:
     assert set(had) == set(names)
 
 
+def test_cleaners_are_counted_while_they_give_signs_of_life() -> None:
+    fleet = Fleet()
+    alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
+    assert alpha.cleaners() == 1
+    alpha.register("one")
+    beta.register("two")
+    alpha.observe()
+    beta.observe()
+    assert (alpha.cleaners(), beta.cleaners()) == (2, 2)
+    fleet.now_ms += LEASE_MS
+    beta.beat()
+    beta.observe()
+    assert beta.cleaners() == 1
+
+
 def test_an_id_that_nobody_has_is_registered_and_kept_by_beats() -> None:
     fleet = Fleet()
     alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
