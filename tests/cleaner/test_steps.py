@@ -371,6 +371,22 @@ class TestSharing:
         alpha.beat()
         assert topics_of(beta.work()) == ["orders"]
 
+    def test_two_that_run_get_half_of_the_topics_each_and_one_alone_gets_them_all(self, lake):
+        topics = [lake.topic(f"t{number:02}", min_cleanable_dirty_ratio=0) for number in range(30)]
+        for topic in topics:
+            lake.append(topic, "a=1 a=2")
+        alpha, beta = lake.cleaner("alpha"), lake.cleaner("beta")
+        alpha.leases.register("alpha")
+        beta.leases.register("beta")
+        alpha.work()
+        assert [len(job) for job in lake.engine.jobs] == [15, 8, 7]
+        beta.leases.leave()
+        for topic in topics:
+            lake.append(topic, "a=3")
+        lake.wait()
+        alpha.work()
+        assert [len(job) for job in lake.engine.jobs[3:]] == [30]
+
     def test_the_work_of_a_dead_one_is_taken_over_after_its_lease(self, lake):
         topic = lake.topic("orders")
         lake.append(topic, "a=1 a=2")

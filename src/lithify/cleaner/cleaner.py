@@ -94,7 +94,8 @@ class Cleaner:
         return None if name is None else partial(self.chores.upkeep, name)
 
     def _batch(self) -> Callable[[], None] | None:
-        batch = next_batch([work for work in self._agenda if work.name not in self._busy])
+        free = [work for work in self._agenda if work.name not in self._busy]
+        batch = next_batch(free, self.rounds.leases.cleaners())
         if not batch:
             return None
         names = {work.name for work in batch}

@@ -159,6 +159,12 @@ class LeaseKeeper:
             held = self._held.get(name)
             return held is not None and not self._doubtful(held)
 
+    def cleaners(self) -> int:
+        """How many cleaners there seem to be: this one, and the others that have given signs of life."""
+        with self._lock:
+            ids = (seen for name, seen in self._seen.items() if name.startswith(CLEANER))
+            return 1 + sum(self._left_ms(seen) > 0 for seen in ids)
+
     def lost(self, name: str) -> bool:
         """Whether it was ours and is surely no more. No longer once it is released, or ours again."""
         with self._lock:

@@ -2,12 +2,16 @@
 
 most overdue first, then dirtiest   [A large][b small][C large][d small][e small]
 a batch is                          A alone, or b with d and e: many small logs are one Spark job
+
+Where several cleaners share the work a batch is a share of it, so that there is some for the others,
+and what is lost with one of them is little.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from lithify.compaction.judging import TopicVerdict
 from lithify.model.names import TopicName
@@ -20,6 +24,9 @@ BATCH_BYTES = 512 * 2**20
 BATCH_RECORDS = 4_000_000
 BATCH_LOGS = 1_000
 """What the topics of a batch have together at most; its logs are also what the driver keeps in mind."""
+
+SHARED_TOPICS = 8
+"""So few topics are not shared out: a job of its own costs more than a few small topics in another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +51,14 @@ def in_order(work: Sequence[TopicWork]) -> list[TopicWork]:
     return sorted(work, key=lambda topic: (topic.verdict.priority, topic.name))
 
 
-def next_batch(work: Sequence[TopicWork]) -> tuple[TopicWork, ...]:
-    """What to do next of `work`, which is in order: its first topic and those that go along."""
+def next_batch(work: Sequence[TopicWork], cleaners: int = 1) -> tuple[TopicWork, ...]:
+    """What to do next of `work`, which is in order and which so many cleaners share.
+
+    It is the first topic and those that go along.
+    """
     if not work:
         return ()
+    most = max(SHARED_TOPICS, ceil(len(work) / cleaners))
     first = work[0]
     batch = [first]
     if not first.is_small:
@@ -59,7 +70,7 @@ def next_batch(work: Sequence[TopicWork]) -> tuple[TopicWork, ...]:
         size += topic.verdict.volume.size_bytes
         records += topic.verdict.volume.records
         logs += len(topic.verdict.rounds)
-        if size > BATCH_BYTES or records > BATCH_RECORDS or logs > BATCH_LOGS:
+        if size > BATCH_BYTES or records > BATCH_RECORDS or logs > BATCH_LOGS or len(batch) == most:
             break
         batch.append(topic)
     return tuple(batch)

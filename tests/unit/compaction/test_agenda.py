@@ -60,6 +60,13 @@ def test_what_failed_goes_alone_and_with_nobody():
     assert names(next_batch(works[1:])) == ["a", "b"]
 
 
+def test_several_cleaners_share_the_topics_unless_they_are_few():
+    works = [work(f"{number:02}") for number in range(31)]
+    assert names(next_batch(works, cleaners=3)) == names(works[:11])
+    assert names(next_batch(works[11:], cleaners=3)) == names(works[11:19])
+    assert names(next_batch(works[19:], cleaners=1)) == names(works[19:])
+
+
 def test_nothing_is_a_batch_of_nothing():
     assert next_batch([]) == ()
 
