@@ -28,6 +28,10 @@ kills N="1000":
 random MINUTES="10":
     LITHIFY_RANDOM_SECONDS=$(({{MINUTES}} * 60)) LITHIFY_RANDOM_SEED=$(date +%s) {{python}} -m pytest tests/random -q -n 2
 
+# Feed topics for so many minutes while three cleaners, one of which is killed every minute, compact them
+soak MINUTES="10" TOPICS="200":
+    PYTHONPATH=tests {{python}} -m soak.run --minutes {{MINUTES}} --topics {{TOPICS}} --seed $(date +%s)
+
 # Format the code
 format:
     {{python}} -m ruff check --fix

@@ -1,0 +1,274 @@
+"""Feeds topics at random while several cleaners, one of which is killed now and then, keep them compacted.
+
+    python -m soak.run --minutes 10 --topics 200 --cleaners 3 --folder FOLDER [--json]
+
+At the end every log is what the oracle leaves of everything that was acknowledged, every error of a
+cleaner has a reason that this program knows, and each cleaner has ended in order. The exit code is 1
+if not. `just soak` calls this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from threading import Event, Thread
+
+import lithify
+from lithify.lake import Lake
+from support.soak_checks import all_never_named, all_unsettled, check_all
+from support.soak_cleaners import ENDS_WITHIN_S, CleanerProcess, Life
+from support.soak_events import History, told
+from support.soak_feeder import Counts, FedTopic, Feeder
+from support.soak_figures import Memory, Outcome
+from support.soak_servers import CATALOG, Servers, soak_servers
+from support.soak_topics import Sizes
+from support.soak_troubles import Troubles
+
+FEEDERS = 3
+TICK_S = 0.5
+MEMORY_EVERY_S = 5.0
+TOLD_EVERY_S = 15.0
+LEASE_S = 10
+INTERVAL_S = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the command line asks for."""
+
+    feed_s: float
+    topics: int
+    cleaners: int
+    strike_every_s: float
+    turns_per_s: float
+    drain_s: float
+    verified: int
+    seed: int
+    folder: Path
+
+    @property
+    def sizes(self) -> Sizes:
+        """Long enough for a slow round, and short enough for sweep to have something to do."""
+        return Sizes(versions_retention_ms=60_000, sweep_grace_ms=180_000)
+
+    @property
+    def freeze_at(self) -> int:
+        """The middle one of several strikes is a freeze."""
+        strikes = int(self.feed_s // self.strike_every_s)
+        return strikes // 2 if strikes >= 3 else -1
+
+
+@dataclass(slots=True)
+class Soak:
+    """One run on servers that are there."""
+
+    wish: Wish
+    servers: Servers
+    lake: Lake
+    counts: Counts = field(default_factory=Counts)
+    topics: list[FedTopic] = field(default_factory=list)
+    cleaners: list[CleanerProcess] = field(default_factory=list)
+    memory: list[Memory] = field(default_factory=list)
+    _memory_s: float = 0.0
+    _told_s: float = 0.0
+
+    def run(self) -> Outcome:
+        wish, luck = self.wish, Random(self.wish.seed)
+        self.topics = [
+            FedTopic(self.lake, f"soak/topic{n:03}", Random(luck.random()), wish.sizes, self.counts)
+            for n in range(wish.topics)
+        ]
+        self._each(FedTopic.create)
+        self._say(f"{wish.topics} topics made")
+        self._start_cleaners()
+        freezes_for_s = 2.0 * LEASE_S
+        troubles = Troubles(
+            self.cleaners,
+            self.servers.leases,
+            wish.strike_every_s,
+            wish.strike_every_s,
+            freezes_for_s,
+            wish.freeze_at,
+        )
+        fed_s = self._feed(troubles, luck)
+        troubles.thaw_all()
+        begun_s = time.monotonic()
+        self._each(FedTopic.release_all)
+        unsettled = self._drain(troubles)
+        drained_s = time.monotonic() - begun_s
+        self._stop_cleaners()
+        self._say("cleaners stopped; comparing")
+        findings, logs, records = check_all(self.topics)
+        findings += [f"not settled after {drained_s:.0f} s: {why}" for why in unsettled.values()]
+        findings += self.counts.findings + troubles.findings + self._left_over() + self._verify(luck)
+        files, size = self.servers.stored()
+        lives = [life for cleaner in self.cleaners for life in cleaner.lives]
+        figures = told(lives, History(self.counts.deletions, troubles.strikes))
+        findings += [f"unexplained: {event}" for event in figures.unexplained]
+        findings += _ends(lives)
+        return Outcome(
+            topics=wish.topics,
+            logs=logs,
+            seed=wish.seed,
+            fed_s=fed_s,
+            drained_s=drained_s,
+            counts=self.counts,
+            told=figures,
+            strikes=troubles.strikes,
+            lives=lives,
+            memory=self.memory,
+            never_named=all_never_named(self.topics),
+            stored_files=files,
+            stored_bytes=size,
+            records_compared=records,
+            verified=min(wish.verified, wish.topics),
+            findings=findings,
+        )
+
+    def _start_cleaners(self) -> None:
+        wish = self.wish
+        flags = ["--catalog", CATALOG, "--threads", "2", "--interval", f"{INTERVAL_S}s", "--lease", f"{LEASE_S}s"]
+        flags += ["--sweep-interval", "60s", "--task-memory", "256MiB", "--spark-conf", "spark.driver.memory=1g"]
+        for number in range(1, wish.cleaners + 1):
+            cleaner = CleanerProcess(f"cleaner-{number}", flags, wish.folder, self.servers.env)
+            self.cleaners.append(cleaner)
+            cleaner.start()
+
+    def _feed(self, troubles: Troubles, luck: Random) -> float:
+        stop, begun_s = Event(), time.monotonic()
+        feeders = [
+            Feeder(self.topics[n::FEEDERS], Random(luck.random()), self.counts, self.wish.turns_per_s / FEEDERS, stop)
+            for n in range(FEEDERS)
+        ]
+        threads = [Thread(target=feeder.run, daemon=True) for feeder in feeders]
+        for thread in threads:
+            thread.start()
+        while time.monotonic() < begun_s + self.wish.feed_s and not stop.is_set():
+            self._tick(troubles, strikes=True)
+        stop.set()
+        for thread in threads:
+            thread.join(timeout=120)
+        return time.monotonic() - begun_s
+
+    def _drain(self, troubles: Troubles) -> dict[str, str]:
+        """Until nothing is due, at most for `drain_s`; returns what still is, by topic."""
+        begun_s, left, unsettled = time.monotonic(), self.topics, {"": "not looked yet"}
+        while unsettled and time.monotonic() < begun_s + self.wish.drain_s:
+            self._tick(troubles, strikes=False)
+            unsettled = all_unsettled(left)
+            left = [fed for fed in left if fed.name in unsettled]
+        return unsettled
+
+    def _tick(self, troubles: Troubles, *, strikes: bool) -> None:
+        troubles.tick(strikes=strikes)
+        now_s = time.monotonic()
+        if now_s >= self._memory_s + MEMORY_EVERY_S:
+            self._memory_s = now_s
+            for cleaner in self.cleaners:
+                used, age_s = cleaner.memory(), time.time() - cleaner.life.started_ms / 1000
+                self.memory.append(Memory(cleaner.cleaner, cleaner.life.number, age_s, used["program"], used["all"]))
+        if now_s >= self._told_s + TOLD_EVERY_S:
+            self._told_s = now_s
+            done = ", ".join(f"{number} {verb}" for verb, number in self.counts.verbs.most_common(3))
+            self._say(f"{self.counts.records:,} records fed ({done}), {len(troubles.strikes)} strikes")
+        time.sleep(TICK_S)
+
+    def _stop_cleaners(self) -> None:
+        asked_s = time.monotonic()
+        for cleaner in self.cleaners:
+            cleaner.ask_to_stop()
+        with ThreadPoolExecutor(len(self.cleaners)) as pool:
+            list(pool.map(lambda cleaner: cleaner.wait_stopped(asked_s), self.cleaners))
+
+    def _left_over(self) -> list[str]:
+        """Logs that fail, and leases of cleaners that are gone."""
+        report = self.lake.quarantine()
+        findings = [f"{log.topic}[{log.partition}] fails: {log.error}" for log in report.logs]
+        findings += [f"{topic.topic} cannot be read: {topic.error}" for topic in report.unreadable]
+        ids = [name for name in self.servers.leases() if name.startswith("cleaner:")]
+        return findings + [f"the lease {name} was not given back" for name in ids]
+
+    def _verify(self, luck: Random) -> list[str]:
+        chosen = luck.sample(self.topics, min(self.wish.verified, len(self.topics)))
+        reports = [fed.topic.verify(spark_conf={"spark.driver.memory": "1g"}) for fed in chosen]
+        return [f"verify {report.topic}: {finding}" for report in reports for finding in report.findings]
+
+    def _each(self, action: Callable[[FedTopic], None]) -> None:
+        with ThreadPoolExecutor(FEEDERS) as pool:
+            list(pool.map(action, self.topics))
+
+    def _say(self, text: str) -> None:
+        print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        for cleaner in self.cleaners:
+            cleaner.end_for_good()
+
+
+def _ends(lives: Sequence[Life]) -> list[str]:
+    """Of those that were asked to stop: within 10 s, and with exit code 0."""
+    asked = [life for life in lives if life.stopped_s is not None]
+    late = [life for life in asked if life.stopped_s is not None and life.stopped_s > ENDS_WITHIN_S]
+    return [f"{life.cleaner} ended with {life.exit_code}" for life in asked if life.exit_code != 0] + [
+        f"{life.cleaner} took {life.stopped_s:.1f} s to stop" for life in late
+    ]
+
+
+def _parsed() -> tuple[Wish, bool]:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--topics", type=int, default=200)
+    parser.add_argument("--cleaners", type=int, default=3)
+    parser.add_argument("--strike-every", type=float, default=60.0, help="seconds between two kills")
+    parser.add_argument("--turns", type=float, default=6.0, help="appends and other verbs per second, at most")
+    parser.add_argument("--drain", type=float, default=300.0, help="seconds until nothing may be due any more")
+    parser.add_argument("--verify", type=int, default=8, help="topics that are verified on Spark as well")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=Path, help="for the logs of the cleaners")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    folder = given.folder or Path(tempfile.mkdtemp(prefix="lithify-soak-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    wish = Wish(
+        feed_s=60 * given.minutes,
+        topics=given.topics,
+        cleaners=given.cleaners,
+        strike_every_s=given.strike_every,
+        turns_per_s=given.turns,
+        drain_s=given.drain,
+        verified=given.verify,
+        seed=given.seed,
+        folder=folder,
+    )
+    return wish, given.json
+
+
+def main() -> int:
+    wish, as_json = _parsed()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing stays behind
+    print(f"seed {wish.seed}, logs of the cleaners in {wish.folder}", file=sys.stderr, flush=True)
+    with ExitStack() as stack:
+        servers = stack.enter_context(soak_servers())
+        soak = Soak(wish, servers, lithify.open(catalog=CATALOG))
+        stack.callback(soak.end)
+        outcome = soak.run()
+    print(outcome.table(), file=sys.stderr if as_json else sys.stdout)
+    if as_json:
+        print(json.dumps(outcome.to_json()))
+    for finding in outcome.findings:
+        print(f"FINDING {finding}", file=sys.stderr)
+    return 1 if outcome.findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
