@@ -51,6 +51,8 @@ class Cleaner:
     chores: Chores
     teller: Teller
     interval_ms: int
+    threads: int
+    """Of this cleaner, and as far as it knows of the others."""
     looks: int = 0
     failed_looks: int = 0
     is_looking: bool = False
@@ -95,7 +97,7 @@ class Cleaner:
 
     def _batch(self) -> Callable[[], None] | None:
         free = [work for work in self._agenda if work.name not in self._busy]
-        batch = next_batch(free, self.rounds.leases.cleaners())
+        batch = next_batch(free, self.threads * self.rounds.leases.cleaners())
         if not batch:
             return None
         names = {work.name for work in batch}

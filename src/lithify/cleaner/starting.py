@@ -33,7 +33,7 @@ def make_cleaner(
     looker = Looker(warehouse, judge, teller.trouble)
     rounds = Rounds(warehouse, engine, leases, failures, judge, looker, teller, options.limits, stop)
     chores = Chores(warehouse, leases, looker, teller, f"role:upkeep@{options.scope}", options.sweep_interval_ms)
-    return Cleaner(warehouse.clock, looker, rounds, chores, teller, options.interval_ms)
+    return Cleaner(warehouse.clock, looker, rounds, chores, teller, options.interval_ms, options.threads)
 
 
 def make_loop(
