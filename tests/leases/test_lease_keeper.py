@@ -278,6 +278,23 @@ def test_what_is_taken_in_the_middle_of_a_beat_is_neither_lost_nor_given_back() 
     assert fleet.owners() == {"orders": "alpha", "clicks": "alpha"}
 
 
+def test_a_lease_that_is_lost_and_taken_anew_in_the_middle_of_a_beat_is_not_lost() -> None:
+    fleet = Fleet()
+    alpha = fleet.keeper("alpha")
+    wire = fleet.wires["alpha"]
+    alpha.take(["orders"])
+    fleet.database.release("alpha", ["orders"])
+
+    def in_the_middle(_operation: str) -> None:
+        wire.mend()
+        alpha.release(["orders"])
+        assert alpha.take(["orders"]) == {"orders"}
+
+    wire.after = in_the_middle
+    assert alpha.beat() == Beat()
+    assert alpha.holds("orders")
+
+
 def test_a_beat_in_the_middle_of_taking_or_giving_back_changes_nothing() -> None:
     fleet = Fleet()
     alpha = fleet.keeper("alpha")
