@@ -88,7 +88,8 @@ def expired_bytes(
     """Bytes of single records past retention in segments wholly below the horizon (C28).
 
     Metadata tells only the range of a segment's timestamps, so they are taken to be spread evenly.
-    What a round has looked at before is no value any more, or the log would be due for ever.
+    What a round has looked at before is no value any more, or the log would be due for ever; nor is
+    less than one record worth another round, where an old tombstone among young values makes the range wide.
     """
     before_ms = values_expire_before_ms(settings, now_ms)
     if before_ms is None:
@@ -102,5 +103,7 @@ def expired_bytes(
             if aged_before_ms is not None:
                 since_ms = max(since_ms, aged_before_ms)
             span_ms = segment.max_timestamp_ms - segment.min_timestamp_ms + 1
-            found += int(segment.size_bytes * min(1.0, (before_ms - since_ms) / span_ms))
+            share = min(1.0, (before_ms - since_ms) / span_ms)
+            if aged_before_ms is None or share * segment.records >= 1:
+                found += int(segment.size_bytes * share)
     return found

@@ -167,6 +167,16 @@ def test_what_a_round_has_looked_at_is_counted_no_more():
     assert expired_bytes(replace(state, aged_before_ms=0), segments, 10, settings, 101) == 500
 
 
+def test_less_than_a_record_of_what_a_round_has_left_is_not_counted():
+    """C28, C41: or an old tombstone among young values would make the log due for good, with a ratio of 0."""
+    settings = some_settings(cleanup_policy="compact,delete", retention_ms=50)
+    segment = a_segment(end=10, min_timestamp_ms=1, max_timestamp_ms=1000)
+    state = LogState(0, first_dirty_offset=10, log_end_offset=10, aged_before_ms=51)
+    assert expired_bytes(state, (segment,), 10, settings, 200) == 0
+    assert expired_bytes(state, (segment,), 10, settings, 201) == 100
+    assert expired_bytes(replace(state, aged_before_ms=None), (segment,), 10, settings, 62) == 11
+
+
 @pytest.mark.parametrize(
     ("before_ms", "aged_before_ms", "expected"),
     [
