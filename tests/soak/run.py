@@ -39,6 +39,7 @@ TICK_S = 0.5
 MEMORY_EVERY_S = 5.0
 TOLD_EVERY_S = 15.0
 LEASE_S = 10
+FREEZES_FOR_S = 2.0 * LEASE_S
 INTERVAL_S = 3
 
 
@@ -91,15 +92,8 @@ class Soak:
         self._each(FedTopic.create)
         self._say(f"{wish.topics} topics made")
         self._start_cleaners()
-        freezes_for_s = 2.0 * LEASE_S
-        troubles = Troubles(
-            self.cleaners,
-            self.servers.leases,
-            wish.strike_every_s,
-            wish.strike_every_s,
-            freezes_for_s,
-            wish.freeze_at,
-        )
+        every_s, leases = wish.strike_every_s, self.servers.leases
+        troubles = Troubles(self.cleaners, leases, every_s, every_s, FREEZES_FOR_S, wish.freeze_at)
         fed_s = self._feed(troubles, luck)
         troubles.thaw_all()
         begun_s = time.monotonic()
@@ -108,18 +102,20 @@ class Soak:
         drained_s = time.monotonic() - begun_s
         self._stop_cleaners()
         self._say("cleaners stopped; comparing")
-        findings, logs, records = check_all(self.topics)
-        findings += [f"not settled after {drained_s:.0f} s: {why}" for why in unsettled.values()]
-        findings += self.counts.findings + troubles.findings + self._left_over() + self._verify(luck)
+        findings = [f"not settled after {drained_s:.0f} s: {why}" for why in unsettled.values()]
+        return self._outcome(troubles, fed_s, drained_s, findings + self._verify(luck))
+
+    def _outcome(self, troubles: Troubles, fed_s: float, drained_s: float, findings: list[str]) -> Outcome:
+        found, logs, records = check_all(self.topics)
         files, size = self.servers.stored()
         lives = [life for cleaner in self.cleaners for life in cleaner.lives]
         figures = told(lives, History(self.counts.deletions, troubles.strikes))
-        findings += [f"unexplained: {event}" for event in figures.unexplained]
-        findings += _ends(lives)
+        unexplained = [f"unexplained: {event}" for event in figures.unexplained]
+        every = (found, findings, self.counts.findings, troubles.findings, self._left_over(), unexplained, _ends(lives))
         return Outcome(
-            topics=wish.topics,
+            topics=self.wish.topics,
             logs=logs,
-            seed=wish.seed,
+            seed=self.wish.seed,
             fed_s=fed_s,
             drained_s=drained_s,
             counts=self.counts,
@@ -131,8 +127,8 @@ class Soak:
             stored_files=files,
             stored_bytes=size,
             records_compared=records,
-            verified=min(wish.verified, wish.topics),
-            findings=findings,
+            verified=min(self.wish.verified, self.wish.topics),
+            findings=[finding for some in every for finding in some],
         )
 
     def _start_cleaners(self) -> None:

@@ -14,9 +14,10 @@ from lithify.model.segment import Segment
 from lithify.service.fetch import Reading, open_log
 from support.soak_feeder import FedTopic
 from support.soak_journal import LogJournal, Wanted
-from support.soak_topics import HOUR_MS
 
 AT_ONCE = 4
+SOON_MS = 60_000
+"""Nothing that the clock makes due later than that is waited for: tombstones expire in seconds, or in a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +29,13 @@ class Left:
 
 
 def unsettled(fed: FedTopic) -> str | None:
-    """Why a topic still has something to be done within the hour; None if it has not."""
+    """Why a topic still has something to be done soon; None if it has not."""
     status = fed.topic.status()
-    soon_ms = status.now_ms + HOUR_MS
+    soon_ms = status.now_ms + SOON_MS
     for log in status.logs:
         where = f"{fed.name}[{log.partition}]"
-        if log.due or log.owed:
-            return f"{where}: due: {log.owed or log.due_reason}"
+        if log.due:
+            return f"{where}: due: {log.due_reason}"
         if log.due_at_ms is not None and log.due_at_ms < soon_ms:
             return f"{where}: due in {log.due_at_ms - status.now_ms} ms"
         if fed.journal.settings.compacts and log.first_dirty_offset < log.log_end_offset:

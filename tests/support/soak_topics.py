@@ -16,8 +16,7 @@ from random import Random
 from lithify.model.record import Record
 from lithify.model.settings import TopicSettings, settings_of
 
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
+DAY_MS = 86_400_000
 OLD_MS = 3 * DAY_MS
 MOST_PARTITIONS = 4
 
