@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from faults.injection import CrashError, Injector, Kind, faulty
+from faults.prepared import prepared_again
 from faults.test_every_call import MAKERS, NAME, PARTITIONS, records, strikes
 from lithify.errors import LithifyError, RefusedError
 from lithify.model.failure import LogFailure
@@ -142,14 +143,15 @@ STRIKES = [
 @pytest.mark.parametrize("name", CASES)
 def test_a_verb_is_all_or_nothing(name: str, store: str, kind: Kind, tmp_path: Path) -> None:
     """C6: struck anywhere, it happened or it did not, and nothing is in between."""
-    case, make = CASES[name], MAKERS[store]
-    untouched = prepared(make, tmp_path / "untouched", case.config)
+    case = CASES[name]
+    anew = prepared_again(MAKERS[store], lambda make, folder: prepared(make, folder, case.config), tmp_path)
+    untouched = anew()
     before = case.look(untouched)
     case.verb(untouched)
     after = case.look(untouched)
     assert (before == after) == (name == "sweep"), "the verb changes what is looked at, sweep does not"
     for injector in strikes(kind):
-        warehouse = prepared(make, tmp_path / str(injector.at), case.config)
+        warehouse = anew()
         acknowledged = _struck(case.verb, warehouse, injector)
         check_whole(warehouse, NAME)
         assert case.look(warehouse) in ([after] if acknowledged else [before, after]), injector

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from faults.injection import CrashError, FaultyEngine, Injector, Kind, faulty
+from faults.prepared import prepared_again
 from faults.test_every_call import MAKERS, PARTITIONS, records, strikes
 from faults.test_every_cut import STRIKES, picture
 from lithify.errors import LithifyError
@@ -55,16 +56,22 @@ def got_through(result: TopicResult | LithifyError) -> bool:
     return isinstance(result, TopicResult) and not result.errors
 
 
-@pytest.mark.parametrize(("store", "kind"), STRIKES, ids=lambda value: getattr(value, "name", value).lower())
+# What crashes leave behind on disk is looked at for one topic at a time, which is quicker.
+@pytest.mark.parametrize(
+    ("store", "kind"),
+    [strike for strike in STRIKES if strike != ("iceberg", Kind.CRASHES_BEFORE)],
+    ids=lambda value: getattr(value, "name", value).lower(),
+)
 def test_a_strike_is_one_topics_own(store: str, kind: Kind, tmp_path: Path) -> None:
     """C6, C31: each topic is as before or as after, those that were not struck as after, and all get through."""
-    untouched = prepared(MAKERS[store], tmp_path / "untouched")
+    anew = prepared_again(MAKERS[store], prepared, tmp_path)
+    untouched = anew()
     before = {name: picture(untouched, name) for name in TOPICS}
     assert all(got_through(result) for result in a_run(untouched).values())
     after = {name: picture(untouched, name) for name in TOPICS}
     assert all(before[name] != after[name] for name in TOPICS)
     for injector in strikes(kind):
-        warehouse = prepared(MAKERS[store], tmp_path / str(injector.at))
+        warehouse = anew()
         results: dict[TopicName, TopicResult | LithifyError] = {}
         try:
             results = a_run(warehouse, injector)
