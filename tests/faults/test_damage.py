@@ -240,7 +240,6 @@ def test_the_verbs_that_meet_damage_name_it_and_the_others_do_not_mind(kind: str
             assert saved.again().store.load(NAME) == before, name
 
 
-@pytest.mark.xfail(reason="the error says neither which file it is, nor so in one line", strict=True)
 def test_damaged_metadata_is_named(saved: Saved) -> None:
     """C8."""
     paths = FILES["metadata"](saved.opened(), NAME)

@@ -160,7 +160,6 @@ class NoAnswers:
         raise CommitUnknownError("injected: no answer")
 
 
-@pytest.mark.xfail(reason="it says that others committed first and that nothing was changed", strict=True)
 def test_a_commit_without_any_answer_is_not_said_to_have_changed_nothing(tmp_path: Path) -> None:
     """C6: what the last attempt came to has to be looked up, or nobody knows."""
     warehouse = prepared(memory_warehouse, tmp_path).warehouse

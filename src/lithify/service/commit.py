@@ -16,9 +16,16 @@ from dataclasses import replace
 from enum import Enum
 from functools import partial
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from tenacity import (
+    Retrying,
+    retry_if_exception_type,
+    retry_if_not_exception_type,
+    stop_after_attempt,
+    wait_exponential,
+    wait_random_exponential,
+)
 
-from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError
+from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError, UnknownTopicError
 from lithify.model.log import RUN_IDS_KEPT, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.ports import CommitUnknownError, StaleVersionError, Warehouse
@@ -26,6 +33,8 @@ from lithify.ports import CommitUnknownError, StaleVersionError, Warehouse
 ATTEMPTS = 25
 """Swaps tried before a commit gives up."""
 MAX_WAIT_S = 1.0
+LOADS_AFTER_LOSS = 6
+"""Times that the newest version is asked for after a lost answer, within some 8 seconds."""
 
 Decide = Callable[[TopicState], TopicEdit | None]
 """Given the newest version: what to commit on it, or None if there is nothing left to commit."""
@@ -57,6 +66,8 @@ def commit(warehouse: Warehouse, name: TopicName, run_id: str, decide: Decide) -
         with warehouse.store.commit_lock(name):
             return retrying(_swap, warehouse, name, run_id, decide, sent)
     except StaleVersionError as error:
+        if isinstance(error.__cause__, CommitUnknownError):
+            raise _unknown(name, run_id) from error  # what became of the last one, nobody has looked up
         raise ConflictError(
             f"{name}: others committed first, {ATTEMPTS} times in a row",
             hint="nothing was changed; try again, or with fewer writers at once",
@@ -117,13 +128,20 @@ def settle(
 
 
 def _load_after(warehouse: Warehouse, name: TopicName, sent: list[tuple[TopicState, TopicEdit]]) -> TopicState:
-    """The newest version. After a lost answer, failing to load it leaves the outcome unknown."""
-    try:
+    """The newest version. After a lost answer it is asked for with patience: without it the outcome is unknown."""
+    if not sent:
         return warehouse.store.load(name)
+    asking = Retrying(
+        retry=retry_if_exception_type(LithifyError) & retry_if_not_exception_type(UnknownTopicError),
+        stop=stop_after_attempt(LOADS_AFTER_LOSS),
+        wait=wait_exponential(multiplier=0.25, max=4.0),
+        sleep=warehouse.clock.sleep,
+        reraise=True,
+    )
+    try:
+        return asking(warehouse.store.load, name)
     except LithifyError as error:
-        if sent:
-            raise _unknown(name, sent[-1][1].run_id) from error
-        raise
+        raise _unknown(name, sent[-1][1].run_id) from error
 
 
 def _names_a_file(warehouse: Warehouse, edit: TopicEdit, state: TopicState) -> bool:

@@ -104,12 +104,11 @@ class LogReader:
         return self._how.last_record(self._newest_log())
 
     def _open(self, state: TopicState) -> None:
-        self._state = state
-        self._log = state.log(self._partition)
+        log = state.log(self._partition)
         segments = self._warehouse.store.segments(state, [self._partition])
-        reads_view = self._how.reads_view(self._log)
-        view = self._warehouse.store.view(state, [self._partition]) if reads_view else ()
-        self._pieces = _pieces(self._log, segments, view, self._how)
+        view = self._warehouse.store.view(state, [self._partition]) if self._how.reads_view(log) else ()
+        # All of it at once: with the end of a version whose segments could not be listed, records would be skipped.
+        self._state, self._log, self._pieces = state, log, _pieces(log, segments, view, self._how)
 
     @property
     def _id(self) -> LogId:

@@ -88,11 +88,17 @@ class TopicTables:
             except FileNotFoundError as error:
                 missing = error
             except (ValueError, ValidationError) as error:
-                raise DamagedError(f"{name}: the table's metadata cannot be read: {error}", hint=_RESTORE) from error
+                raise self._damaged(name, error) from error
             except Exception as error:
                 with reaching(self._source.where):
                     raise error
         raise DamagedError(f"{name}: the table's metadata is missing: {missing}", hint=_RESTORE) from missing
+
+    def _damaged(self, name: TopicName, error: Exception) -> DamagedError:
+        """Names the file, where the catalog tells."""
+        where = dict(self.marks()).get(name) or "the table's metadata"
+        why = " ".join(str(error).split())[:300]
+        return DamagedError(f"{name}: {where} cannot be read: {why}", hint=_RESTORE)
 
     def _may_be_topic(self, table: tuple[str, ...]) -> bool:
         """Whether a table of the catalog is a topic; one that cannot be read is listed."""

@@ -50,6 +50,7 @@ _SQLITE_TROUBLE = {
     sqlite3.SQLITE_CANTOPEN: ("its catalog.db cannot be opened", _READ_ONLY),
     sqlite3.SQLITE_BUSY: ("its catalog.db stayed locked", "end the program that holds it, and try again"),
     sqlite3.SQLITE_NOTADB: ("its catalog.db is no catalog", "restore it from a backup, or use another warehouse"),
+    sqlite3.SQLITE_IOERR: ("its catalog.db could not be read or written", "look at the disk; nothing was lost"),
     sqlite3.SQLITE_CORRUPT: ("its catalog.db is damaged", "restore it from a backup"),
 }
 
