@@ -14,7 +14,7 @@ import pytest
 TIMEOUT_S = 900
 """Of a machine that has much else to do: on a quiet one it takes a minute or so."""
 FLAGS = {
-    "minutes": 0.4,
+    "minutes": 0.5,
     "topics": 12,
     "cleaners": 2,
     "strike-every": 13,
@@ -45,6 +45,6 @@ def test_what_is_fed_while_cleaners_are_killed_ends_as_the_oracle_says(tmp_path:
     assert process.returncode == 0, told
     figures = json.loads(printed)
     assert figures["findings"] == []
-    assert figures["kills"] == 1
+    assert figures["kills"] >= 1
     assert figures["told"]["rounds_changed"] > 0
     assert figures["records_compared"] > 0
