@@ -1,0 +1,113 @@
+"""Every port call of an append and a round struck, and producers killed, on PostgreSQL and S3 (C6)."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import lithify
+from faults.injection import CrashError, FaultyEngine, Injector, Kind, faulty
+from faults.test_every_call import NAME, PARTITIONS, Prepared, prepared, records, strikes
+from kills.producer import BATCH_RECORDS, batch
+from lithify.errors import LithifyError, UnknownTopicError
+from lithify.ports import Warehouse
+from lithify.service.append import append
+from lithify.service.compact import RunRequest, compact
+from support.store_builders import Place
+from support.whole_logs import check_whole, compacted, contents
+
+from .conftest import Backend
+
+KILLS = 5
+PRODUCER = """
+import itertools, sys
+import lithify
+from kills.producer import batch
+orders = lithify.open(catalog="prod").topic("orders")
+for number in itertools.count(int(sys.argv[1])):
+    orders.append(batch(number))
+    print(number, flush=True)
+"""
+
+
+def prepared_anew(place: Place) -> Prepared:
+    """The topic with its history, made once more."""
+    with suppress(UnknownTopicError):
+        place.store.drop_topic(NAME)
+    return prepared(lambda _: Warehouse(place.store, place.files, place.clock), Path())
+
+
+def tried(injector: Injector, ready: Prepared) -> bool:
+    """A round behind ports that are struck; whether it said that all of it got through."""
+    engine = FaultyEngine(ready.engine, injector)
+    try:
+        return not compact(faulty(ready.warehouse, injector), engine, NAME, RunRequest()).failed
+    except (LithifyError, CrashError):
+        return False
+
+
+@pytest.mark.parametrize("kind", [Kind.LOSES_ANSWER, Kind.CRASHES_BEFORE], ids=lambda kind: kind.name.lower())
+def test_a_struck_round_is_all_or_nothing(kind: Kind, place: Place) -> None:
+    """C31: and a new one gets through."""
+    for injector in strikes(kind):
+        ready = prepared_anew(place)
+        before, wanted = contents(ready.warehouse, NAME), compacted(ready.warehouse, NAME)
+        succeeded = tried(injector, ready)
+        check_whole(ready.warehouse, NAME)
+        assert contents(ready.warehouse, NAME) in ([wanted] if succeeded else [before, wanted]), injector
+        assert compact(ready.warehouse, ready.engine, NAME, RunRequest()).failed == ()
+        assert contents(ready.warehouse, NAME) == wanted
+        assert succeeded or injector.struck
+
+
+def test_a_struck_append_is_all_or_nothing(place: Place) -> None:
+    new = records(range(60, 70), keys=6)
+    wanted = [[r.value for r in new if r.partition == p] for p in range(PARTITIONS)]
+    for injector in strikes(Kind.LOSES_ANSWER):
+        ready = prepared_anew(place)
+        before = contents(ready.warehouse, NAME)
+        acknowledged = False
+        try:
+            append(faulty(ready.warehouse, injector), NAME, new)
+            acknowledged = True
+        except (LithifyError, CrashError):
+            pass
+        check_whole(ready.warehouse, NAME)
+        after = contents(ready.warehouse, NAME)
+        added = [[r.value for r in now[len(then) :]] for then, now in zip(before, after, strict=True)]
+        assert added in ([wanted] if acknowledged else [wanted, [[], []]]), injector
+        assert acknowledged or injector.struck
+
+
+def test_killed_producers_lose_nothing_acknowledged(backend: Backend) -> None:
+    """Every acknowledged batch is there once and in order, the one in flight wholly or not at all."""
+    topic = lithify.open(catalog="prod").create_topic("orders", partitions=2)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    luck, done = random.Random(22), 0
+    for _ in range(KILLS):
+        with subprocess.Popen(
+            [sys.executable, "-c", PRODUCER, str(done)], stdout=subprocess.PIPE, text=True, env=environment
+        ) as process:
+            assert process.stdout is not None
+            said = process.stdout.readline()  # so that the kill meets it at work
+            time.sleep(luck.uniform(0, 0.5))
+            process.kill()
+            said += process.stdout.read()
+        acknowledged = int(said.split()[-1]) + 1
+        check_whole(topic.warehouse, topic.topic_name)
+        logs = contents(topic.warehouse, topic.topic_name)
+        there = sum(map(len, logs))
+        assert there in (acknowledged * BATCH_RECORDS, (acknowledged + 1) * BATCH_RECORDS)
+        done = there // BATCH_RECORDS
+    sent = [(r.key, r.value) for number in range(done) for r in batch(number)]
+    for log in contents(topic.warehouse, topic.topic_name):
+        mine = {(r.key, r.value) for r in log}
+        assert [(r.key, r.value) for r in log] == [pair for pair in sent if pair in mine]
+        assert [r.offset for r in log] == list(range(len(log)))
