@@ -50,9 +50,12 @@ _SQLITE_TROUBLE = {
     sqlite3.SQLITE_CANTOPEN: ("its catalog.db cannot be opened", _READ_ONLY),
     sqlite3.SQLITE_BUSY: ("its catalog.db stayed locked", "end the program that holds it, and try again"),
     sqlite3.SQLITE_NOTADB: ("its catalog.db is no catalog", "restore it from a backup, or use another warehouse"),
-    sqlite3.SQLITE_IOERR: ("its catalog.db could not be read or written", "look at the disk; nothing was lost"),
     sqlite3.SQLITE_CORRUPT: ("its catalog.db is damaged", "restore it from a backup"),
 }
+
+_SQLITE_WRITES = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC)
+"""I/O errors that come before the journal goes, so that the transaction is taken back. Others may come after."""
+_NOT_WRITTEN = ("its catalog.db could not be written", "look at the disk; nothing was lost")
 
 _CREDENTIALS = "look at the credentials in the catalog's configuration; nothing was changed"
 
@@ -154,6 +157,8 @@ def _known(error: Exception) -> tuple[str, str] | None:
         return _S3_TROUBLE.get(told["code"])
     if isinstance(error, DBAPIError) and isinstance(error.orig, sqlite3.Error):
         code = getattr(error.orig, "sqlite_errorcode", None)
+        if code in _SQLITE_WRITES:
+            return _NOT_WRITTEN
         return None if code is None else _SQLITE_TROUBLE.get(code & 0xFF)
     return None
 
