@@ -131,7 +131,8 @@ def test_appends_with_lost_answers_and_requests_lose_and_double_nothing(place: P
         (ValueError("anything else"), CommitUnknownError),
         (CommitStateUnknownException("504"), CommitUnknownError),
         (ConnectionResetError(errno.ECONNRESET, "reset"), CommitUnknownError),
-        (OperationalError("COMMIT", None, Exception("connection lost")), CommitUnknownError),
+        (OperationalError(None, None, Exception("connection lost")), CommitUnknownError),  # of the COMMIT itself
+        (OperationalError("UPDATE iceberg_tables ...", None, Exception("connection lost")), WarehouseError),
         (OSError(errno.ENOSPC, "No space left on device"), WarehouseError),
         (PermissionError(errno.EACCES, "Permission denied"), WarehouseError),
     ],

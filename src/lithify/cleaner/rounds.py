@@ -50,7 +50,7 @@ class Rounds:
         try:
             states = self._still_due([work for work in batch if work.identity in taken])
             if states:
-                self._run(states, frozenset(taken))
+                self._run(states)
         finally:
             self.leases.release(taken)
             for work in batch:
@@ -78,7 +78,7 @@ class Rounds:
                 found[work.name] = (state, TopicWork(work.name, state.identity, state.version, verdict))
         return found
 
-    def _run(self, topics: dict[TopicName, tuple[TopicState, TopicWork]], held: frozenset[str]) -> None:
+    def _run(self, topics: dict[TopicName, tuple[TopicState, TopicWork]]) -> None:
         def progress(_phase: str, _done: int, _total: int) -> None:
             if self.stop.gives_up.is_set():
                 raise RoundAbandonedError("the cleaner stops")
