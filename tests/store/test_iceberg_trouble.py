@@ -161,9 +161,7 @@ def test_damaged_table_metadata_is_told(iceberg: Place, how: str) -> None:
         if how == "cut short":
             path.write_bytes(content[: len(content) // 2])
 
-    with pytest.raises(
-        DamagedError, match=r"orders: (the table's metadata is missing|file://.*\.metadata\.json cannot be read)"
-    ):
+    with pytest.raises(DamagedError, match=r"orders: the table's metadata .*metadata\.json"):
         iceberg.store.load(ORDERS)
     assert iceberg.store.topics() == (ORDERS,)
 

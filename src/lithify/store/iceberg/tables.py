@@ -96,9 +96,10 @@ class TopicTables:
 
     def _damaged(self, name: TopicName, error: Exception) -> DamagedError:
         """Names the file, where the catalog tells."""
-        where = dict(self.marks()).get(name) or "the table's metadata"
+        where = dict(self.marks()).get(name)
         why = " ".join(str(error).split())[:300]
-        return DamagedError(f"{name}: {where} cannot be read: {why}", hint=_RESTORE)
+        file = "" if where is None else f" in {where}"
+        return DamagedError(f"{name}: the table's metadata cannot be read: {why}{file}", hint=_RESTORE)
 
     def _may_be_topic(self, table: tuple[str, ...]) -> bool:
         """Whether a table of the catalog is a topic; one that cannot be read is listed."""
