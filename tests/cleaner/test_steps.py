@@ -199,6 +199,20 @@ def test_a_topic_that_is_committed_to_while_it_is_looked_at_is_no_trouble(lake):
     assert lake.text(topic) == "a=3"
 
 
+def test_a_topic_deleted_while_it_is_looked_at_is_no_failure(lake, monkeypatch):
+    topic, alpha = lake.topic("orders"), lake.cleaner()
+    lake.append(topic, "a=1 a=2")
+
+    def gone(state, partitions=None):
+        if topic in lake.warehouse.store.topics():
+            lake.warehouse.store.drop_topic(topic)
+        raise DamagedError("snap-1.avro: the file is missing")
+
+    monkeypatch.setattr(lake.warehouse.store, "segments", gone)
+    alpha.work()
+    assert alpha.events == []
+
+
 class TestFailures:
     """C31."""
 

@@ -9,6 +9,7 @@ from threading import Lock
 from lithify.compaction.backoff import after_failure
 from lithify.errors import (
     ConflictError,
+    DamagedError,
     InsufficientSpaceError,
     LithifyError,
     PolicyError,
@@ -48,6 +49,17 @@ class Failures:
             return self.warehouse.store.failures(state)
         except LithifyError:
             return {}
+
+    def is_gone(self, state: TopicState, error: LithifyError) -> bool:
+        """Whether files are missing because the topic was deleted meanwhile, or deleted and made again."""
+        if not isinstance(error, DamagedError):
+            return False
+        try:
+            return self.warehouse.store.load(state.name).identity != state.identity
+        except UnknownTopicError:
+            return True
+        except LithifyError:
+            return False
 
     def succeeded(self, state: TopicState, partitions: tuple[int, ...], now_ms: int) -> None:
         """Rounds of these logs got through: what was known of them is forgotten."""

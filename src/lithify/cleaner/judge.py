@@ -9,7 +9,7 @@ from lithify.cleaner.failures import Failures
 from lithify.cleaner.telling import Teller
 from lithify.compaction.backoff import may_run
 from lithify.compaction.judging import TopicVerdict, judge_topic
-from lithify.errors import DamagedError
+from lithify.errors import DamagedError, UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
 from lithify.model.names import LogId
@@ -34,6 +34,8 @@ class Judge:
         try:
             return judge_topic(state, self.warehouse.store.segments(state), failures, now_ms)
         except DamagedError as error:
+            if self.failures.is_gone(state, error):
+                raise UnknownTopicError(f"{state.name} was deleted") from error
             if len(state.logs) == 1:
                 self._failed(state, 0, failures, error, now_ms)
         readable = self._readable(state, failures, now_ms)

@@ -120,7 +120,7 @@ class Rounds:
                 self.teller.left(EventKind.ABANDONED, log, error)
             case ConflictError():
                 self.teller.left(EventKind.CONFLICT, log, error)
-            case _ if isinstance(error, NO_FAILURE):
+            case _ if isinstance(error, NO_FAILURE) or self.failures.is_gone(state, error):
                 pass  # deleted, or altered: the next look judges it as it is
             case _:
                 self.teller.log_failed(log, error, self.failures.failed(state, partition, error, now_ms))
