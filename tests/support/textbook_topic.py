@@ -145,6 +145,10 @@ class TextbookTopic:
             log = self.logs[partition]
             if log.last_round != past.run_id or log.cuts != before.cuts or (log.uncovered and not before.uncovered):
                 raise RefusedError(NothingToUndoError, f"log {partition} went another way since")
+            # C33: what has left the backlog since is in the view alone, and in none without the round.
+            trimmed = past.starts_after[partition] < log.start > max(before.dirty_from, log.deleted_below)
+            if log.view is not None and trimmed:
+                raise RefusedError(NothingToUndoError, f"log {partition} was trimmed since")
             logs.append(log.without_round(before, past.horizons[partition], past.starts_after[partition]))
         left = tuple(r for r in self.rounds if r.run_id != past.run_id)
         return replace(self.with_logs(*logs), rounds=left)

@@ -126,7 +126,7 @@ class TopicRun:
 
     def _give_up(self, error: LithifyError) -> None:
         """What has been committed of it stays reported."""
-        if self.wanted is None or not self.reports:
+        if self.wanted is None or not any(report.changed for report in self.reports.values()):
             self.failure = error
             return
         for partition in self.wanted:
