@@ -167,7 +167,9 @@ class CheckedTopic:
         state, store = self.state, self.place.warehouse.store
         self.pictures[state.version] = self.model
         named = frozenset(s.path for s in (*store.segments(state), *store.view(state)))
-        self.closed.update(dict.fromkeys(self.named - named, (begun_ms, self.place.clock.now_ms())))
+        ended_ms = self.place.clock.now_ms()  # the clock may have gone back meanwhile
+        when = min(begun_ms, ended_ms), max(begun_ms, ended_ms)
+        self.closed.update(dict.fromkeys(self.named - named, when))
         self.named = named
 
     def offsets(self, partition: int) -> frozenset[int]:
