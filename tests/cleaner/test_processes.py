@@ -12,8 +12,9 @@ import pytest
 
 import lithify
 from lithify.topic import Topic
+from lithify.wiring import coordination_of
 from support.cleaner_process import WAIT_S, CleanerProcess
-from support.whole_logs import compacted, contents
+from support.whole_logs import check_whole, compacted, contents
 
 pytestmark = [pytest.mark.spark, pytest.mark.kills, pytest.mark.timeout(600)]
 
@@ -75,6 +76,48 @@ def test_sigterm_in_a_round_ends_it_in_time_and_changes_nothing(tmp_path: Path, 
     with running(tmp_path, "--once") as cleaner:  # the id of a dead or ended one is free again
         assert cleaner.ended() == 0
     assert is_compacted(topic)
+
+
+def at_work(topics: list[Topic], cleaner_id: str) -> None:
+    """Feeds topics until a cleaner has the lease of one: it is in the middle of its rounds then."""
+    leases = coordination_of(topics[0].warehouse, None)
+    ends = time.monotonic() + WAIT_S
+    while time.monotonic() < ends:
+        for topic in topics:
+            if any(lease.owner.startswith(f"{cleaner_id}/") and ":" not in lease.name for lease in leases.leases()):
+                return
+            fed(topic, 20)
+    raise AssertionError(f"{cleaner_id} has no work")
+
+
+def test_three_share_the_work_while_one_is_killed_and_one_is_frozen(tmp_path: Path) -> None:
+    """C44: a lease that is lost costs work, and nothing else."""
+    topics = [made(tmp_path, f"t{number:02}", records=200, min_cleanable_dirty_ratio=0) for number in range(24)]
+    slowly = {"read_rate": "200KB/s"}
+    with (
+        running(tmp_path, id="alpha", **slowly) as alpha,
+        running(tmp_path, id="beta", **slowly) as beta,
+        running(tmp_path, id="gamma", **slowly) as gamma,
+    ):
+        at_work(topics, "beta")
+        beta.signal_all(signal.SIGKILL)
+        at_work(topics, "gamma")
+        gamma.signal_all(signal.SIGSTOP)
+        time.sleep(2 * LEASE_S)
+        gamma.signal_all(signal.SIGCONT)
+        with running(tmp_path, id="beta", **slowly) as again:
+            again.wait_for_kind("started")
+            ends = time.monotonic() + WAIT_S
+            while time.monotonic() < ends and not all(is_compacted(topic) for topic in topics):
+                time.sleep(0.5)
+            for cleaner in (alpha, gamma, again):
+                cleaner.signal(signal.SIGTERM)
+                assert cleaner.ended() == 0, cleaner.said
+            for cleaner in (alpha, beta, gamma, again):
+                assert cleaner.told("failed") + cleaner.told("quarantined") == []
+    for topic in topics:
+        check_whole(topic.warehouse, topic.topic_name)
+        assert is_compacted(topic)
 
 
 def test_two_with_one_id_the_second_is_refused(tmp_path: Path) -> None:
