@@ -13,15 +13,13 @@ from pathlib import Path
 import pytest
 
 import lithify
-from faults.injection import CrashError, FaultyEngine, Injector, Kind, faulty
-from faults.test_every_call import NAME, PARTITIONS, Prepared, prepared, records, strikes
+from faults.injection import Kind
+from faults.test_every_call import NAME, Prepared, check_struck_append, check_struck_round, prepared, strikes
 from kills.producer import BATCH_RECORDS, batch
-from lithify.errors import LithifyError, UnknownTopicError
+from lithify.errors import UnknownTopicError
 from lithify.ports import Warehouse
-from lithify.service.append import append
-from lithify.service.compact import RunRequest, compact
 from support.store_builders import Place
-from support.whole_logs import check_whole, compacted, contents
+from support.whole_logs import check_whole, contents
 
 from .conftest import Backend
 
@@ -44,46 +42,16 @@ def prepared_anew(place: Place) -> Prepared:
     return prepared(lambda _: Warehouse(place.store, place.files, place.clock), Path())
 
 
-def tried(injector: Injector, ready: Prepared) -> bool:
-    """A round behind ports that are struck; whether it said that all of it got through."""
-    engine = FaultyEngine(ready.engine, injector)
-    try:
-        return not compact(faulty(ready.warehouse, injector), engine, NAME, RunRequest()).failed
-    except (LithifyError, CrashError):
-        return False
-
-
 @pytest.mark.parametrize("kind", [Kind.LOSES_ANSWER, Kind.CRASHES_BEFORE], ids=lambda kind: kind.name.lower())
 def test_a_struck_round_is_all_or_nothing(kind: Kind, place: Place) -> None:
     """C31: and a new one gets through."""
     for injector in strikes(kind):
-        ready = prepared_anew(place)
-        before, wanted = contents(ready.warehouse, NAME), compacted(ready.warehouse, NAME)
-        succeeded = tried(injector, ready)
-        check_whole(ready.warehouse, NAME)
-        assert contents(ready.warehouse, NAME) in ([wanted] if succeeded else [before, wanted]), injector
-        assert compact(ready.warehouse, ready.engine, NAME, RunRequest()).failed == ()
-        assert contents(ready.warehouse, NAME) == wanted
-        assert succeeded or injector.struck
+        check_struck_round(prepared_anew(place), injector)
 
 
 def test_a_struck_append_is_all_or_nothing(place: Place) -> None:
-    new = records(range(60, 70), keys=6)
-    wanted = [[r.value for r in new if r.partition == p] for p in range(PARTITIONS)]
     for injector in strikes(Kind.LOSES_ANSWER):
-        ready = prepared_anew(place)
-        before = contents(ready.warehouse, NAME)
-        acknowledged = False
-        try:
-            append(faulty(ready.warehouse, injector), NAME, new)
-            acknowledged = True
-        except (LithifyError, CrashError):
-            pass
-        check_whole(ready.warehouse, NAME)
-        after = contents(ready.warehouse, NAME)
-        added = [[r.value for r in now[len(then) :]] for then, now in zip(before, after, strict=True)]
-        assert added in ([wanted] if acknowledged else [wanted, [[], []]]), injector
-        assert acknowledged or injector.struck
+        check_struck_append(prepared_anew(place), injector)
 
 
 def test_killed_producers_lose_nothing_acknowledged(backend: Backend) -> None:

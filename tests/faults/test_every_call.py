@@ -96,27 +96,51 @@ def strikes(kind: Kind) -> Iterator[Injector]:
             return
 
 
+def check_struck_append(ready: Prepared, injector: Injector) -> None:
+    """An append behind struck ports is there whole or not at all, and an acknowledged one is there."""
+    before = contents(ready.warehouse, NAME)
+    batch = records(range(60, 70), keys=6)
+    acknowledged = False
+    try:
+        append(faulty(ready.warehouse, injector), NAME, batch)
+        acknowledged = True
+    except (LithifyError, CrashError):
+        pass
+    check_whole(ready.warehouse, NAME)
+    after = contents(ready.warehouse, NAME)
+    new = [[r.value for r in now[len(then) :]] for then, now in zip(before, after, strict=True)]
+    wanted = [[r.value for r in batch if r.partition == p] for p in range(PARTITIONS)]
+    assert tuple(now[: len(then)] for then, now in zip(before, after, strict=True)) == before
+    assert new in ([wanted] if acknowledged else [wanted, [[], []]]), injector
+    assert acknowledged or injector.struck
+
+
+def check_struck_round(ready: Prepared, injector: Injector) -> None:
+    """After a round behind struck ports the log is as before or as after, and a new round gets through."""
+    before, wanted = contents(ready.warehouse, NAME), compacted(ready.warehouse, NAME)
+    assert before != wanted
+    succeeded = False
+    try:
+        engine = FaultyEngine(ready.engine, injector)
+        report = compact(faulty(ready.warehouse, injector), engine, NAME, RunRequest())
+        succeeded = not report.failed
+    except (LithifyError, CrashError):
+        pass
+    check_whole(ready.warehouse, NAME)
+    assert contents(ready.warehouse, NAME) in ([wanted] if succeeded else [before, wanted]), injector
+    report = compact(ready.warehouse, ready.engine, NAME, RunRequest())
+    assert report.failed == ()
+    assert contents(ready.warehouse, NAME) == wanted
+    check_whole(ready.warehouse, NAME)
+    assert succeeded or injector.struck
+
+
 @pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
 @pytest.mark.parametrize("store", MAKERS)
 def test_append_is_all_or_nothing(store: str, kind: Kind, tmp_path: Path) -> None:
     """C6: a struck append is there whole or not at all, and an acknowledged one is there."""
     for injector in strikes(kind):
-        ready = prepared(MAKERS[store], tmp_path / str(injector.at))
-        before = contents(ready.warehouse, NAME)
-        batch = records(range(60, 70), keys=6)
-        acknowledged = False
-        try:
-            append(faulty(ready.warehouse, injector), NAME, batch)
-            acknowledged = True
-        except (LithifyError, CrashError):
-            pass
-        check_whole(ready.warehouse, NAME)
-        after = contents(ready.warehouse, NAME)
-        new = [[r.value for r in now[len(then) :]] for then, now in zip(before, after, strict=True)]
-        wanted = [[r.value for r in batch if r.partition == p] for p in range(PARTITIONS)]
-        assert tuple(now[: len(then)] for then, now in zip(before, after, strict=True)) == before
-        assert new in ([wanted] if acknowledged else [wanted, [[], []]]), injector
-        assert acknowledged or injector.struck
+        check_struck_append(prepared(MAKERS[store], tmp_path / str(injector.at)), injector)
 
 
 @pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
@@ -124,23 +148,7 @@ def test_append_is_all_or_nothing(store: str, kind: Kind, tmp_path: Path) -> Non
 def test_round_is_all_or_nothing(store: str, kind: Kind, tmp_path: Path) -> None:
     """C6, C31: after a struck round the log is as before or as after, and a new round gets through."""
     for injector in strikes(kind):
-        ready = prepared(MAKERS[store], tmp_path / str(injector.at))
-        before, wanted = contents(ready.warehouse, NAME), compacted(ready.warehouse, NAME)
-        assert before != wanted
-        succeeded = False
-        try:
-            engine = FaultyEngine(ready.engine, injector)
-            report = compact(faulty(ready.warehouse, injector), engine, NAME, RunRequest())
-            succeeded = not report.failed
-        except (LithifyError, CrashError):
-            pass
-        check_whole(ready.warehouse, NAME)
-        assert contents(ready.warehouse, NAME) in ([wanted] if succeeded else [before, wanted]), injector
-        report = compact(ready.warehouse, ready.engine, NAME, RunRequest())
-        assert report.failed == ()
-        assert contents(ready.warehouse, NAME) == wanted
-        check_whole(ready.warehouse, NAME)
-        assert succeeded or injector.struck
+        check_struck_round(prepared(MAKERS[store], tmp_path / str(injector.at)), injector)
 
 
 class NoAnswers:

@@ -36,8 +36,6 @@ class Judge:
         except DamagedError as error:
             if self.failures.is_gone(state, error):
                 raise UnknownTopicError(f"{state.name} was deleted") from error
-            if len(state.logs) == 1:
-                self._failed(state, 0, failures, error, now_ms)
         readable = self._readable(state, failures, now_ms)
         segments = tuple(segment for found in readable.values() for segment in found)
         return judge_topic(state, segments, self.failures.of(state), now_ms, tuple(readable))
@@ -47,7 +45,7 @@ class Judge:
     ) -> Mapping[int, tuple[Segment, ...]]:
         """By partition, the segments of those logs whose manifests can be read."""
         found: dict[int, tuple[Segment, ...]] = {}
-        for partition in state.partitions if len(state.logs) > 1 else ():
+        for partition in state.partitions:
             try:
                 found[partition] = self.warehouse.store.segments(state, [partition])
             except DamagedError as error:

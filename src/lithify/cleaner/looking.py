@@ -104,11 +104,15 @@ class Looker:
 
     def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> None:
         """Something about a topic as a whole failed: it is left alone for a while, each time for longer."""
-        known = self.known.get(name)
-        failure = after_failure(None if known is None else known.failure, str(error), now_ms, counts=True)
-        self.trouble(name, error)
+        failure = self._failure(name, error, now_ms)
         with self._lock:
             self._resting[name] = (failure.retry_ms, failure)
+
+    def _failure(self, name: TopicName, error: LithifyError, now_ms: int) -> LogFailure:
+        """Tells of an error of a topic as a whole; returns what is known of it now."""
+        self.trouble(name, error)
+        known = self.known.get(name)
+        return after_failure(None if known is None else known.failure, str(error), now_ms, counts=True)
 
     def _put_to_rest(self, now_ms: int) -> None:
         with self._lock:
@@ -142,8 +146,7 @@ class Looker:
         except UnknownVersionError:  # somebody has committed meanwhile: the next look finds it
             return Known(None, now_ms, now_ms), False
         except LithifyError as error:
-            self.trouble(name, error)
-            failure = after_failure(None if before is None else before.failure, str(error), now_ms, counts=True)
+            failure = self._failure(name, error, now_ms)
             return Known(mark, now_ms, failure.retry_ms, failure=failure), False
         if not verdict.rounds and not verdict.retains:
             return replace(known, look_at_ms=verdict.look_at_ms), True

@@ -18,6 +18,7 @@ from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.reporting import idle_outcome
 from lithify.engine import PlannedLog, Progress, RewriteEngine, RunLimits
 from lithify.errors import InsufficientSpaceError, LithifyError
+from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.units import format_bytes
 from lithify.ports import Warehouse
@@ -84,11 +85,14 @@ def _outcomes(run: Run, logs: Sequence[PlannedLog], watch: Stopwatch, run_id: st
         log.id: idle_outcome(log.plan) for log in logs if log.plan.is_idle
     }
     work: list[PlannedLog] = []
+    needed_bytes = 0
     for _, group in groupby((log for log in logs if not log.plan.is_idle), key=lambda log: log.topic.name):
         busy = list(group)
-        lack = _lack_of_space(run.warehouse, busy, [*work, *busy])
+        with_these = needed_bytes + sum(log.plan.bounds(1).bytes_written for log in busy)
+        lack = _lack_of_space(run.warehouse, busy[0].topic, with_these)
         if lack is None:
             work += busy
+            needed_bytes = with_these
         else:
             outcomes |= {log.id: lack for log in busy}
     if work:
@@ -100,19 +104,15 @@ def _outcomes(run: Run, logs: Sequence[PlannedLog], watch: Stopwatch, run_id: st
     return outcomes
 
 
-def _lack_of_space(
-    warehouse: Warehouse, logs: Sequence[PlannedLog], beside: Sequence[PlannedLog]
-) -> LithifyError | None:
-    """Why the logs of a topic cannot be written: new segments need room while the old ones are there (C42)."""
-    topic = logs[0].topic
+def _lack_of_space(warehouse: Warehouse, topic: TopicState, needed_bytes: int) -> LithifyError | None:
+    """Why so much cannot be written: new segments need room while the old ones are still there (C42)."""
     try:
         free = warehouse.files.free_bytes(topic)
     except LithifyError as error:
         return error
-    needed = sum(log.plan.bounds(1).bytes_written for log in beside)
-    if free is None or free >= needed:
+    if free is None or free >= needed_bytes:
         return None
     return InsufficientSpaceError(
-        f"{topic.name}: the round may write {format_bytes(needed)}, the warehouse has {format_bytes(free)} free",
+        f"{topic.name}: the round may write {format_bytes(needed_bytes)}, the warehouse has {format_bytes(free)} free",
         hint="make room, or compact fewer partitions at a time with --partition",
     )
