@@ -97,6 +97,11 @@ class StoredFile:
 class LogStore(Protocol):
     """Topics and their versions."""
 
+    @property
+    def at_once(self) -> int:
+        """How many calls are worth having under way: several where each of them waits for other machines."""
+        ...
+
     def create_topic(
         self, name: TopicName, original_name: str, settings: TopicSettings, partitions: int, created_ms: int
     ) -> TopicState:
@@ -178,6 +183,10 @@ class LogStore(Protocol):
 
     def put_failures(self, state: TopicState, failures: Mapping[int, LogFailure]) -> None:
         """Stores them in place of what was there."""
+        ...
+
+    def forget_files(self) -> None:
+        """What was read before is read anew from now on, not from memory: for a proof of what is stored."""
         ...
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:

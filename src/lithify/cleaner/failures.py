@@ -62,9 +62,11 @@ class Failures:
             return False
 
     def succeeded(self, state: TopicState, partitions: tuple[int, ...], now_ms: int) -> None:
-        """Rounds of these logs got through: what was known of them is forgotten."""
+        """Rounds got through, and what was known of these logs is forgotten."""
         with self._lock:
             self._last_success_ms = max(self._last_success_ms, now_ms)
+        if not partitions:
+            return
         with self.warehouse.store.commit_lock(state.name):  # others write the document as well
             before = self.of(state)
             after = {partition: failure for partition, failure in before.items() if partition not in partitions}

@@ -23,6 +23,7 @@ from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.ports import Warehouse
+from lithify.side_by_side import side_by_side
 
 JUDGED_FOR_MS = 60_000
 """So long what was found of a topic is good while it waits for its turn and nobody commits."""
@@ -83,9 +84,14 @@ class Looker:
             if before is not None and before.rests(now_ms) and (before.failure or _unchanged(mark, before)):
                 seen[name] = before
         unknown = [(name, mark) for name, mark in marks.items() if name not in seen]
-        for name, loaded in self.warehouse.store.load_many(unknown):
+        store = self.warehouse.store
+
+        def look_at(topic: tuple[TopicName, TopicState | LithifyError]) -> tuple[TopicName, Known | None, bool]:
+            name, loaded = topic
+            return name, *self._look_at(name, marks[name], loaded, now_ms)
+
+        for name, found, was_opened in side_by_side(look_at, store.load_many(unknown), store.at_once):
             read += 1
-            found, was_opened = self._look_at(name, marks[name], loaded, now_ms)
             opened += was_opened
             if found is not None:
                 seen[name] = found

@@ -28,6 +28,9 @@ from lithify.model.names import LogId, TopicName
 from lithify.ports import Warehouse
 from lithify.service.run import Run, run_rounds
 from lithify.service.topic_run import TopicResult
+from lithify.side_by_side import side_by_side
+
+Results = Mapping[TopicName, TopicResult | LithifyError]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +62,25 @@ class Rounds:
 
     def _still_due(self, batch: Sequence[TopicWork]) -> dict[TopicName, tuple[TopicState, TopicWork]]:
         """The topics of which a round is due now: others may have done it since they were judged."""
-        found: dict[TopicName, tuple[TopicState, TopicWork]] = {}
-        for work in batch:
-            try:
-                state = self.warehouse.store.load(work.name)
-                if state.identity != work.identity:
-                    continue
-                now_ms = self.warehouse.clock.now_ms()
-                if state.version != work.version:
-                    verdict = self.judge.verdict(state, now_ms)
-                else:  # another cleaner may have failed
-                    known = self.failures.of(state)
-                    partitions = tuple(p for p in work.verdict.rounds if may_run(known.get(p), now_ms))
-                    verdict = replace(work.verdict, rounds=partitions)
-            except LithifyError:
-                continue  # the next look finds it, and says so
-            if verdict.rounds:
-                found[work.name] = (state, TopicWork(work.name, state.identity, state.version, verdict))
-        return found
+        found = side_by_side(self._as_it_is, batch, self.warehouse.store.at_once)
+        return {topic[1].name: topic for topic in found if topic is not None}
+
+    def _as_it_is(self, work: TopicWork) -> tuple[TopicState, TopicWork] | None:
+        """A topic as it is now and the rounds that are due; None if there are none."""
+        try:
+            state = self.warehouse.store.load(work.name)
+            if state.identity != work.identity:
+                return None
+            now_ms = self.warehouse.clock.now_ms()
+            if state.version != work.version:
+                verdict = self.judge.verdict(state, now_ms)
+            else:  # another cleaner may have failed
+                known = self.failures.of(state)
+                partitions = tuple(p for p in work.verdict.rounds if may_run(known.get(p), now_ms))
+                verdict = replace(work.verdict, rounds=partitions, has_failed=bool(known))
+        except LithifyError:
+            return None  # the next look finds it, and says so
+        return (state, TopicWork(work.name, state.identity, state.version, verdict)) if verdict.rounds else None
 
     def _run(self, topics: dict[TopicName, tuple[TopicState, TopicWork]]) -> None:
         def progress(_phase: str, _done: int, _total: int) -> None:
@@ -86,15 +90,18 @@ class Rounds:
                 raise RoundAbandonedError("the lease was lost", hint="another cleaner does the round")
 
         run = Run(self.warehouse, self.engine, self.limits, None, progress)
-        results: Mapping[TopicName, TopicResult | LithifyError]
+        results: Results
         try:
-            results = run_rounds(run, {name: work.verdict.rounds for name, (_, work) in topics.items()})
+            wanted = {name: work.verdict.rounds for name, (_, work) in topics.items()}
+            results = run_rounds(run, wanted, {name: state for name, (state, _) in topics.items()})
         except Exception as error:  # a defect: these topics wait and are tried alone, the others go on
             results = dict.fromkeys(topics, EngineError(f"the run failed: {type(error).__name__}: {error}"))
-        for name, (state, work) in topics.items():
-            self._tell(state, work, results[name])
+        told = side_by_side(lambda topic: self._tell(*topic, results), topics.values(), self.warehouse.store.at_once)
+        for _ in told:
+            pass
 
-    def _tell(self, state: TopicState, work: TopicWork, result: TopicResult | LithifyError) -> None:
+    def _tell(self, state: TopicState, work: TopicWork, results: Results) -> None:
+        result = results[work.name]
         now_ms = self.warehouse.clock.now_ms()
         if isinstance(result, TopicResult):
             through = tuple(log.partition for log in result.report.logs if log.error is None)
@@ -102,7 +109,7 @@ class Rounds:
         else:
             through, errors = (), dict.fromkeys(work.verdict.rounds, result)
         if through:
-            self.failures.succeeded(state, through, now_ms)
+            self.failures.succeeded(state, through if work.verdict.has_failed else (), now_ms)
         if isinstance(result, TopicResult) and through:
             self.teller.round_done(work.name, result.report, work.verdict.overdue_ms)
             if not result.report.changed and not errors:

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lithify.columnar.access import FileAccess
+from lithify.columnar.access import FileAccess, local_path
 from lithify.columnar.durable import make_lasting
 from lithify.columnar.schema import (
     KEY,
@@ -39,6 +39,8 @@ from lithify.model.segment import Segment
 
 ROW_GROUP_RECORDS = 128 * 1024
 ROW_GROUP_BYTES = 64 * 2**20
+WHOLE_BYTES = 256 * 2**10
+"""So small a segment in an object store is read in one request, not in one for each of its parts."""
 HEADER_KEY_PATH = "headers.list.element.key"
 """Where Parquet keeps the names of headers; its null count tells whether there are any."""
 
@@ -185,7 +187,7 @@ class SegmentReader:
 
     def __enter__(self) -> SegmentReader:
         with damage_named(self._segment.path):
-            self._source = self._access.open(self._segment.path)
+            self._source = self._opened()
             try:
                 self.size_bytes = self._source.seek(0, 2)
                 self._file = pq.ParquetFile(self._source, page_checksum_verification=True)
@@ -197,6 +199,13 @@ class SegmentReader:
 
     def __exit__(self, *_: object) -> None:
         self._source.close()
+
+    def _opened(self) -> Any:
+        source = self._access.open(self._segment.path)
+        if self._segment.size_bytes > WHOLE_BYTES or local_path(self._segment.path) is not None:
+            return source
+        with source:
+            return pa.BufferReader(source.read())
 
     @property
     def row_groups(self) -> int:

@@ -37,6 +37,8 @@ class TopicVerdict:
     """Of the logs that are due for a round."""
     failing: bool = False
     """Whether one of them has failed more than once, and may fail those that go along."""
+    has_failed: bool = False
+    """Whether anything is known of failures, which a round that gets through makes forgotten."""
     look_at_ms: int | None = None
     """When to look again even if nobody commits; None is never."""
 
@@ -80,6 +82,7 @@ def judge_topic(
         overdue_ms=overdue_ms,
         volume=sum((log.volume for log in rounds), Volume()),
         failing=any(failures[log.partition].failures > 1 for log in rounds if log.partition in failures),
+        has_failed=bool(failures),
         look_at_ms=now_ms if rounds or retains else min(look_at, default=None),
     )
 

@@ -24,6 +24,7 @@ from lithify.model.overview import CatalogOverview, Standing, TopicOverview
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
 from lithify.ports import Warehouse
+from lithify.side_by_side import side_by_side
 
 
 @dataclass(slots=True)
@@ -51,17 +52,24 @@ class Lookout:
         before, self._seen = self._seen, {}
         topics: list[TopicOverview] = []
         marks = dict(self.warehouse.store.marks())
-        for name, seen in self._read(marks, before):
+
+        def stands(
+            topic: tuple[TopicName, _Seen | LithifyError],
+        ) -> tuple[TopicName, _Seen | None, TopicOverview | None]:
+            name, seen = topic
             try:
                 if isinstance(seen, LithifyError):
                     raise seen
-                topics.append(self._stands(seen, judged_ms))
+                return name, seen, self._stands(seen, judged_ms)
             except UnknownTopicError:  # no topic, or not any more
-                continue
+                return name, None, None
             except LithifyError as error:
-                topics.append(TopicOverview(str(name), Standing.UNREADABLE, error=str(error)))
-                continue
-            self._seen[name] = seen
+                return name, None, TopicOverview(str(name), Standing.UNREADABLE, error=str(error))
+
+        for name, seen, overview in side_by_side(stands, self._read(marks, before), self.warehouse.store.at_once):
+            topics += [] if overview is None else [overview]
+            if seen is not None:
+                self._seen[name] = seen
         return CatalogOverview(worst_first(topics), judged_ms, now_given=now_ms is not None)
 
     def _read(

@@ -5,26 +5,29 @@
              └────────── logs that someone else changed meanwhile ◄┘
 
 All logs of a run go through the engine together, so that many small ones are one job; those of a
-topic are committed together. A log that fails is left as it was and reported; the others go on.
+topic are committed together, and topics side by side where a commit waits for other machines. A log
+that fails is left as it was and reported; the others go on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import count, groupby
+from types import MappingProxyType
 
 from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.reporting import idle_outcome
 from lithify.engine import PlannedLog, Progress, RewriteEngine, RunLimits
-from lithify.errors import InsufficientSpaceError, LithifyError
+from lithify.errors import InsufficientSpaceError, LithifyError, RoundAbandonedError
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.units import format_bytes
 from lithify.ports import Warehouse
 from lithify.service.execute import Outcomes, execute
 from lithify.service.stopwatch import Stopwatch
-from lithify.service.topic_run import TopicResult, TopicRun
+from lithify.service.topic_run import LogOutcomes, TopicResult, TopicRun
+from lithify.side_by_side import side_by_side
 
 REPLANS = 5
 """How often logs that someone else changed under a round are planned in one run."""
@@ -48,20 +51,23 @@ class Run:
     progress: Progress = silent
 
 
-def run_rounds(run: Run, wanted: Wanted) -> dict[TopicName, TopicResult | LithifyError]:
+def run_rounds(
+    run: Run, wanted: Wanted, loaded: Mapping[TopicName, TopicState] = MappingProxyType({})
+) -> dict[TopicName, TopicResult | LithifyError]:
     """One round now over the logs of each topic, whatever their dirty ratio.
 
-    A topic that cannot be loaded or planned has its error, and so has one of which nobody can tell
-    whether its commit landed.
+    Topics that were `loaded` just now are not loaded again. A topic that cannot be loaded or planned
+    has its error, and so has one of which nobody can tell whether its commit landed.
     """
-    clock = run.warehouse.clock
+    clock, at_once = run.warehouse.clock, run.warehouse.store.at_once
     watch = Stopwatch(clock)
     run_id = clock.new_id()
     topics = [
-        TopicRun(run.warehouse, name, run.now_ms, watch, run_id, partitions) for name, partitions in wanted.items()
+        TopicRun(run.warehouse, name, run.now_ms, watch, run_id, partitions, loaded.get(name))
+        for name, partitions in wanted.items()
     ]
-    for topic in topics:
-        topic.load()
+    for _ in side_by_side(TopicRun.load, topics, at_once):
+        pass
     if len(topics) == 1:
         # Once, so that what is said to the first of several attempts holds for the others (C40).
         run = replace(run, limits=replace(run.limits, notes=(*run.limits.notes, *topics[0].rates_notes())))
@@ -72,11 +78,28 @@ def run_rounds(run: Run, wanted: Wanted) -> dict[TopicName, TopicResult | Lithif
         if attempt:
             run_id = clock.new_id()  # new files never meet those of before
         with watch.phase("plan"):
-            planned = {topic.name: topic.plan() for topic in pending}
+            plans = side_by_side(TopicRun.plan, pending, at_once)
+            planned = dict(zip((topic.name for topic in pending), plans, strict=True))
         outcomes = _outcomes(run, [log for logs in planned.values() for log in logs], watch, run_id)
-        for topic in pending:
-            topic.publish({log.id.partition: outcomes[log.id] for log in planned[topic.name]}, run_id)
+        by_topic = {name: {log.id.partition: outcomes[log.id] for log in logs} for name, logs in planned.items()}
+        _publish(run, pending, by_topic, run_id)
     return {topic.name: topic.result(REPLANS) for topic in topics}
+
+
+def _publish(run: Run, topics: Sequence[TopicRun], by_topic: Mapping[TopicName, LogOutcomes], run_id: str) -> None:
+    """Commits what changed of each topic, as long as nobody gives the run up."""
+    begun = count()
+
+    def publish(topic: TopicRun) -> None:
+        outcomes = by_topic[topic.name]
+        try:
+            run.progress("commit", next(begun), len(topics))
+        except RoundAbandonedError as error:
+            outcomes = {p: o if isinstance(o, LithifyError) else error for p, o in outcomes.items()}
+        topic.publish(outcomes, run_id)
+
+    for _ in side_by_side(publish, topics, run.warehouse.store.at_once):
+        pass
 
 
 def _outcomes(run: Run, logs: Sequence[PlannedLog], watch: Stopwatch, run_id: str) -> Outcomes:

@@ -18,6 +18,9 @@ from lithify.service.planning import plan_rounds
 from lithify.service.publish import publish
 from lithify.service.stopwatch import Stopwatch
 
+LogOutcomes = Mapping[int, LogOutcome | LithifyError]
+"""By partition of one topic, what became of its log up to the commit."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopicResult:
@@ -55,9 +58,9 @@ class TopicRun:
         return self.watch.started_ms if self.given_now_ms is None else self.given_now_ms
 
     def load(self) -> None:
-        """Reads the newest version."""
+        """Reads the newest version, unless it was given."""
         try:
-            self.state = self.warehouse.store.load(self.name)
+            self.state = self.state or self.warehouse.store.load(self.name)
         except LithifyError as error:
             self.failure = error
 
@@ -79,7 +82,7 @@ class TopicRun:
             return ()
         return tuple(PlannedLog(self.state, plan) for plan in plans)
 
-    def publish(self, outcomes: Mapping[int, LogOutcome | LithifyError], run_id: str) -> None:
+    def publish(self, outcomes: LogOutcomes, run_id: str) -> None:
         """Commits what changed and reports on every log but those left out, which stay wanted."""
         done = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, LogOutcome)}
         for partition, outcome in outcomes.items():

@@ -57,6 +57,7 @@ def verify(
     `UnknownVersionError`.
     """
     started_ms = warehouse.clock.now_ms()
+    warehouse.store.forget_files()
     state = warehouse.store.load(name)
     findings: list[Finding] = []
     newest, trail = _versions(warehouse, state, against, findings)

@@ -69,6 +69,10 @@ class MemoryStore:
         self._rates: Mapping[str, Any] | None = None
         self._all_versions: dict[tuple[str, int], _Version] = {}
 
+    @property
+    def at_once(self) -> int:
+        return 1
+
     def create_topic(
         self, name: TopicName, original_name: str, settings: TopicSettings, partitions: int, created_ms: int
     ) -> TopicState:
@@ -206,6 +210,9 @@ class MemoryStore:
     def put_failures(self, state: TopicState, failures: Mapping[int, LogFailure]) -> None:
         with self._lock:
             self._topic(state.name).failures = dict(failures)
+
+    def forget_files(self) -> None:
+        """There are none but in memory."""
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
         """The data files of the topic; nothing else is a file here."""

@@ -224,3 +224,14 @@ def test_damage_after_other_verbs_is_still_named(damaged: Damaged) -> None:
 def test_a_version_that_is_not_kept_is_refused(damaged: Damaged) -> None:
     with pytest.raises(UnknownVersionError, match="keeps no version 99"):
         damaged.found(against=99)
+
+
+def test_nothing_is_believed_from_memory(monkeypatch):
+    topic = MemoryTopic()
+    topic.append(a_log("a=1").records)
+    store, calls = topic.warehouse.store, []
+    load = store.load
+    monkeypatch.setattr(store, "forget_files", lambda: calls.append("forget"), raising=False)
+    monkeypatch.setattr(store, "load", lambda name: calls.append("load") or load(name))
+    verify(topic.warehouse, OracleInspector(topic.files), ORDERS)
+    assert calls[:2] == ["forget", "load"]

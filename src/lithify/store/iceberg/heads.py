@@ -10,21 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from lithify.columnar.access import FileAccess, local_path
+from lithify.columnar.access import FileAccess
 from lithify.errors import LithifyError
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
+from lithify.side_by_side import side_by_side
 from lithify.store.iceberg import codec
 from lithify.store.iceberg.layout import VIEW_BRANCH
-
-READ_AT_ONCE = 16
-"""Requests under way while the metadata of many topics of a remote warehouse is read."""
-
-AHEAD = 1024
-"""Topics whose states are in memory at once."""
 
 Load = Callable[[TopicName], TopicState]
 
@@ -49,15 +43,10 @@ class Heads:
     remember: Remember
 
     def load_many(
-        self, wanted: Sequence[tuple[TopicName, str | None]]
+        self, wanted: Sequence[tuple[TopicName, str | None]], at_once: int
     ) -> Iterator[tuple[TopicName, TopicState | LithifyError]]:
         """The newest version of each topic, as of its mark."""
-        if all(mark is None or local_path(mark) for _, mark in wanted):
-            yield from map(self._one, wanted)  # threads only get in each other's way
-            return
-        with ThreadPoolExecutor(READ_AT_ONCE) as pool:
-            for first in range(0, len(wanted), AHEAD):
-                yield from pool.map(self._one, wanted[first : first + AHEAD])
+        return side_by_side(self._one, wanted, at_once)
 
     def _one(self, topic: tuple[TopicName, str | None]) -> tuple[TopicName, TopicState | LithifyError]:
         name, mark = topic

@@ -19,15 +19,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
+from threading import Lock
 from types import TracebackType
 from typing import Any
 
+import pyarrow as pa
+from cachetools import TTLCache
 from pyarrow.fs import AwsStandardS3RetryStrategy, FileSystem, FileType, S3FileSystem
 from pyiceberg.io import S3_CONNECT_TIMEOUT, S3_REQUEST_TIMEOUT, S3_RETRY_STRATEGY_IMPL
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from pyiceberg.typedef import EMPTY_DICT, Properties
 
 from lithify.errors import LithifyError, WarehouseError
+from lithify.store.iceberg.remembered import REMEMBERED
 from lithify.store.iceberg.trouble import warehouse_error
 
 IMPLEMENTATION = f"{__name__}.RemoteFileIO"
@@ -39,6 +43,11 @@ ATTEMPTS = 5
 FILE_SYSTEMS_KEPT = 64
 _OF_FILE_SYSTEMS = ("s3.", "client.", "gcs.", "adls.", "hdfs.")
 """What the names of properties begin with that say how to open a file system."""
+
+
+_BUCKETS: TTLCache[tuple[int, str], bool] = TTLCache(FILE_SYSTEMS_KEPT, ttl=60)
+"""Those that were there a minute ago: a file that need not be there is often looked for."""
+_LOCK = Lock()
 
 
 class RemoteFileIO(PyArrowFileIO):
@@ -100,6 +109,16 @@ class RemoteFile(PyArrowFile):
 
     def open(self, seekable: bool = True) -> RemoteStream:
         """Raises `FileNotFoundError` or `WarehouseError`."""
+        if not REMEMBERED.takes(self.location):
+            return self._opened(seekable)
+        content = REMEMBERED.get(self.location)
+        if content is None:
+            with self._opened(seekable) as stream:
+                content = stream.read()
+            REMEMBERED.put(self.location, content)
+        return RemoteStream(self.location, pa.BufferReader(content), lambda: True)
+
+    def _opened(self, seekable: bool) -> RemoteStream:
         with _told(self.location):
             try:
                 return RemoteStream(self.location, super().open(seekable), self.exists)
@@ -113,31 +132,48 @@ class RemoteFile(PyArrowFile):
         another one may come between the look and the writing. What must not meet has names of its own.
         """
         with _told(self.location):
-            self._written = RemoteStream(self.location, super().create(overwrite=True), lambda: True)
+            keep = REMEMBERED.put if REMEMBERED.takes(self.location) else None
+            self._written = RemoteStream(self.location, super().create(overwrite=True), lambda: True, keep)
             return self._written
 
     def _check_bucket(self) -> None:
         bucket = self._path.partition("/")[0]
-        if isinstance(self._filesystem, S3FileSystem) and self._is_missing(bucket):
+        if isinstance(self._filesystem, S3FileSystem) and not self._is_there(bucket):
             raise WarehouseError(
                 f"{self.location}: there is no bucket {bucket}",
                 hint="make it, or correct what the catalog's configuration says",
             )
 
-    def _is_missing(self, bucket: str) -> bool:
+    def _is_there(self, bucket: str) -> bool:
+        seen = (id(self._filesystem), bucket)
+        with _LOCK:
+            if seen in _BUCKETS:
+                return True
         try:
-            return bool(self._filesystem.get_file_info(bucket).type is FileType.NotFound)
+            there = self._filesystem.get_file_info(bucket).type is not FileType.NotFound
         except OSError:  # whoever may read its files may not be allowed to ask
-            return False
+            there = True
+        if there:
+            with _LOCK:
+                _BUCKETS[seen] = True
+        return there
 
 
 class RemoteStream:
     """An open file of Arrow's, whose errors are told apart."""
 
-    def __init__(self, location: str, stream: Any, is_there: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        location: str,
+        stream: Any,
+        is_there: Callable[[], bool],
+        keep: Callable[[str, bytes], None] | None = None,
+    ) -> None:
         self._location = location
         self._stream = stream
         self._is_there = is_there
+        self._keep = keep
+        self._kept: list[bytes] = []
         self.size_bytes = 0
         """Bytes that were written."""
 
@@ -156,6 +192,8 @@ class RemoteStream:
         """Raises `WarehouseError`."""
         with _told(self._location):
             self._stream.write(content)
+        if self._keep is not None:
+            self._kept.append(bytes(content))
         self.size_bytes += len(content)
         return len(content)
 
@@ -172,6 +210,9 @@ class RemoteStream:
         """Raises `WarehouseError`."""
         with _told(self._location):
             self._stream.close()
+        keep, self._keep = self._keep, None
+        if keep is not None:
+            keep(self._location, b"".join(self._kept))
 
     @property
     def closed(self) -> bool:
@@ -192,6 +233,8 @@ class RemoteStream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None:
+            self._keep = None  # it is not whole
         self.close()
 
 

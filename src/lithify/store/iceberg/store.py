@@ -18,7 +18,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import load_file_io
 from pyiceberg.table.metadata import TableMetadata
 
-from lithify.columnar.access import FileAccess
+from lithify.columnar.access import FileAccess, local_path
 from lithify.columnar.rates import note_rates
 from lithify.errors import LithifyError, UnknownTopicError
 from lithify.model.failure import LogFailure
@@ -39,10 +39,14 @@ from lithify.store.iceberg.lock import turn_lock
 from lithify.store.iceberg.manifests import read_segments
 from lithify.store.iceberg.named import named_files, stored_records
 from lithify.store.iceberg.recent import Recent
+from lithify.store.iceberg.remembered import REMEMBERED
 from lithify.store.iceberg.swap import send, stage
 from lithify.store.iceberg.tables import TopicTables, check_writable
 from lithify.store.iceberg.trouble import reaching, writing
 from lithify.store.iceberg.versions import check_view, closed_state, closings, tag, view_gone, view_tag
+
+REQUESTS_AT_ONCE = 12
+"""A few less than the connections that an SQL catalog opens at most (`named_catalog`)."""
 
 
 class IcebergStore:
@@ -58,6 +62,12 @@ class IcebergStore:
     def source(self) -> CatalogSource:
         """Where its catalog comes from."""
         return self._source
+
+    @property
+    def at_once(self) -> int:
+        root = self._source.root
+        # On one machine's disk threads only get in each other's way.
+        return REQUESTS_AT_ONCE if root is None or local_path(root) is None else 1
 
     @property
     def _access(self) -> FileAccess:
@@ -101,7 +111,7 @@ class IcebergStore:
         def remember(state: TopicState, lists: Lists) -> None:
             self._manifest_lists.put((state.identity, state.version), lists)
 
-        return Heads(self._access, self.load, remember).load_many(wanted)
+        return Heads(self._access, self.load, remember).load_many(wanted, self.at_once)
 
     def load_version(self, name: TopicName, version: int) -> TopicState:
         """Raises what `load` raises, or `UnknownVersionError`."""
@@ -200,6 +210,9 @@ class IcebergStore:
         path = layout.failures_file(state.location)
         with writing(path):
             write_failures(self._access, path, failures)
+
+    def forget_files(self) -> None:
+        REMEMBERED.forget()
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
         """Raises `WarehouseError`."""

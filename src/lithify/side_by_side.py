@@ -1,0 +1,39 @@
+"""Many small waits at once, with a bound on how many and on what is held in memory.
+
+items     a b c d e f g h ...
+at once   [a b c] d e f              at most `AHEAD` times as many are begun and not yet taken
+results   a b c d e f g h ...        in the order of the items
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+AHEAD = 4
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def side_by_side(function: Callable[[Item], Result], items: Iterable[Item], at_once: int) -> Iterator[Result]:
+    """`map` with so many calls under way; with one at once it is `map`.
+
+    What a call raises comes out in its turn; those that were begun are waited for, no more begin.
+    """
+    if at_once == 1:
+        yield from map(function, items)
+        return
+    begun: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(at_once) as pool:
+        try:
+            for item in items:
+                begun.append(pool.submit(function, item))
+                if len(begun) == AHEAD * at_once:
+                    yield begun.popleft().result()
+            while begun:
+                yield begun.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)

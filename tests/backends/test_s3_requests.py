@@ -1,0 +1,79 @@
+"""What is asked of an object store: files that never change are read once, and and what is forgotten again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from lithify.ports import Warehouse
+from lithify.service.append import append
+from lithify.service.compact import RunRequest, compact
+from lithify.store.iceberg.remembered import REMEMBERED
+from lithify.store.iceberg.remote_io import RemoteFile, RemoteStream
+from support.kernel_engine import KernelEngine
+from support.store_builders import ORDERS, Place, some_records
+
+Opened = Callable[[], list[str]]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """The files that were asked for since the last call."""
+    noted: list[str] = []
+    open_it = RemoteFile._opened
+
+    def noting(file: RemoteFile, seekable: bool) -> RemoteStream:
+        noted.append(file.location)
+        return open_it(file, seekable)
+
+    monkeypatch.setattr(RemoteFile, "_opened", noting)
+
+    def since() -> list[str]:
+        found = noted[:]
+        noted.clear()
+        return found
+
+    return since
+
+
+@pytest.fixture
+def warehouse(place: Place) -> Warehouse:
+    place.create()
+    return Warehouse(place.store, place.files, place.clock)
+
+
+def test_whoever_commits_again_reads_no_metadata(warehouse: Warehouse, opened: Opened) -> None:
+    append(warehouse, ORDERS, some_records("a", "b"))
+    opened()
+    append(warehouse, ORDERS, some_records("a", "c"))
+    assert opened() == []
+
+
+def test_what_others_committed_is_read_once(warehouse: Warehouse, opened: Opened) -> None:
+    append(warehouse, ORDERS, some_records("a", "b"))
+    REMEMBERED.forget()  # as in another process
+    opened()
+    state = warehouse.store.load(ORDERS)
+    warehouse.store.segments(state)
+    first = opened()
+    assert len(first) == len(set(first)) == 3, "metadata, manifest list, manifest"
+    warehouse.store.segments(warehouse.store.load(ORDERS))
+    assert opened() == []
+
+
+def test_a_round_reads_metadata_once_and_each_segment_whole(warehouse: Warehouse, opened: Opened) -> None:
+    for keys in ("abc", "ab"):
+        append(warehouse, ORDERS, some_records(*keys))
+    opened()
+    engine = KernelEngine(access=warehouse.files.access)
+    assert compact(warehouse, engine, ORDERS, RunRequest()).changed
+    assert all(path.endswith((".parquet", "rates.json")) for path in opened())
+
+
+def test_what_is_forgotten_is_read_from_the_store_again(warehouse: Warehouse, opened: Opened) -> None:
+    append(warehouse, ORDERS, some_records("a", "b"))
+    opened()
+    warehouse.store.forget_files()
+    warehouse.store.segments(warehouse.store.load(ORDERS))
+    assert len(opened()) == 3
