@@ -42,6 +42,11 @@ class RememberedFiles:
             with self._lock:
                 self._files[path] = content
 
+    def drop(self, path: str) -> None:
+        """It is deleted."""
+        with self._lock:
+            self._files.pop(path, None)
+
     def forget(self) -> None:
         """All of them, so that the next look at each is at the file itself."""
         with self._lock:

@@ -68,6 +68,7 @@ class RemoteFileIO(PyArrowFileIO):
     def delete(self, location: Any) -> None:
         """Raises `FileNotFoundError` or `WarehouseError`."""
         path = location if isinstance(location, str) else location.location
+        REMEMBERED.drop(path)
         with _told(path):
             super().delete(path)
 

@@ -89,6 +89,7 @@ class IcebergStore:
                 table.catalog.drop_table(layout.identifier(name))
             except NoSuchTableError as error:  # someone else was faster, and deletes the folder
                 raise unknown_topic(name) from error
+        REMEMBERED.forget()
         with writing(table.metadata.location):
             delete_folder(table.metadata.location, table.io)
 
