@@ -1,0 +1,1 @@
+"""Topics of a Kafka cluster, in and out."""
