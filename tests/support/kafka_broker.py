@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from lithify.spark.java import find_java
 from support.jars import Module, fetched
-from support.tcp_proxy import free_port, wait_until
+from support.tcp_proxy import free_port, takes_connections, wait_until
 
 VERSION = "4.3.1"
 MODULES = (
@@ -31,6 +31,8 @@ CLUSTER_ID = "bGl0aGlmeS10ZXN0cy0wMQ"
 START_S = 90.0
 STOP_S = 30.0
 CALL_S = 30.0
+QUIET = {"log_level": 0}
+"""For clients of a broker that comes and goes: what they log of it is nobody's news."""
 
 SETTINGS = {
     "process.roles": "broker,controller",
@@ -74,6 +76,7 @@ class KafkaBroker:
         self._properties = folder / "server.properties"
         self._topics = 0
         self._process: subprocess.Popen[bytes] | None = None
+        self._admin: AdminClient | None = None
         listeners = f"PLAINTEXT://127.0.0.1:{self.port}"
         every = {
             **SETTINGS,
@@ -121,7 +124,10 @@ class KafkaBroker:
             self._process = None
 
     def admin(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self.address})
+        """One for all calls: what it is asked for fails once it is gone."""
+        if self._admin is None:
+            self._admin = AdminClient({"bootstrap.servers": self.address, **QUIET})
+        return self._admin
 
     def make_topic(self, partitions: int = 1, name: str | None = None, **config: str) -> str:
         """By name. In `config` a `_` stands for a `.`."""
@@ -137,7 +143,8 @@ class KafkaBroker:
         wait_until(lambda: topic not in self.admin().list_topics(timeout=CALL_S).topics, f"{topic} stays", CALL_S)
 
     def alter_topic(self, topic: str, **config: str) -> None:
-        entries = [ConfigEntry(key.replace("_", "."), value) for key, value in config.items()]
+        change = AlterConfigOpType.SET
+        entries = [ConfigEntry(k.replace("_", "."), v, incremental_operation=change) for k, v in config.items()]
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
         (done,) = self.admin().incremental_alter_configs([resource]).values()
         done.result(timeout=CALL_S)
@@ -145,11 +152,11 @@ class KafkaBroker:
     def producer(self, **config: Any) -> Producer:
         """With `acks=all`; in `config` a `_` stands for a `.`."""
         own = {key.replace("_", "."): value for key, value in config.items()}
-        return Producer({"bootstrap.servers": self.address, "acks": "all", "linger.ms": 5, **own})
+        return Producer({"bootstrap.servers": self.address, "acks": "all", "linger.ms": 5, **QUIET, **own})
 
     def log_start_and_end(self, topic: str, partition: int = 0) -> tuple[int, int]:
         """The log start offset, and the high watermark."""
-        with closed(Consumer({"bootstrap.servers": self.address, "group.id": "none"})) as consumer:
+        with closed(Consumer({"bootstrap.servers": self.address, "group.id": "none", **QUIET})) as consumer:
             low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=CALL_S)
             return int(low), int(high)
 
@@ -157,7 +164,7 @@ class KafkaBroker:
         assert self._process is not None
         assert self._process.poll() is None, self._log.read_text()[-5000:]
         with suppress(KafkaException):
-            return bool(self.admin().list_topics(timeout=2).brokers)
+            return takes_connections(self.port) and bool(self.admin().list_topics(timeout=2).brokers)
         return False
 
     def _spawn(self, main: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -193,6 +200,7 @@ def read_all(
         "enable.auto.commit": False,
         "enable.partition.eof": True,
         "isolation.level": "read_committed" if committed else "read_uncommitted",
+        **QUIET,
     }
     found = []
     with closed(Consumer(config)) as consumer:
