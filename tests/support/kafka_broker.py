@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
 
 from lithify.spark.java import find_java
 from support.jars import Module, fetched
@@ -142,6 +150,11 @@ class KafkaBroker:
         self.admin().delete_topics([topic])[topic].result(timeout=CALL_S)
         wait_until(lambda: topic not in self.admin().list_topics(timeout=CALL_S).topics, f"{topic} stays", CALL_S)
 
+    def add_partitions(self, topic: str, partitions: int) -> None:
+        """So that there are so many."""
+        (done,) = self.admin().create_partitions([NewPartitions(topic, partitions)]).values()
+        done.result(timeout=CALL_S)
+
     def alter_topic(self, topic: str, **config: str) -> None:
         change = AlterConfigOpType.SET
         entries = [ConfigEntry(k.replace("_", "."), v, incremental_operation=change) for k, v in config.items()]
@@ -199,6 +212,7 @@ def read_all(
         "group.id": "none",
         "enable.auto.commit": False,
         "enable.partition.eof": True,
+        "fetch.wait.max.ms": 10,
         "isolation.level": "read_committed" if committed else "read_uncommitted",
         **QUIET,
     }

@@ -15,9 +15,18 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 
 from lithify.compaction.mirroring import GoesOn, Lost, WentBack, continuations
-from lithify.errors import ConflictError, LithifyError, RefusedError, SourceLostError, SourceWentBackError
+from lithify.errors import (
+    ConflictError,
+    LithifyError,
+    RefusedError,
+    SourceLostError,
+    SourceWentBackError,
+    UnknownSourceError,
+    UnknownTopicError,
+)
 from lithify.kafka.settings import settings_like
-from lithify.model.ingest import CopiedTopic, Hole, IngestBatch, IngestedLog, IngestReport, Tell
+from lithify.kafka.targets import targets
+from lithify.model.ingest import CopiedTopic, Hole, IngestBatch, IngestedLog, IngestReport, IngestRequest, TellBatch
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.settings import TopicSettings
@@ -32,26 +41,6 @@ LOOK_S = 0.2
 """How often the streams are looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class IngestRequest:
-    """What is asked for. `config` are settings of Kafka's clients, `bootstrap.servers` among them.
-
-    `topics` are pairs of a Kafka topic and the topic that it is copied into. A record without a key
-    that the topic refuses is left out with `drops_keyless`, and stops the ingest without.
-    """
-
-    config: Mapping[str, str]
-    topics: tuple[tuple[str, TopicName], ...]
-    settings: Mapping[str, object] = field(default_factory=dict)
-    """Over those that Kafka's topic has, for topics that are made."""
-    continuous: bool = False
-    interval_ms: int = 1_000
-    max_records: int | None = None
-    drops_keyless: bool = False
-    accepts_loss: bool = False
-    checkpoint: str | None = None
-
-
 @dataclass(slots=True)
 class TopicIngest:
     """The copy of one topic while it goes on."""
@@ -61,7 +50,7 @@ class TopicIngest:
     request: IngestRequest
     source: SourceTopic
     name: TopicName
-    tell: Tell
+    tell: TellBatch
     started_ms: int
     batches: int = 0
     records: int = 0
@@ -130,8 +119,6 @@ class TopicIngest:
         return IngestReport(str(self.name), self.source.name, self.batches, self.records, took_ms, self.holes, why)
 
     def _state(self) -> TopicState:
-        from lithify.errors import UnknownTopicError
-
         try:
             return self.warehouse.store.load(self.name)
         except UnknownTopicError:
@@ -183,7 +170,7 @@ def ingest(
     warehouse: Warehouse,
     session: SparkSession,
     request: IngestRequest,
-    tell: Tell = lambda _batch: None,
+    tell: TellBatch = lambda _batch: None,
     stops: Callable[[], bool] = lambda: False,
 ) -> tuple[IngestReport, ...]:
     """Copies topics until all there is now is copied, or `continuous`, until it is to stop.
@@ -195,7 +182,10 @@ def ingest(
     with KafkaCluster(session, request.config) as cluster:
         under_way: list[tuple[TopicIngest, TopicStream]] = []
         reports: list[IngestReport] = []
-        for source, name in request.topics:
+        sources = request.topics if request.pattern is None else cluster.topics(request.pattern)
+        if not sources:
+            raise UnknownSourceError(f"{cluster.where} has no topic that matches {request.pattern}")
+        for source, name in targets(sources, request.into):
             found = TopicIngest(warehouse, cluster, request, SourceTopic(source, "", ()), name, tell, clock.now_ms())
             try:
                 found.source = cluster.topic(source)

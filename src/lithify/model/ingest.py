@@ -3,8 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRequest:
+    """What is asked for. `config` are settings of Kafka's clients, `bootstrap.servers` among them.
+
+    `topics` are those of Kafka, or all that match `pattern`; `into` is as `kafka/targets.py` takes it. A record
+    without a key that the topic refuses is left out with `drops_keyless`, and stops the ingest without.
+    """
+
+    config: Mapping[str, str]
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    into: str | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """Over those that Kafka's topic has, for topics that are made."""
+    continuous: bool = False
+    interval_ms: int = 1_000
+    max_records: int | None = None
+    drops_keyless: bool = False
+    accepts_loss: bool = False
+    checkpoint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,5 +115,5 @@ class IngestReport:
         return {**asdict(self), "records_per_s": self.records_per_s}
 
 
-Tell = Callable[[IngestBatch], None]
+TellBatch = Callable[[IngestBatch], None]
 """Is called after every commit."""

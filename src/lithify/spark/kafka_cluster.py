@@ -49,7 +49,7 @@ class KafkaCluster:
     def __enter__(self) -> KafkaCluster:
         """Raises `ConnectorError` where the client is not on the class path, `BrokerError` for settings it refuses."""
         properties = self._jvm.java.util.Properties()
-        for name, value in {**self._config, "default.api.timeout.ms": str(CALL_S * 1000)}.items():
+        for name, value in {"default.api.timeout.ms": str(CALL_S * 1000), **self._config}.items():
             properties.setProperty(name, value)
         with self._told("the cluster"):
             admin = self._jvm.org.apache.kafka.clients.admin.AdminClient
