@@ -167,9 +167,11 @@ class KafkaBroker:
         own = {key.replace("_", "."): value for key, value in config.items()}
         return Producer({"bootstrap.servers": self.address, "acks": "all", "linger.ms": 5, **QUIET, **own})
 
-    def log_start_and_end(self, topic: str, partition: int = 0) -> tuple[int, int]:
-        """The log start offset, and the high watermark."""
-        with closed(Consumer({"bootstrap.servers": self.address, "group.id": "none", **QUIET})) as consumer:
+    def log_start_and_end(self, topic: str, partition: int = 0, *, committed: bool = False) -> tuple[int, int]:
+        """The log start offset, and the high watermark or, for committed readers, the last stable offset."""
+        level = "read_committed" if committed else "read_uncommitted"
+        config = {"bootstrap.servers": self.address, "group.id": "none", "isolation.level": level, **QUIET}
+        with closed(Consumer(config)) as consumer:
             low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=CALL_S)
             return int(low), int(high)
 

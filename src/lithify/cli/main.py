@@ -26,6 +26,7 @@ from lithify.cli.doctor import doctor
 from lithify.cli.history import history
 from lithify.cli.invocation import Invocation, Nouns
 from lithify.cli.kafka_ingest import ingest
+from lithify.cli.kafka_publish import publish
 from lithify.cli.output import say_error
 from lithify.cli.produce import produce
 from lithify.cli.quarantine_list import list_quarantine
@@ -102,7 +103,7 @@ def kafka_group() -> None:
 NOUNS: Mapping[click.Group, tuple[click.Command, ...]] = {
     topic_group: (create, list_topics, info, alter, uncompact, delete),
     cleaner_group: (cleaner_run,),
-    kafka_group: (ingest,),
+    kafka_group: (ingest, publish),
     quarantine_group: (list_quarantine, release),
 }
 VERBS: tuple[click.Command, ...] = (

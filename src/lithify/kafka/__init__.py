@@ -1,1 +1,13 @@
-"""Topics of a Kafka cluster, in and out."""
+"""Topics of a Kafka cluster, in and out.
+
+from lithify.kafka import SnapshotConsumer
+
+with SnapshotConsumer(lake.topic("orders"), {"bootstrap.servers": "localhost:9092"}) as consumer:
+    table = {}
+    consumer.fill(table)
+"""
+
+from lithify.kafka.publishing import PublishReport, publish
+from lithify.kafka.snapshot_consumer import SnapshotConsumer
+
+__all__ = ["PublishReport", "SnapshotConsumer", "publish"]

@@ -1,0 +1,51 @@
+"""A plain dict as the table of a topic: the latest record of every live key (C9 to C12, C17)."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+
+from lithify.compaction.rules import table_rules
+from lithify.compaction.versions import version_of
+from lithify.model.log import LogState
+from lithify.model.record import Record, is_tombstone
+from lithify.model.settings import TopicSettings
+
+Table = MutableMapping[bytes, Record]
+
+
+@dataclass(slots=True)
+class Folding:
+    """Puts records of a topic with these settings into tables, in offset order.
+
+    Where a late record may lose to an older one (C10), it remembers which versions deleted keys.
+    """
+
+    settings: TopicSettings
+    _deleted: dict[bytes, int] = field(default_factory=dict)
+
+    def put(self, table: Table, record: Record) -> None:
+        """`record` wins its key in `table`, deletes it, or is older than what won. Keyless ones count for nothing."""
+        key = record.key
+        if key is None:
+            return
+        size = None if record.value is None else len(record.value)
+        deletes = is_tombstone(size, empty_is_tombstone=self.settings.empty_is_tombstone)
+        if self.settings.compaction_strategy != "offset" and not self._wins(table, key, record, deletes=deletes):
+            return
+        if deletes:
+            table.pop(key, None)
+        else:
+            table[key] = record
+
+    def _wins(self, table: Table, key: bytes, record: Record, *, deletes: bool) -> bool:
+        rules = table_rules(LogState(0), self.settings)
+        version, held = version_of(record, rules), table.get(key)
+        before = self._deleted.get(key) if held is None else version_of(held, rules)
+        if before is not None and version < before:
+            return False
+        if deletes:
+            self._deleted[key] = version  # C11: an older value must not come back
+        else:
+            self._deleted.pop(key, None)
+        return True
