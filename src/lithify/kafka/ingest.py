@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING
 
 from lithify.compaction.mirroring import GoesOn, Lost, WentBack, continuations
 from lithify.errors import (
@@ -36,6 +35,9 @@ from lithify.service.ingest import commit_copied
 from lithify.spark.copying import Copying, copied_logs
 from lithify.spark.kafka_cluster import KafkaCluster, SourceTopic
 from lithify.spark.kafka_stream import StreamPlan, TopicStream
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 LOOK_S = 0.2
 """How often the streams are looked at."""
