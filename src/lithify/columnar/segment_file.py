@@ -80,8 +80,7 @@ class SegmentWriter:
         self._name = name
         self._acquire = acquire or (lambda _bytes: None)
         self._pending: list[pa.Table] = []
-        self._pending_records = 0
-        self._pending_bytes = 0
+        self._pending_records, self._pending_bytes = 0, 0
         self._file: _OpenFile | None = None
         self._next_offset = 0
         self._segments: list[Segment] = []

@@ -121,9 +121,10 @@ class Watched:
         states = tuple(states)
         _check_all_there(positions, states)
         for state in states:
-            before = self.seen.get(str(state.name))
+            before, here = self.seen.get(str(state.name)), positions.get(str(state.name), {})
             if before is not None:
-                _check_same(before, state, positions.get(str(state.name), {}))
+                _check_same(before, state, here)
+            _check_ends(state, here)
             self.seen[str(state.name)] = state
 
 
@@ -146,11 +147,21 @@ def _check_same(before: TopicState, now: TopicState, positions: Mapping[int, int
         )
     for partition, position in positions.items():
         if partition in before.partitions and was_cut_below(before.log(partition), now.log(partition), position):
-            raise LogTruncatedError(
-                f"{LogId(now.name, partition)}: the log was truncated while it was read; it ends at "
-                f"{now.log(partition).log_end_offset} now, and the stream stood at {position}",
-                hint="start a new query, with a new checkpoint",
-            )
+            raise _truncated(now, partition, position)
+
+
+def _check_ends(now: TopicState, positions: Mapping[int, int]) -> None:
+    for partition, position in positions.items():
+        if position > now.log(partition).log_end_offset:
+            raise _truncated(now, partition, position)
+
+
+def _truncated(now: TopicState, partition: int, position: int) -> LogTruncatedError:
+    return LogTruncatedError(
+        f"{LogId(now.name, partition)}: the log was truncated while it was read; it ends at "
+        f"{now.log(partition).log_end_offset} now, and the stream stood at {position}",
+        hint="start a new query, with a new checkpoint, or go on with failOnDataLoss=false",
+    )
 
 
 def _check_named(bound: PerLog, states: Mapping[str, TopicState]) -> None:

@@ -72,13 +72,12 @@ def _up_to(filters: Filters, column: str, value: Any) -> Filters:
     if column == OFFSET:
         return replace(filters, end_offset=_min(filters.end_offset, value + 1))
     if column == TIMESTAMP:
-        # One more: parts of a millisecond were cut off, and records have none.
-        return replace(filters, max_timestamp_ms=_min(filters.max_timestamp_ms, _epoch_ms(value) + 1))
+        return replace(filters, max_timestamp_ms=_min(filters.max_timestamp_ms, _epoch_ms(value)))
     return filters
 
 
 def _epoch_ms(time: datetime) -> int:
-    """A time without a zone is one in that of this process, as PySpark hands times to Python."""
+    """Whole milliseconds up to that time, which is what records have: without a zone, in that of this process."""
     aware = time.astimezone(UTC)
     since = aware - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000

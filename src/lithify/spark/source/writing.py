@@ -136,22 +136,22 @@ class _Stages:
 class BatchWriter(_TaskWriter, DataSourceArrowWriter):  # type: ignore[misc]
     """`write`: one append, or, with `queryId` and `batchId`, one append for each of these."""
 
-    def commit(self, messages: list[Staged | None]) -> None:
+    def commit(self, staged: list[Staged | None]) -> None:
         """Appends what all tasks wrote."""
-        self.append(messages, None)
+        self.append(staged, None)
 
-    def abort(self, messages: list[Staged | None]) -> None:
+    def abort(self, staged: list[Staged | None]) -> None:
         """Nothing was appended; the files are left to `sweep` (C6)."""
 
 
 class StreamWriter(_TaskWriter, DataSourceStreamArrowWriter):  # type: ignore[misc]
     """`writeStream`: one append for each batch id."""
 
-    def commit(self, messages: list[Staged | None], batchId: int) -> None:  # noqa: N803 - Spark's names
+    def commit(self, staged: list[Staged | None], batch_id: int) -> None:
         """Appends what all tasks of the batch wrote, unless it is there already."""
-        self.append(messages, batchId)
+        self.append(staged, batch_id)
 
-    def abort(self, messages: list[Staged | None], batchId: int) -> None:  # noqa: N803
+    def abort(self, staged: list[Staged | None], batch_id: int) -> None:
         """Nothing was appended; the files are left to `sweep` (C6)."""
 
 
