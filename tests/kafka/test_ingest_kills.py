@@ -1,4 +1,4 @@
-"""An ingest that is killed again and again while records come in and rounds run: nothing twice, nothing left out (C6)."""
+"""An ingest that is killed again and again while records come in: nothing twice, nothing left out (C6)."""
 
 from __future__ import annotations
 
