@@ -200,6 +200,13 @@ def test_a_lost_range_is_named(both, broker):
         assert taken(consumer) == []
 
 
+def test_a_log_that_the_lake_has_nothing_of_begins_where_kafkas_does(both):
+    both.produce([Record(b"k%d" % n, b"v", NOW, partition=0) for n in range(5)])
+    both.let_go(3)
+    with SnapshotConsumer(both.topic, both.conf) as consumer:
+        assert [r.offset for r in taken(consumer)] == [3, 4]
+
+
 def test_a_range_that_is_lost_while_it_reads_is_named(both, broker):
     both.produce([Record(b"k%d" % n, b"v", NOW, partition=0) for n in range(5)])
     both.take_in()

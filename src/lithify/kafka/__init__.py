@@ -1,10 +1,12 @@
 """Topics of a Kafka cluster, in and out.
 
-from lithify.kafka import SnapshotConsumer
+    from lithify.kafka import SnapshotConsumer
 
-with SnapshotConsumer(lake.topic("orders"), {"bootstrap.servers": "localhost:9092"}) as consumer:
-    table = {}
-    consumer.fill(table)
+    with SnapshotConsumer(lake.topic("orders"), {"bootstrap.servers": "localhost:9092"}) as consumer:
+        table = {}
+        consumer.fill(table)
+
+Both need the extra `lithify[kafka]`.
 """
 
 from lithify.kafka.publishing import PublishReport, publish

@@ -68,10 +68,7 @@ class SnapshotConsumer:
             stored = {} if self._file is None else self._file.load()
             self._folding = Folding(sight.state.settings)
             self._places = Places(sight, stored, self._chosen(len(sight.state.logs)))
-            self._settled = {partition: self._places.offset(partition) for partition in self._places}
-            for partition, offset in self._settled.items():
-                end = max(offset, log_of(sight.state, partition).log_end_offset)
-                check_reachable(self._kafka_topic, partition, self._kafka_ends(partition), end)
+            self._settled = {partition: self._first_offset(sight, partition) for partition in self._places}
         except BaseException:
             self._asking.close()
             raise
@@ -173,6 +170,16 @@ class SnapshotConsumer:
         if self._ahead is None and self._tail is not None and self._tail.is_idle:
             self._settled.update(self._tail.offsets)
 
+    def _first_offset(self, sight: Sight, partition: int) -> int:
+        """Where to begin; that what the lake does not have is in Kafka is seen to before anything is read."""
+        offset = self._places.offset(partition)
+        end = max(offset, log_of(sight.state, partition).log_end_offset)
+        ends = self._kafka_ends(partition)
+        if end == 0:  # the lake has nothing of it: as for anybody who begins with Kafka's log
+            return ends[0]
+        check_reachable(self._kafka_topic, partition, ends, end)
+        return offset
+
     def _reached(self, partition: int, behind: Mapping[int, int]) -> bool:
         read = self._read if self._tail is None else self._tail.offsets
         return partition in behind and read[partition] >= behind[partition]
@@ -234,7 +241,8 @@ class SnapshotConsumer:
         if new:
             self._close_tail()
         for partition in new:
-            self._settled[partition] = self._read[partition] = self._places.add(partition, sight)
+            self._places.add(partition, sight)
+            self._settled[partition] = self._read[partition] = self._first_offset(sight, partition)
 
     def _close_tail(self) -> None:
         if self._tail is not None:
