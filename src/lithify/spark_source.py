@@ -57,10 +57,11 @@ class _Source(LithifySource):
 
     def connect(self, warehouse: str | None, catalog: str | None) -> Connect:
         named = (warehouse, catalog) if warehouse or catalog else self.default
-        return partial(_open, *named)
+        return partial(open_topics, *named)
 
 
-def _open(warehouse: str | None, catalog: str | None) -> WarehouseTopics:
+def open_topics(warehouse: str | None, catalog: str | None) -> WarehouseTopics:
+    """The topics of a warehouse or catalog, for the driver and, where a file is missing, for a task."""
     return WarehouseTopics(open_warehouse(warehouse, catalog))
 
 

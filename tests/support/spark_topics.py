@@ -14,6 +14,7 @@ import lithify
 from lithify import Record, spark_source
 from lithify.lake import Lake
 from lithify.model.record import TIMESTAMP_TYPES
+from lithify.service.expire import expire_versions
 from lithify.topic import Topic
 
 T0_MS = 1_700_000_000_000
@@ -76,6 +77,18 @@ def spark_records(frame: DataFrame) -> list[Record]:
 def files_of(topic: Topic) -> list[Any]:
     """The segments of a topic, by partition and offset."""
     return list(topic.warehouse.store.segments(topic.state()))
+
+
+def forget_commit(checkpoint: Path, batch_id: int) -> None:
+    """As if the driver had died before it noted the end of its last batch: Spark plans that batch again."""
+    (checkpoint / "commits" / str(batch_id)).unlink()
+    (checkpoint / "commits" / f".{batch_id}.crc").unlink()
+
+
+def swept(topic: Topic) -> int:
+    """Lets go of the versions whose time is over, and of their files; tells how many files went."""
+    expire_versions(topic.warehouse, topic.topic_name)
+    return len(topic.sweep(delete=True).files)
 
 
 @dataclass(slots=True)

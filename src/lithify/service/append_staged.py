@@ -51,18 +51,24 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
         by_log.setdefault(log.partition, []).append(log)
     placed: dict[int, tuple[Segment, ...]] = {}
 
-    def decide(newest: TopicState) -> TopicEdit | None:
+    def is_there(newest: TopicState) -> bool:
         if any(log.identity != newest.identity for log in staged.logs):
             raise ConflictError(
                 f"{staged.topic}: the topic was deleted and made again while the batch was written",
                 hint="write it again",
             )
-        if staged.batch is not None and newest.log(MEMORY_PARTITION).has_batch(staged.batch):
-            return None
+        return staged.batch is not None and newest.log(MEMORY_PARTITION).has_batch(staged.batch)
+
+    def place(newest: TopicState) -> None:
         for partition, parts in by_log.items():
             end = newest.log(partition).log_end_offset
             if partition not in placed or placed[partition][0].base_offset != end:
                 placed[partition] = _at(parts, end) or renumber(newest, _segments(parts), end, run_id)
+
+    def decide(newest: TopicState) -> TopicEdit | None:
+        if is_there(newest):
+            return None
+        place(newest)
         check_there(warehouse, (segment for segments in placed.values() for segment in segments))
         return TopicEdit(
             run_id=run_id,
@@ -71,6 +77,10 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
             add=tuple(segment for segments in placed.values() for segment in segments),
         )
 
+    state = warehouse.store.load(staged.topic)
+    if is_there(state):
+        return state
+    place(state)  # what takes long is done before others have to wait for the commit
     return commit(warehouse, staged.topic, run_id, decide)
 
 
