@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from lithify.compaction.rules import table_rules
 from lithify.compaction.versions import version_of
 from lithify.model.log import LogState
-from lithify.model.record import Record, is_tombstone
+from lithify.model.record import Record
 from lithify.model.settings import TopicSettings
 
 Table = MutableMapping[bytes, Record]
@@ -22,16 +22,21 @@ class Folding:
     """
 
     settings: TopicSettings
+    _versioned: bool = field(init=False)
+    _empty_deletes: bool = field(init=False)
     _deleted: dict[bytes, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._versioned = self.settings.compaction_strategy != "offset"
+        self._empty_deletes = self.settings.empty_is_tombstone
 
     def put(self, table: Table, record: Record) -> None:
         """`record` wins its key in `table`, deletes it, or is older than what won. Keyless ones count for nothing."""
         key = record.key
         if key is None:
             return
-        size = None if record.value is None else len(record.value)
-        deletes = is_tombstone(size, empty_is_tombstone=self.settings.empty_is_tombstone)
-        if self.settings.compaction_strategy != "offset" and not self._wins(table, key, record, deletes=deletes):
+        deletes = record.value is None or (self._empty_deletes and not record.value)  # C17
+        if self._versioned and not self._wins(table, key, record, deletes=deletes):
             return
         if deletes:
             table.pop(key, None)

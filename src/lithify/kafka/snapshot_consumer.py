@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 STORE_MS = 10_000
 """How often the position is stored, and Kafka asked for new partitions, while records are taken."""
+POLLS = 10
+"""Asking for the time takes as long as a record of the lake: once in so many will do."""
 FILLED_AT_ONCE = 1000
 
 
@@ -78,6 +80,7 @@ class SnapshotConsumer:
         self._handed: Record | None = None
         self._tail: LiveTail | None = None
         self._wait_s = SLICE_S
+        self._polls = 0
         self._looked_ms = self._warehouse.clock.monotonic_ms()
         self._closed = False
 
@@ -99,8 +102,9 @@ class SnapshotConsumer:
         """The next record; None if none comes within that time. What was returned before counts as dealt with."""
         self._check_open()
         self._settle()
-        if self._warehouse.clock.monotonic_ms() - self._looked_ms >= STORE_MS:
-            self._look_around()
+        self._polls += 1
+        if self._tail is not None or self._polls % POLLS == 0:
+            self._look_around_in_time()
         record, self._ahead = self._ahead or self._pull(timeout_s), None
         self._handed = record
         return record
@@ -185,19 +189,24 @@ class SnapshotConsumer:
         return partition in behind and read[partition] >= behind[partition]
 
     def _pull(self, timeout_s: float) -> Record | None:
-        deadline_ms = self._warehouse.clock.monotonic_ms() + round(timeout_s * 1000)
-        self._wait_s = timeout_s
+        clock, self._wait_s = self._warehouse.clock, timeout_s
+        if self._tail is None and (record := self._next()) is not None:
+            return record  # most records are from the lake, and wait for nothing
+        deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
         while True:
-            try:
-                record = next(self._records)
-            except BaseException:
-                self._close_tail()
-                self._records = self._endless()  # the next call goes on from where this one came
-                raise
-            left_ms = deadline_ms - self._warehouse.clock.monotonic_ms()
+            record = self._next()
+            left_ms = deadline_ms - clock.monotonic_ms()
             if record is not None or left_ms <= 0:
                 return record
             self._wait_s = left_ms / 1000
+
+    def _next(self) -> Record | None:
+        try:
+            return next(self._records)
+        except BaseException:
+            self._close_tail()
+            self._records = self._endless()  # the next call goes on from where this one came
+            raise
 
     def _endless(self) -> Iterator[Record | None]:
         while True:  # once more whenever Kafka's topic got more partitions
@@ -225,9 +234,12 @@ class SnapshotConsumer:
             yield from self._from_lake(partition)
         check_reachable(self._kafka_topic, partition, self._kafka_ends(partition), self._read[partition])
 
-    def _look_around(self) -> None:
+    def _look_around_in_time(self) -> None:
         """Every now and then: the position is stored, and new partitions are taken up."""
-        self._looked_ms = self._warehouse.clock.monotonic_ms()
+        now_ms = self._warehouse.clock.monotonic_ms()
+        if now_ms - self._looked_ms < STORE_MS:
+            return
+        self._looked_ms = now_ms
         if self._tail is not None:
             self._places.see_all(self._warehouse, self._name, self._settled)
             with suppress(BrokerError):  # reading goes on trying, and says it
