@@ -43,7 +43,10 @@ class Stage:
         self._last_ms: dict[int, int] = {}
 
     def add(self, records: pa.Table) -> None:
-        """Takes records with columns as `append` takes them, the same each time. Raises `InvalidRecordError` or `InvalidInputError`."""
+        """Takes records with columns as `append` takes them, the same each time.
+
+        Raises `InvalidRecordError` or `InvalidInputError`.
+        """
         self._gathered.append(records)
         self._gathered_bytes += records.nbytes
         if self._gathered_bytes >= GATHERED_BYTES or sum(map(len, self._gathered)) >= GATHERED_RECORDS:
