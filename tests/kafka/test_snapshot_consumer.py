@@ -129,6 +129,17 @@ def test_the_version_decides_in_a_table_where_it_decides_in_the_lake(broker, tmp
         assert table[b"b"].value == b"newest"
 
 
+def test_the_seam_is_the_log_end_whatever_is_left_below_it(broker, tmp_path):
+    """What a round has removed there does not come back from Kafka, which still has it."""
+    both = kafka_lake(broker, tmp_path, delete_retention_ms=0)
+    both.produce([Record(b"a", b"1", NOW), Record(b"b", b"1", NOW), Record(b"a", None, NOW)])
+    both.take_in()
+    both.compact()
+    both.produce([Record(b"c", b"1", NOW)])
+    with SnapshotConsumer(both.topic, both.conf) as consumer:
+        assert [r.offset for r in taken(consumer)] == [1, 3]
+
+
 def test_aborted_transactions_are_not_seen(both, broker):
     both.produce([Record(b"a", b"1", NOW, partition=0)])
     both.take_in()

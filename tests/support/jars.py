@@ -1,6 +1,8 @@
 """Jars that tests need and that no Python package brings, fetched once by the Ivy that comes with PySpark.
 
     .venv/jars/<name>/*.jar       kept, so that later runs ask for nothing
+
+A folder is made anew when what is asked for has changed.
 """
 
 from __future__ import annotations
