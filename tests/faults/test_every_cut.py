@@ -17,6 +17,7 @@ from faults.prepared import prepared_again
 from faults.test_every_call import MAKERS, NAME, PARTITIONS, records, strikes
 from lithify.errors import LithifyError, RefusedError
 from lithify.model.failure import LogFailure
+from lithify.model.ingest import Copied
 from lithify.model.log import TopicState, WrittenBatch
 from lithify.model.names import TopicName
 from lithify.model.position import Start
@@ -32,6 +33,7 @@ from lithify.service.compact import RunRequest, compact
 from lithify.service.cut import delete_records, truncate
 from lithify.service.expire import expire_versions
 from lithify.service.fetch import Reading, open_log
+from lithify.service.ingest import commit_copied
 from lithify.service.quarantine import release
 from lithify.service.retain import retain
 from lithify.service.sweep import sweep
@@ -44,6 +46,8 @@ from support.whole_logs import check_whole
 Verb = Callable[[Warehouse], object]
 
 START: Start = "earliest"
+FROM_KAFKA = 1_000
+"""The offset of the first record of a copy."""
 
 
 def picture(warehouse: Warehouse, name: TopicName = NAME) -> object:
@@ -114,6 +118,21 @@ def a_batch(warehouse: Warehouse) -> object:
     return append_staged(warehouse, renumber, staged)
 
 
+def a_copy(warehouse: Warehouse) -> object:
+    """What was read from Kafka, from the log end on: a second time there is nothing left to copy."""
+    state, files = warehouse.store.load(NAME), getattr(warehouse.files, "_real", warehouse.files)
+    if state.log(0).log_end_offset > FROM_KAFKA:
+        return None
+    arrived = files.receive(
+        state,
+        [replace(r, partition=0, offset=FROM_KAFKA + n) for n, r in enumerate(records(range(10), keys=5))],
+        now_ms=1_100,
+        keep_offsets=True,
+    )
+    segments = tuple(files.write(state, arrived[0], FROM_KAFKA, warehouse.clock.new_id()))
+    return commit_copied(warehouse, state, {0: Copied(segments, 1_100)}, warehouse.clock.new_id())
+
+
 def has_rates(warehouse: Warehouse) -> object:
     return warehouse.store.rates_note(warehouse.store.load(NAME)).id is not None
 
@@ -134,6 +153,7 @@ CASES = {
     "expire-view": Case(lambda w: expire_versions(w, NAME), SIDE_BY_SIDE, look=kept),
     "release": Case(lambda w: release(w, NAME, [1]), IN_PLACE, look=failing),
     "batch": Case(a_batch, IN_PLACE),
+    "copy": Case(a_copy, IN_PLACE),
     "sweep": Case(lambda w: sweep(w, NAME, delete=True), {**IN_PLACE, "versions.kept": 1}),
 }
 

@@ -9,24 +9,15 @@ says so; nothing is ever there twice, and nothing is left out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from lithify.errors import ConflictError
+from lithify.model.ingest import Copied
 from lithify.model.log import TopicEdit, TopicState
 from lithify.model.names import LogId
-from lithify.model.segment import Segment
 from lithify.ports import Warehouse
 from lithify.service.append import appended
 from lithify.service.commit import commit
 from lithify.service.staged import check_there
-
-
-@dataclass(frozen=True, slots=True)
-class Copied:
-    """Segments of one log in offset order, not committed yet, and the timestamp of their last record."""
-
-    segments: tuple[Segment, ...]
-    last_timestamp_ms: int
 
 
 def commit_copied(warehouse: Warehouse, base: TopicState, copied: Mapping[int, Copied], run_id: str) -> TopicState:

@@ -24,8 +24,8 @@ from lithify.columnar.incoming import receive
 from lithify.columnar.schema import HEADERS, HEADERS_TYPE, KEY, OFFSET, PARTITION, TIMESTAMP, TIMESTAMP_TYPE, VALUE
 from lithify.columnar.segment_file import SegmentSpec, SegmentWriter
 from lithify.errors import LithifyError
+from lithify.model.ingest import Copied
 from lithify.model.log import TopicState
-from lithify.service.ingest import Copied
 
 SOURCE_COLUMNS = (PARTITION, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS)
 RESULT = "result"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lithify.compaction.mirroring import GoesOn, Lost, SourceLog, WentBack, continuation, continuations
-from support.memory_topic import MemoryTopic
 from support.builders import a_log
+from support.memory_topic import MemoryTopic
 
 
 @pytest.mark.parametrize(
