@@ -11,7 +11,8 @@
     │   ├── OffsetOutOfRangeError          a start position outside of [start, end]
     │   ├── UnknownVersionError            a version that is not, or no longer, kept
     │   ├── PolicyError                    a verb that the topic's policy or mode excludes
-    │   └── NothingToUndoError             no round that can be taken back
+    │   ├── NothingToUndoError             no round that can be taken back
+    │   └── UnknownSourceError             no such topic in the Kafka cluster
     ├── ConflictError                      someone else committed first, too many times
     ├── UnknownOutcomeError                nobody can tell whether the commit happened
     ├── RoundAbandonedError                a round was given up on request
@@ -24,7 +25,11 @@
     ├── UnusableEnvironmentError           Java, Spark, catalog or warehouse not usable
     │   ├── JavaNotFoundError
     │   ├── WarehouseError
-    │   └── CoordinationError              the database of leases
+    │   ├── CoordinationError              the database of leases
+    │   ├── BrokerError                    a Kafka cluster that cannot be reached, or refuses us
+    │   └── ConnectorError                 Spark's Kafka connector or Kafka's client is missing
+    ├── SourceWentBackError                a Kafka log that ends below what we have of it
+    ├── SourceLostError                    records that Kafka has let go of before we had them
     └── EngineError                        a Spark job failed
 
 A message says what happened and where (topic-partition, offset, file); `hint` says what
@@ -111,6 +116,10 @@ class NothingToUndoError(RefusedError):
     """No round can be taken back: there was none, or what it closed is no longer what was there."""
 
 
+class UnknownSourceError(RefusedError):
+    """The Kafka cluster has no such topic, or no such partition of it."""
+
+
 class ConflictError(LithifyError):
     """Another commit came first, more often than we were willing to try again."""
 
@@ -161,6 +170,22 @@ class WarehouseError(UnusableEnvironmentError):
 
 class CoordinationError(UnusableEnvironmentError):
     """The database of leases cannot be reached or used."""
+
+
+class BrokerError(UnusableEnvironmentError):
+    """A Kafka cluster that does not answer in time, or that refuses our credentials."""
+
+
+class ConnectorError(UnusableEnvironmentError):
+    """Spark's Kafka connector, or Kafka's client for Python, is missing or does not fit."""
+
+
+class SourceWentBackError(LithifyError):
+    """A Kafka log ends below our log end: its topic was made again, or its log truncated."""
+
+
+class SourceLostError(LithifyError):
+    """A Kafka log starts above our log end: what lies between was let go of before we had it."""
 
 
 class EngineError(LithifyError):

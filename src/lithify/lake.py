@@ -6,7 +6,7 @@ What the verbs of the command line print is what these methods return, as typed 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, Tell
 from lithify.errors import RefusedError, WarehouseError
 from lithify.limits import DEFAULT_TASK_MEMORY, Size, rates, run_limits
+from lithify.model.ingest import IngestReport, IngestRequest, TellBatch
 from lithify.model.names import parse_topic
 from lithify.model.overview import CatalogOverview
 from lithify.model.quarantine import QuarantineReport
@@ -25,7 +26,7 @@ from lithify.service.overview import Lookout
 from lithify.service.quarantine import failing_logs
 from lithify.service.throttle import throttle
 from lithify.topic import MAX_PARTITIONS, Topic
-from lithify.wiring import SparkChoice, cleaner_loop, coordination_of, machine, open_warehouse, scope_of
+from lithify.wiring import SparkChoice, cleaner_loop, coordination_of, kafka_ingest, machine, open_warehouse, scope_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,6 +112,49 @@ class Lake:
         )
         coordination = coordination_of(self.warehouse, coordination_url)
         return cleaner_loop(self.warehouse, SparkChoice(spark, spark_conf or {}), options, coordination, tell)
+
+    def ingest(  # noqa: PLR0913 - the flags of the verb, by name
+        self,
+        kafka: Mapping[str, str],
+        topics: Sequence[str] = (),
+        *,
+        pattern: str | None = None,
+        into: str | None = None,
+        config: Mapping[str, object] | None = None,
+        continuous: bool = False,
+        interval_ms: int = 1_000,
+        max_records: int | None = None,
+        drops_keyless: bool = False,
+        accepts_loss: bool = False,
+        jars: str | None = None,
+        checkpoint: str | None = None,
+        spark: SparkSession | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        tell: TellBatch = lambda _batch: None,
+        stops: Callable[[], bool] = lambda: False,
+    ) -> tuple[IngestReport, ...]:
+        """Copies topics of a Kafka cluster, with their offsets; `kafka` are settings of Kafka's clients.
+
+        Ends with what is there now, or with `continuous` when `stops` says so. A topic that fails has
+        its error in its report. Raises `BrokerError`, `ConnectorError` or `UnknownSourceError` where
+        nothing can begin.
+        """
+        if bool(topics) == (pattern is not None):
+            raise RefusedError("nothing says what to copy, or two things do", hint="give topics or a pattern")
+        request = IngestRequest(
+            config=kafka,
+            topics=tuple(topics),
+            pattern=pattern,
+            into=into,
+            settings=config or {},
+            continuous=continuous,
+            interval_ms=interval_ms,
+            max_records=max_records,
+            drops_keyless=drops_keyless,
+            accepts_loss=accepts_loss,
+            checkpoint=checkpoint,
+        )
+        return kafka_ingest(self.warehouse, SparkChoice(spark, spark_conf or {}), jars, request, tell, stops)
 
     def throttle(self, *, read_rate: Size | None = None, write_rate: Size | None = None) -> RatesReport:
         """Other rates for the cleaners that are running, within 10 seconds, each for all its rounds together (C40)."""

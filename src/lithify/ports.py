@@ -185,6 +185,14 @@ class LogStore(Protocol):
         """Stores them in place of what was there."""
         ...
 
+    def source_of(self, state: TopicState) -> Mapping[str, Any] | None:
+        """Of which Kafka topic this one is a copy, as `put_source` was told; None if it is none."""
+        ...
+
+    def put_source(self, state: TopicState, source: Mapping[str, Any]) -> None:
+        """Stores that."""
+        ...
+
     def forget_files(self) -> None:
         """What was read before is read anew from now on, not from memory: for a proof of what is stored."""
         ...

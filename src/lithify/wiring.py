@@ -10,7 +10,7 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from lithify.cleaner.starting import make_loop
 from lithify.coordination import Coordination
 from lithify.engine import RewriteEngine
 from lithify.inspection import Inspector
+from lithify.model.ingest import IngestReport, IngestRequest, TellBatch
 from lithify.ports import Warehouse
 
 if TYPE_CHECKING:
@@ -89,6 +90,26 @@ def spark_inspector(warehouse: Warehouse, choice: SparkChoice) -> Inspector:
     from lithify.spark.session import session_factory
 
     return SparkInspector(session_factory(choice.session, choice.conf), warehouse.files.access)
+
+
+def kafka_ingest(
+    warehouse: Warehouse,
+    choice: SparkChoice,
+    jars: str | None,
+    request: IngestRequest,
+    tell: TellBatch,
+    stops: Callable[[], bool],
+) -> tuple[IngestReport, ...]:
+    """Copies topics of a Kafka cluster on a session that has Spark's Kafka connector.
+
+    Raises `ConnectorError`, `BrokerError` or `UnknownSourceError` where nothing can begin.
+    """
+    from lithify.kafka.ingest import ingest
+    from lithify.spark.connector import connector_conf
+    from lithify.spark.session import session_factory
+
+    conf = {**connector_conf(jars), **choice.conf} if choice.session is None else choice.conf
+    return ingest(warehouse, session_factory(choice.session, conf)(), request, tell, stops)
 
 
 FAIR = {"spark.scheduler.mode": "FAIR"}

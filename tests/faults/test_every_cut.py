@@ -6,8 +6,8 @@ the verb, whole, and the verb gets through when it is tried again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,17 +17,23 @@ from faults.prepared import prepared_again
 from faults.test_every_call import MAKERS, NAME, PARTITIONS, records, strikes
 from lithify.errors import LithifyError, RefusedError
 from lithify.model.failure import LogFailure
+from lithify.model.ingest import Copied
+from lithify.model.log import TopicState, WrittenBatch
 from lithify.model.names import TopicName
 from lithify.model.position import Start
 from lithify.model.rates import Rates
+from lithify.model.segment import Segment
 from lithify.model.settings import settings_of
+from lithify.model.staged import StagedLog
 from lithify.ports import Warehouse
 from lithify.service.alter import alter, uncompact
 from lithify.service.append import append
+from lithify.service.append_staged import StagedBatch, append_staged
 from lithify.service.compact import RunRequest, compact
 from lithify.service.cut import delete_records, truncate
 from lithify.service.expire import expire_versions
 from lithify.service.fetch import Reading, open_log
+from lithify.service.ingest import commit_copied
 from lithify.service.quarantine import release
 from lithify.service.retain import retain
 from lithify.service.sweep import sweep
@@ -40,6 +46,8 @@ from support.whole_logs import check_whole
 Verb = Callable[[Warehouse], object]
 
 START: Start = "earliest"
+FROM_KAFKA = 1_000
+"""The offset of the first record of a copy."""
 
 
 def picture(warehouse: Warehouse, name: TopicName = NAME) -> object:
@@ -88,6 +96,43 @@ def failing(warehouse: Warehouse) -> object:
     return dict(warehouse.store.failures(warehouse.store.load(NAME)))
 
 
+def a_batch(warehouse: Warehouse) -> object:
+    """What two tasks wrote, as the batch of a query: sent again, it is there."""
+    state, files = warehouse.store.load(NAME), getattr(warehouse.files, "_real", warehouse.files)
+
+    def written(numbers: range, run_id: str) -> list[StagedLog]:
+        arrived = files.receive(state, records(numbers, keys=5), now_ms=1_100, keep_offsets=False)
+        ends = {p: state.log(p).log_end_offset for p in arrived}
+        return [
+            StagedLog(NAME, state.identity, p, files.write(state, a, ends[p], run_id), a.last_timestamp_ms)
+            for p, a in arrived.items()
+        ]
+
+    def renumber(state: TopicState, segments: Sequence[Segment], base: int, run_id: str) -> tuple[Segment, ...]:
+        again = [replace(r, offset=None) for s in segments for batch in files.read(s, 0) for r in batch.records()]
+        arrived = files.receive(state, again, now_ms=1_100, keep_offsets=False)
+        return tuple(files.write(state, arrived[segments[0].partition], base, run_id))
+
+    tasks = (written(range(100, 110), warehouse.clock.new_id()), written(range(110, 120), warehouse.clock.new_id()))
+    staged = StagedBatch(NAME, tuple(log for task in tasks for log in task), WrittenBatch("query", 7))
+    return append_staged(warehouse, renumber, staged)
+
+
+def a_copy(warehouse: Warehouse) -> object:
+    """What was read from Kafka, from the log end on: a second time there is nothing left to copy."""
+    state, files = warehouse.store.load(NAME), getattr(warehouse.files, "_real", warehouse.files)
+    if state.log(0).log_end_offset > FROM_KAFKA:
+        return None
+    arrived = files.receive(
+        state,
+        [replace(r, partition=0, offset=FROM_KAFKA + n) for n, r in enumerate(records(range(10), keys=5))],
+        now_ms=1_100,
+        keep_offsets=True,
+    )
+    segments = tuple(files.write(state, arrived[0], FROM_KAFKA, warehouse.clock.new_id()))
+    return commit_copied(warehouse, state, {0: Copied(segments, 1_100)}, warehouse.clock.new_id())
+
+
 def has_rates(warehouse: Warehouse) -> object:
     return warehouse.store.rates_note(warehouse.store.load(NAME)).id is not None
 
@@ -107,6 +152,8 @@ CASES = {
     "expire": Case(lambda w: expire_versions(w, NAME), IN_PLACE, look=kept),
     "expire-view": Case(lambda w: expire_versions(w, NAME), SIDE_BY_SIDE, look=kept),
     "release": Case(lambda w: release(w, NAME, [1]), IN_PLACE, look=failing),
+    "batch": Case(a_batch, IN_PLACE),
+    "copy": Case(a_copy, IN_PLACE),
     "sweep": Case(lambda w: sweep(w, NAME, delete=True), {**IN_PLACE, "versions.kept": 1}),
 }
 

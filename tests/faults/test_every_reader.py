@@ -15,6 +15,7 @@ from faults.test_every_call import NAME, PARTITIONS, memory_warehouse, records, 
 from faults.test_every_cut import IN_PLACE, SIDE_BY_SIDE, prepared
 from lithify.errors import LithifyError
 from lithify.model.position import AtTime
+from lithify.model.scan import Everywhere, Listed, Matching, ScanSettings
 from lithify.ports import Batch, Warehouse
 from lithify.service.alter import plan_uncompact
 from lithify.service.append import append
@@ -23,6 +24,7 @@ from lithify.service.cut import plan_delete_records, plan_truncate
 from lithify.service.fetch import Reading, open_log, open_topic, table_batches
 from lithify.service.overview import Lookout
 from lithify.service.quarantine import failing_logs
+from lithify.service.scan import offsets_at, plan_tasks, subscribed, why_missing
 from lithify.service.status import topic_status
 from lithify.service.sweep import sweep
 from lithify.service.undo import plan_undo
@@ -60,6 +62,19 @@ def sought(warehouse: Warehouse) -> object:
     return said
 
 
+def scanned(warehouse: Warehouse) -> object:
+    """What a job of Spark plans to read, and what it is told of a file that is gone."""
+    states = subscribed(warehouse, Listed((NAME,)))
+    said: list[object] = []
+    for settings in (ScanSettings(), ScanSettings(compacted=True, min_tasks=9)):
+        start = offsets_at(warehouse, states, Everywhere(AtTime(1_035)), settings)
+        end = offsets_at(warehouse, states, Everywhere("latest"), settings)
+        tasks = plan_tasks(warehouse, states, start, end, settings)
+        said += [*tasks, str(why_missing(warehouse, tasks[0], "gone")), subscribed(warehouse, Matching(".*"))]
+        assert why_missing(warehouse, tasks[0], tasks[0].pieces[0].segment.path) is None
+    return said
+
+
 READS: dict[str, Callable[[Warehouse], object]] = {
     "a log": lambda w: tuple(open_log(w, w.store.load(NAME), 0)),
     "compacted": lambda w: tuple(open_log(w, w.store.load(NAME), 0, "earliest", COMPACTED)),
@@ -67,6 +82,7 @@ READS: dict[str, Callable[[Warehouse], object]] = {
     "all logs": lambda w: tuple(open_topic(w, w.store.load(NAME))),
     "sought": sought,
     "following": followed,
+    "scanned": scanned,
     "table": lambda w: [r for batch in table_batches(w, w.store.load(NAME)) for r in batch.records()],
     "status": lambda w: topic_status(w, w.store.load(NAME)),
     "status of all": lambda w: Lookout(w).overview(),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
 
 from lithify.errors import DamagedError, UnknownTopicError, UnsupportedFormatError
-from lithify.model.log import HeldTombstones, LogState, Position, TombstoneStep, TopicEdit, View
+from lithify.model.log import HeldTombstones, LogState, Position, TombstoneStep, TopicEdit, View, WrittenBatch
 from lithify.model.segment import Segment, Volume
 from lithify.model.setting_table import SETTINGS
 from lithify.model.settings import TopicSettings, settings_of, to_config
@@ -52,6 +52,7 @@ LOGS = st.builds(
         first_offset=st.none() | OFFSETS,
         last_record=st.none() | st.builds(Position, OFFSETS, TIMES),
     ),
+    batches=st.lists(st.builds(WrittenBatch, st.text(max_size=36), OFFSETS), max_size=4).map(tuple),
 )
 
 SEGMENTS = st.builds(

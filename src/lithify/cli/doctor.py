@@ -38,7 +38,7 @@ class Check:
 
 @verb("doctor")
 def doctor(invocation: Invocation) -> int:
-    """Check Python, Java, Spark, catalog and warehouse.
+    """Check Python, Java, Spark, Kafka's connector, catalog and warehouse.
 
     Says what is there, what is missing and how to get it; exit code 3 if something is missing.
     Nothing is started and nothing is changed.
@@ -48,7 +48,7 @@ def doctor(invocation: Invocation) -> int:
       lithify doctor
       lithify doctor --warehouse /data/lake --json
     """
-    checks = [_python(), _java(), _package("Spark", "pyspark"), _libraries(), _catalog(invocation)]
+    checks = [_python(), _java(), _package("Spark", "pyspark"), _libraries(), _connector(), _catalog(invocation)]
     checks += _warehouse(invocation)
     missing = [check for check in checks if not check.ok]
     if invocation.json:
@@ -94,6 +94,20 @@ def _libraries() -> Check:
     found = [_package("libraries", package) for package in LIBRARIES]
     missing = [check for check in found if not check.ok]
     return missing[0] if missing else Check("libraries", True, ", ".join(check.detail for check in found))
+
+
+def _connector() -> Check:
+    """Only `kafka ingest` needs it, and where no folder is named Spark fetches it then."""
+    from lithify.spark.connector import NEEDED, connector_conf, find_connector
+
+    found = find_connector()
+    if found.folder is None:
+        return Check("Kafka", True, f"{found.package}, fetched by Spark when it is needed")
+    try:
+        connector_conf()
+    except LithifyError as error:
+        return Check("Kafka", False, error.message, error.hint)
+    return Check("Kafka", True, f"{', '.join(NEEDED)} in {found.folder}")
 
 
 def _catalog(invocation: Invocation) -> Check:

@@ -25,6 +25,8 @@ from lithify.cli.demo import demo
 from lithify.cli.doctor import doctor
 from lithify.cli.history import history
 from lithify.cli.invocation import Invocation, Nouns
+from lithify.cli.kafka_ingest import ingest
+from lithify.cli.kafka_publish import publish
 from lithify.cli.output import say_error
 from lithify.cli.produce import produce
 from lithify.cli.quarantine_list import list_quarantine
@@ -90,9 +92,18 @@ def quarantine_group() -> None:
     """
 
 
+@click.group("kafka", cls=Nouns)
+def kafka_group() -> None:
+    """Copy topics from a Kafka cluster, and back.
+
+    A copy has Kafka's partitions and offsets; what it has is what its log ends say.
+    """
+
+
 NOUNS: Mapping[click.Group, tuple[click.Command, ...]] = {
     topic_group: (create, list_topics, info, alter, uncompact, delete),
     cleaner_group: (cleaner_run,),
+    kafka_group: (ingest, publish),
     quarantine_group: (list_quarantine, release),
 }
 VERBS: tuple[click.Command, ...] = (
@@ -105,6 +116,7 @@ VERBS: tuple[click.Command, ...] = (
     throttle,
     cleaner_group,
     quarantine_group,
+    kafka_group,
     status,
     history,
     verify,

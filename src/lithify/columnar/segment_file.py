@@ -80,8 +80,7 @@ class SegmentWriter:
         self._name = name
         self._acquire = acquire or (lambda _bytes: None)
         self._pending: list[pa.Table] = []
-        self._pending_records = 0
-        self._pending_bytes = 0
+        self._pending_records, self._pending_bytes = 0, 0
         self._file: _OpenFile | None = None
         self._next_offset = 0
         self._segments: list[Segment] = []
@@ -96,11 +95,11 @@ class SegmentWriter:
             self._pending_bytes += piece.nbytes
             table = table.slice(piece.num_rows)
             if self._pending_records >= ROW_GROUP_RECORDS or self._pending_bytes >= ROW_GROUP_BYTES:
-                self._flush()
+                self.flush()
 
     def close(self) -> tuple[Segment, ...]:
         """Ends the last file and returns the facts of all of them, in offset order."""
-        self._flush()
+        self.flush()
         self._end_file()
         return tuple(self._segments)
 
@@ -117,7 +116,8 @@ class SegmentWriter:
         by_bytes = (ROW_GROUP_BYTES - self._pending_bytes) * table.num_rows // max(1, table.nbytes)
         return int(min(ROW_GROUP_RECORDS - self._pending_records, by_bytes))
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Writes what is waiting as a row group, however small."""
         if not self._pending:
             return
         group = pa.concat_tables(self._pending)

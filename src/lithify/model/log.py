@@ -31,6 +31,18 @@ RUN_IDS_KEPT = 8
 """Ids of the latest commits that each log remembers, to settle unknown outcomes (C6)."""
 
 
+BATCHES_KEPT = 32
+"""Streaming queries of which a log remembers the latest batch, those that wrote last (docs/format.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBatch:
+    """The latest batch that a streaming query has appended: sent again after a crash, it is there already."""
+
+    query_id: str
+    batch_id: int
+
+
 @dataclass(frozen=True, slots=True)
 class TombstoneStep:
     """Tombstones below `end_offset` were first covered by a round at `time_ms` (C19).
@@ -106,6 +118,8 @@ class LogState:
     aged_before_ms: int | None = None
     """Below D only tombstones have an older timestamp: the last round took the values (C24)."""
     view: View | None = None
+    batches: tuple[WrittenBatch, ...] = ()
+    """The latest batch of each query that wrote to the topic, the last one to write last. Only log 0 has them."""
 
     @property
     def volume(self) -> Volume:
@@ -140,6 +154,15 @@ class LogState:
     def with_run(self, run_id: str) -> LogState:
         """This state, remembering that the run `run_id` committed to it."""
         return replace(self, run_ids=(*self.run_ids, run_id)[-RUN_IDS_KEPT:])
+
+    def with_batch(self, batch: WrittenBatch) -> LogState:
+        """This state, remembering that `batch` is in the topic."""
+        others = (known for known in self.batches if known.query_id != batch.query_id)
+        return replace(self, batches=(*others, batch)[-BATCHES_KEPT:])
+
+    def has_batch(self, batch: WrittenBatch) -> bool:
+        """Whether `batch`, or a later one of its query, is in the topic."""
+        return any(b.query_id == batch.query_id and b.batch_id >= batch.batch_id for b in self.batches)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def append(warehouse: Warehouse, name: TopicName, batch: Any, *, keep_offsets: b
         return TopicEdit(
             run_id=run_id,
             time_ms=now_ms,
-            logs={p: _appended(newest.log(p), staged[p], arrivals[p]) for p in arrivals},
+            logs={p: appended(newest.log(p), staged[p], arrivals[p].last_timestamp_ms) for p in arrivals},
             add=tuple(segment for segments in staged.values() for segment in segments),
         )
 
@@ -110,7 +110,8 @@ def _stage(
     return fresh
 
 
-def _appended(log: LogState, segments: tuple[Segment, ...], arriving: Arrivals) -> LogState:
+def appended(log: LogState, segments: tuple[Segment, ...], last_timestamp_ms: int) -> LogState:
+    """`log` with new segments at its end; the timestamp is that of the last record."""
     earliest = min(s.min_timestamp_ms for s in segments)
     known = log.oldest_dirty_timestamp_ms
     return replace(
@@ -118,5 +119,5 @@ def _appended(log: LogState, segments: tuple[Segment, ...], arriving: Arrivals) 
         log_end_offset=segments[-1].end_offset,
         dirty=log.dirty + volume_of(segments),
         oldest_dirty_timestamp_ms=earliest if known is None else min(known, earliest),
-        last_record=Position(segments[-1].end_offset - 1, arriving.last_timestamp_ms),
+        last_record=Position(segments[-1].end_offset - 1, last_timestamp_ms),
     )

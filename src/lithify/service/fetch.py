@@ -108,7 +108,7 @@ class LogReader:
         segments = self._warehouse.store.segments(state, [self._partition])
         view = self._warehouse.store.view(state, [self._partition]) if self._how.reads_view(log) else ()
         # All of it at once: with the end of a version whose segments could not be listed, records would be skipped.
-        self._state, self._log, self._pieces = state, log, _pieces(log, segments, view, self._how)
+        self._state, self._log, self._pieces = state, log, pieces_of(log, segments, view, self._how)
 
     @property
     def _id(self) -> LogId:
@@ -145,7 +145,7 @@ class LogReader:
             self._position = max(self._position, piece.segment.end_offset)
         self._position = max(self._position, self._log.log_end_offset)
 
-    def _read(self, piece: _Piece, start_offset: int) -> Iterator[Batch]:
+    def _read(self, piece: Piece, start_offset: int) -> Iterator[Batch]:
         try:
             yield from self._warehouse.files.read(piece.segment, max(start_offset, piece.start_offset))
         except DamagedError as error:
@@ -179,44 +179,50 @@ class LogReader:
         if newest.identity != self._state.identity:
             raise LogTruncatedError(f"{self._id}: the topic was deleted and made again", hint="open a new reader")
         log = newest.log(self._partition)
-        if self._is_cut_off(log):
+        if was_cut_below(self._log, log, self._position):
             raise LogTruncatedError(
                 f"{self._id}: the log was truncated while it was read; it ends at {log.log_end_offset} now",
                 hint=f"open a new reader at or below that, this one stood at {self._position}",
             )
-        # Rounds take keys off the front of a view; only `delete-records` makes a place invalid there.
-        start = log.deleted_below if self._how.reads_view(log) else log.log_start_offset
+        start = log_start_for(log, self._how)
         if start > self._position:
             raise LogTruncatedError(
                 f"{self._id}: the log starts at {start} now, behind the position {self._position}",
                 hint="records in between are gone; open a new reader at earliest",
             )
 
-    def _is_cut_off(self, log: LogState) -> bool:
-        """Whether a truncation since this version was opened cut below the position."""
-        missed = log.generation - self._log.generation
-        if missed > len(log.truncated):
-            return True
-        return missed > 0 and min(log.truncated[-missed:]) < self._position
+
+def was_cut_below(before: LogState, now: LogState, position: int) -> bool:
+    """Whether a truncation since the log was as `before` cut below a reader's position (C7)."""
+    missed = now.generation - before.generation
+    if missed > len(now.truncated):
+        return True
+    return missed > 0 and min(now.truncated[-missed:]) < position
+
+
+def log_start_for(log: LogState, how: Reading) -> int:
+    """Below which offset a reader that is under way has lost its place (C7)."""
+    # Rounds take keys off the front of a view; only `delete-records` makes a place invalid there.
+    return log.deleted_below if how.reads_view(log) else log.log_start_offset
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class Piece:
     """A segment to read, from an offset on."""
 
     segment: Segment
     start_offset: int
 
 
-def _pieces(
+def pieces_of(
     log: LogState, segments: tuple[Segment, ...], view: tuple[Segment, ...], how: Reading
-) -> tuple[_Piece, ...]:
+) -> tuple[Piece, ...]:
     """What is read of a log with these segments, those of its view included, in offset order (C33)."""
     if not how.reads_view(log):
-        return tuple(_Piece(s, log.log_start_offset) for s in segments)
+        return tuple(Piece(s, log.log_start_offset) for s in segments)
     dirty = log.first_dirty_offset
-    tail = tuple(_Piece(s, dirty) for s in segments if s.end_offset > dirty)
-    return tuple(_Piece(s, log.deleted_below) for s in view) + tail
+    tail = tuple(Piece(s, dirty) for s in segments if s.end_offset > dirty)
+    return tuple(Piece(s, log.deleted_below) for s in view) + tail
 
 
 def table_batches(warehouse: Warehouse, state: TopicState) -> Iterator[Batch]:
@@ -225,7 +231,7 @@ def table_batches(warehouse: Warehouse, state: TopicState) -> Iterator[Batch]:
     view = warehouse.store.view(state) if state.settings.side_by_side else ()
     for log in state.logs:
         here, viewed = segments_of(segments, log.partition), segments_of(view, log.partition)
-        pieces = _pieces(log, here, viewed, Reading(compacted=True))
+        pieces = pieces_of(log, here, viewed, Reading(compacted=True))
         yield from warehouse.files.latest([piece.segment for piece in pieces], table_rules(log, state.settings))
 
 

@@ -52,6 +52,7 @@ class _Topic:
     closings: dict[str, int] = field(default_factory=dict)
     rates: Mapping[str, Any] | None = None
     failures: Mapping[int, LogFailure] = field(default_factory=dict)
+    source: Mapping[str, Any] | None = None
 
     @property
     def newest(self) -> _Version:
@@ -210,6 +211,14 @@ class MemoryStore:
     def put_failures(self, state: TopicState, failures: Mapping[int, LogFailure]) -> None:
         with self._lock:
             self._topic(state.name).failures = dict(failures)
+
+    def source_of(self, state: TopicState) -> Mapping[str, Any] | None:
+        with self._lock:
+            return self._topic(state.name).source
+
+    def put_source(self, state: TopicState, source: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._topic(state.name).source = dict(source)
 
     def forget_files(self) -> None:
         """There are none but in memory."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lithify.model.log import RUN_IDS_KEPT, LogState, TombstoneStep, segments_of
+from lithify.model.log import BATCHES_KEPT, RUN_IDS_KEPT, LogState, TombstoneStep, WrittenBatch, segments_of
 from lithify.model.segment import Volume, volume_of
 from support.builders import a_segment
 
@@ -40,3 +40,15 @@ def test_a_segment_may_hold_tombstones_as_far_as_its_facts_tell():
         segment = a_segment(**facts)
         assert segment.may_hold_tombstones(empty_is_tombstone=False) is as_value
         assert segment.may_hold_tombstones(empty_is_tombstone=True) is as_tombstone
+
+
+def test_a_log_remembers_the_latest_batch_of_each_of_the_latest_queries() -> None:
+    state = LogState(0)
+    for number in range(BATCHES_KEPT + 1):
+        state = state.with_batch(WrittenBatch(f"q{number}", 5))
+    assert not state.has_batch(WrittenBatch("q0", 5))
+    assert state.has_batch(WrittenBatch("q1", 5)) and state.has_batch(WrittenBatch("q1", 4))
+    assert not state.has_batch(WrittenBatch("q1", 6))
+    again = state.with_batch(WrittenBatch("q1", 6)).with_batch(WrittenBatch("new", 0))
+    assert again.has_batch(WrittenBatch("q1", 6)) and not again.has_batch(WrittenBatch("q2", 5))
+    assert len(again.batches) == BATCHES_KEPT

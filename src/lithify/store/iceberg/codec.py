@@ -34,6 +34,7 @@ from lithify.model.log import (
     TopicState,
     Verb,
     View,
+    WrittenBatch,
 )
 from lithify.model.names import TopicName
 from lithify.model.segment import Volume
@@ -206,6 +207,7 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "held": None if log.held is None else [log.held.below, log.held.horizon],
         "aged_before": log.aged_before_ms,
         "view": None if log.view is None else _view_to_json(log.view),
+        "batches": [[batch.query_id, batch.batch_id] for batch in log.batches],
     }
     # 0 and [] are what a new log has; a time of 0 is not, and a view may be empty.
     optional = {"oldest_dirty", "last_record", "last_round", "held", "aged_before", "view"}
@@ -236,6 +238,7 @@ def log_from_json(partition: int, data: Mapping[str, Any]) -> LogState:
         held=None if held is None else HeldTombstones(*held),
         aged_before_ms=data.get("aged_before"),
         view=None if view is None else _view_of(view),
+        batches=tuple(WrittenBatch(*batch) for batch in data.get("batches", ())),
     )
 
 

@@ -37,7 +37,20 @@ def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) ->
 def read_document(access: FileAccess, path: str) -> dict[str, Any]:
     """Raises `DamagedError`, which names the file."""
     with damage_named(path), access.open(path) as source:
-        text = bytes(source.read())
+        return _parsed(path, bytes(source.read()))
+
+
+def read_document_if_there(access: FileAccess, path: str) -> dict[str, Any] | None:
+    """None if there is no such file. Raises `DamagedError`, which names it, or `OSError`."""
+    try:
+        with access.open(path) as source:
+            text = bytes(source.read())
+    except FileNotFoundError:
+        return None
+    return _parsed(path, text)
+
+
+def _parsed(path: str, text: bytes) -> dict[str, Any]:
     try:
         content = json.loads(text)
     except ValueError as error:

@@ -137,6 +137,10 @@ def failures_file(location: str) -> str:
     return f"{location}/lithify/failures.json"
 
 
+def source_file(location: str) -> str:
+    return f"{location}/lithify/source.json"
+
+
 def lock_file(root: str, name: TopicName) -> str:
     """Where committers of a topic take turns; a stream's name cannot begin with a dot."""
     return f"{root}/.lithify/locks/{_safe(name.stream)}/{_safe(name.topic)}.lock"

@@ -11,7 +11,14 @@ from lithify.columnar.access import FileAccess
 from lithify.store.iceberg.codec import closed_versions, report_ids
 from lithify.store.iceberg.documents import read_document
 from lithify.store.iceberg.folders import stored_files
-from lithify.store.iceberg.layout import failures_file, rates_file, report_file, version_file, versions_folder
+from lithify.store.iceberg.layout import (
+    failures_file,
+    rates_file,
+    report_file,
+    source_file,
+    version_file,
+    versions_folder,
+)
 from lithify.store.iceberg.manifests import read_entries, read_manifests
 from lithify.store.iceberg.trouble import reaching
 
@@ -29,6 +36,7 @@ def named_files(table: Table) -> Iterator[str]:
     yield from (version_file(metadata.location, closed.record) for closed in closed_versions(metadata.properties))
     yield rates_file(metadata.location)
     yield failures_file(metadata.location)
+    yield source_file(metadata.location)
     seen: set[str] = set()
     for snapshot in metadata.snapshots:
         yield snapshot.manifest_list

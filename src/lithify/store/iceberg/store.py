@@ -31,7 +31,7 @@ from lithify.ports import StaleVersionError, StoredFile
 from lithify.store.errors import no_common_folder, no_warehouse, unknown_topic, unknown_version
 from lithify.store.iceberg import codec, layout
 from lithify.store.iceberg.catalog import CatalogSource
-from lithify.store.iceberg.documents import read_document, write_document
+from lithify.store.iceberg.documents import read_document, read_document_if_there, write_document
 from lithify.store.iceberg.failures import read_failures, write_failures
 from lithify.store.iceberg.folders import delete_files, delete_folder, stored_files
 from lithify.store.iceberg.heads import Heads, Lists
@@ -211,6 +211,18 @@ class IcebergStore:
         path = layout.failures_file(state.location)
         with writing(path):
             write_failures(self._access, path, failures)
+
+    def source_of(self, state: TopicState) -> Mapping[str, Any] | None:
+        """Raises `DamagedError` or `WarehouseError`."""
+        path = layout.source_file(state.location)
+        with reaching(path):
+            return read_document_if_there(self._access, path)
+
+    def put_source(self, state: TopicState, source: Mapping[str, Any]) -> None:
+        """Raises `WarehouseError`."""
+        path = layout.source_file(state.location)
+        with writing(path):
+            write_document(self._access, path, source)
 
     def forget_files(self) -> None:
         REMEMBERED.forget()

@@ -1,0 +1,153 @@
+"""`lithify kafka ingest`: copies topics of a Kafka cluster into the lake, and keeps doing so (C1, C6)."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Event
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.output import columns, count, print_json, say
+from lithify.cli.parameters import DurationType, PairType, as_mapping
+from lithify.model.units import format_duration
+
+if TYPE_CHECKING:
+    from lithify.model.ingest import IngestBatch, IngestReport
+
+
+@dataclass(frozen=True, slots=True)
+class IngestFlags:
+    """The flags of `kafka ingest`, as they were given."""
+
+    bootstrap_servers: str
+    topics: tuple[str, ...]
+    pattern: str | None
+    into: str | None
+    continuous: bool
+    interval_ms: int
+    max_records: int | None
+    null_key: str
+    accepts_loss: bool
+    kafka_conf: tuple[tuple[str, str], ...]
+    config: tuple[tuple[str, str], ...]
+    jars: str | None
+    checkpoint: str | None
+    spark_conf: tuple[tuple[str, str], ...]
+
+    @property
+    def kafka(self) -> Mapping[str, str]:
+        given = as_mapping(self.kafka_conf, "--kafka-conf")
+        return {"bootstrap.servers": self.bootstrap_servers, **given}
+
+
+@verb("ingest")
+@click.option("--bootstrap-servers", required=True, metavar="HOST:PORT,...", help="Of the Kafka cluster.")
+@click.option("--topic", "topics", multiple=True, metavar="T", help="A Kafka topic; may be given often.")
+@click.option("--topic-pattern", "pattern", metavar="REGEX", help="All topics whose whole name matches.")
+@click.option("--into", metavar="TOPIC|STREAM/", help="Where to. Default: the same name in the stream default.")
+@click.option(
+    "--continuous/--available-now", default=False, help="Go on with what comes, or end with what is there (default)."
+)
+@click.option(
+    "--interval", "interval_ms", type=DurationType(), default="1s", show_default=True, help="Between two batches."
+)
+@click.option(
+    "--max-records-per-trigger", "max_records", type=click.IntRange(1), metavar="N", help="In one batch, at most."
+)
+@click.option("--null-key", type=click.Choice(("reject", "drop")), default="reject", help="Records without a key.")
+@click.option("--accept-loss", "accepts_loss", is_flag=True, help="Go on after records that Kafka has let go of.")
+@click.option("--kafka-conf", type=PairType(), multiple=True, help="A setting of Kafka's clients; may be given often.")
+@click.option("--config", type=PairType(), multiple=True, help="A setting of topics that are made.")
+@click.option("--jars", metavar="DIR", help="Of Spark's Kafka connector. Default: $LITHIFY_JARS, or Spark fetches.")
+@click.option("--checkpoint", metavar="DIR", help="Where Spark keeps notes meanwhile; on a cluster, a shared place.")
+@click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be given often.")
+def ingest(invocation: Invocation, **given: Any) -> int:
+    """Copy topics of a Kafka cluster into the lake.
+
+    Partitions, offsets, timestamps, keys, values and headers stay as they are; only committed records
+    are copied. Topics that are not there are made, with the compaction settings that they have in Kafka.
+
+    Where a copy goes on is said by its own log ends, so it can be killed at any time and started again:
+    nothing is there twice and nothing is left out. A topic with trouble stops with an error, and the
+    others go on: one that was deleted and made again, offsets that went back, or records that Kafka
+    has let go of before they were copied.
+
+    \b
+    Examples:
+      lithify kafka ingest --bootstrap-servers broker:9092 --topic orders
+      lithify kafka ingest --bootstrap-servers broker:9092 --topic orders --into shop/orders --continuous
+      lithify kafka ingest --bootstrap-servers broker:9092 --topic-pattern 'shop\\..*' --into shop/
+    """
+    flags = IngestFlags(**given)
+    lake, stopped = invocation.open_lake(), Event()
+    _stop_on_signals(stopped)
+
+    def tell(batch: IngestBatch) -> None:
+        if invocation.json:
+            print_json(batch.to_json())
+            sys.stdout.flush()
+        elif batch.records:
+            say(_batch_line(batch))
+
+    reports = lake.ingest(
+        flags.kafka,
+        flags.topics,
+        pattern=flags.pattern,
+        into=flags.into,
+        config=as_mapping(flags.config, "--config"),
+        continuous=flags.continuous,
+        interval_ms=flags.interval_ms,
+        max_records=flags.max_records,
+        drops_keyless=flags.null_key == "drop",
+        accepts_loss=flags.accepts_loss,
+        jars=flags.jars,
+        checkpoint=flags.checkpoint,
+        spark_conf=as_mapping(flags.spark_conf, "--spark-conf"),
+        tell=tell,
+        stops=stopped.is_set,
+    )
+    _print(invocation, reports)
+    return 1 if any(report.error is not None for report in reports) else 0
+
+
+def _stop_on_signals(stopped: Event) -> None:
+    """The batch under way is given up or committed, and nothing else begins."""
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        stopped.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)
+
+
+def _batch_line(batch: IngestBatch) -> str:
+    rate = 1000 * batch.records / max(1, batch.duration_ms)
+    return (
+        f"{batch.source} → {batch.topic}: {count(batch.records)} records in {format_duration(batch.duration_ms)} "
+        f"({count(round(rate))}/s), lag {count(batch.lag)}"
+    )
+
+
+def _print(invocation: Invocation, reports: tuple[IngestReport, ...]) -> None:
+    if invocation.json:
+        for report in reports:
+            print_json(report.to_json())
+        return
+    header = ("SOURCE", "TOPIC", "BATCHES", "RECORDS", "RECORDS/S", "TIME")
+    rows = [
+        (r.source, r.topic, *map(count, (r.batches, r.records, round(r.records_per_s))), format_duration(r.duration_ms))
+        for r in reports
+    ]
+    click.echo("\n".join(columns(header, rows, left=("SOURCE", "TOPIC"))))
+    for report in reports:
+        for hole in report.holes:
+            gone = f"offsets {hole.start_offset} to {hole.end_offset - 1}"
+            say(f"{report.topic}[{hole.partition}]: {gone} were never copied")
+        if report.error is not None:
+            say(f"{report.source}: {report.error}")

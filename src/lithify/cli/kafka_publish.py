@@ -1,0 +1,66 @@
+"""`lithify kafka publish`: puts a compacted topic into a Kafka topic (C1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.output import columns, count, plural, print_json, say
+from lithify.cli.parameters import DurationType, PairType, as_mapping
+from lithify.cli.progress import record_progress
+from lithify.model.units import format_duration
+
+if TYPE_CHECKING:
+    from lithify.kafka import PublishReport
+
+
+@verb("publish")
+@click.argument("topic_name", metavar="TOPIC")
+@click.option("--bootstrap-servers", required=True, metavar="HOST:PORT,...", help="Of the Kafka cluster.")
+@click.option("--to", required=True, metavar="TOPIC", help="The Kafka topic; made if it is not there.")
+@click.option("--kafka-conf", type=PairType(), multiple=True, help="A setting of Kafka's client; may be given often.")
+@click.option(
+    "--timeout", "timeout_ms", type=DurationType(), default="30s", show_default=True, help="For every answer of Kafka."
+)
+def publish(
+    invocation: Invocation,
+    topic_name: str,
+    bootstrap_servers: str,
+    to: str,
+    kafka_conf: tuple[tuple[str, str], ...],
+    timeout_ms: int,
+) -> None:
+    """Put a compacted topic into a Kafka topic.
+
+    Every record that is left, in its partition, with its key, value, timestamp and headers; of a topic with
+    compaction.mode=side-by-side, what the compacted view has and what follows it. Offsets are the target's.
+
+    It can be ended at any time and started again: nothing is put in twice, and nothing is left out. When the
+    topic has grown, the same command brings what is new. A target in which others write is refused.
+
+    \b
+    Examples:
+      lithify kafka publish orders --bootstrap-servers broker:9092 --to orders-compacted
+      lithify kafka publish orders --bootstrap-servers broker:9093 --to orders-compacted \\
+          --kafka-conf security.protocol=SSL
+    """
+    from lithify.kafka import publish as publish_topic
+
+    topic = invocation.open_whole_topic(topic_name)
+    conf = {"bootstrap.servers": bootstrap_servers, **as_mapping(kafka_conf, "--kafka-conf")}
+    with record_progress(f"{topic.name} → {to}") as tell:
+        report = publish_topic(topic, conf, to, timeout_s=timeout_ms / 1000, tell=tell)
+    if invocation.json:
+        print_json(report.to_json())
+    else:
+        _print(report)
+
+
+def _print(report: PublishReport) -> None:
+    header = ("PARTITION", "FROM", "TO", "RECORDS")
+    rows = [tuple(map(count, (x.partition, x.start_offset, x.end_offset, x.records))) for x in report.logs]
+    click.echo("\n".join(columns(header, rows)))
+    how = "made, and got" if report.created else "went on with" if report.resumed else "got"
+    say(f"{report.to}: {how} {plural(report.records, 'record')} in {format_duration(report.duration_ms)}")

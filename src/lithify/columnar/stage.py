@@ -1,0 +1,105 @@
+"""A part of a batch, written by one task before anybody knows its offsets.
+
+    task 0   ─► partition 0  [ E .. E+7 )      as if the log ended where it did when the batch was planned
+    task 1   ─► partition 0  [ E .. E+4 )      the same: the commit takes one of them as it is, if E is
+                                               still the log end, and numbers the others anew
+
+Records are checked as `append` checks them (C16). What a task holds is bounded by `HELD_BYTES`,
+whatever the number of partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from lithify.columnar.access import FileAccess
+from lithify.columnar.incoming import receive, with_offsets
+from lithify.columnar.schema import TIMESTAMP
+from lithify.columnar.segment_file import SegmentSpec, SegmentWriter, read_segment
+from lithify.model.log import TopicState
+from lithify.model.segment import Segment
+from lithify.model.staged import StagedLog
+
+GATHERED_RECORDS = 64 * 1024
+GATHERED_BYTES = 32 * 2**20
+"""So much is checked and sorted at once: Spark's batches are small."""
+HELD_BYTES = 128 * 2**20
+"""What waits for a whole row group, over all partitions together; then small row groups are written."""
+
+
+class Stage:
+    """Writes records of one topic to segments that no version names yet. Not usable after `close`."""
+
+    def __init__(self, access: FileAccess, state: TopicState, *, now_ms: int, run_id: str, name: str) -> None:
+        self._access, self._state = access, state
+        self._now_ms, self._run_id, self._name = now_ms, run_id, name
+        self._gathered: list[pa.Table] = []
+        self._gathered_bytes = 0
+        self._held_bytes = 0
+        self._writers: dict[int, SegmentWriter] = {}
+        self._next: dict[int, int] = {}
+        self._last_ms: dict[int, int] = {}
+
+    def add(self, records: pa.Table) -> None:
+        """Takes records with columns as `append` takes them, the same each time.
+
+        Raises `InvalidRecordError` or `InvalidInputError`.
+        """
+        self._gathered.append(records)
+        self._gathered_bytes += records.nbytes
+        if self._gathered_bytes >= GATHERED_BYTES or sum(map(len, self._gathered)) >= GATHERED_RECORDS:
+            self._sort_out()
+
+    def close(self) -> tuple[StagedLog, ...]:
+        """Ends the files: what was written, by partition."""
+        self._sort_out()
+        return tuple(
+            StagedLog(self._state.name, self._state.identity, partition, writer.close(), self._last_ms[partition])
+            for partition, writer in sorted(self._writers.items())
+        )
+
+    def abandon(self) -> None:
+        """Closes what is open after an error. The files stay behind unnamed, for `sweep`."""
+        for writer in self._writers.values():
+            writer.abandon()
+
+    def _sort_out(self) -> None:
+        if not self._gathered:
+            return
+        together = pa.concat_tables(self._gathered)
+        self._gathered, self._gathered_bytes = [], 0
+        arrived = receive(together, self._state, now_ms=self._now_ms, keep_offsets=False)
+        for partition, table in arrived.items():
+            if partition not in self._writers:
+                spec = SegmentSpec.of(self._state, partition, self._run_id)
+                self._writers[partition] = SegmentWriter(self._access, spec, name=self._name)
+                self._next[partition] = self._state.log(partition).log_end_offset
+            self._writers[partition].write(with_offsets(table, self._next[partition]))
+            self._next[partition] += table.num_rows
+            self._last_ms[partition] = int(table.column(TIMESTAMP)[-1].as_py())
+            self._held_bytes += table.nbytes
+        if self._held_bytes >= HELD_BYTES:
+            for writer in self._writers.values():
+                writer.flush()
+            self._held_bytes = 0
+
+
+def renumbered(
+    access: FileAccess, state: TopicState, segments: Sequence[Segment], base_offset: int, run_id: str
+) -> tuple[Segment, ...]:
+    """New segments with the records of `segments`, of one log, one after the other from `base_offset` on.
+
+    A row group at a time. Raises `DamagedError`, `WarehouseError` or `OSError`.
+    """
+    writer = SegmentWriter(access, SegmentSpec.of(state, segments[0].partition, run_id))
+    try:
+        for segment in segments:
+            for table in read_segment(access, segment):
+                writer.write(with_offsets(table, base_offset))
+                base_offset += table.num_rows
+        return writer.close()
+    except BaseException:
+        writer.abandon()
+        raise

@@ -1,0 +1,75 @@
+"""Where a copy of a Kafka log goes on, and when it must not: pure decisions from offsets alone.
+
+    ours     |-------------------------E
+    Kafka         |start ......................... end|      go on at E
+    Kafka                                   |start  end|      lost: [E, start) is nowhere any more
+    Kafka    |start ........ end|                             went back: made again, or truncated
+
+The offsets decide, and nothing else remembers how far we got: not a checkpoint, not a group (C1, C6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lithify.model.log import TopicState
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLog:
+    """One partition of a Kafka topic, as a reader of committed records sees it: [start_offset, end_offset)."""
+
+    partition: int
+    start_offset: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class GoesOn:
+    """The copy goes on at `offset`."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Kafka has let go of [start_offset, end_offset), which we never had."""
+
+    start_offset: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class WentBack:
+    """Kafka's log ends at `source_end`, below our `log_end`."""
+
+    log_end: int
+    source_end: int
+
+
+Continuation = GoesOn | Lost | WentBack
+
+
+def continuation(log_end: int | None, source: SourceLog) -> Continuation:
+    """How the copy of one log goes on. `log_end` is None for a log that has no copy, or an empty one."""
+    if log_end is None:
+        return GoesOn(source.start_offset)
+    if source.end_offset < log_end:
+        return WentBack(log_end, source.end_offset)
+    if source.start_offset > log_end:
+        return Lost(log_end, source.start_offset)
+    return GoesOn(log_end)
+
+
+def continuations(state: TopicState | None, source: Mapping[int, SourceLog]) -> Mapping[int, Continuation]:
+    """By partition of the source. Partitions that it has and we have not begin at their start."""
+    return {partition: continuation(_log_end(state, partition), log) for partition, log in source.items()}
+
+
+def _log_end(state: TopicState | None, partition: int) -> int | None:
+    """Our log end; None where nothing was ever copied, so that nothing can be missing."""
+    if state is None or partition not in state.partitions:
+        return None
+    end = state.log(partition).log_end_offset
+    return end or None

@@ -1,0 +1,15 @@
+"""Topics of a Kafka cluster, in and out.
+
+    from lithify.kafka import SnapshotConsumer
+
+    with SnapshotConsumer(lake.topic("orders"), {"bootstrap.servers": "localhost:9092"}) as consumer:
+        table = {}
+        consumer.fill(table)
+
+Both need the extra `lithify[kafka]`.
+"""
+
+from lithify.kafka.publishing import PublishReport, publish
+from lithify.kafka.snapshot_consumer import SnapshotConsumer
+
+__all__ = ["PublishReport", "SnapshotConsumer", "publish"]

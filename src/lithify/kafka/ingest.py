@@ -1,0 +1,219 @@
+"""Copies topics of a Kafka cluster into the lake, and goes on where the copies end (C1, C6).
+
+    cluster: topics, ids, offsets ─► where each copy goes on ─► a stream each ─► commits
+                                  └─► trouble: that topic alone stops
+
+The copy has Kafka's partitions, offsets, timestamps, keys, values and headers. What it has is what its
+log ends say, and nothing else has to be remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lithify.compaction.mirroring import GoesOn, Lost, WentBack, continuations
+from lithify.errors import (
+    ConflictError,
+    LithifyError,
+    RefusedError,
+    SourceLostError,
+    SourceWentBackError,
+    UnknownSourceError,
+    UnknownTopicError,
+)
+from lithify.kafka.settings import settings_like
+from lithify.kafka.targets import targets
+from lithify.model.ingest import CopiedTopic, Hole, IngestBatch, IngestedLog, IngestReport, IngestRequest, TellBatch
+from lithify.model.log import TopicState
+from lithify.model.names import LogId, TopicName
+from lithify.model.settings import TopicSettings
+from lithify.ports import Warehouse
+from lithify.service.alter import alter
+from lithify.service.ingest import commit_copied
+from lithify.spark.copying import Copying, copied_logs
+from lithify.spark.kafka_cluster import KafkaCluster, SourceTopic
+from lithify.spark.kafka_stream import StreamPlan, TopicStream
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LOOK_S = 0.2
+"""How often the streams are looked at."""
+
+
+@dataclass(slots=True)
+class TopicIngest:
+    """The copy of one topic while it goes on."""
+
+    warehouse: Warehouse
+    cluster: KafkaCluster
+    request: IngestRequest
+    source: SourceTopic
+    name: TopicName
+    tell: TellBatch
+    started_ms: int
+    batches: int = 0
+    records: int = 0
+    holes: tuple[Hole, ...] = ()
+    identity: str = ""
+    ends: dict[int, int] = field(default_factory=dict)
+
+    def prepare(self) -> Mapping[int, int]:
+        """Makes the topic if there is none; by partition, the offset to go on from.
+
+        Raises `SourceWentBackError`, `SourceLostError`, or what making and altering a topic raises.
+        """
+        state = self._state()
+        self._check_same(state)
+        state = self._with_partitions(state, self.source.partitions)
+        starts: dict[int, int] = {}
+        for partition, how in continuations(state, self.cluster.logs(self.source)).items():
+            log = LogId(self.name, partition)
+            match how:
+                case GoesOn(offset):
+                    starts[partition] = offset
+                case Lost(start, end) if self.request.accepts_loss:
+                    self.holes += (Hole(partition, start, end),)
+                    starts[partition] = end
+                case Lost(start, end):
+                    raise SourceLostError(
+                        f"{log}: Kafka's {self.source.name} starts at {end}, and the copy ends at {start}: "
+                        f"offsets {start} to {end - 1} are gone there",
+                        hint="--accept-loss goes on at its start, and remembers the hole",
+                    )
+                case WentBack(log_end, source_end):
+                    raise SourceWentBackError(
+                        f"{log}: Kafka's {self.source.name} ends at {source_end}, below the {log_end} of the copy",
+                        hint="it was made again or truncated: ingest it into another topic, or cut this one",
+                    )
+        self._remember(state)
+        self.identity = state.identity
+        self.ends = {log.partition: log.log_end_offset for log in state.logs}
+        return starts
+
+    def take(self, frame: DataFrame) -> None:
+        """Copies and commits one batch. Raises `ConflictError`, `InvalidRecordError`, or what a commit raises."""
+        clock, store = self.warehouse.clock, self.warehouse.store
+        begun_ms, run_id = clock.now_ms(), clock.new_id()
+        self.source = self.cluster.topic(self.source.name)
+        state = self._with_partitions(store.load(self.name), self.source.partitions)
+        self._check_ours(state)
+        copying = Copying(state, self.warehouse.files.access, run_id, self.request.drops_keyless)
+        copied = copied_logs(frame, copying)
+        if copied:
+            state = commit_copied(self.warehouse, state, copied, run_id)
+        self.ends = {log.partition: log.log_end_offset for log in state.logs}
+        counts = {p: sum(s.records for s in log.segments) for p, log in copied.items()}
+        self.batches += 1
+        self.records += sum(counts.values())
+        source = self.cluster.logs(self.source)
+        logs = tuple(
+            IngestedLog(p, state.log(p).log_end_offset, log.end_offset, counts.get(p, 0)) for p, log in source.items()
+        )
+        took_ms = clock.now_ms() - begun_ms
+        self.tell(IngestBatch(str(self.name), self.source.name, state.version, logs, took_ms))
+
+    def report(self, error: LithifyError | None) -> IngestReport:
+        took_ms = self.warehouse.clock.now_ms() - self.started_ms
+        why = None if error is None else str(error)
+        return IngestReport(str(self.name), self.source.name, self.batches, self.records, took_ms, self.holes, why)
+
+    def _state(self) -> TopicState:
+        try:
+            return self.warehouse.store.load(self.name)
+        except UnknownTopicError:
+            settings: TopicSettings = settings_like(self.cluster.config(self.source.name), self.request.settings)
+            count, now_ms = len(self.source.partitions), self.warehouse.clock.now_ms()
+            return self.warehouse.store.create_topic(self.name, str(self.name), settings, count, now_ms)
+
+    def _with_partitions(self, state: TopicState, partitions: tuple[int, ...]) -> TopicState:
+        wanted = partitions[-1] + 1
+        if wanted <= len(state.logs):
+            return state
+        alter(self.warehouse, self.name, {}, partitions=wanted)
+        return self.warehouse.store.load(self.name)
+
+    def _check_same(self, state: TopicState) -> None:
+        """Whether it is a copy of this very topic, or of none yet."""
+        known = self.warehouse.store.source_of(state)
+        if known is None:
+            return
+        copied = CopiedTopic.from_json(known)
+        self.holes = copied.holes
+        if copied.name != self.source.name:
+            raise RefusedError(
+                f"{self.name} is a copy of Kafka's {copied.name}, not of {self.source.name}", hint="name another --into"
+            )
+        if copied.topic_id != self.source.topic_id:
+            raise SourceWentBackError(
+                f"{self.name}: Kafka's {self.source.name} was deleted and made again since it was copied",
+                hint="ingest the new one into another topic",
+            )
+
+    def _check_ours(self, state: TopicState) -> None:
+        ends = {log.partition: log.log_end_offset for log in state.logs}
+        moved = next((p for p, end in self.ends.items() if ends.get(p) != end), None)
+        if state.identity != self.identity or moved is not None:
+            raise ConflictError(
+                f"{LogId(self.name, moved or 0)}: someone else writes to it: the copy ended at "
+                f"{self.ends.get(moved or 0)}, and ends at {ends.get(moved or 0)} now",
+                hint="one ingest of a topic at a time, and no other producers; nothing was written twice",
+            )
+
+    def _remember(self, state: TopicState) -> None:
+        copied = CopiedTopic(self.source.name, self.source.topic_id, self.holes).to_json()
+        if self.warehouse.store.source_of(state) != copied:
+            self.warehouse.store.put_source(state, copied)
+
+
+def ingest(
+    warehouse: Warehouse,
+    session: SparkSession,
+    request: IngestRequest,
+    tell: TellBatch = lambda _batch: None,
+    stops: Callable[[], bool] = lambda: False,
+) -> tuple[IngestReport, ...]:
+    """Copies topics until all there is now is copied, or `continuous`, until it is to stop.
+
+    A topic that fails ends with its error in its report; the others go on. Raises `BrokerError` or
+    `ConnectorError` where nothing can begin.
+    """
+    clock = warehouse.clock
+    with KafkaCluster(session, request.config) as cluster:
+        under_way: list[tuple[TopicIngest, TopicStream]] = []
+        reports: list[IngestReport] = []
+        sources = request.topics if request.pattern is None else cluster.topics(request.pattern)
+        if not sources:
+            raise UnknownSourceError(f"{cluster.where} has no topic that matches {request.pattern}")
+        for source, name in targets(sources, request.into):
+            found = TopicIngest(warehouse, cluster, request, SourceTopic(source, "", ()), name, tell, clock.now_ms())
+            try:
+                found.source = cluster.topic(source)
+                plan = _plan(request, source, found.prepare())
+                stream = TopicStream(plan, found.take)
+                stream.start(session, clock.new_id())
+            except LithifyError as error:
+                reports.append(found.report(error))
+                continue
+            under_way.append((found, stream))
+        while any(stream.is_active for _, stream in under_way):
+            if stops():
+                for _, stream in under_way:
+                    stream.stop()
+            clock.sleep(LOOK_S)
+        reports += [found.report(stream.end()) for found, stream in under_way]
+    return tuple(reports)
+
+
+def _plan(request: IngestRequest, source: str, starts: Mapping[int, int]) -> StreamPlan:
+    return StreamPlan(
+        source=source,
+        config=request.config,
+        starts=starts,
+        available_now=not request.continuous,
+        max_records=request.max_records,
+        interval_ms=request.interval_ms,
+        checkpoint=request.checkpoint,
+    )

@@ -1,0 +1,81 @@
+"""The part of a consumer's records that the lake has, version by version, and what is known of each log (C5, C7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from lithify.errors import LithifyError
+from lithify.kafka.place import Place, log_of
+from lithify.model.log import LogState, TopicState
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.ports import Warehouse
+from lithify.service.fetch import Reading, open_log
+
+COMPACTED = Reading(compacted=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A version of the topic, and when it was loaded at the latest."""
+
+    state: TopicState
+    loaded_ms: int
+
+    @classmethod
+    def newest(cls, warehouse: Warehouse, name: TopicName) -> Sight:
+        """Raises `UnknownTopicError` or `WarehouseError`."""
+        loaded_ms = warehouse.clock.now_ms()  # before it: a round after this is not in there
+        return cls(warehouse.store.load(name), loaded_ms)
+
+    def records(self, warehouse: Warehouse, partition: int, offset: int) -> Iterator[Record]:
+        """The compacted records of a log from an offset on, up to the end of this version."""
+        log = log_of(self.state, partition)
+        if offset < log.log_end_offset:
+            start = max(offset, log.compacted_start)
+            yield from open_log(warehouse, self.state, partition, start, COMPACTED)
+
+
+class Places:
+    """By partition, where the user of a consumer stands, and the version of the log that was seen last."""
+
+    def __init__(self, sight: Sight, stored: Mapping[int, Place], partitions: Iterable[int]) -> None:
+        """Raises `LogTruncatedError` where a stored place cannot be gone on from."""
+        self._places: dict[int, Place] = {}
+        self._seen: dict[int, tuple[LogState, int]] = {}
+        for partition in partitions:
+            self.add(partition, sight, stored.get(partition))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._places)
+
+    def add(self, partition: int, sight: Sight, stored: Place | None = None) -> int:
+        """Goes on in a partition, or begins with it; returns the offset."""
+        place = Place.first(sight.state, partition, sight.loaded_ms) if stored is None else stored
+        place.check(sight.state, partition)
+        self._places[partition] = place
+        self._seen[partition] = (log_of(sight.state, partition), sight.loaded_ms)
+        return place.offset
+
+    def offset(self, partition: int) -> int:
+        return self._places[partition].offset
+
+    def see(self, partition: int, sight: Sight, settled: int, read: int) -> None:
+        """The log is at that version now. Raises `LogTruncatedError` where reading cannot go on in it."""
+        place = self._places[partition].moved(*self._seen[partition], settled)
+        place.moved(*self._seen[partition], read).check(sight.state, partition)
+        self._places[partition] = place
+        self._seen[partition] = (log_of(sight.state, partition), sight.loaded_ms)
+
+    def see_all(self, warehouse: Warehouse, name: TopicName, settled: Mapping[int, int]) -> None:
+        """Looks at the newest version, if it can be had: what is live does not depend on it."""
+        with suppress(LithifyError):
+            sight = Sight.newest(warehouse, name)
+            for partition in self._places:
+                self.see(partition, sight, settled[partition], settled[partition])
+
+    def settled(self, offsets: Mapping[int, int]) -> dict[int, Place]:
+        """What is to be stored for a user who came to these offsets."""
+        return {p: place.moved(*self._seen[p], offsets[p]) for p, place in self._places.items()}

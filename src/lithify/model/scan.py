@@ -1,0 +1,125 @@
+"""What a job asks of topics, and how that is cut into tasks: values that both sides know.
+
+    Subscription + Bounds ──► Offsets [start, end) ──► ScanTask  ScanTask  ScanTask ...
+                                                         └ ScanPiece: a segment, from .. to
+
+Offsets are as Spark's Kafka source writes them: `{topic: {partition: offset}}`, `end` exclusive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lithify.model.names import TopicName
+from lithify.model.position import Start
+from lithify.model.segment import Segment
+
+Offsets = Mapping[str, Mapping[int, int]]
+"""By topic and partition, the offset from which to read, or before which to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Topics by name; each of them has to be there."""
+
+    topics: tuple[TopicName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """All topics whose whole name a regular expression matches: those that come later as well."""
+
+    pattern: str
+
+
+Subscription = Listed | Matching
+
+
+@dataclass(frozen=True, slots=True)
+class Everywhere:
+    """One position for every log."""
+
+    position: Start
+
+
+@dataclass(frozen=True, slots=True)
+class PerLog:
+    """A position for each log, by topic and partition; a log that is not named has none."""
+
+    positions: Mapping[str, Mapping[int, Start]]
+
+
+Bound = Everywhere | PerLog
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What the records that are wanted are known to fulfil. It leaves out files, never decides on a record.
+
+    Offsets in [min_offset, end_offset), timestamps in epoch ms in [min_timestamp_ms, max_timestamp_ms].
+    """
+
+    partitions: frozenset[int] | None = None
+    min_offset: int | None = None
+    end_offset: int | None = None
+    min_timestamp_ms: int | None = None
+    max_timestamp_ms: int | None = None
+
+    def clipped(self, start: int, end: int) -> tuple[int, int]:
+        """The offsets of [start, end) that may be wanted; none if the first is not below the second."""
+        low = start if self.min_offset is None else max(start, self.min_offset)
+        high = end if self.end_offset is None else min(end, self.end_offset)
+        return low, high
+
+    def may_be_in(self, segment: Segment) -> bool:
+        """Whether a record of the segment may have a timestamp that is wanted."""
+        too_old = self.min_timestamp_ms is not None and segment.max_timestamp_ms < self.min_timestamp_ms
+        too_new = self.max_timestamp_ms is not None and segment.min_timestamp_ms > self.max_timestamp_ms
+        return not (too_old or too_new)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSettings:
+    """How topics are read and cut into tasks.
+
+    `min_tasks` are made where there are so many offsets to read; None leaves it to the bytes. Without
+    `fail_on_data_loss` a position that is no longer in a log means the nearest that is.
+    """
+
+    compacted: bool = False
+    fail_on_data_loss: bool = True
+    min_tasks: int | None = None
+    filters: Filters = Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPiece:
+    """The records of a segment with offsets in [start_offset, end_offset)."""
+
+    segment: Segment
+    start_offset: int
+    end_offset: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the file that these offsets are likely to take, at least 1."""
+        whole = self.segment.end_offset - self.segment.base_offset
+        return max(1, self.segment.size_bytes * (self.end_offset - self.start_offset) // max(1, whole))
+
+    def split(self, parts: int) -> tuple[ScanPiece, ...]:
+        """The same in so many pieces of about as many offsets, or fewer if there are not enough."""
+        offsets = self.end_offset - self.start_offset
+        cuts = [self.start_offset + offsets * n // parts for n in range(parts + 1)]
+        return tuple(ScanPiece(self.segment, a, b) for a, b in pairwise(cuts) if a < b)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTask:
+    """What one task reads: pieces of one log in offset order, as `version` of the topic names them."""
+
+    topic: str
+    partition: int
+    version: int
+    pieces: tuple[ScanPiece, ...]

@@ -1,0 +1,107 @@
+"""Appending what tasks wrote in parallel, in one commit, and a streaming batch only once (C1, C6, C14).
+
+    tasks    ─► files at the log end that was known     [E ..)   [E ..)   [E ..)
+    commit   ─► the log ends at E, one task wrote to it: its files as they are
+                else: their records, task by task, in new files from the log end on
+
+The topic remembers the latest batch of each query, in the very commit that appends it: a batch that
+Spark sends again, because it fell between this commit and its own checkpoint, changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lithify.errors import ConflictError
+from lithify.model.log import LogState, TopicEdit, TopicState, WrittenBatch
+from lithify.model.names import TopicName
+from lithify.model.segment import Segment
+from lithify.model.staged import StagedLog
+from lithify.ports import Warehouse
+from lithify.service.append import appended
+from lithify.service.commit import commit
+from lithify.service.staged import check_there
+
+MEMORY_PARTITION = 0
+"""The log whose state remembers the batches of the whole topic: every topic has it."""
+
+Renumber = Callable[[TopicState, Sequence[Segment], int, str], tuple[Segment, ...]]
+"""Writes the records of segments of one log once more, from an offset on, for a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedBatch:
+    """All that tasks wrote for one topic, in the order of the tasks, and the batch of a query that it is."""
+
+    topic: TopicName
+    logs: tuple[StagedLog, ...]
+    batch: WrittenBatch | None
+
+
+def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch) -> TopicState:
+    """Commits a batch; returns the version that has it, the newest one if it was there already.
+
+    Raises `ConflictError` if the topic was made again since the tasks wrote, or what `commit` raises.
+    """
+    run_id = warehouse.clock.new_id()
+    now_ms = warehouse.clock.now_ms()
+    by_log: dict[int, list[StagedLog]] = {}
+    for log in staged.logs:
+        by_log.setdefault(log.partition, []).append(log)
+    placed: dict[int, tuple[Segment, ...]] = {}
+
+    def is_there(newest: TopicState) -> bool:
+        if any(log.identity != newest.identity for log in staged.logs):
+            raise ConflictError(
+                f"{staged.topic}: the topic was deleted and made again while the batch was written",
+                hint="write it again",
+            )
+        return staged.batch is not None and newest.log(MEMORY_PARTITION).has_batch(staged.batch)
+
+    def place(newest: TopicState) -> None:
+        for partition, parts in by_log.items():
+            end = newest.log(partition).log_end_offset
+            if partition not in placed or placed[partition][0].base_offset != end:
+                placed[partition] = _at(parts, end) or renumber(newest, _segments(parts), end, run_id)
+
+    def decide(newest: TopicState) -> TopicEdit | None:
+        if is_there(newest):
+            return None
+        place(newest)
+        check_there(warehouse, (segment for segments in placed.values() for segment in segments))
+        return TopicEdit(
+            run_id=run_id,
+            time_ms=now_ms,
+            logs=_logs(newest, by_log, placed, staged.batch),
+            add=tuple(segment for segments in placed.values() for segment in segments),
+        )
+
+    state = warehouse.store.load(staged.topic)
+    if is_there(state):
+        return state
+    place(state)  # what takes long is done before others have to wait for the commit
+    return commit(warehouse, staged.topic, run_id, decide)
+
+
+def _logs(
+    newest: TopicState,
+    by_log: Mapping[int, Sequence[StagedLog]],
+    placed: Mapping[int, tuple[Segment, ...]],
+    batch: WrittenBatch | None,
+) -> dict[int, LogState]:
+    """The logs with the batch, and with the memory of it."""
+    logs = {p: appended(newest.log(p), placed[p], parts[-1].last_timestamp_ms) for p, parts in by_log.items()}
+    if batch is not None:
+        logs[MEMORY_PARTITION] = logs.get(MEMORY_PARTITION, newest.log(MEMORY_PARTITION)).with_batch(batch)
+    return logs
+
+
+def _at(parts: Sequence[StagedLog], end: int) -> tuple[Segment, ...]:
+    """The files of the only task that wrote to a log, if they begin where it ends (C14); else none."""
+    fits = len(parts) == 1 and parts[0].segments[0].base_offset == end
+    return parts[0].segments if fits else ()
+
+
+def _segments(parts: Sequence[StagedLog]) -> tuple[Segment, ...]:
+    return tuple(segment for part in parts for segment in part.segments)

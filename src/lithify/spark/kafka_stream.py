@@ -1,0 +1,142 @@
+"""One Kafka topic as a stream of batches, each of which is copied and committed at once.
+
+    Spark's Kafka source, from our log ends on ─► batch ─► segments, in the tasks ─► commit ─► next batch
+
+Spark's own checkpoint is made anew by every run and thrown away: how far the copy got is what its log
+ends say, so that nothing has to be kept in step with them (C6).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from lithify.errors import BrokerError, EngineError, LithifyError, SourceLostError, UnknownSourceError
+from lithify.spark.kafka_cluster import missing_connector
+
+OnBatch = Callable[[DataFrame], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPlan:
+    """What to read: offsets by partition, and how much at a time. `available_now` ends with what there is."""
+
+    source: str
+    config: Mapping[str, str]
+    starts: Mapping[int, int]
+    available_now: bool
+    max_records: int | None
+    interval_ms: int
+    checkpoint: str | None = None
+    """A folder that the driver and the tasks can write to; None is a local one."""
+
+
+@dataclass(slots=True)
+class TopicStream:
+    """A stream under way."""
+
+    plan: StreamPlan
+    on_batch: OnBatch
+    query: StreamingQuery | None = None
+    failure: Exception | None = None
+    """What `on_batch` has raised."""
+    _checkpoint: str = field(default="")
+
+    def start(self, session: SparkSession, run_id: str) -> None:
+        """Raises `ConnectorError` where the session does not know Kafka."""
+        plan = self.plan
+        base = plan.checkpoint or tempfile.mkdtemp(prefix="lithify-ingest-")
+        self._checkpoint = f"{base.rstrip('/')}/{run_id}"
+        try:
+            frame = session.readStream.format("kafka").options(**_options(plan)).load()
+            writer = frame.writeStream.foreachBatch(self._take).option("checkpointLocation", self._checkpoint)
+            if plan.available_now:
+                writer = writer.trigger(availableNow=True)
+            else:
+                writer = writer.trigger(processingTime=f"{plan.interval_ms} milliseconds")
+            self.query = writer.queryName(f"lithify ingest {plan.source} {run_id}").start()
+        except PySparkException as error:
+            if "kafka" in str(error) and "DATA_SOURCE_NOT_FOUND" in str(error):
+                raise missing_connector() from error
+            raise self._error(error) from error
+
+    @property
+    def is_active(self) -> bool:
+        return self.query is not None and self.query.isActive
+
+    def stop(self) -> None:
+        """Ends it; a batch under way is given up, or committed."""
+        if self.query is not None:
+            self.query.stop()
+
+    def end(self) -> LithifyError | None:
+        """Why it ended, None if all went well. What it left behind is thrown away."""
+        if self.plan.checkpoint is None:
+            shutil.rmtree(self._checkpoint.rpartition("/")[0], ignore_errors=True)
+        error = None if self.query is None else self.query.exception()
+        if isinstance(self.failure, LithifyError):
+            return self.failure
+        if self.failure is not None:
+            return EngineError(f"{self.plan.source}: {type(self.failure).__name__}: {self.failure}")
+        return None if error is None else self._error(error)
+
+    def _take(self, frame: DataFrame, _batch_id: int) -> None:
+        try:
+            self.on_batch(frame)
+        except Exception as error:
+            self.failure = error
+            raise
+
+    def _error(self, error: Any) -> LithifyError:
+        """What went wrong in the source, by what it says."""
+        text, source = " ".join(str(error).split()), self.plan.source
+        for signs, kind, hint in _SIGNS:
+            if any(sign in text for sign in signs):
+                return kind(f"{source}: {_short(text)}", hint=hint)
+        return EngineError(f"{source}: the stream failed: {_short(text)}", hint="nothing was lost; start it again")
+
+
+_SIGNS: tuple[tuple[tuple[str, ...], type[LithifyError], str], ...] = (
+    (
+        ("OffsetOutOfRange", "FAIL_ON_DATA_LOSS", "failOnDataLoss", "may have been lost", "data loss"),
+        SourceLostError,
+        "Kafka has let go of records that were not copied yet; --accept-loss goes on after them",
+    ),
+    (
+        ("UnknownTopicOrPartition", "UnknownTopicId", "partitions were deleted"),
+        UnknownSourceError,
+        "was it deleted?",
+    ),
+    (
+        ("TimeoutException", "Disconnect", "Authenti", "Authoriz"),
+        BrokerError,
+        "nothing was lost; start it again",
+    ),
+)
+
+
+def _options(plan: StreamPlan) -> dict[str, str]:
+    starts = {plan.source: {str(partition): offset for partition, offset in sorted(plan.starts.items())}}
+    options = {
+        **{f"kafka.{name}": value for name, value in plan.config.items()},
+        "kafka.isolation.level": "read_committed",
+        "subscribe": plan.source,
+        "startingOffsets": json.dumps(starts),
+        "includeHeaders": "true",
+        "failOnDataLoss": "true",
+    }
+    if plan.max_records is not None:
+        options["maxOffsetsPerTrigger"] = str(plan.max_records)
+    return options
+
+
+def _short(text: str) -> str:
+    return text.partition("Caused by")[0][:300]

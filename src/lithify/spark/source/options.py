@@ -1,0 +1,227 @@
+"""The options of the data source, under the names that Spark's Kafka source gives them.
+
+Names are taken in any case, as Spark takes them. An unknown one is refused by name: a misspelled
+option that is passed over would read other records than were asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from lithify.errors import RefusedError
+from lithify.model.names import TopicName, parse_topic
+from lithify.model.position import AtTime, Start
+from lithify.model.scan import Bound, Everywhere, Listed, Matching, PerLog, ScanSettings, Subscription
+
+PLACES = ("warehouse", "catalog")
+READING = (
+    "subscribe",
+    "subscribePattern",
+    "startingOffsets",
+    "startingTimestamp",
+    "startingOffsetsByTimestamp",
+    "endingOffsets",
+    "endingTimestamp",
+    "endingOffsetsByTimestamp",
+    "maxOffsetsPerTrigger",
+    "minPartitions",
+    "includeHeaders",
+    "failOnDataLoss",
+    "compacted",
+    "columns",
+)
+WRITING = ("topic", "queryId", "batchId")
+_OF_SPARK = ("checkpointLocation", "queryName")
+"""What Spark itself is told by options of a stream, and hands on."""
+
+Options = Mapping[str, str]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What is read. `start` and `end` are None where no option gives them."""
+
+    subscription: Subscription
+    start: Bound | None
+    end: Bound | None
+    settings: ScanSettings
+    offsets_per_trigger: int | None
+    include_headers: bool
+    columns: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Where records go: to one topic, or where their column `topic` says. `batch` is (query, batch id)."""
+
+    topic: TopicName | None
+    batch: tuple[str, int] | None
+
+
+def read_options(options: Options) -> ReadOptions:
+    """Raises `RefusedError`, or `InvalidNameError` for a topic that cannot be one."""
+    given = _known(options, (*PLACES, *READING))
+    return ReadOptions(
+        subscription=_subscription(given),
+        start=_bound(given, "starting"),
+        end=_bound(given, "ending"),
+        settings=ScanSettings(
+            compacted=_flag(given, "compacted", default=False),
+            fail_on_data_loss=_flag(given, "failOnDataLoss", default=True),
+            min_tasks=_positive(given, "minPartitions"),
+        ),
+        offsets_per_trigger=_positive(given, "maxOffsetsPerTrigger"),
+        include_headers=_flag(given, "includeHeaders", default=False),
+        columns=_columns(given),
+    )
+
+
+def write_options(options: Options) -> WriteOptions:
+    """Raises `RefusedError` or `InvalidNameError`."""
+    given = _known(options, (*PLACES, *WRITING))
+    query, batch = given.get("queryId"), _number(given, "batchId")
+    if (query is None) != (batch is None):
+        raise RefusedError("queryId and batchId belong together: give both or none")
+    topic = given.get("topic")
+    return WriteOptions(
+        topic=None if topic is None else _topic(topic),
+        batch=None if query is None or batch is None else (query, batch),
+    )
+
+
+def place(options: Options) -> tuple[str | None, str | None]:
+    """The warehouse and the catalog that options name, at most one of them."""
+    named = {name: _find(options, name) for name in PLACES}
+    if all(named.values()):
+        raise RefusedError("warehouse and catalog are given: give one of them")
+    return named["warehouse"], named["catalog"]
+
+
+def _find(options: Options, name: str) -> str | None:
+    return next((value for key, value in options.items() if key.lower() == name.lower()), None)
+
+
+def _known(options: Options, names: tuple[str, ...]) -> dict[str, str]:
+    """The options under their own spelling."""
+    spelled = {name.lower(): name for name in names}
+    passed_over = {name.lower() for name in _OF_SPARK}
+    given = {}
+    for key, value in options.items():
+        if key.lower() in passed_over:
+            continue
+        if key.lower() not in spelled:
+            kafka = key.lower().startswith("kafka.")
+            hint = "leave it out: records come from the warehouse" if kafka else f"known: {', '.join(names)}"
+            raise RefusedError(f"unknown option {key!r}", hint=hint)
+        given[spelled[key.lower()]] = value
+    return given
+
+
+def _subscription(given: Mapping[str, str]) -> Subscription:
+    listed, pattern = given.get("subscribe"), given.get("subscribePattern")
+    if (listed is None) == (pattern is None):
+        raise RefusedError("give subscribe (topics, by comma) or subscribePattern, one of the two")
+    if pattern is not None:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise RefusedError(f"subscribePattern={pattern}: not a regular expression: {error}") from None
+        return Matching(pattern)
+    assert listed is not None
+    return Listed(tuple(_topic(name.strip()) for name in listed.split(",")))
+
+
+def _topic(text: str) -> TopicName:
+    reference = parse_topic(text)
+    if reference.partition is not None:
+        raise RefusedError(f"{text} names a partition", hint=f"name the topic {reference.original}")
+    return reference.name
+
+
+def _bound(given: Mapping[str, str], which: str) -> Bound | None:
+    """A bound by Kafka's order: one time for all, a time for each log, offsets."""
+    time, times, offsets = f"{which}Timestamp", f"{which}OffsetsByTimestamp", f"{which}Offsets"
+    if time in given:
+        return Everywhere(AtTime(_required(_number(given, time))))
+    if times in given:
+        return _per_log(times, given[times], AtTime)
+    match given.get(offsets, "").lower():
+        case "":
+            return None
+        case "earliest" | "latest" as end:
+            return Everywhere(end)
+        case _:
+            return _per_log(offsets, given[offsets], _place_in_log)
+
+
+def _place_in_log(offset: int) -> Start:
+    """An offset as Kafka's JSON has it, which has two numbers for the ends of a log."""
+    match offset:
+        case -2:
+            return "earliest"
+        case -1:
+            return "latest"
+        case _:
+            return offset
+
+
+def _per_log(name: str, text: str, position: Callable[[int], Start]) -> PerLog:
+    try:
+        given: Any = json.loads(text)
+        positions = {
+            str(_topic(topic)): {int(partition): position(_whole(n)) for partition, n in logs.items()}
+            for topic, logs in given.items()
+        }
+    except (ValueError, TypeError, AttributeError):
+        raise RefusedError(
+            f"{name}={text}: neither earliest nor latest, nor JSON",
+            hint='write {"topic":{"0":23,"1":-2}}; -2 is the earliest, -1 the latest',
+        ) from None
+    return PerLog(positions)
+
+
+def _whole(number: object) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or number < -2:
+        raise ValueError(number)
+    return number
+
+
+def _columns(given: Mapping[str, str]) -> tuple[str, ...] | None:
+    if "columns" not in given:
+        return None
+    return tuple(name.strip() for name in given["columns"].split(","))
+
+
+def _flag(given: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = given.get(name)
+    if text is None:
+        return default
+    if text.lower() not in ("true", "false"):
+        raise RefusedError(f"{name}={text}: give true or false")
+    return text.lower() == "true"
+
+
+def _number(given: Mapping[str, str], name: str) -> int | None:
+    text = given.get(name)
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d{1,18}", text.strip()):
+        raise RefusedError(f"{name}={text}: give a whole number that is not below 0")
+    return int(text)
+
+
+def _positive(given: Mapping[str, str], name: str) -> int | None:
+    number = _number(given, name)
+    if number == 0:
+        raise RefusedError(f"{name}=0: give a number above 0")
+    return number
+
+
+def _required(number: T | None) -> T:
+    assert number is not None  # its name was found among the options
+    return number

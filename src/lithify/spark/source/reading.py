@@ -1,0 +1,202 @@
+"""Readers: the driver turns options into tasks, tasks turn pieces of segments into Arrow batches.
+
+    driver   states ─► offsets [start, end) ─► tasks      metadata only
+    task     piece  ─► row groups ─► columns asked for ─► record batches of some 16,000
+
+A stream's offset is `{topic: {partition: offset}}`, the next one to read: what Kafka's source keeps,
+so that a checkpoint shows where a job stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from lithify.columnar.access import FileAccess
+from lithify.columnar.schema import OFFSET
+from lithify.columnar.segment_file import read_segment
+from lithify.errors import DamagedError, RefusedError
+from lithify.model.log import TopicState
+from lithify.model.scan import Everywhere, Offsets, ScanPiece, ScanSettings, ScanTask
+from lithify.spark.source.columns import stored_columns, to_spark
+from lithify.spark.source.filters import bounds
+from lithify.spark.source.limit import limited
+from lithify.spark.source.options import ReadOptions
+from lithify.spark.source.topics import Connect, Topics
+
+_EARLIEST, _LATEST = Everywhere("earliest"), Everywhere("latest")
+
+
+class TaskPartition(InputPartition):  # type: ignore[misc]
+    """What travels to one task."""
+
+    def __init__(self, access: FileAccess, task: ScanTask) -> None:
+        super().__init__(task)
+        self.access = access
+
+
+class _TaskReader:
+    """The part of a reader that runs in tasks. It travels there, so it holds no warehouse, only how to open one."""
+
+    def __init__(self, connect: Connect, options: ReadOptions, schema: StructType) -> None:
+        self._connect, self._options, self._schema = connect, options, schema
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The records of a task, in offset order."""
+        if isinstance(partition, TaskPartition):  # Spark makes an empty one where there is nothing to read
+            yield from self._batches(partition.access, partition.value)
+
+    def _batches(self, access: FileAccess, task: ScanTask) -> Iterator[pa.RecordBatch]:
+        columns = stored_columns(self._schema)
+        for piece in task.pieces:
+            try:
+                for table in _records(access, piece, columns):
+                    yield from to_spark(table, task.topic, self._schema)
+            except DamagedError as error:
+                # Only a version that is kept has a right to its files (C7).
+                raise self._connect().why_missing(task, piece.segment.path) or error from error
+
+
+def _records(access: FileAccess, piece: ScanPiece, columns: list[str]) -> Iterator[pa.Table]:
+    """The records of a piece, a row group at a time, as far as it goes."""
+    needed = columns if OFFSET in columns else [*columns, OFFSET]
+    for table in read_segment(access, piece.segment, start_offset=piece.start_offset, columns=needed):
+        last = table.column(OFFSET)[-1].as_py()
+        yield table if last < piece.end_offset else table.filter(pc.field(OFFSET) < piece.end_offset)
+        if last >= piece.end_offset - 1:
+            return
+
+
+class _PushedFilters:
+    """`pushFilters` of a reader, which Spark may do without.
+
+    Spark 4.2 refuses a reader that overrides that method as long as filters are not pushed down, and
+    tells by `__func__`. So this shows the original there, and is called where filters are pushed.
+    """
+
+    def __init__(self, take: Callable[[list[Filter]], None]) -> None:
+        self._take = take
+        self.__func__ = DataSourceReader.pushFilters
+
+    def __call__(self, filters: list[Filter]) -> list[Filter]:
+        """All of them are evaluated by Spark again."""
+        self._take(filters)
+        return filters
+
+
+class BatchReader(_TaskReader, DataSourceReader):  # type: ignore[misc]
+    """Reads the newest versions once, from `startingOffsets` to `endingOffsets`."""
+
+    def __init__(self, connect: Connect, options: ReadOptions, schema: StructType) -> None:
+        if options.start == _LATEST:
+            raise RefusedError("startingOffsets=latest: nothing would be read", hint="a stream can start there")
+        if options.end == _EARLIEST:
+            raise RefusedError("endingOffsets=earliest: nothing would be read")
+        super().__init__(connect, options, schema)
+        self._filters: list[Filter] = []
+
+    @property
+    def pushFilters(self) -> _PushedFilters:  # noqa: N802 - Spark's name
+        """What takes filters on partition, offset and timestamp."""
+        return _PushedFilters(self._filters.extend)
+
+    def partitions(self) -> list[InputPartition]:
+        """A task for each part of a log: bounded by bytes, and as many as `minPartitions`."""
+        topics, options = self._connect(), self._options
+        states = topics.subscribed(options.subscription)
+        start = topics.offsets_at(states, options.start or _EARLIEST, options.settings)
+        end = topics.offsets_at(states, options.end or _LATEST, options.settings)
+        settings = _with_filters(options.settings, self._filters)
+        return [TaskPartition(topics.access, task) for task in topics.plan_tasks(states, start, end, settings)]
+
+
+def _with_filters(settings: ScanSettings, pushed: list[Filter]) -> ScanSettings:
+    return ScanSettings(settings.compacted, settings.fail_on_data_loss, settings.min_tasks, bounds(pushed))
+
+
+class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    """Goes on with new records, batch by batch; each batch is planned on the newest versions."""
+
+    def __init__(self, connect: Connect, options: ReadOptions, schema: StructType) -> None:
+        if options.end is not None:
+            raise RefusedError("a stream has no end: leave out endingOffsets and the like")
+        super().__init__(connect, options, schema)
+        self._topics: Topics | None = None
+        self._target: Offsets | None = None
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Where a query without a checkpoint begins: at the end, unless options say otherwise."""
+        options = self._options
+        return _to_json(self._opened().offsets_at(self._states(), options.start or _LATEST, options.settings))
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """How far the next batch goes. Raises `LogTruncatedError` where a log is no longer what it was (C7)."""
+        topics, states, positions = self._opened(), self._states(), _from_json(start)
+        if self._options.settings.fail_on_data_loss:
+            topics.check_going_on(states, positions)
+        ends: Offsets = topics.log_ends(states)
+        if self._target is not None:
+            ends = _capped(ends, self._target, positions)
+        if isinstance(limit, ReadMaxRows):
+            first = topics.offsets_at(states, _EARLIEST, self._options.settings)
+            begins = {t: {p: positions.get(t, {}).get(p, first[t][p]) for p in logs} for t, logs in ends.items()}
+            ends = limited(begins, ends, limit.max_rows)
+        return _to_json(ends)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """`maxOffsetsPerTrigger`."""
+        most = self._options.offsets_per_trigger
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """Where the logs end now, for the progress of the query."""
+        return _to_json(self._opened().log_ends(self._states()))
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """The query ends where the logs end now."""
+        self._target = self._opened().log_ends(self._states())
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """The tasks of a batch, on the newest versions. Raises `LogTruncatedError`."""
+        topics, settings = self._opened(), self._options.settings
+        tasks = topics.plan_tasks(self._states(), _from_json(start), _from_json(end), settings)
+        return [TaskPartition(topics.access, task) for task in tasks]
+
+    def _opened(self) -> Topics:
+        if self._topics is None:
+            self._topics = self._connect()
+        return self._topics
+
+    def _states(self) -> tuple[TopicState, ...]:
+        return self._opened().subscribed(self._options.subscription)
+
+
+def _capped(ends: Offsets, target: Offsets, positions: Offsets) -> Offsets:
+    """Log ends, none above its target: what came later waits, a log that is new altogether."""
+    return {
+        topic: {
+            p: max(min(end, target.get(topic, {}).get(p, 0)), positions.get(topic, {}).get(p, 0))
+            for p, end in logs.items()
+            if p in target.get(topic, {}) or p in positions.get(topic, {})
+        }
+        for topic, logs in ends.items()
+    }
+
+
+def _to_json(offsets: Offsets) -> dict[str, Any]:
+    return {topic: {str(p): offset for p, offset in sorted(logs.items())} for topic, logs in sorted(offsets.items())}
+
+
+def _from_json(offset: dict[str, Any]) -> dict[str, dict[int, int]]:
+    return {topic: {int(p): int(at) for p, at in logs.items()} for topic, logs in offset.items()}

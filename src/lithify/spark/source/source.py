@@ -1,0 +1,55 @@
+"""`DataSource` of the format `lithify`. A subclass says how a warehouse is opened (`lithify.spark_source`)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from lithify.spark.source.columns import check_schema, schema_of
+from lithify.spark.source.options import place, read_options, write_options
+from lithify.spark.source.reading import BatchReader, StreamReader
+from lithify.spark.source.topics import Connect
+from lithify.spark.source.writing import BatchWriter, StreamWriter
+
+FORMAT = "lithify"
+
+
+class LithifySource(DataSource):  # type: ignore[misc]
+    """Topics, with the schema and the options of Spark's Kafka source."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return FORMAT
+
+    @abstractmethod
+    def connect(self, warehouse: str | None, catalog: str | None) -> Connect:
+        """How to open the warehouse or catalog that options name, or the default one."""
+
+    def schema(self) -> StructType:
+        """That of Spark's Kafka source, or the `columns` that are asked for."""
+        options = read_options(self.options)
+        return schema_of(options.columns, include_headers=options.include_headers)
+
+    def reader(self, schema: StructType) -> BatchReader:
+        """Reads once."""
+        check_schema(schema)
+        return BatchReader(self._connect(), read_options(self.options), schema)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's names
+        """Reads on and on."""
+        check_schema(schema)
+        return StreamReader(self._connect(), read_options(self.options), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        """Appends once."""
+        return BatchWriter(self._connect(), write_options(self.options), schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
+        """Appends batch by batch."""
+        return StreamWriter(self._connect(), write_options(self.options), schema, overwrite=overwrite)
+
+    def _connect(self) -> Connect:
+        return self.connect(*place(self.options))

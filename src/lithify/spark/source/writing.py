@@ -1,0 +1,170 @@
+"""Writers: tasks write segments that no version names, the driver appends them in one commit.
+
+    task    batches ─► by topic ─► checked, by partition ─► files     ─► Staged
+    driver  all Staged of a topic ─► append_staged ─► one version, or none
+
+A batch of a stream is known by the query's id, which its tasks are told by Spark, and the batch id.
+Records that go to several topics are one commit in each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from lithify.columnar.schema import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, VALUE
+from lithify.columnar.stage import Stage
+from lithify.errors import InvalidInputError, RefusedError
+from lithify.model.log import WrittenBatch
+from lithify.model.names import TopicName, parse_topic
+from lithify.model.staged import StagedLog
+from lithify.spark.source.columns import KAFKA_TIMESTAMP_TYPE, TOPIC
+from lithify.spark.source.options import WriteOptions
+from lithify.spark.source.topics import Connect
+
+QUERY_ID = "sql.streaming.queryId"
+"""The property under which Spark tells tasks the id of their query."""
+
+_BINARY = ("binary", "string")
+_TAKEN = {
+    KEY: _BINARY,
+    VALUE: _BINARY,
+    TOPIC: ("string",),
+    PARTITION: ("int",),
+    TIMESTAMP: ("timestamp", "timestamp_ntz"),
+    HEADERS: ("array<struct<key:string,value:binary>>",),
+}
+_PASSED_OVER = (OFFSET, KAFKA_TIMESTAMP_TYPE)
+"""What a read gives and an append decides anew, so that a topic can be copied as it was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged(WriterCommitMessage):  # type: ignore[misc]
+    """What one task wrote, over all topics."""
+
+    logs: tuple[StagedLog, ...]
+    query_id: str | None
+
+
+class _TaskWriter:
+    """The part of a writer that runs in tasks, with what the driver knew when the batch was planned."""
+
+    def __init__(self, connect: Connect, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
+        if overwrite:
+            raise RefusedError("records are appended to topics: nothing is overwritten", hint="use mode append")
+        _check_schema(schema, options)
+        topics = connect()
+        self._connect, self._options, self._access = connect, options, topics.access
+        self._state = None if options.topic is None else topics.state(options.topic)
+        self._now_ms, self._run_id = topics.now_ms(), topics.new_id()
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
+        """Writes the records of one task. Raises `InvalidRecordError` and fails the batch, with nothing appended."""
+        context = TaskContext.get()
+        assert context is not None
+        stages = _Stages(self, f"{context.partitionId()}-{context.taskAttemptId()}-")
+        try:
+            for batch in iterator:
+                for topic, records in self._by_topic(batch):
+                    stages.of(topic).add(records)
+            return Staged(stages.close(), context.getLocalProperty(QUERY_ID))
+        except BaseException:
+            stages.abandon()
+            raise
+
+    def stage(self, topic: TopicName, name: str) -> Stage:
+        """Where the records of a task for one topic go."""
+        state = self._state if self._state is not None else self._connect().state(topic)
+        return Stage(self._access, state, now_ms=self._now_ms, run_id=self._run_id, name=name)
+
+    def _by_topic(self, batch: pa.RecordBatch) -> Iterator[tuple[TopicName, pa.Table]]:
+        table = pa.Table.from_batches([batch])
+        if KEY not in table.column_names:
+            table = table.append_column(KEY, pa.nulls(table.num_rows, pa.binary()))
+        records = table.select([name for name in table.column_names if name in _TAKEN and name != TOPIC])
+        if self._options.topic is not None:
+            yield self._options.topic, records
+            return
+        column = table.column(TOPIC)
+        for name in pc.unique(column).to_pylist():
+            if name is None:
+                raise InvalidInputError("a record has no topic", hint="fill the column topic, or give the option topic")
+            yield parse_topic(name).name, records.filter(pc.equal(column, name))
+
+    def append(self, staged: Sequence[Staged | None], batch_id: int | None) -> None:
+        """Commits what the tasks wrote, topic by topic."""
+        parts = [part for part in staged if part is not None]
+        topics = self._connect()
+        for name in sorted({log.topic for part in parts for log in part.logs}):
+            logs = [log for part in parts for log in part.logs if log.topic == name]
+            topics.append_staged(name, logs, self._batch(parts, batch_id))
+
+    def _batch(self, parts: Sequence[Staged], batch_id: int | None) -> WrittenBatch | None:
+        if batch_id is None:
+            return None if self._options.batch is None else WrittenBatch(*self._options.batch)
+        query_id = next((part.query_id for part in parts if part.query_id), None)
+        assert query_id is not None, "Spark did not tell its tasks the id of the query"
+        return WrittenBatch(query_id, batch_id)
+
+
+class _Stages:
+    """The stages of one task, by topic."""
+
+    def __init__(self, writer: _TaskWriter, name: str) -> None:
+        self._writer, self._name = writer, name
+        self._stages: dict[TopicName, Stage] = {}
+
+    def of(self, topic: TopicName) -> Stage:
+        if topic not in self._stages:
+            self._stages[topic] = self._writer.stage(topic, self._name)
+        return self._stages[topic]
+
+    def close(self) -> tuple[StagedLog, ...]:
+        return tuple(log for stage in self._stages.values() for log in stage.close())
+
+    def abandon(self) -> None:
+        for stage in self._stages.values():
+            stage.abandon()
+
+
+class BatchWriter(_TaskWriter, DataSourceArrowWriter):  # type: ignore[misc]
+    """`write`: one append, or, with `queryId` and `batchId`, one append for each of these."""
+
+    def commit(self, staged: list[Staged | None]) -> None:
+        """Appends what all tasks wrote."""
+        self.append(staged, None)
+
+    def abort(self, staged: list[Staged | None]) -> None:
+        """Nothing was appended; the files are left to `sweep` (C6)."""
+
+
+class StreamWriter(_TaskWriter, DataSourceStreamArrowWriter):  # type: ignore[misc]
+    """`writeStream`: one append for each batch id."""
+
+    def commit(self, staged: list[Staged | None], batch_id: int) -> None:
+        """Appends what all tasks of the batch wrote, unless it is there already."""
+        self.append(staged, batch_id)
+
+    def abort(self, staged: list[Staged | None], batch_id: int) -> None:
+        """Nothing was appended; the files are left to `sweep` (C6)."""
+
+
+def _check_schema(schema: StructType, options: WriteOptions) -> None:
+    for field in schema.fields:
+        if field.name in _PASSED_OVER:
+            continue
+        if field.name not in _TAKEN:
+            raise RefusedError(f"the records have a column {field.name!r}", hint=f"taken: {', '.join(_TAKEN)}")
+        kind = field.dataType.simpleString()
+        if kind not in _TAKEN[field.name]:
+            raise RefusedError(f"the column {field.name} is {kind}", hint=f"cast it to {_TAKEN[field.name][0]}")
+    if VALUE not in schema.names:
+        raise RefusedError("the records have no column value")
+    if options.topic is None and TOPIC not in schema.names:
+        raise RefusedError("no topic to write to", hint="give the option topic, or a column topic")

@@ -1,0 +1,205 @@
+"""Copying topics of a real broker: to the byte, exactly once, and with trouble named (C1, C6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition
+from pyspark.sql import SparkSession
+
+import lithify
+from lithify.lake import Lake
+from lithify.model.ingest import IngestReport
+from support.kafka_broker import KafkaBroker, read_all
+from support.kafka_ingest import kafka_session
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[SparkSession]:
+    session = kafka_session()
+    yield session
+    session.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A lake, a broker and a topic of it."""
+
+    lake: Lake
+    broker: KafkaBroker
+    session: SparkSession
+    topic: str
+
+    def ingest(self, **how: Any) -> IngestReport:
+        (report,) = self.lake.ingest(self.kafka, [self.topic], into="copy", spark=self.session, **how)
+        return report
+
+    @property
+    def kafka(self) -> dict[str, str]:
+        return {"bootstrap.servers": self.broker.address}
+
+    def produce(self, first: int, last: int, **more: Any) -> None:
+        """Records of three kinds: with headers, tombstones, plain ones."""
+        producer = self.broker.producer()
+        for n in range(first, last):
+            headers = [("a", b"\x00\xff"), ("a", None), ("b", b"")] if n % 3 == 0 else []
+            value = None if n % 5 == 0 else b"value %d \xff" % n
+            producer.produce(self.topic, key=b"k%d" % (n % 7), value=value, headers=headers, **more)
+        producer.flush()
+
+    def check_equal(self) -> None:
+        """The copy has what a reader of committed records gets from Kafka, and nothing else."""
+        copy = self.lake.topic("copy")
+        for partition in range(copy.info().partitions):
+            mine = [
+                (r.offset, r.timestamp, r.timestamp_type, r.key, r.value, r.headers) for r in copy.reader(partition)
+            ]
+            theirs = [
+                (m.offset(), m.timestamp()[1], _TYPES[m.timestamp()[0]], m.key(), m.value(), tuple(m.headers() or ()))
+                for m in read_all(self.broker, self.topic, partition)
+            ]
+            assert mine == theirs
+
+
+_TYPES = {1: "CreateTime", 2: "LogAppendTime"}
+
+
+@pytest.fixture
+def place(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> Place:
+    return Place(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(2, cleanup_policy="compact"))
+
+
+def test_a_copy_is_equal_to_the_byte_and_goes_on_where_it_ends(place: Place) -> None:
+    place.produce(0, 100)
+    report = place.ingest()
+    assert (report.error, report.records) == (None, 100)
+    place.check_equal()
+    place.produce(100, 130)
+    assert place.ingest().records == 30
+    place.check_equal()
+    assert place.ingest().records == 0
+
+
+def test_timestamps_that_the_log_gives(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
+    topic = broker.make_topic(1, message_timestamp_type="LogAppendTime")
+    place = Place(lithify.open(str(tmp_path / "lake")), broker, session, topic)
+    place.produce(0, 10)
+    place.ingest()
+    place.check_equal()
+
+
+def test_only_what_was_committed_is_copied(place: Place) -> None:
+    producer = place.broker.producer(transactional_id="t")
+    producer.init_transactions()
+    for n, commits in enumerate((True, False, True)):
+        producer.begin_transaction()
+        for i in range(10):
+            producer.produce(place.topic, key=b"%d" % i, value=b"%d" % n, partition=0)
+        (producer.commit_transaction if commits else producer.abort_transaction)()
+    producer.begin_transaction()
+    producer.produce(place.topic, key=b"open", value=b"x", partition=0)
+    producer.flush()
+    assert place.ingest().records == 20, "neither what was aborted nor what is open"
+    producer.commit_transaction()
+    assert place.ingest().records == 1
+    place.check_equal()
+
+
+def test_small_batches_and_new_partitions(place: Place) -> None:
+    place.produce(0, 60)
+    batches: list[Any] = []
+    assert place.ingest(max_records=25, tell=batches.append).records == 60
+    assert len(batches) >= 3
+    place.broker.add_partitions(place.topic, 3)
+    place.produce(60, 120)
+    assert place.ingest().records == 60
+    assert place.lake.topic("copy").info().partitions == 3
+    place.check_equal()
+
+
+def test_settings_come_along(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
+    settings = {"cleanup_policy": "compact", "min_compaction_lag_ms": "60000", "delete_retention_ms": "1234"}
+    place = Place(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(1, **settings))
+    place.ingest(config={"min.cleanable.dirty.ratio": 0.1})
+    found = place.lake.topic("copy").state().settings
+    assert (found.cleanup_policy, found.min_compaction_lag_ms, found.delete_retention_ms) == ("compact", 60_000, 1234)
+    assert found.min_cleanable_dirty_ratio == 0.1
+
+
+def test_a_topic_that_was_made_again_is_refused(place: Place) -> None:
+    place.produce(0, 20)
+    place.ingest()
+    place.broker.delete_topic(place.topic)
+    place.broker.make_topic(2, name=place.topic)
+    place.produce(0, 50)
+    report = place.ingest()
+    assert report.records == 0
+    assert report.error is not None and "made again" in report.error
+    assert [len(list(place.lake.topic("copy").reader(p))) for p in range(2)] != [0, 0]
+
+
+def test_what_kafka_has_let_go_of_is_named_and_can_be_accepted(
+    tmp_path: Path, broker: KafkaBroker, session: SparkSession
+) -> None:
+    place = Place(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(1))
+    place.produce(0, 20)
+    place.ingest()
+    place.produce(20, 50)
+    (deleted,) = broker.admin().delete_records([TopicPartition(place.topic, 0, 35)]).values()
+    deleted.result(timeout=30)
+    report = place.ingest()
+    assert report.error is not None and "offsets 20 to 34 are gone" in report.error
+    report = place.ingest(accepts_loss=True)
+    assert (report.error, report.records) == (None, 15)
+    assert [(hole.start_offset, hole.end_offset) for hole in report.holes] == [(20, 35)]
+    assert [r.offset for r in place.lake.topic("copy").reader(0)] == [*range(20), *range(35, 50)]
+    assert place.ingest().holes == report.holes, "it is remembered"
+
+
+def test_records_without_a_key(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
+    # Kafka takes none into a topic that it compacts.
+    place = Place(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(1))
+    place.produce(0, 10)
+    producer = place.broker.producer()
+    producer.produce(place.topic, value=b"no key", partition=0)
+    producer.flush()
+    compacts = {"cleanup.policy": "compact"}
+    report = place.ingest(config=compacts)
+    assert report.records == 0
+    assert report.error is not None and "key" in report.error
+    assert place.ingest(config=compacts, drops_keyless=True).records == 10
+
+
+def test_two_ingests_of_one_topic(place: Place) -> None:
+    place.produce(0, 20)
+    copy: list[IngestReport] = []
+
+    def another(_batch: Any) -> None:
+        if not copy:
+            copy.append(IngestReport("", "", 0, 0, 0))
+            place.produce(20, 30)
+            copy.append(place.ingest())
+
+    place.ingest()
+    place.produce(20, 30)
+    report = place.ingest(max_records=5, tell=another)
+    assert copy[1].error is None
+    assert report.error is not None and "someone else writes to it" in report.error
+    place.check_equal()
+
+
+def test_a_topic_that_is_not_there(place: Place) -> None:
+    reports = place.lake.ingest(place.kafka, [place.topic, "nowhere"], spark=place.session)
+    errors = {report.source: report.error for report in reports}
+    assert errors[place.topic] is None
+    assert "no topic nowhere" in str(errors["nowhere"])
+
+
+def test_a_broker_that_is_not_there(tmp_path: Path, session: SparkSession) -> None:
+    kafka = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "2000", "request.timeout.ms": "1000"}
+    (report,) = lithify.open(str(tmp_path)).ingest(kafka, ["t"], spark=session)
+    assert "127.0.0.1:1 cannot be asked" in str(report.error)

@@ -1,0 +1,287 @@
+"""A compacted topic put into a Kafka topic: everything once, whatever happens on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from lithify.errors import (
+    ConflictError,
+    InvalidRecordError,
+    LogTruncatedError,
+    RefusedError,
+    UnknownSourceError,
+)
+from lithify.kafka import publish
+from lithify.kafka.live_tail import record_of
+from lithify.model.record import Record
+from support.kafka_broker import KafkaBroker, read_all
+from support.kafka_lake import KafkaLake, kafka_lake, send
+
+NOW = 1_700_000_000_000
+
+Plain = tuple[bytes | None, bytes | None, int | None, tuple[tuple[str, bytes | None], ...]]
+
+
+def plain(record: Record) -> Plain:
+    """A record without its offset."""
+    return record.key, record.value, record.timestamp, record.headers
+
+
+def some_records(count: int, seed: int = 1) -> list[Record]:
+    luck = Random(seed)
+    return [
+        Record(
+            b"k%d" % (key := luck.randrange(max(1, count // 3))),
+            None if luck.random() < 0.1 else b"v%d" % number,
+            NOW + number,
+            (("h", b"\xff"), ("h", None)) if luck.random() < 0.3 else (),
+            key % 2,
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.fixture
+def both(broker, tmp_path) -> KafkaLake:
+    """A topic of two partitions that has been compacted, with a tail."""
+    made = kafka_lake(broker, tmp_path, 2)
+    made.topic.append(some_records(300))
+    made.compact()
+    made.topic.append(some_records(40, seed=2))
+    return made
+
+
+def a_target(broker: KafkaBroker, partitions: int = 2) -> str:
+    """One that Kafka's cleaner leaves alone: it would take what is superseded in the tail."""
+    return broker.make_topic(partitions, cleanup_policy="compact", min_cleanable_dirty_ratio="1.0")
+
+
+def published(broker: KafkaBroker, to: str, partition: int) -> list[Plain]:
+    return [plain(record_of(found)) for found in read_all(broker, to, partition)]
+
+
+def assert_equal(both: KafkaLake, to: str) -> None:
+    for partition in both.partitions:
+        expected = [plain(r) for r in both.topic.reader(partition, compacted=True)]
+        assert published(both.broker, to, partition) == expected
+        assert expected
+
+
+def test_the_target_has_what_a_compacted_reader_gets(both, broker):
+    told: list[int] = []
+    report = publish(both.topic, both.conf, a_target(broker), tell=told.append)
+    assert_equal(both, report.to)
+    assert (report.created, report.resumed) == (False, False)
+    assert report.records == sum(told) == sum(len(published(broker, report.to, p)) for p in both.partitions)
+    assert [log.end_offset for log in report.logs] == [log.log_end_offset for log in both.topic.state().logs]
+
+
+def test_a_target_that_is_not_there_is_made(both, broker):
+    both.compact()
+    report = publish(both.topic, both.conf, f"{both.name}.out")
+    assert report.created
+    assert_equal(both, report.to)
+    again = publish(both.topic, both.conf, f"{both.name}.out")
+    assert (again.records, again.resumed, again.created) == (0, True, False)
+
+
+def test_a_view_is_published_and_not_the_log(broker, tmp_path):
+    both = kafka_lake(broker, tmp_path, compaction_mode="side-by-side")
+    both.topic.append([Record(b"a", b"1", NOW), Record(b"a", b"2", NOW)])
+    both.compact()
+    assert publish(both.topic, both.conf, f"{both.name}.out").records == 1
+    assert [value for _, value, *_ in published(broker, f"{both.name}.out", 0)] == [b"2"]
+
+
+def test_a_second_time_only_what_is_new_goes(both, broker):
+    to = a_target(broker)
+    publish(both.topic, both.conf, to)
+    again = publish(both.topic, both.conf, to)
+    assert (again.records, again.resumed) == (0, True)
+    both.topic.append([Record(b"new", b"1", NOW, partition=1)])
+    more = publish(both.topic, both.conf, to)
+    assert [(log.partition, log.records) for log in more.logs] == [(0, 0), (1, 1)]
+    assert published(broker, to, 1)[-1][0] == b"new"
+
+
+def test_it_goes_on_after_any_transaction(both, broker, monkeypatch):
+    """Stopped by an error behind every so many records; the transaction that was open leaves nothing."""
+    monkeypatch.setattr("lithify.kafka.publishing.TRANSACTION_RECORDS", 25)
+    to = a_target(broker)
+    stops = 0
+
+    def stop_at_the_second(_records: int) -> None:
+        nonlocal transactions
+        transactions += 1
+        if transactions == 2:
+            raise KeyboardInterrupt
+
+    while True:
+        transactions = 0
+        try:
+            publish(both.topic, both.conf, to, tell=stop_at_the_second)
+            break
+        except KeyboardInterrupt:
+            stops += 1
+    assert stops > 2
+    assert_equal(both, to)
+
+
+PROGRAM = """
+import sys, lithify
+from lithify.kafka import publish, publishing
+publishing.TRANSACTION_RECORDS = 40
+lake, name, servers, to = sys.argv[1:]
+publish(lithify.open(lake).topic(name), {"bootstrap.servers": servers}, to, tell=lambda n: print(n, flush=True))
+"""
+
+
+def test_it_goes_on_after_it_was_killed(both, broker, tmp_path):
+    """SIGKILL after 0 to 3 transactions, somewhere in the next one, which then stays open until it is taken up."""
+    to = a_target(broker)
+    luck = Random(5)
+    for _ in range(3):
+        command = [sys.executable, "-c", PROGRAM, str(tmp_path / "lake"), both.topic.name, broker.address, to]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
+            assert process.stdout is not None
+            for _ in range(luck.randrange(1, 3)):
+                process.stdout.readline()
+            os.kill(process.pid, signal.SIGKILL)
+    publish(both.topic, both.conf, to)
+    assert_equal(both, to)
+
+
+def test_a_transaction_that_was_left_open_is_ended(both, broker):
+    """What another process of ours had sent, and did not get to commit."""
+    to = a_target(broker)
+    state = both.topic.state()
+    left = broker.producer(transactional_id=f"lithify.{state.identity}.{to}")
+    left.init_transactions(30)
+    left.begin_transaction()
+    send(left, to, [Record(b"a", b"never", NOW, partition=0)])
+    left.flush(30)
+    publish(both.topic, both.conf, to)
+    assert_equal(both, to)
+
+
+def test_of_two_at_once_one_says_so(both, broker, monkeypatch):
+    monkeypatch.setattr("lithify.kafka.publishing.TRANSACTION_RECORDS", 25)
+    to = a_target(broker)
+    others = []
+
+    def meanwhile(_records: int) -> None:
+        if not others:
+            others.append(publish(both.topic, both.conf, to))
+
+    with pytest.raises(ConflictError, match="somebody else publishes"):
+        publish(both.topic, both.conf, to, tell=meanwhile)
+    assert others
+    assert_equal(both, to)
+
+
+def test_a_target_with_records_of_others_is_refused(both, broker):
+    to = a_target(broker, 3)
+    producer = broker.producer()
+    send(producer, to, [Record(b"theirs", b"1", NOW, partition=2)])
+    producer.flush(30)
+    with pytest.raises(RefusedError, match=f"{to}-2 has a record at offset 0 that is not from here"):
+        publish(both.topic, both.conf, to)
+    assert published(broker, to, 0) == []
+
+
+def test_records_of_others_behind_ours_are_refused(both, broker):
+    to = a_target(broker)
+    publish(both.topic, both.conf, to)
+    before = len(published(broker, to, 0))
+    producer = broker.producer()
+    send(producer, to, [Record(b"theirs", b"1", NOW, partition=0)])
+    producer.flush(30)
+    both.topic.append([Record(b"new", b"1", NOW, partition=0)])
+    with pytest.raises(RefusedError, match="that is not from here"):
+        publish(both.topic, both.conf, to)
+    assert len(published(broker, to, 0)) == before + 1
+
+
+def test_another_topic_of_the_lake_is_another(both, broker, tmp_path):
+    to = f"{both.name}.out"
+    publish(both.topic, both.conf, to)
+    other = kafka_lake(broker, tmp_path, 2)
+    other.topic.append(some_records(10))
+    with pytest.raises(RefusedError, match="that is not from here"):
+        publish(other.topic, other.conf, to)
+
+
+def test_a_target_that_does_not_fit_is_refused(both, broker):
+    few = broker.make_topic(1)
+    with pytest.raises(RefusedError, match=f"{few} has 1 partitions, fewer than the topic's 2"):
+        publish(both.topic, both.conf, few)
+    deleting = broker.make_topic(2, cleanup_policy="compact,delete")
+    with pytest.raises(RefusedError, match="deletes old records"):
+        publish(both.topic, both.conf, deleting)
+    stamped = broker.make_topic(2, message_timestamp_type="LogAppendTime")
+    with pytest.raises(RefusedError, match="would not keep the timestamps"):
+        publish(both.topic, both.conf, stamped)
+    with pytest.raises(UnknownSourceError, match="no name of a Kafka topic"):
+        publish(both.topic, both.conf, "not a name")
+
+
+def test_a_record_that_kafka_cannot_take_is_named(broker, tmp_path):
+    both = kafka_lake(broker, tmp_path, null_key="retain", compaction_mode="in-place")
+    both.topic.append([Record(b"a", b"1", NOW), Record(None, b"keyless", NOW)])
+    with pytest.raises(InvalidRecordError, match=f"{both.name}-0: the record at offset 1 has no key"):
+        publish(both.topic, both.conf, f"{both.name}.out")
+    assert published(broker, f"{both.name}.out", 0) == []
+    keeping = broker.make_topic(1, retention_ms="-1")
+    assert publish(both.topic, both.conf, keeping).records == 2
+    timeless = kafka_lake(broker, tmp_path)
+    timeless.topic.append([Record(b"a", b"1", 0)])
+    with pytest.raises(InvalidRecordError, match="timestamp 0"):
+        publish(timeless.topic, both.conf, f"{timeless.name}.out")
+
+
+def test_large_and_late_records_go_into_a_target_that_was_made(broker, tmp_path):
+    both = kafka_lake(broker, tmp_path, max_message_bytes=3_000_000, message_timestamp_after_max_ms=10**12)
+    both.topic.append([Record(b"large", Random(1).randbytes(2_900_000), NOW), Record(b"late", b"1", NOW + 10**11)])
+    publish(both.topic, both.conf, f"{both.name}.out")
+    assert_equal(both, f"{both.name}.out")
+
+
+def test_deletes_that_went_unseen_are_not_passed_over(broker, tmp_path):
+    """What is in the target would stay there for ever (C5)."""
+    both = kafka_lake(broker, tmp_path, delete_retention_ms=0)
+    both.topic.append([Record(b"a", b"1", NOW), Record(b"b", b"1", NOW)])
+    publish(both.topic, both.conf, f"{both.name}.out")
+    both.topic.append([Record(b"a", None, NOW), Record(b"c", b"1", NOW)])
+    both.compact()
+    with pytest.raises(LogTruncatedError, match="may have removed deletes"):
+        publish(both.topic, both.conf, f"{both.name}.out")
+    assert publish(both.topic, both.conf, f"{both.name}.again").records == 2
+
+
+def test_the_verb_says_what_it_did(both, broker, tmp_path):
+    arguments = ["--warehouse", str(tmp_path / "lake"), "kafka", "publish", both.topic.name]
+    arguments += ["--bootstrap-servers", broker.address, "--to", a_target(broker)]
+    command = [sys.executable, "-m", "lithify", *arguments]
+    first = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True, env=environment())
+    told = json.loads(first.stdout)
+    assert told["records"] == sum(len(published(broker, told["to"], p)) for p in both.partitions)
+    again = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())
+    assert "0 records" in again.stderr + again.stdout
+    broken = subprocess.run(
+        [*command, "--kafka-conf", "no.such.setting=1"], capture_output=True, text=True, check=False, env=environment()
+    )
+    assert (broken.returncode, broken.stderr.count("\n")) == (2, 1)
+    assert "no.such.setting" in broken.stderr
+
+
+def environment() -> dict[str, str]:
+    source = Path(__file__).parents[2] / "src"
+    return {**os.environ, "PYTHONPATH": str(source)}

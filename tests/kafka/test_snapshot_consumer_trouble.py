@@ -1,0 +1,107 @@
+"""A consumer of lake and Kafka when Kafka compacts as well, goes away, or does not let it in."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, SourceWentBackError
+from lithify.kafka import SnapshotConsumer, publish
+from lithify.model.record import Record
+from support.kafka_lake import kafka_lake, send, table_of
+
+NOW = 1_700_000_000_000
+SEGMENT_MS = 60_000
+
+
+def test_kafkas_own_cleaner_makes_no_difference(broker, tmp_path):
+    """It has been above the lake's log end: what it left there is enough for the table."""
+    kafka = {"min_cleanable_dirty_ratio": "0.0", "segment_ms": str(SEGMENT_MS)}
+    both = kafka_lake(broker, tmp_path, kafka=kafka)
+    records = [Record(b"k%d" % (n % 5), None if n % 7 == 0 else b"v%d" % n, NOW + n * SEGMENT_MS) for n in range(40)]
+    both.produce(records[:15])
+    both.take_in()
+    both.compact()
+    for first in range(15, 40, 5):  # a batch each, and so a segment
+        both.produce(records[first : first + 5])
+    end = both.topic.state().log(0).log_end_offset
+    deadline = time.monotonic() + 60
+    while len(both.in_kafka(start=end)) > 15:
+        assert time.monotonic() < deadline, "Kafka's cleaner does nothing"
+        time.sleep(0.2)
+    table: dict[bytes, Record] = {}
+    with SnapshotConsumer(both.topic, both.conf) as consumer:
+        consumer.fill(table)
+    assert {k: r.value for k, r in table.items()} == {k: r.value for k, r in table_of(records).items()}
+    assert table == table_of(both.in_kafka())
+
+
+def test_a_transaction_that_is_open_is_waited_for_by_nobody(broker, tmp_path):
+    both = kafka_lake(broker, tmp_path)
+    both.produce([Record(b"a", b"1", NOW)])
+    producer = broker.producer(transactional_id=f"open{both.name}")
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    send(producer, both.name, [Record(b"b", b"1", NOW)])
+    producer.flush(30)
+    table: dict[bytes, Record] = {}
+    with SnapshotConsumer(both.topic, both.conf) as consumer:
+        consumer.fill(table)
+        assert set(table) == {b"a"}
+        producer.commit_transaction(30)
+        while not table.get(b"b"):
+            consumer.fill(table)
+
+
+def test_a_broker_that_goes_away_is_named_and_gone_on_with(broker, tmp_path):
+    both = kafka_lake(broker, tmp_path)
+    both.produce([Record(b"a", b"1", NOW)])
+    with SnapshotConsumer(both.topic, both.conf, timeout_s=2) as consumer:
+        assert consumer.poll().value == b"1"
+        assert consumer.caught_up()
+        broker.kill()
+        try:
+            with pytest.raises(BrokerError, match="does not do what it is asked"):
+                list(consumer)
+        finally:
+            broker.start()
+        both.produce([Record(b"a", b"2", NOW)])
+        assert next(iter(consumer)).value == b"2"
+
+
+def test_a_topic_that_is_made_again_meanwhile_is_named(broker, tmp_path):
+    both = kafka_lake(broker, tmp_path)
+    both.produce([Record(b"a", b"1", NOW)])
+    with SnapshotConsumer(both.topic, both.conf) as consumer:
+        assert consumer.poll().offset == 0
+        assert consumer.caught_up()
+        broker.delete_topic(both.name)
+        broker.make_topic(name=both.name)
+        with pytest.raises(SourceWentBackError, match="ends at 0, below offset 1"):
+            list(consumer)
+
+
+def test_authentication_that_is_refused_ends_at_once(broker, tmp_path):
+    both = kafka_lake(broker, tmp_path)
+    conf = {**both.conf, "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+    conf |= {"sasl.username": "u", "sasl.password": "secret"}
+    with pytest.raises(BrokerError, match="refuses us") as refused:
+        SnapshotConsumer(both.topic, conf, timeout_s=600)
+    assert "secret" not in str(refused.value)
+    with pytest.raises(BrokerError, match="refuses us"):
+        publish(both.topic, conf, "nowhere", timeout_s=600)
+
+
+@pytest.mark.parametrize("conf", [{}, {"bootstrap.servers": ""}, {"bootstrap.servers": "x:1", "no.such.thing": "1"}])
+def test_settings_that_are_none_are_refused(broker, tmp_path, conf):
+    both = kafka_lake(broker, tmp_path)
+    with pytest.raises(InvalidSettingError, match=r"bootstrap\.servers|no\.such\.thing"):
+        SnapshotConsumer(both.topic, conf)
+
+
+def test_the_client_that_is_missing_is_named(broker, tmp_path, monkeypatch):
+    both = kafka_lake(broker, tmp_path)
+    monkeypatch.setitem(__import__("sys").modules, "confluent_kafka", None)
+    with pytest.raises(ConnectorError, match=r"pip install 'lithify\[kafka\]'"):
+        SnapshotConsumer(both.topic, both.conf)

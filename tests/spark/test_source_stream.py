@@ -1,0 +1,252 @@
+"""`readStream`: every record once, whatever commits meanwhile, and an end where the place is lost (C1, C3, C7)."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from lithify import Record
+from lithify.errors import LogTruncatedError, VersionSweptError
+from lithify.spark.source.columns import SCHEMA
+from lithify.spark.source.options import read_options
+from lithify.spark.source.reading import BatchReader, StreamReader
+from lithify.spark_source import open_topics
+from support.spark_topics import (
+    Collected,
+    forget_commit,
+    in_order,
+    lake_for,
+    read_by,
+    records_of,
+    some_records,
+    swept,
+)
+
+TIMEOUT_S = 120
+
+
+@pytest.fixture
+def lake(session, tmp_path):
+    return lake_for(session, tmp_path)
+
+
+@pytest.fixture
+def topic(lake):
+    return lake.create_topic("t", partitions=2, config={"versions.retention.ms": 0, "sweep.grace.ms": 0})
+
+
+@pytest.fixture
+def run(session, tmp_path):
+    """Runs a query up to what there is now, each time with the same checkpoint; gives what it got."""
+
+    def go_on(**options: object) -> Collected:
+        got = Collected()
+        frame = read_by(session.readStream, "t", startingOffsets="earliest", includeHeaders=True, **options)
+        writer = frame.writeStream.foreachBatch(got.add).option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = writer.trigger(availableNow=True).start()
+        assert query.awaitTermination(TIMEOUT_S)
+        return got
+
+    return go_on
+
+
+@pytest.fixture
+def running(session, tmp_path):
+    """A query that goes on until the test ends."""
+    queries = []
+
+    def start(**options: object):
+        got = Collected()
+        frame = read_by(session.readStream, "t", startingOffsets="earliest", includeHeaders=True, **options)
+        query = frame.writeStream.foreachBatch(got.add).start()
+        queries.append(query)
+        return query, got
+
+    yield start
+    for query in queries:
+        query.stop()
+
+
+def test_it_goes_on_from_its_checkpoint(topic, run):
+    topic.append(some_records(100))
+    first = run()
+    assert in_order(first.records) == list(topic.reader())
+    topic.append(some_records(30, start=100))
+    second = run()
+    assert in_order([*first.records, *second.records]) == list(topic.reader())
+    assert run().records == []
+
+
+def test_the_checkpoint_has_offsets_as_kafkas(topic, run, tmp_path):
+    topic.append([Record(b"k", b"v", partition=1)] * 3)
+    run()
+    [*_, offset] = (tmp_path / "checkpoint" / "offsets" / "0").read_text().splitlines()
+    assert json.loads(offset) == {"t": {"0": 0, "1": 3}}
+
+
+def test_without_a_start_it_begins_at_the_end(session, topic, tmp_path):
+    topic.append(some_records(10))
+    got = Collected()
+    query = read_by(session.readStream, "t").writeStream.foreachBatch(got.add).start()
+    try:
+        query.processAllAvailable()
+        topic.append(some_records(4, start=10))
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    assert len(got.records) == 4
+
+
+def test_rounds_between_batches_neither_repeat_nor_skip_a_record(session, topic, running):
+    """C3: who stays at or above every horizon sees every record, each of them once."""
+    query, got = running()
+    appended = []
+    for turn in range(4):
+        topic.append(some_records(60, start=60 * turn))
+        appended += [r for r in topic.reader() if (r.partition, r.offset) not in got.places]
+        query.processAllAvailable()
+        assert topic.compact(spark=session).logs[0].records_out < 60
+        assert swept(topic) > 0
+    assert in_order(got.records) == in_order(appended)
+    assert len(got.records) == 240
+
+
+def test_a_batch_that_is_planned_again_after_a_round_has_what_is_left(session, topic, run, tmp_path):
+    """The driver died in the batch: its offsets are in the checkpoint, its end is not."""
+    topic.append(some_records(100))
+    before = run()
+    forget_commit(tmp_path / "checkpoint", 0)
+    topic.compact(spark=session)
+    topic.append(some_records(10, start=100))
+    again = run()
+    replayed, rest = again.batches[0], again.batches[1:]
+    assert in_order(replayed) == [r for r in topic.reader() if (r.partition, r.offset) in before.places]
+    assert len(replayed) < 100
+    assert len([r for batch in rest for r in batch]) == 10
+
+
+def test_most_offsets_in_a_batch(topic, run):
+    topic.append([Record(b"k%d" % i, b"v", partition=int(i % 10 == 0)) for i in range(100)])
+    got = run(maxOffsetsPerTrigger=20)
+    assert in_order(got.records) == list(topic.reader())
+    assert max(map(len, got.batches)) == 20
+    assert len(got.batches) >= 5
+
+
+def test_new_partitions_are_picked_up(topic, running):
+    topic.append([Record(b"a", b"1", partition=0)])
+    query, got = running()
+    query.processAllAvailable()
+    topic.alter(partitions=4)
+    topic.append([Record(b"b", b"2", partition=3), Record(b"c", b"3", partition=0)])
+    query.processAllAvailable()
+    assert in_order(got.records) == list(topic.reader())
+    assert got.places == [(0, 0), (0, 1), (3, 0)]
+
+
+def test_new_topics_of_a_pattern_are_picked_up(session, lake, topic):
+    got = Collected()
+    frame = session.readStream.format("lithify").options(subscribePattern="t.*", startingOffsets="earliest").load()
+    query = frame.writeStream.foreachBatch(got.add).start()
+    try:
+        query.processAllAvailable()
+        topic.append([Record(b"a", b"1", partition=0)])
+        lake.create_topic("t2").append([Record(b"b", b"2")])
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    assert sorted(r.key for r in got.records) == [b"a", b"b"]
+
+
+def test_a_stream_whose_place_was_deleted_fails_and_says_so(topic, run):
+    topic.append(some_records(20))
+    run()
+    topic.append([Record(b"k", b"v", partition=0)] * 50)
+    end = topic.state().log(0).log_end_offset
+    topic.delete_records(0, end - 10)
+    with pytest.raises(StreamingQueryException, match=rf"t-0: the log starts at {end - 10} now.*failOnDataLoss=false"):
+        run()
+    assert run(failOnDataLoss=False).places == [(0, offset) for offset in range(end - 10, end)]
+
+
+def test_a_stream_whose_log_was_truncated_fails_and_says_so(topic, running):
+    """Also where the log has grown beyond the place again: other records stand at those offsets."""
+    topic.append([Record(b"k", b"v", partition=0)] * 10)
+    query, got = running()
+    query.processAllAvailable()
+    topic.truncate(0, 5)
+    topic.append([Record(b"k", b"w", partition=0)] * 10)
+    with pytest.raises(StreamingQueryException, match=r"t-0: the log was truncated.*the stream stood at 10"):
+        query.processAllAvailable()
+    assert len(got.records) == 10
+
+
+def test_a_restarted_stream_notices_a_log_that_ends_below_its_place(topic, run):
+    topic.append([Record(b"k", b"v", partition=0)] * 10)
+    run()
+    topic.truncate(0, 5)
+    with pytest.raises(StreamingQueryException, match=r"t-0: the log was truncated.*ends at 5.*the stream stood at 10"):
+        run()
+
+
+def test_a_stream_whose_topic_is_gone_fails_and_says_so(lake, topic, running):
+    topic.append(some_records(3))
+    query, _ = running()
+    query.processAllAvailable()
+    lake.delete_topic("t")
+    with pytest.raises(StreamingQueryException, match="t"):
+        query.processAllAvailable()
+
+
+def test_an_end_is_refused(session, topic):
+    frame = read_by(session.readStream, "t", endingOffsets="latest")
+    query = frame.writeStream.foreachBatch(Collected().add)
+    with pytest.raises(Exception, match="a stream has no end"):  # Spark wraps it, in one kind or another
+        query.start().processAllAvailable()
+
+
+def read_here(reader, partitions):
+    """What tasks would read, in this process."""
+    return [batch for partition in partitions for batch in reader.read(partition)]
+
+
+@pytest.fixture
+def options():
+    return read_options({"subscribe": "t", "includeHeaders": "true"})
+
+
+@pytest.fixture
+def connect(tmp_path):
+    return lambda: open_topics(str(tmp_path / "lake"), None)
+
+
+def test_a_read_that_stands_on_a_swept_version_says_so(session, topic, options, connect):
+    """C7: never wrong data, and no talk of damage where nothing is damaged."""
+    topic.append(some_records(100))
+    reader = BatchReader(connect, options, SCHEMA)
+    planned = reader.partitions()
+    kept = read_here(reader, planned)
+    topic.compact(spark=session)
+    assert read_here(reader, planned) == kept  # its files stay as long as they are kept
+    assert swept(topic) > 0
+    with pytest.raises(VersionSweptError, match=r"t-\d: version \d+, which this read was planned on, was swept"):
+        read_here(reader, planned)
+
+
+def test_a_batch_that_was_planned_is_read_as_it_was(session, topic, options, connect):
+    """A round that commits between planning and reading changes nothing in the batch."""
+    topic.append(some_records(100))
+    expected = list(topic.reader())
+    reader = StreamReader(connect, options, SCHEMA)
+    planned = reader.partitions({"t": {"0": 0, "1": 0}}, reader.reportLatestOffset())
+    topic.compact(spark=session)
+    assert in_order(records_of(pa.Table.from_batches(read_here(reader, planned)))) == expected
+
+
+def test_a_batch_beyond_the_log_end_is_not_planned(topic, options, connect):
+    topic.append([Record(b"k", b"v", partition=0)] * 3)
+    with pytest.raises(LogTruncatedError, match="t-0: the log ends at 3 now, before 4"):
+        StreamReader(connect, options, SCHEMA).partitions({"t": {"0": 0, "1": 0}}, {"t": {"0": 4, "1": 0}})

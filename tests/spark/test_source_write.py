@@ -1,0 +1,194 @@
+"""`write` and `writeStream`: appends with offsets of their own, each batch once (C1, C6, C14, C16)."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import PySparkException, StreamingQueryException
+
+from lithify import Record
+from lithify.columnar.partitioner import partition_of
+from lithify.model.log import RUN_IDS_KEPT
+from support.spark_topics import files_of, forget_commit, lake_for, read_by, some_records
+
+TIMEOUT_S = 120
+
+
+@pytest.fixture
+def lake(session, tmp_path):
+    return lake_for(session, tmp_path)
+
+
+@pytest.fixture
+def source(lake):
+    """300 records in three logs."""
+    topic = lake.create_topic("source", partitions=3)
+    topic.append(some_records(300))
+    return topic
+
+
+@pytest.fixture
+def target(lake):
+    return lake.create_topic("target", partitions=3)
+
+
+@pytest.fixture
+def frame(session, source):
+    return read_by(session.read, "source", includeHeaders=True)
+
+
+def save(frame, topic: str | None = "target", mode: str = "append", **options: object) -> None:
+    writer = frame.write.format("lithify").mode(mode).options(**{k: str(v) for k, v in options.items()})
+    (writer if topic is None else writer.option("topic", topic)).save()
+
+
+def ends(topic) -> list[int]:
+    return [log.log_end_offset for log in topic.state().logs]
+
+
+def stored_files(topic) -> set[str]:
+    """Data files in the topic's folder, whether a version names them or not."""
+    stored = topic.warehouse.store.stored_files(topic.state())
+    return {file.path for file in stored if file.path.endswith(".parquet")}
+
+
+def test_a_topic_can_be_copied_as_it_was_read(frame, source, target):
+    """A task wrote each log, and its files are taken as they are."""
+    save(frame)
+    assert list(target.reader()) == list(source.reader())
+    assert {s.path for s in files_of(target)} == stored_files(target)
+    save(frame)
+    assert ends(target) == [2 * end for end in ends(source)]
+    assert {s.path for s in files_of(target)} == stored_files(target)
+
+
+def test_one_commit_and_one_segment_a_log_however_many_tasks(frame, source, target):
+    """C14; every record is there once, in the order of its task."""
+    version = target.state().version
+    save(frame.select("key", "value", "timestamp", "headers").repartition(4))
+    assert target.state().version == version + 1
+    assert [(s.partition, s.base_offset, s.end_offset) for s in files_of(target)] == [
+        (p, 0, end) for p, end in enumerate(ends(source))
+    ]
+    written = list(target.reader())
+    assert by_time(written) == by_time(source.reader())
+    assert all(r.partition == partition_of(r.key or b"", 3) for r in written)
+    assert target.state().log(1).last_record.timestamp_ms == [r for r in written if r.partition == 1][-1].timestamp
+
+
+def by_time(records) -> list[tuple]:
+    return sorted((r.timestamp, r.key, r.value, r.headers) for r in records)
+
+
+def test_what_is_left_out_is_filled_in(session, target):
+    frame = session.createDataFrame([("k", "v"), ("l", None)], "key STRING, value STRING")
+    save(frame)
+    written = {r.key: r for r in target.reader()}
+    assert (written[b"k"].value, written[b"l"].value) == (b"v", None)
+    assert written[b"k"].timestamp > 1_700_000_000_000
+    assert written[b"k"].headers == ()
+
+
+def test_where_records_go_their_column_topic_says(session, lake, target):
+    other = lake.create_topic("shop/other")
+    rows = [("target", "a"), ("shop/other", "b"), ("target", "c")]
+    save(session.createDataFrame(rows, "topic STRING, key STRING").selectExpr("*", "'v' as value"), topic=None)
+    assert sorted(r.key for r in target.reader()) == [b"a", b"c"]
+    assert [r.key for r in other.reader()] == [b"b"]
+
+
+REFUSED = [
+    (["value"], {}, "refused: it has no key"),
+    (["key", "value", "'x' as colour"], {}, "column 'colour'.*taken: key, value"),
+    (["1 as key", "value"], {}, "the column key is int.*cast it to binary"),
+    (["key"], {}, "no column value"),
+    (["key", "value"], {"topic": None}, "no topic to write to"),
+    (["key", "value", "cast(null as string) as topic"], {"topic": None}, "a record has no topic"),
+    (["key", "value"], {"topic": "nothing"}, "nothing"),
+    (["key", "value"], {"mode": "overwrite"}, "nothing is overwritten"),
+    (["key", "value", "9 as partition"], {}, "there is no partition 9"),
+    (["key", "value"], {"queryId": "q"}, "queryId and batchId belong together"),
+    (["key", "value"], {"acks": "all"}, "unknown option 'acks'"),
+]
+
+
+@pytest.mark.parametrize(("columns", "options", "says"), REFUSED, ids=[says for *_, says in REFUSED])
+def test_what_cannot_be_appended_is_refused_whole(frame, target, columns, options, says):
+    """C16: one record refuses the batch."""
+    before = target.state()
+    with pytest.raises(PySparkException, match=says):
+        save(frame.selectExpr(*columns), **options)
+    assert target.state() == before
+
+
+def test_a_batch_with_an_id_is_appended_once(frame, source, target):
+    save(frame, queryId="q", batchId=7)
+    before = target.state()
+    for earlier in (7, 6):
+        save(frame, queryId="q", batchId=earlier)
+    assert target.state() == before
+    save(frame, queryId="other", batchId=7)
+    save(frame, queryId="q", batchId=8)
+    assert ends(target) == [3 * end for end in ends(source)]
+
+
+@pytest.fixture
+def copy(session, target, tmp_path):
+    """Copies what is new in `source`, each time with the same checkpoint."""
+
+    def go_on(**options: object) -> None:
+        frame = read_by(session.readStream, "source", startingOffsets="earliest", includeHeaders=True, **options)
+        writer = frame.writeStream.format("lithify").option("topic", "target")
+        query = writer.option("checkpointLocation", str(tmp_path / "copy")).trigger(availableNow=True).start()
+        assert query.awaitTermination(TIMEOUT_S)
+
+    return go_on
+
+
+def test_a_stream_copies_a_topic(source, target, copy):
+    copy(maxOffsetsPerTrigger=100)
+    source.append(some_records(50, start=300))
+    copy(maxOffsetsPerTrigger=100)
+    assert list(target.reader()) == list(source.reader())
+
+
+def test_a_batch_that_is_sent_again_is_not_appended_twice(source, target, copy, tmp_path):
+    """The driver died between our commit and Spark's: however much others have committed since."""
+    copy(maxOffsetsPerTrigger=200)
+    written = list(target.reader())
+    last = max(int(path.name) for path in (tmp_path / "copy" / "commits").glob("[0-9]*"))
+    forget_commit(tmp_path / "copy", last)
+    for n in range(RUN_IDS_KEPT + 1):
+        target.append([Record(b"other", b"%d" % n, partition=n % 3)])
+    source.append(some_records(10, start=300))
+    copy(maxOffsetsPerTrigger=200)
+    ours = [r for r in target.reader() if r.key != b"other"]
+    assert by_time(ours) == by_time(source.reader())
+    assert len(ours) == len(written) + 10
+
+
+def test_a_batch_that_is_sent_again_is_known_after_a_round_and_its_undoing(session, source, target, copy, tmp_path):
+    copy()
+    target.compact(spark=session)
+    target.undo()
+    target.alter({"min.compaction.lag.ms": 1})
+    before = target.state()
+    forget_commit(tmp_path / "copy", 0)
+    copy()
+    assert target.state() == before
+
+
+def test_two_queries_into_one_topic_do_not_hide_each_other(session, source, target, copy, tmp_path):
+    copy()
+    frame = read_by(session.readStream, "source", startingOffsets="earliest", includeHeaders=True)
+    writer = frame.writeStream.format("lithify").option("topic", "target")
+    query = writer.option("checkpointLocation", str(tmp_path / "second")).trigger(availableNow=True).start()
+    assert query.awaitTermination(TIMEOUT_S)
+    assert ends(target) == [2 * end for end in ends(source)]
+
+
+def test_a_stream_with_a_refused_record_fails_and_appends_nothing(lake, source, target, copy):
+    source.alter({"null.key": "retain"})
+    source.append([Record(None, b"keyless", partition=0)])
+    with pytest.raises(StreamingQueryException, match="refused: it has no key"):
+        copy()
+    assert ends(target) == [0, 0, 0]
