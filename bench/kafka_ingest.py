@@ -1,0 +1,65 @@
+"""How fast a Kafka topic is copied into the lake: from a broker on the same machine, 200-byte values.
+
+    PYTHONPATH=src:tests python bench/kafka_ingest.py [--records 2000000] [--partitions 2] [--repeat 3]
+
+Starts a broker of its own and writes the topic, then copies it into a new topic again and again, on one
+warm Spark session. Told are records per second, of each copy and their median.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+
+import lithify
+from support.kafka_broker import KafkaBroker, a_broker  # type: ignore[import-not-found]
+from support.kafka_ingest import kafka_session  # type: ignore[import-not-found]
+
+VALUE_BYTES = 200
+KEYS = 1_000_000
+STRIDE = 7_919
+
+
+def feed(broker: KafkaBroker, topic: str, records: int, partitions: int) -> None:
+    producer = broker.producer(compression_type="lz4", linger_ms=50, queue_buffering_max_messages=1_000_000)
+    noise = os.urandom(2 * VALUE_BYTES)
+    for n in range(records):
+        first = n % VALUE_BYTES
+        key, value = b"key-%08d" % (n * STRIDE % KEYS), noise[first : first + VALUE_BYTES]
+        while True:
+            try:
+                producer.produce(topic, key=key, value=value, partition=n % partitions)
+            except BufferError:
+                producer.poll(0.1)
+            else:
+                break
+        if n % 1_000 == 0:
+            producer.poll(0)
+    producer.flush()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=int, default=2_000_000)
+    parser.add_argument("--partitions", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=3)
+    flags = parser.parse_args()
+    with a_broker() as broker, tempfile.TemporaryDirectory() as folder:
+        topic = broker.make_topic(flags.partitions)
+        feed(broker, topic, flags.records, flags.partitions)
+        session = kafka_session()
+        session.range(1).count()
+        lake, rates = lithify.open(folder), []
+        for number in range(flags.repeat):
+            servers = {"bootstrap.servers": broker.address}
+            (report,) = lake.ingest(servers, [topic], into=f"copy{number}", spark=session)
+            assert (report.error, report.records) == (None, flags.records)
+            rates.append(report.records_per_s)
+        print(json.dumps({"records": flags.records, "records_per_s": rates, "median": statistics.median(rates)}))
+
+
+if __name__ == "__main__":
+    main()
