@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
-NAMES = ["Python", "Java", "Spark", "libraries", "catalog", "warehouse", "free space"]
+from lithify.spark.connector import NEEDED
+
+NAMES = ["Python", "Java", "Spark", "libraries", "Kafka", "catalog", "warehouse", "free space"]
 
 
 def test_all_is_well(lithify):
@@ -24,7 +26,7 @@ def test_all_is_well(lithify):
 
 def test_looking_makes_nothing(lithify):
     found = lithify("doctor", "--json").json
-    assert found["checks"][5]["detail"] == f"{lithify.warehouse}, made with the first topic"
+    assert found["checks"][6]["detail"] == f"{lithify.warehouse}, made with the first topic"
     assert not lithify.warehouse.exists()
 
 
@@ -75,3 +77,22 @@ def test_a_catalog_is_asked_for_its_topics(own_process, tmp_path):
     assert looked.returncode == 0
     checks = json.loads(looked.stdout)["checks"]
     assert checks[-1] == {"name": "catalog", "ok": True, "detail": "1 topic", "hint": ""}
+
+
+def test_a_folder_of_jars_that_lacks_some_is_told(lithify, monkeypatch, tmp_path):
+    (tmp_path / "kafka-clients-3.9.2.jar").touch()
+    monkeypatch.setenv("LITHIFY_JARS", str(tmp_path))
+    found = lithify("doctor", "--json", code=3).json
+    (missing,) = (check for check in found["checks"] if not check["ok"])
+    assert missing["name"] == "Kafka"
+    assert "has no spark-sql-kafka-0-10_2.13" in missing["detail"]
+    assert "kafka-clients" not in missing["detail"]
+
+
+def test_jars_of_another_spark_are_told(lithify, monkeypatch, tmp_path):
+    for name in NEEDED:
+        (tmp_path / f"{name}-3.5.0.jar").touch()
+    monkeypatch.setenv("LITHIFY_JARS", str(tmp_path))
+    found = lithify("doctor", "--json", code=3).json
+    (wrong,) = (check for check in found["checks"] if not check["ok"])
+    assert f"has {NEEDED[0]} 3.5.0, and Spark is" in wrong["detail"]

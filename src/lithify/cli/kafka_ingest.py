@@ -81,8 +81,10 @@ def ingest(invocation: Invocation, **given: Any) -> int:
     \b
     Examples:
       lithify kafka ingest --bootstrap-servers broker:9092 --topic orders
-      lithify kafka ingest --bootstrap-servers broker:9092 --topic orders --into shop/orders --continuous
-      lithify kafka ingest --bootstrap-servers broker:9092 --topic-pattern 'shop\\..*' --into shop/
+      lithify kafka ingest --bootstrap-servers broker:9092 --topic orders \\
+          --into shop/orders --continuous
+      lithify kafka ingest --bootstrap-servers broker:9092 --into shop/ \\
+          --topic-pattern 'shop-.*'
     """
     flags = IngestFlags(**given)
     lake, stopped = invocation.open_lake(), Event()

@@ -42,8 +42,8 @@ def publish(
 
     \b
     Examples:
-      lithify kafka publish orders --bootstrap-servers broker:9092 --to orders-compacted
-      lithify kafka publish orders --bootstrap-servers broker:9093 --to orders-compacted \\
+      lithify kafka publish orders --bootstrap-servers broker:9092 --to latest
+      lithify kafka publish orders --bootstrap-servers broker:9093 --to latest \\
           --kafka-conf security.protocol=SSL
     """
     from lithify.kafka import publish as publish_topic
