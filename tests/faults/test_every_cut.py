@@ -17,7 +17,6 @@ from faults.prepared import prepared_again
 from faults.test_every_call import MAKERS, NAME, PARTITIONS, records, strikes
 from lithify.errors import LithifyError, RefusedError
 from lithify.model.failure import LogFailure
-from lithify.model.ingest import Copied
 from lithify.model.log import TopicState, WrittenBatch
 from lithify.model.names import TopicName
 from lithify.model.position import Start
@@ -33,7 +32,7 @@ from lithify.service.compact import RunRequest, compact
 from lithify.service.cut import delete_records, truncate
 from lithify.service.expire import expire_versions
 from lithify.service.fetch import Reading, open_log
-from lithify.service.ingest import commit_copied
+from lithify.service.ingest import Reached, commit_copied
 from lithify.service.quarantine import release
 from lithify.service.retain import retain
 from lithify.service.sweep import sweep
@@ -130,7 +129,8 @@ def a_copy(warehouse: Warehouse) -> object:
         keep_offsets=True,
     )
     segments = tuple(files.write(state, arrived[0], FROM_KAFKA, warehouse.clock.new_id()))
-    return commit_copied(warehouse, state, {0: Copied(segments, 1_100)}, warehouse.clock.new_id())
+    copied = StagedLog(NAME, state.identity, 0, segments, 1_100)
+    return commit_copied(warehouse, [copied], Reached.of(state), warehouse.clock.new_id())
 
 
 def has_rates(warehouse: Warehouse) -> object:

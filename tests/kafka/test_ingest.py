@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 import lithify
 from lithify.lake import Lake
 from lithify.model.ingest import IngestReport
+from lithify.service.ingest import commit_copied
 from support.kafka_broker import KafkaBroker, read_all
 from support.kafka_ingest import kafka_session
 
@@ -190,6 +191,31 @@ def test_two_ingests_of_one_topic(place: Place) -> None:
     assert copy[1].error is None
     assert report.error is not None and "someone else writes to it" in report.error
     place.check_equal()
+
+
+def test_what_another_ingest_has_committed_in_between_is_not_copied_twice(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes just before a commit to the other log, which then sees its end in the newest version."""
+    real, came = commit_copied, []
+    batches: list[object] = []
+
+    def with_another(*arguments: Any) -> Any:
+        if not came:
+            came.append(True)
+            place.produce(10, 20, partition=1)
+            records = [
+                lithify.Record(m.key(), m.value(), m.timestamp()[1], partition=1, offset=m.offset())
+                for m in read_all(place.broker, place.topic, 1)
+            ]
+            place.lake.topic("copy").append(records, keep_offsets=True)
+        return real(*arguments)
+
+    monkeypatch.setattr("lithify.kafka.ingest.commit_copied", with_another)
+    place.produce(0, 10, partition=0)
+    report = place.ingest(continuous=True, interval_ms=100, tell=batches.append, stops=lambda: len(batches) > 1)
+    assert report.error is not None and report.error.startswith("copy-1: someone else writes to it")
+    assert [r.offset for r in place.lake.topic("copy").reader(1)] == list(range(10))
 
 
 def test_a_topic_that_is_not_there(place: Place) -> None:

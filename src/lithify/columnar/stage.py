@@ -4,7 +4,8 @@
     task 1   ─► partition 0  [ E .. E+4 )      the same: the commit takes one of them as it is, if E is
                                                still the log end, and numbers the others anew
 
-Records are checked as `append` checks them (C16). What a task holds is bounded by `HELD_BYTES`,
+Records that bring offsets of their own, from Kafka, keep them. All are checked as `append` checks them
+(C16). What a task holds is bounded by `HELD_BYTES`,
 whatever the number of partitions.
 """
 
@@ -32,9 +33,19 @@ HELD_BYTES = 128 * 2**20
 class Stage:
     """Writes records of one topic to segments that no version names yet. Not usable after `close`."""
 
-    def __init__(self, access: FileAccess, state: TopicState, *, now_ms: int, run_id: str, name: str) -> None:
+    def __init__(
+        self,
+        access: FileAccess,
+        state: TopicState,
+        *,
+        now_ms: int,
+        run_id: str,
+        name: str = "",
+        keep_offsets: bool = False,
+    ) -> None:
         self._access, self._state = access, state
         self._now_ms, self._run_id, self._name = now_ms, run_id, name
+        self._keep_offsets = keep_offsets
         self._gathered: list[pa.Table] = []
         self._gathered_bytes = 0
         self._held_bytes = 0
@@ -70,13 +81,13 @@ class Stage:
             return
         together = pa.concat_tables(self._gathered)
         self._gathered, self._gathered_bytes = [], 0
-        arrived = receive(together, self._state, now_ms=self._now_ms, keep_offsets=False)
+        arrived = receive(together, self._state, now_ms=self._now_ms, keep_offsets=self._keep_offsets)
         for partition, table in arrived.items():
             if partition not in self._writers:
                 spec = SegmentSpec.of(self._state, partition, self._run_id)
                 self._writers[partition] = SegmentWriter(self._access, spec, name=self._name)
                 self._next[partition] = self._state.log(partition).log_end_offset
-            self._writers[partition].write(with_offsets(table, self._next[partition]))
+            self._writers[partition].write(table if self._keep_offsets else with_offsets(table, self._next[partition]))
             self._next[partition] += table.num_rows
             self._last_ms[partition] = int(table.column(TIMESTAMP)[-1].as_py())
             self._held_bytes += table.nbytes

@@ -10,12 +10,11 @@ log ends say, and nothing else has to be remembered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lithify.compaction.mirroring import GoesOn, Lost, WentBack, continuations
 from lithify.errors import (
-    ConflictError,
     LithifyError,
     RefusedError,
     SourceLostError,
@@ -28,10 +27,12 @@ from lithify.kafka.targets import targets
 from lithify.model.ingest import CopiedTopic, Hole, IngestBatch, IngestedLog, IngestReport, IngestRequest, TellBatch
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
+from lithify.model.segment import volume_of
 from lithify.model.settings import TopicSettings
+from lithify.model.staged import by_partition, segments_of_parts
 from lithify.ports import Warehouse
 from lithify.service.alter import alter
-from lithify.service.ingest import commit_copied
+from lithify.service.ingest import Reached, commit_copied
 from lithify.spark.copying import Copying, copied_logs
 from lithify.spark.kafka_cluster import KafkaCluster, SourceTopic
 from lithify.spark.kafka_stream import StreamPlan, TopicStream
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 LOOK_S = 0.2
 """How often the streams are looked at."""
+NOWHERE = Reached("", {})
 
 
 @dataclass(slots=True)
@@ -50,26 +52,29 @@ class TopicIngest:
     warehouse: Warehouse
     cluster: KafkaCluster
     request: IngestRequest
-    source: SourceTopic
+    source: str
     name: TopicName
     tell: TellBatch
     started_ms: int
     batches: int = 0
     records: int = 0
     holes: tuple[Hole, ...] = ()
-    identity: str = ""
-    ends: dict[int, int] = field(default_factory=dict)
+    topic_id: str = ""
+    reached: Reached = NOWHERE
 
     def prepare(self) -> Mapping[int, int]:
         """Makes the topic if there is none; by partition, the offset to go on from.
 
-        Raises `SourceWentBackError`, `SourceLostError`, or what making and altering a topic raises.
+        Raises `UnknownSourceError`, `SourceWentBackError`, `SourceLostError`, or what making and altering
+        a topic raises.
         """
-        state = self._state()
+        source = self.cluster.topic(self.source)
+        self.topic_id = source.topic_id
+        state = self._state(source)
         self._check_same(state)
-        state = self._with_partitions(state, self.source.partitions)
+        state = self._with_partitions(state, source)
         starts: dict[int, int] = {}
-        for partition, how in continuations(state, self.cluster.logs(self.source)).items():
+        for partition, how in continuations(state, self.cluster.logs(source)).items():
             log = LogId(self.name, partition)
             match how:
                 case GoesOn(offset):
@@ -79,57 +84,61 @@ class TopicIngest:
                     starts[partition] = end
                 case Lost(start, end):
                     raise SourceLostError(
-                        f"{log}: Kafka's {self.source.name} starts at {end}, and the copy ends at {start}: "
+                        f"{log}: Kafka's {self.source} starts at {end}, and the copy ends at {start}: "
                         f"offsets {start} to {end - 1} are gone there",
                         hint="--accept-loss goes on at its start, and remembers the hole",
                     )
                 case WentBack(log_end, source_end):
                     raise SourceWentBackError(
-                        f"{log}: Kafka's {self.source.name} ends at {source_end}, below the {log_end} of the copy",
+                        f"{log}: Kafka's {self.source} ends at {source_end}, below the {log_end} of the copy",
                         hint="it was made again or truncated: ingest it into another topic, or cut this one",
                     )
         self._remember(state)
-        self.identity = state.identity
-        self.ends = {log.partition: log.log_end_offset for log in state.logs}
+        self.reached = Reached.of(state)
         return starts
 
     def take(self, frame: DataFrame) -> None:
-        """Copies and commits one batch. Raises `ConflictError`, `InvalidRecordError`, or what a commit raises."""
-        clock, store = self.warehouse.clock, self.warehouse.store
+        """Copies and commits one batch.
+
+        Raises `ConflictError`, `InvalidRecordError`, `SourceWentBackError`, or what a commit raises.
+        """
+        clock = self.warehouse.clock
         begun_ms, run_id = clock.now_ms(), clock.new_id()
-        self.source = self.cluster.topic(self.source.name)
-        state = self._with_partitions(store.load(self.name), self.source.partitions)
-        self._check_ours(state)
+        source = self.cluster.topic(self.source)
+        state = self._with_partitions(self.warehouse.store.load(self.name), source)
+        self.reached.check(state, state.partitions)
         copying = Copying(state, self.warehouse.files.access, run_id, self.request.drops_keyless)
         copied = copied_logs(frame, copying)
+        # After it was read, so that what was read is surely of the topic that the copy is of.
+        self._check_id(self.cluster.topic(self.source).topic_id)
         if copied:
-            state = commit_copied(self.warehouse, state, copied, run_id)
-        self.ends = {log.partition: log.log_end_offset for log in state.logs}
-        counts = {p: sum(s.records for s in log.segments) for p, log in copied.items()}
+            state = commit_copied(self.warehouse, copied, self.reached, run_id)
+            self.reached = self.reached.after(copied)
+        counts = {p: volume_of(segments_of_parts(parts)).records for p, parts in by_partition(copied).items()}
         self.batches += 1
         self.records += sum(counts.values())
-        source = self.cluster.logs(self.source)
         logs = tuple(
-            IngestedLog(p, state.log(p).log_end_offset, log.end_offset, counts.get(p, 0)) for p, log in source.items()
+            IngestedLog(p, state.log(p).log_end_offset, log.end_offset, counts.get(p, 0))
+            for p, log in self.cluster.logs(source).items()
         )
         took_ms = clock.now_ms() - begun_ms
-        self.tell(IngestBatch(str(self.name), self.source.name, state.version, logs, took_ms))
+        self.tell(IngestBatch(str(self.name), self.source, state.version, logs, took_ms))
 
     def report(self, error: LithifyError | None) -> IngestReport:
         took_ms = self.warehouse.clock.now_ms() - self.started_ms
         why = None if error is None else str(error)
-        return IngestReport(str(self.name), self.source.name, self.batches, self.records, took_ms, self.holes, why)
+        return IngestReport(str(self.name), self.source, self.batches, self.records, took_ms, self.holes, why)
 
-    def _state(self) -> TopicState:
+    def _state(self, source: SourceTopic) -> TopicState:
         try:
             return self.warehouse.store.load(self.name)
         except UnknownTopicError:
-            settings: TopicSettings = settings_like(self.cluster.config(self.source.name), self.request.settings)
-            count, now_ms = len(self.source.partitions), self.warehouse.clock.now_ms()
+            settings: TopicSettings = settings_like(self.cluster.config(self.source), self.request.settings)
+            count, now_ms = len(source.partitions), self.warehouse.clock.now_ms()
             return self.warehouse.store.create_topic(self.name, str(self.name), settings, count, now_ms)
 
-    def _with_partitions(self, state: TopicState, partitions: tuple[int, ...]) -> TopicState:
-        wanted = partitions[-1] + 1
+    def _with_partitions(self, state: TopicState, source: SourceTopic) -> TopicState:
+        wanted = source.partitions[-1] + 1
         if wanted <= len(state.logs):
             return state
         alter(self.warehouse, self.name, {}, partitions=wanted)
@@ -142,28 +151,21 @@ class TopicIngest:
             return
         copied = CopiedTopic.from_json(known)
         self.holes = copied.holes
-        if copied.name != self.source.name:
+        if copied.name != self.source:
             raise RefusedError(
-                f"{self.name} is a copy of Kafka's {copied.name}, not of {self.source.name}", hint="name another --into"
+                f"{self.name} is a copy of Kafka's {copied.name}, not of {self.source}", hint="name another --into"
             )
-        if copied.topic_id != self.source.topic_id:
+        self._check_id(copied.topic_id)
+
+    def _check_id(self, topic_id: str) -> None:
+        if topic_id != self.topic_id:
             raise SourceWentBackError(
-                f"{self.name}: Kafka's {self.source.name} was deleted and made again since it was copied",
+                f"{self.name}: Kafka's {self.source} was deleted and made again since it was copied",
                 hint="ingest the new one into another topic",
             )
 
-    def _check_ours(self, state: TopicState) -> None:
-        ends = {log.partition: log.log_end_offset for log in state.logs}
-        moved = next((p for p, end in self.ends.items() if ends.get(p) != end), None)
-        if state.identity != self.identity or moved is not None:
-            raise ConflictError(
-                f"{LogId(self.name, moved or 0)}: someone else writes to it: the copy ended at "
-                f"{self.ends.get(moved or 0)}, and ends at {ends.get(moved or 0)} now",
-                hint="one ingest of a topic at a time, and no other producers; nothing was written twice",
-            )
-
     def _remember(self, state: TopicState) -> None:
-        copied = CopiedTopic(self.source.name, self.source.topic_id, self.holes).to_json()
+        copied = CopiedTopic(self.source, self.topic_id, self.holes).to_json()
         if self.warehouse.store.source_of(state) != copied:
             self.warehouse.store.put_source(state, copied)
 
@@ -188,9 +190,8 @@ def ingest(
         if not sources:
             raise UnknownSourceError(f"{cluster.where} has no topic that matches {request.pattern}")
         for source, name in targets(sources, request.into):
-            found = TopicIngest(warehouse, cluster, request, SourceTopic(source, "", ()), name, tell, clock.now_ms())
+            found = TopicIngest(warehouse, cluster, request, source, name, tell, clock.now_ms())
             try:
-                found.source = cluster.topic(source)
                 plan = _plan(request, source, found.prepare())
                 stream = TopicStream(plan, found.take)
                 stream.start(session, clock.new_id())

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lithify.model.segment import Segment
-
 
 @dataclass(frozen=True, slots=True)
 class IngestRequest:
@@ -29,14 +27,6 @@ class IngestRequest:
     drops_keyless: bool = False
     accepts_loss: bool = False
     checkpoint: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Copied:
-    """Segments of one log in offset order, not committed yet, and the timestamp of their last record."""
-
-    segments: tuple[Segment, ...]
-    last_timestamp_ms: int
 
 
 @dataclass(frozen=True, slots=True)

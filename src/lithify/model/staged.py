@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lithify.model.names import TopicName
@@ -12,7 +13,8 @@ from lithify.model.segment import Segment
 class StagedLog:
     """What one task wrote for one log, in the order in which its records came.
 
-    The offsets in the files count from the log end that the task knew, in the topic of that `identity`.
+    The offsets in the files count from the log end that the task knew, in the topic of that `identity`, or
+    are those that the records came with.
     """
 
     topic: TopicName
@@ -20,3 +22,16 @@ class StagedLog:
     partition: int
     segments: tuple[Segment, ...]
     last_timestamp_ms: int
+
+
+def by_partition(logs: Iterable[StagedLog]) -> dict[int, list[StagedLog]]:
+    """What the tasks wrote for each log of one topic, in the order of the tasks."""
+    found: dict[int, list[StagedLog]] = {}
+    for log in logs:
+        found.setdefault(log.partition, []).append(log)
+    return found
+
+
+def segments_of_parts(parts: Sequence[StagedLog]) -> tuple[Segment, ...]:
+    """Those of all parts, in their order."""
+    return tuple(segment for part in parts for segment in part.segments)

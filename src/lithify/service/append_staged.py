@@ -17,7 +17,7 @@ from lithify.errors import ConflictError
 from lithify.model.log import LogState, TopicEdit, TopicState, WrittenBatch
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
-from lithify.model.staged import StagedLog
+from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.ports import Warehouse
 from lithify.service.append import appended
 from lithify.service.commit import commit
@@ -46,9 +46,7 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
     """
     run_id = warehouse.clock.new_id()
     now_ms = warehouse.clock.now_ms()
-    by_log: dict[int, list[StagedLog]] = {}
-    for log in staged.logs:
-        by_log.setdefault(log.partition, []).append(log)
+    by_log = by_partition(staged.logs)
     placed: dict[int, tuple[Segment, ...]] = {}
 
     def is_there(newest: TopicState) -> bool:
@@ -63,7 +61,7 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
         for partition, parts in by_log.items():
             end = newest.log(partition).log_end_offset
             if partition not in placed or placed[partition][0].base_offset != end:
-                placed[partition] = _at(parts, end) or renumber(newest, _segments(parts), end, run_id)
+                placed[partition] = _at(parts, end) or renumber(newest, segments_of_parts(parts), end, run_id)
 
     def decide(newest: TopicState) -> TopicEdit | None:
         if is_there(newest):
@@ -101,7 +99,3 @@ def _at(parts: Sequence[StagedLog], end: int) -> tuple[Segment, ...]:
     """The files of the only task that wrote to a log, if they begin where it ends (C14); else none."""
     fits = len(parts) == 1 and parts[0].segments[0].base_offset == end
     return parts[0].segments if fits else ()
-
-
-def _segments(parts: Sequence[StagedLog]) -> tuple[Segment, ...]:
-    return tuple(segment for part in parts for segment in part.segments)

@@ -8,39 +8,69 @@ says so; nothing is ever there twice, and nothing is left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from lithify.errors import ConflictError
-from lithify.model.ingest import Copied
 from lithify.model.log import TopicEdit, TopicState
 from lithify.model.names import LogId
+from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.ports import Warehouse
 from lithify.service.append import appended
 from lithify.service.commit import commit
 from lithify.service.staged import check_there
 
 
-def commit_copied(warehouse: Warehouse, base: TopicState, copied: Mapping[int, Copied], run_id: str) -> TopicState:
-    """Adds segments to the logs that end where `base` says, all of them or none. Returns the new version.
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far one copier has come: the topic that it writes to, and where it has left each log.
 
-    Raises `ConflictError` where somebody else has written to one of these logs or made the topic
-    again, `DamagedError`, or what `commit` raises.
+    It is never read off the newest version while the copy goes on: what somebody else has put there
+    would then be taken for the copier's own.
     """
 
-    def decide(newest: TopicState) -> TopicEdit:
-        if newest.identity != base.identity:
-            raise ConflictError(f"{base.name}: the topic was deleted and made again meanwhile", hint="start again")
-        for partition in copied:
-            before, now = base.log(partition).log_end_offset, newest.log(partition).log_end_offset
-            if now != before:
-                raise ConflictError(
-                    f"{LogId(base.name, partition)}: the log ended at {before} and ends at {now} now: "
-                    "someone else writes to it",
-                    hint="one ingest at a time, and no other producers; nothing was written twice",
-                )
-        segments = tuple(segment for log in copied.values() for segment in log.segments)
-        check_there(warehouse, segments)
-        logs = {p: appended(newest.log(p), log.segments, log.last_timestamp_ms) for p, log in copied.items()}
-        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, add=segments)
+    identity: str
+    ends: Mapping[int, int]
 
-    return commit(warehouse, base.name, run_id, decide)
+    @classmethod
+    def of(cls, state: TopicState) -> Reached:
+        """Where a copier begins."""
+        return cls(state.identity, {log.partition: log.log_end_offset for log in state.logs})
+
+    def after(self, copied: Sequence[StagedLog]) -> Reached:
+        """With these committed as well, which are in offset order."""
+        return replace(self, ends={**self.ends, **{log.partition: log.segments[-1].end_offset for log in copied}})
+
+    def check(self, newest: TopicState, partitions: Iterable[int]) -> None:
+        """Raises `ConflictError` where one of these logs is not as the copier has left it."""
+        if newest.identity != self.identity:
+            raise ConflictError(f"{newest.name}: the topic was deleted and made again meanwhile", hint="start again")
+        for partition in partitions:
+            left, end = self.ends.get(partition, 0), newest.log(partition).log_end_offset
+            if end != left:
+                raise ConflictError(
+                    f"{LogId(newest.name, partition)}: someone else writes to it: the copy ended at {left}, "
+                    f"and ends at {end} now",
+                    hint="one ingest of a topic at a time, and no other producers; nothing was written twice",
+                )
+
+
+def commit_copied(warehouse: Warehouse, copied: Sequence[StagedLog], reached: Reached, run_id: str) -> TopicState:
+    """Adds what tasks have written, in offset order, to the logs of one topic: all of it, or nothing.
+
+    Raises `ConflictError` where a log does not end where the copier has left it or the topic was made
+    again, `DamagedError`, or what `commit` raises.
+    """
+    by_log = by_partition(copied)
+
+    def decide(newest: TopicState) -> TopicEdit:
+        reached.check(newest, by_log)
+        every = segments_of_parts(copied)
+        check_there(warehouse, every)
+        logs = {
+            p: appended(newest.log(p), segments_of_parts(parts), parts[-1].last_timestamp_ms)
+            for p, parts in by_log.items()
+        }
+        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, add=every)
+
+    return commit(warehouse, copied[0].topic, run_id, decide)

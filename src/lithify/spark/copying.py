@@ -10,9 +10,8 @@ here, and what a task that failed has written stays unnamed, for `sweep`.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,12 +19,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lithify.columnar.access import FileAccess
-from lithify.columnar.incoming import receive
 from lithify.columnar.schema import HEADERS, HEADERS_TYPE, KEY, OFFSET, PARTITION, TIMESTAMP, TIMESTAMP_TYPE, VALUE
-from lithify.columnar.segment_file import SegmentSpec, SegmentWriter
+from lithify.columnar.stage import Stage
 from lithify.errors import LithifyError
-from lithify.model.ingest import Copied
 from lithify.model.log import TopicState
+from lithify.model.staged import StagedLog
 
 SOURCE_COLUMNS = (PARTITION, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS)
 RESULT = "result"
@@ -43,28 +41,19 @@ class Copying:
     drops_keyless: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """What a task has made of the range of one log."""
-
-    partition: int
-    copied: Copied
-
-
-def copied_logs(frame: DataFrame, copying: Copying) -> Mapping[int, Copied]:
-    """Writes the rows of `frame`, which has the columns of Spark's Kafka source. By partition.
+def copied_logs(frame: DataFrame, copying: Copying) -> tuple[StagedLog, ...]:
+    """Writes the rows of `frame`, which has the columns of Spark's Kafka source. In offset order, log by log.
 
     Raises the error of the first task that met one of ours.
     """
-    pieces: dict[int, list[Copied]] = {}
-    rows = _source_columns(frame).mapInArrow(_Task(copying), f"{RESULT} binary").collect()
-    for row in rows:
+    staged: list[StagedLog] = []
+    for row in _source_columns(frame).mapInArrow(_Task(copying), f"{RESULT} binary").collect():
         match pickle.loads(row[RESULT]):
-            case _Piece(partition, copied):
-                pieces.setdefault(partition, []).append(copied)
             case LithifyError() as error:
                 raise error
-    return {partition: _joined(found) for partition, found in sorted(pieces.items())}
+            case log:
+                staged.append(log)
+    return tuple(sorted(staged, key=lambda log: (log.partition, log.segments[0].base_offset)))
 
 
 def _source_columns(frame: DataFrame) -> DataFrame:
@@ -79,61 +68,27 @@ def _source_columns(frame: DataFrame) -> DataFrame:
     )
 
 
-def _joined(pieces: list[Copied]) -> Copied:
-    """The ranges of one log, whose tasks end in any order."""
-    in_order = sorted(pieces, key=lambda piece: piece.segments[0].base_offset)
-    segments = tuple(segment for piece in in_order for segment in piece.segments)
-    return Copied(segments, in_order[-1].last_timestamp_ms)
-
-
 @dataclass(frozen=True, slots=True)
 class _Task:
     copying: Copying
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        writing = _Writing(self.copying)
+        copying = self.copying
+        stage = Stage(copying.access, copying.state, now_ms=0, run_id=copying.run_id, keep_offsets=True)
+        results: Sequence[StagedLog | LithifyError]
         try:
             for batch in batches:
-                writing.write(batch)
-            results: list[Any] = writing.close()
+                rows = pa.Table.from_batches([batch])
+                if copying.drops_keyless:
+                    rows = rows.filter(pc.is_valid(rows.column(KEY)))
+                if rows.num_rows:
+                    stage.add(_given(rows))
+            results = stage.close()
         except LithifyError as error:
             results = [error]
         finally:
-            writing.abandon()
+            stage.abandon()
         yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(r) for r in results], pa.binary())], [RESULT])
-
-
-class _Writing:
-    """The segments of one task: a writer for each log."""
-
-    def __init__(self, copying: Copying) -> None:
-        self._copying = copying
-        self._writers: dict[int, SegmentWriter] = {}
-        self._last_ms: dict[int, int] = {}
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Raises `InvalidRecordError` for a record that the settings of the topic refuse."""
-        copying = self._copying
-        rows = pa.Table.from_batches([batch])
-        if copying.drops_keyless:
-            rows = rows.filter(pc.is_valid(rows.column(KEY)))
-        if not rows.num_rows:
-            return
-        for partition, table in receive(_given(rows), copying.state, now_ms=0, keep_offsets=True).items():
-            if partition not in self._writers:
-                spec = SegmentSpec.of(copying.state, partition, copying.run_id)
-                self._writers[partition] = SegmentWriter(copying.access, spec)
-            self._writers[partition].write(table)
-            self._last_ms[partition] = table.column(TIMESTAMP)[-1].as_py()
-
-    def close(self) -> list[_Piece]:
-        written = {partition: writer.close() for partition, writer in self._writers.items()}
-        self._writers = {}
-        return [_Piece(partition, Copied(found, self._last_ms[partition])) for partition, found in written.items()]
-
-    def abandon(self) -> None:
-        for writer in self._writers.values():
-            writer.abandon()
 
 
 def _given(rows: pa.Table) -> pa.Table:
