@@ -27,6 +27,7 @@ from lithify.model.staged import StagedLog
 
 SOURCE_COLUMNS = (PARTITION, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS)
 RESULT = "result"
+_HEADERS = "array<struct<key: string, value: binary>>"
 MICROSECONDS = 1000
 """In a millisecond, in which Kafka counts."""
 
@@ -64,7 +65,9 @@ def _source_columns(frame: DataFrame) -> DataFrame:
         F.col("timestampType").alias(TIMESTAMP_TYPE),
         F.col("key").alias(KEY),
         F.col("value").alias(VALUE),
-        F.col("headers").alias(HEADERS),
+        # Spark's Arrow writer leaves null lists to be filled in, from the first one on, after every row: with
+        # records without headers its work grew with the square of a batch, and took most of a copy's time.
+        F.coalesce("headers", F.array().cast(_HEADERS)).alias(HEADERS),
     )
 
 

@@ -23,6 +23,8 @@ from lithify.errors import BrokerError, EngineError, LithifyError, SourceLostErr
 from lithify.spark.kafka_cluster import missing_connector
 
 OnBatch = Callable[[DataFrame], None]
+POLLED_AT_ONCE = 5_000
+"""Records that a task takes over from Kafka's client in one go. Its default of 500 is for slow consumers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,7 @@ _SIGNS: tuple[tuple[tuple[str, ...], type[LithifyError], str], ...] = (
 def _options(plan: StreamPlan) -> dict[str, str]:
     starts = {plan.source: {str(partition): offset for partition, offset in sorted(plan.starts.items())}}
     options = {
+        "kafka.max.poll.records": str(POLLED_AT_ONCE),
         **{f"kafka.{name}": value for name, value in plan.config.items()},
         "kafka.isolation.level": "read_committed",
         "subscribe": plan.source,
