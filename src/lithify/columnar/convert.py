@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any
 
 import pyarrow as pa
 
@@ -39,16 +41,18 @@ def to_table(records: Sequence[Record]) -> pa.Table:
 def to_records(table: pa.Table) -> Iterator[Record]:
     """The records of a table with the columns of a segment, in order."""
     for batch in table.to_batches(max_chunksize=8192):
-        columns = [
-            batch.column(n).to_pylist() for n in (PARTITION, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS)
-        ]
-        for partition, offset, timestamp, timestamp_type, key, value, headers in zip(*columns, strict=True):
-            yield Record(
-                key=key,
-                value=value,
-                timestamp=timestamp,
-                headers=tuple((h["key"], h["value"]) for h in headers or ()),
-                partition=partition,
-                offset=offset,
-                timestamp_type=TIMESTAMP_TYPES[timestamp_type],
-            )
+        yield from map(Record, *_columns(batch))
+
+
+def _columns(batch: pa.RecordBatch) -> Iterator[Iterable[Any]]:
+    """The fields of `Record`, in their order."""
+    for name in (KEY, VALUE, TIMESTAMP):
+        yield batch.column(name).to_pylist()
+    headers = batch.column(HEADERS)
+    if headers.null_count == len(headers):  # as of most topics: lists are slow to take apart
+        yield repeat(())
+    else:
+        yield (tuple((h["key"], h["value"]) for h in found or ()) for found in headers.to_pylist())
+    for name in (PARTITION, OFFSET):
+        yield batch.column(name).to_pylist()
+    yield (TIMESTAMP_TYPES[number] for number in batch.column(TIMESTAMP_TYPE).to_pylist())
