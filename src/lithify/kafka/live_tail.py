@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from lithify.compaction.mirroring import Lost, SourceLog, WentBack, continuation
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.kafka.client import SLICE_S, Cluster, client
 from lithify.model.record import TIMESTAMP_TYPES, Record
@@ -134,18 +135,18 @@ class LiveTail:
 
 def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: int) -> None:
     """Raises `SourceLostError` or `SourceWentBackError` where Kafka's log cannot be read from `offset` on."""
-    start, end = ends
-    if start > offset:
-        raise SourceLostError(
-            f"Kafka's {topic}-{partition} starts at {start} now: offsets [{offset}, {start}) are neither there "
-            "nor in the lake",
-            hint="take in what Kafka has before its retention lets go of it",
-        )
-    if end < offset:
-        raise SourceWentBackError(
-            f"Kafka's {topic}-{partition} ends at {end}, below offset {offset}, from where it is to go on",
-            hint="its topic was made again or truncated, or it is another one",
-        )
+    match continuation(offset, SourceLog(partition, *ends)):
+        case Lost(_, start):
+            raise SourceLostError(
+                f"Kafka's {topic}-{partition} starts at {start} now: offsets [{offset}, {start}) are neither there "
+                "nor in the lake",
+                hint="take in what Kafka has before its retention lets go of it",
+            )
+        case WentBack(_, end):
+            raise SourceWentBackError(
+                f"Kafka's {topic}-{partition} ends at {end}, below offset {offset}, from where it is to go on",
+                hint="its topic was made again or truncated, or it is another one",
+            )
 
 
 def record_of(fetched: Message) -> Record:
