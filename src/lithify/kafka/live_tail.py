@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message
 
 FETCHED_AT_ONCE = 1000
-GROUP = "lithify"
-"""The client wants the name of a group; nothing is ever stored under this one."""
-READING = {
-    "group_id": GROUP,
-    "enable_auto_commit": False,
-    "enable_partition_eof": True,
-    "auto_offset_reset": "error",  # what is not there any more is an error, never a place elsewhere
-    "isolation_level": "read_committed",
-    "max_poll_interval_ms": 86_400_000,  # we are in no group that others wait for
-}
 
 
 class LiveTail:
@@ -42,7 +32,7 @@ class LiveTail:
         self.offsets = dict(offsets)
         """Behind the last record of each partition that was taken."""
         self.ends: dict[int, int] = {}
-        self._consumer: Consumer = cluster.consumer(**READING)
+        self._consumer: Consumer = cluster.consumer()
         where = client().TopicPartition
         with cluster.explained(topic):
             self._consumer.assign([where(topic, partition, offset) for partition, offset in offsets.items()])
@@ -110,26 +100,20 @@ class LiveTail:
         now_ms = self._clock.monotonic_ms()
         if self._cluster.trouble is None or now_ms - self._heard_ms < self._cluster.timeout_s * 1000:
             return
-        asking = self._cluster.consumer(**READING)
-        try:
+        with self._cluster.asking() as asking:
             self._cluster.partitions(asking, self._topic)
-        finally:
-            asking.close()
         self._cluster.trouble, self._heard_ms = None, now_ms
 
     def _failed(self, failure: KafkaError, fetched: Message) -> LithifyError:
         k = client().KafkaError
         partition = fetched.partition()
         if failure.code() in (k._AUTO_OFFSET_RESET, k.OFFSET_OUT_OF_RANGE) and partition is not None:
-            asking = self._cluster.consumer(**READING)
             try:
-                check_reachable(
-                    self._topic, partition, self._cluster.ends(asking, self._topic, partition), self.offsets[partition]
-                )
+                with self._cluster.asking() as asking:
+                    ends = self._cluster.ends(asking, self._topic, partition)
+                check_reachable(self._topic, partition, ends, self.offsets[partition])
             except LithifyError as error:
                 return error
-            finally:
-                asking.close()
         return self._cluster.named(failure, self._topic)
 
 
