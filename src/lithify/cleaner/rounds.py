@@ -109,7 +109,9 @@ class Rounds:
         else:
             through, errors = (), dict.fromkeys(work.verdict.rounds, result)
         if through:
-            self.failures.succeeded(state, through if work.verdict.has_failed else (), now_ms)
+            self.failures.note_success(now_ms)
+            if work.verdict.has_failed:
+                self.failures.forget(state, through)
         if isinstance(result, TopicResult) and through:
             self.teller.round_done(work.name, result.report, work.verdict.overdue_ms)
             if not result.report.changed and not errors:
