@@ -37,3 +37,9 @@ def side_by_side(function: Callable[[Item], Result], items: Iterable[Item], at_o
                 yield begun.popleft().result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def for_each(function: Callable[[Item], None], items: Iterable[Item], at_once: int) -> None:
+    """Such calls for what they do alone; the first error in the order of the items is raised."""
+    for _ in side_by_side(function, items, at_once):
+        pass

@@ -7,7 +7,7 @@ from threading import Barrier, Event, Lock
 
 import pytest
 
-from lithify.side_by_side import AHEAD, side_by_side
+from lithify.side_by_side import AHEAD, for_each, side_by_side
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
@@ -64,3 +64,18 @@ def test_an_error_comes_in_its_turn_and_no_more_calls_begin(at_once):
     with pytest.raises(ValueError, match="the third"):
         next(results)
     assert len(begun) <= 3 + AHEAD * at_once
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_what_is_done_for_each_is_done_before_it_returns(at_once):
+    done = set()
+
+    def call(number):
+        if number == 20:
+            raise ValueError("the last")
+        done.add(number)
+
+    for_each(call, range(20), at_once)
+    assert done == set(range(20))
+    with pytest.raises(ValueError, match="the last"):
+        for_each(call, range(21), at_once)

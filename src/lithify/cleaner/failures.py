@@ -61,12 +61,13 @@ class Failures:
         except LithifyError:
             return False
 
-    def succeeded(self, state: TopicState, partitions: tuple[int, ...], now_ms: int) -> None:
-        """Rounds got through, and what was known of these logs is forgotten."""
+    def note_success(self, now_ms: int) -> None:
+        """A round got through: the environment works, and is not to blame for what fails again."""
         with self._lock:
             self._last_success_ms = max(self._last_success_ms, now_ms)
-        if not partitions:
-            return
+
+    def forget(self, state: TopicState, partitions: tuple[int, ...]) -> None:
+        """What was known of these logs counts no more."""
         with self.warehouse.store.commit_lock(state.name):  # others write the document as well
             before = self.of(state)
             after = {partition: failure for partition, failure in before.items() if partition not in partitions}

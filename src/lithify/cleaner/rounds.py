@@ -28,7 +28,7 @@ from lithify.model.names import LogId, TopicName
 from lithify.ports import Warehouse
 from lithify.service.run import Run, run_rounds
 from lithify.service.topic_run import TopicResult
-from lithify.side_by_side import side_by_side
+from lithify.side_by_side import for_each, side_by_side
 
 Results = Mapping[TopicName, TopicResult | LithifyError]
 
@@ -96,9 +96,7 @@ class Rounds:
             results = run_rounds(run, wanted, {name: state for name, (state, _) in topics.items()})
         except Exception as error:  # a defect: these topics wait and are tried alone, the others go on
             results = dict.fromkeys(topics, EngineError(f"the run failed: {type(error).__name__}: {error}"))
-        told = side_by_side(lambda topic: self._tell(*topic, results), topics.values(), self.warehouse.store.at_once)
-        for _ in told:
-            pass
+        for_each(lambda topic: self._tell(*topic, results), topics.values(), self.warehouse.store.at_once)
 
     def _tell(self, state: TopicState, work: TopicWork, results: Results) -> None:
         result = results[work.name]
@@ -109,7 +107,9 @@ class Rounds:
         else:
             through, errors = (), dict.fromkeys(work.verdict.rounds, result)
         if through:
-            self.failures.succeeded(state, through if work.verdict.has_failed else (), now_ms)
+            self.failures.note_success(now_ms)
+            if work.verdict.has_failed:
+                self.failures.forget(state, through)
         if isinstance(result, TopicResult) and through:
             self.teller.round_done(work.name, result.report, work.verdict.overdue_ms)
             if not result.report.changed and not errors:

@@ -23,6 +23,14 @@ INSTALL = "pip install 'lithify[kafka]'"
 SERVERS = "bootstrap.servers"
 SLICE_S = 1.0
 """Calls wait in slices of this, so that a refused authentication ends them before their time."""
+READING = {
+    "group_id": "lithify",  # the client wants the name of a group; nothing is ever stored under this one
+    "enable_auto_commit": False,
+    "enable_partition_eof": True,
+    "auto_offset_reset": "error",  # what is not there any more is an error, never a place elsewhere
+    "isolation_level": "read_committed",
+    "max_poll_interval_ms": 86_400_000,  # we are in no group that others wait for
+}
 
 Conf = Mapping[str, Any]
 
@@ -60,11 +68,21 @@ class Cluster:
         return str(self.conf.get(SERVERS, ""))
 
     def consumer(self, **own: Any) -> Consumer:
-        """With `own` over what was given, a `_` in a name standing for a `.`."""
-        made: Consumer = self._made(client().Consumer, own)
+        """Reads committed records, with `own` over what was given, a `_` in a name standing for a `.`."""
+        made: Consumer = self._made(client().Consumer, {**READING, **own})
         return made
 
+    @contextmanager
+    def asking(self) -> Iterator[Consumer]:
+        """A consumer to ask the cluster with, for as long as that takes."""
+        consumer = self.consumer()
+        try:
+            yield consumer
+        finally:
+            consumer.close()
+
     def producer(self, **own: Any) -> Producer:
+        """With `own` over what was given, as for a consumer."""
         made: Producer = self._made(client().Producer, own)
         return made
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 
-from lithify.compaction.rules import table_rules
+from lithify.compaction.rules import SurvivorRules, table_rules
 from lithify.compaction.versions import version_of
 from lithify.model.log import LogState
-from lithify.model.record import Record
+from lithify.model.record import Record, is_tombstone
 from lithify.model.settings import TopicSettings
 
 Table = MutableMapping[bytes, Record]
@@ -21,22 +21,22 @@ class Folding:
     Where a late record may lose to an older one (C10), it remembers which versions deleted keys.
     """
 
-    settings: TopicSettings
-    _versioned: bool = field(init=False)
-    _empty_deletes: bool = field(init=False)
+    settings: InitVar[TopicSettings]
+    _rules: SurvivorRules = field(init=False)
     _deleted: dict[bytes, int] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self._versioned = self.settings.compaction_strategy != "offset"
-        self._empty_deletes = self.settings.empty_is_tombstone
+    def __post_init__(self, settings: TopicSettings) -> None:
+        # Of any log: where one starts and ends has no part in which record wins, and which deletes.
+        self._rules = table_rules(LogState(0), settings)
 
     def put(self, table: Table, record: Record) -> None:
         """`record` wins its key in `table`, deletes it, or is older than what won. Keyless ones count for nothing."""
         key = record.key
         if key is None:
             return
-        deletes = record.value is None or (self._empty_deletes and not record.value)  # C17
-        if self._versioned and not self._wins(table, key, record, deletes=deletes):
+        size = None if record.value is None else len(record.value)
+        deletes = is_tombstone(size, empty_is_tombstone=self._rules.empty_is_tombstone)
+        if self._rules.strategy != "offset" and not self._wins(table, key, record, deletes=deletes):
             return
         if deletes:
             table.pop(key, None)
@@ -44,9 +44,8 @@ class Folding:
             table[key] = record
 
     def _wins(self, table: Table, key: bytes, record: Record, *, deletes: bool) -> bool:
-        rules = table_rules(LogState(0), self.settings)
-        version, held = version_of(record, rules), table.get(key)
-        before = self._deleted.get(key) if held is None else version_of(held, rules)
+        version, held = version_of(record, self._rules), table.get(key)
+        before = self._deleted.get(key) if held is None else version_of(held, self._rules)
         if before is not None and version < before:
             return False
         if deletes:

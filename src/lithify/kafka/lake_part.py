@@ -7,14 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lithify.errors import LithifyError
-from lithify.kafka.place import Place, log_of
+from lithify.kafka.place import COMPACTED, Place, log_of
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.ports import Warehouse
-from lithify.service.fetch import Reading, open_log
-
-COMPACTED = Reading(compacted=True)
+from lithify.service.fetch import open_log
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from lithify.compaction.mirroring import Lost, SourceLog, WentBack, continuation
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.kafka.client import SLICE_S, Cluster, client
 from lithify.model.record import TIMESTAMP_TYPES, Record
@@ -19,16 +20,6 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message
 
 FETCHED_AT_ONCE = 1000
-GROUP = "lithify"
-"""The client wants the name of a group; nothing is ever stored under this one."""
-READING = {
-    "group_id": GROUP,
-    "enable_auto_commit": False,
-    "enable_partition_eof": True,
-    "auto_offset_reset": "error",  # what is not there any more is an error, never a place elsewhere
-    "isolation_level": "read_committed",
-    "max_poll_interval_ms": 86_400_000,  # we are in no group that others wait for
-}
 
 
 class LiveTail:
@@ -41,7 +32,7 @@ class LiveTail:
         self.offsets = dict(offsets)
         """Behind the last record of each partition that was taken."""
         self.ends: dict[int, int] = {}
-        self._consumer: Consumer = cluster.consumer(**READING)
+        self._consumer: Consumer = cluster.consumer()
         where = client().TopicPartition
         with cluster.explained(topic):
             self._consumer.assign([where(topic, partition, offset) for partition, offset in offsets.items()])
@@ -109,43 +100,37 @@ class LiveTail:
         now_ms = self._clock.monotonic_ms()
         if self._cluster.trouble is None or now_ms - self._heard_ms < self._cluster.timeout_s * 1000:
             return
-        asking = self._cluster.consumer(**READING)
-        try:
+        with self._cluster.asking() as asking:
             self._cluster.partitions(asking, self._topic)
-        finally:
-            asking.close()
         self._cluster.trouble, self._heard_ms = None, now_ms
 
     def _failed(self, failure: KafkaError, fetched: Message) -> LithifyError:
         k = client().KafkaError
         partition = fetched.partition()
         if failure.code() in (k._AUTO_OFFSET_RESET, k.OFFSET_OUT_OF_RANGE) and partition is not None:
-            asking = self._cluster.consumer(**READING)
             try:
-                check_reachable(
-                    self._topic, partition, self._cluster.ends(asking, self._topic, partition), self.offsets[partition]
-                )
+                with self._cluster.asking() as asking:
+                    ends = self._cluster.ends(asking, self._topic, partition)
+                check_reachable(self._topic, partition, ends, self.offsets[partition])
             except LithifyError as error:
                 return error
-            finally:
-                asking.close()
         return self._cluster.named(failure, self._topic)
 
 
 def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: int) -> None:
     """Raises `SourceLostError` or `SourceWentBackError` where Kafka's log cannot be read from `offset` on."""
-    start, end = ends
-    if start > offset:
-        raise SourceLostError(
-            f"Kafka's {topic}-{partition} starts at {start} now: offsets [{offset}, {start}) are neither there "
-            "nor in the lake",
-            hint="take in what Kafka has before its retention lets go of it",
-        )
-    if end < offset:
-        raise SourceWentBackError(
-            f"Kafka's {topic}-{partition} ends at {end}, below offset {offset}, from where it is to go on",
-            hint="its topic was made again or truncated, or it is another one",
-        )
+    match continuation(offset, SourceLog(partition, *ends)):
+        case Lost(_, start):
+            raise SourceLostError(
+                f"Kafka's {topic}-{partition} starts at {start} now: offsets [{offset}, {start}) are neither there "
+                "nor in the lake",
+                hint="take in what Kafka has before its retention lets go of it",
+            )
+        case WentBack(_, end):
+            raise SourceWentBackError(
+                f"Kafka's {topic}-{partition} ends at {end}, below offset {offset}, from where it is to go on",
+                hint="its topic was made again or truncated, or it is another one",
+            )
 
 
 def record_of(fetched: Message) -> Record:

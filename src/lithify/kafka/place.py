@@ -18,6 +18,10 @@ from typing import Any
 from lithify.errors import LogTruncatedError
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import LogId
+from lithify.service.fetch import Reading, log_start_for, was_cut_below
+
+COMPACTED = Reading(compacted=True)
+"""How somebody outside reads a log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +63,9 @@ class Place:
         log, name = log_of(state, partition), LogId(state.name, partition)
         if state.identity != self.identity:
             raise _cannot(f"{name}: the topic was deleted and made again since offset {self.offset} was taken")
-        if self._is_cut_off(log):
+        if was_cut_below(log, self.generation, self.offset):
             raise _cannot(f"{name}: the log was truncated below offset {self.offset}, which was taken before")
-        if self.offset < (start := log.log_start_offset if log.view is None else log.deleted_below):
+        if self.offset < (start := log_start_for(log, COMPACTED)):
             raise _cannot(f"{name}: the log starts at {start} now, behind offset {self.offset}, where this goes on")
         expiry_ms = self.as_of_ms + state.settings.delete_retention_ms
         if self.offset < log.first_dirty_offset and log.last_round_ms is not None and log.last_round_ms >= expiry_ms:
@@ -69,12 +73,6 @@ class Place:
                 f"{name}: a round may have removed deletes of keys that were taken below offset {self.offset}, "
                 f"since delete.retention.ms={state.settings.delete_retention_ms} has passed"
             )
-
-    def _is_cut_off(self, log: LogState) -> bool:
-        missed = log.generation - self.generation
-        if missed > len(log.truncated):
-            return True
-        return missed > 0 and min(log.truncated[-missed:]) < self.offset
 
 
 def log_of(state: TopicState, partition: int) -> LogState:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lithify.errors import RefusedError, UnknownSourceError
 from lithify.kafka.client import Cluster, client
-from lithify.kafka.live_tail import READING, LiveTail
+from lithify.kafka.live_tail import LiveTail
 from lithify.model.settings import TopicSettings
 from lithify.ports import Clock
 
@@ -31,14 +31,11 @@ class Target:
 
 def find_or_make(cluster: Cluster, to: str, partitions: int, settings: TopicSettings) -> Target:
     """The target, made if it is not there. Raises `RefusedError` for one that would not keep the records."""
-    asking = cluster.consumer(**READING)
     try:
-        there = cluster.partitions(asking, to)
+        there = partitions_of(cluster, to)
     except UnknownSourceError:
         _make(cluster, to, partitions, settings)
         return Target(created=True, compacts=settings.compacts)
-    finally:
-        asking.close()
     if there < partitions:
         raise RefusedError(
             f"Kafka's {to} has {there} partitions, fewer than the topic's {partitions}",
@@ -63,11 +60,8 @@ def find_or_make(cluster: Cluster, to: str, partitions: int, settings: TopicSett
 
 def check_only_ours(cluster: Cluster, to: str, ends: Mapping[int, int], clock: Clock) -> None:
     """Raises `RefusedError` if the target has records behind where we stopped: `ends`, for all its partitions."""
-    asking = cluster.consumer(**READING)
-    try:
+    with cluster.asking() as asking:
         starts = {p: max(end, cluster.ends(asking, to, p)[0]) for p, end in ends.items()}
-    finally:
-        asking.close()
     tail = LiveTail(cluster, to, starts, clock)
     try:
         while not tail.is_at_end(cluster.timeout_s):
@@ -82,11 +76,8 @@ def check_only_ours(cluster: Cluster, to: str, ends: Mapping[int, int], clock: C
 
 
 def partitions_of(cluster: Cluster, to: str) -> int:
-    asking = cluster.consumer(**READING)
-    try:
+    with cluster.asking() as asking:
         return cluster.partitions(asking, to)
-    finally:
-        asking.close()
 
 
 def _make(cluster: Cluster, to: str, partitions: int, settings: TopicSettings) -> None:

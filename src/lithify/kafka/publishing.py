@@ -162,13 +162,9 @@ class _Publishing:
 
 def _check_timestamps(warehouse: Warehouse, sight: Sight) -> None:
     """What can be told before anything is sent: the oldest record of a segment may be of time 0."""
-    for segment in (*warehouse.store.segments(sight.state), *_views(warehouse, sight)):
+    for segment in (*warehouse.store.segments(sight.state), *warehouse.store.view(sight.state)):
         if segment.min_timestamp_ms == 0:
             raise _without_time(LogId(sight.state.name, segment.partition), segment.base_offset)
-
-
-def _views(warehouse: Warehouse, sight: Sight) -> tuple[Any, ...]:
-    return warehouse.store.view(sight.state) if sight.state.settings.side_by_side else ()
 
 
 def _without_time(log: LogId, offset: int) -> InvalidRecordError:

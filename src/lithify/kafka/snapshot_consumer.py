@@ -21,7 +21,7 @@ from lithify.errors import BrokerError, RefusedError, UnknownSourceError
 from lithify.kafka.client import SLICE_S, Cluster
 from lithify.kafka.folding import Folding, Table
 from lithify.kafka.lake_part import Places, Sight
-from lithify.kafka.live_tail import READING, LiveTail, check_reachable
+from lithify.kafka.live_tail import LiveTail, check_reachable
 from lithify.kafka.place import log_of
 from lithify.kafka.position_file import PositionFile
 from lithify.model.record import Record
@@ -64,7 +64,7 @@ class SnapshotConsumer:
         self._wanted = partitions
         self._cluster = Cluster(conf, timeout_s)
         self._file = None if position is None else PositionFile(Path(position), topic.name, self._kafka_topic)
-        self._asking = self._cluster.consumer(**READING)
+        self._asking = self._cluster.consumer()
         try:
             sight = Sight.newest(self._warehouse, self._name)
             stored = {} if self._file is None else self._file.load()

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.errors import ConflictError, InvalidRecordError, LithifyError, RefusedError
 from lithify.kafka.client import Cluster, client
-from lithify.kafka.live_tail import READING
 from lithify.kafka.place import Place
 from lithify.model.record import Record
 
@@ -55,7 +54,7 @@ class Transactions:
         self.records = 0
         """In the transaction that is open."""
         self.bytes = 0
-        self._asking: Consumer = cluster.consumer(**{**READING, "group_id": owner})
+        self._asking: Consumer = cluster.consumer(group_id=owner)
         sized = {} if "message.max.bytes" in cluster.conf else {"message_max_bytes": largest_bytes}
         self._producer: Producer = cluster.producer(transactional_id=owner, **SENDING, **sized)
 

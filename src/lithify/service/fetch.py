@@ -179,7 +179,7 @@ class LogReader:
         if newest.identity != self._state.identity:
             raise LogTruncatedError(f"{self._id}: the topic was deleted and made again", hint="open a new reader")
         log = newest.log(self._partition)
-        if was_cut_below(self._log, log, self._position):
+        if was_cut_below(log, self._log.generation, self._position):
             raise LogTruncatedError(
                 f"{self._id}: the log was truncated while it was read; it ends at {log.log_end_offset} now",
                 hint=f"open a new reader at or below that, this one stood at {self._position}",
@@ -192,12 +192,12 @@ class LogReader:
             )
 
 
-def was_cut_below(before: LogState, now: LogState, position: int) -> bool:
-    """Whether a truncation since the log was as `before` cut below a reader's position (C7)."""
-    missed = now.generation - before.generation
-    if missed > len(now.truncated):
+def was_cut_below(log: LogState, generation: int, position: int) -> bool:
+    """Whether a truncation since the log was of that generation cut below a reader's position (C7)."""
+    missed = log.generation - generation
+    if missed > len(log.truncated):
         return True
-    return missed > 0 and min(now.truncated[-missed:]) < position
+    return missed > 0 and min(log.truncated[-missed:]) < position
 
 
 def log_start_for(log: LogState, how: Reading) -> int:

@@ -27,7 +27,7 @@ from lithify.ports import Warehouse
 from lithify.service.execute import Outcomes, execute
 from lithify.service.stopwatch import Stopwatch
 from lithify.service.topic_run import LogOutcomes, TopicResult, TopicRun
-from lithify.side_by_side import side_by_side
+from lithify.side_by_side import for_each, side_by_side
 
 REPLANS = 5
 """How often logs that someone else changed under a round are planned in one run."""
@@ -66,8 +66,7 @@ def run_rounds(
         TopicRun(run.warehouse, name, run.now_ms, watch, run_id, partitions, loaded.get(name))
         for name, partitions in wanted.items()
     ]
-    for _ in side_by_side(TopicRun.load, topics, at_once):
-        pass
+    for_each(TopicRun.load, topics, at_once)
     if len(topics) == 1:
         # Once, so that what is said to the first of several attempts holds for the others (C40).
         run = replace(run, limits=replace(run.limits, notes=(*run.limits.notes, *topics[0].rates_notes())))
@@ -98,8 +97,7 @@ def _publish(run: Run, topics: Sequence[TopicRun], by_topic: Mapping[TopicName, 
             outcomes = {p: o if isinstance(o, LithifyError) else error for p, o in outcomes.items()}
         topic.publish(outcomes, run_id)
 
-    for _ in side_by_side(publish, topics, run.warehouse.store.at_once):
-        pass
+    for_each(publish, topics, run.warehouse.store.at_once)
 
 
 def _outcomes(run: Run, logs: Sequence[PlannedLog], watch: Stopwatch, run_id: str) -> Outcomes:

@@ -146,7 +146,9 @@ def _check_same(before: TopicState, now: TopicState, positions: Mapping[int, int
             hint="start a new query, with a new checkpoint",
         )
     for partition, position in positions.items():
-        if partition in before.partitions and was_cut_below(before.log(partition), now.log(partition), position):
+        if partition not in before.partitions:
+            continue
+        if was_cut_below(now.log(partition), before.log(partition).generation, position):
             raise _truncated(now, partition, position)
 
 

@@ -69,6 +69,9 @@ class TopicStream:
             if "kafka" in str(error) and "DATA_SOURCE_NOT_FOUND" in str(error):
                 raise missing_connector() from error
             raise self._error(error) from error
+        finally:
+            if self.query is None:  # nobody ends what did not start
+                self._throw_away_checkpoint()
 
     @property
     def is_active(self) -> bool:
@@ -81,8 +84,7 @@ class TopicStream:
 
     def end(self) -> LithifyError | None:
         """Why it ended, None if all went well. What it left behind is thrown away."""
-        if self.plan.checkpoint is None:
-            shutil.rmtree(self._checkpoint.rpartition("/")[0], ignore_errors=True)
+        self._throw_away_checkpoint()
         error = None if self.query is None else self.query.exception()
         if isinstance(self.failure, LithifyError):
             return self.failure
@@ -96,6 +98,10 @@ class TopicStream:
         except Exception as error:
             self.failure = error
             raise
+
+    def _throw_away_checkpoint(self) -> None:
+        if self.plan.checkpoint is None:
+            shutil.rmtree(self._checkpoint.rpartition("/")[0], ignore_errors=True)
 
     def _error(self, error: Any) -> LithifyError:
         """What went wrong in the source, by what it says."""
