@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+import gc
+from collections.abc import Iterable, Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
 
 from lithify.compaction.rules import SurvivorRules, table_rules
@@ -29,6 +31,15 @@ class Folding:
         # Of any log: where one starts and ends has no part in which record wins, and which deletes.
         self._rules = table_rules(LogState(0), settings)
 
+    def put_all(self, table: Table, records: Iterable[Record]) -> None:
+        """Puts one after the other."""
+        versioned = self._rules.strategy != "offset"
+        for record in records:
+            if record.key is None or not record.value or versioned:
+                self.put(table, record)
+            else:  # nearly all of them, and no value that has bytes deletes anything
+                table[record.key] = record
+
     def put(self, table: Table, record: Record) -> None:
         """`record` wins its key in `table`, deletes it, or is older than what won. Keyless ones count for nothing."""
         key = record.key
@@ -53,3 +64,15 @@ class Folding:
         else:
             self._deleted.pop(key, None)
         return True
+
+
+@contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """No search for cyclic garbage meanwhile: it goes over all records of a table that grows, again and again."""
+    searches = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if searches:
+            gc.enable()

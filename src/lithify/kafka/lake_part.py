@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from lithify.errors import LithifyError
 from lithify.kafka.place import COMPACTED, Place, log_of
@@ -13,6 +14,9 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.ports import Warehouse
 from lithify.service.fetch import open_log
+
+TAKEN_AT_ONCE = 8192
+"""Records of the lake that stand in memory as such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +34,17 @@ class Sight:
 
     def records(self, warehouse: Warehouse, partition: int, offset: int) -> Iterator[Record]:
         """The compacted records of a log from an offset on, up to the end of this version."""
+        return chain.from_iterable(self.batches(warehouse, partition, offset))
+
+    def batches(self, warehouse: Warehouse, partition: int, offset: int) -> Iterator[Sequence[Record]]:
+        """The same, many at a time."""
         log = log_of(self.state, partition)
         if offset < log.log_end_offset:
             start = max(offset, log.compacted_start)
-            yield from open_log(warehouse, self.state, partition, start, COMPACTED)
+            for batch in open_log(warehouse, self.state, partition, start, COMPACTED).chunks():
+                records = batch.records()
+                while some := tuple(islice(records, TAKEN_AT_ONCE)):
+                    yield some
 
 
 class Places:

@@ -6,8 +6,7 @@ fetched ──► waiting records ──► taken        `ends`: by partition, w
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lithify.compaction.mirroring import Lost, SourceLog, WentBack, continuation
@@ -27,7 +26,7 @@ class LiveTail:
 
     def __init__(self, cluster: Cluster, topic: str, offsets: Mapping[int, int], clock: Clock) -> None:
         self._cluster, self._topic, self._clock = cluster, topic, clock
-        self._waiting: deque[Record] = deque()
+        self._waiting: list[Record] = []
         self._heard_ms = clock.monotonic_ms()
         self.offsets = dict(offsets)
         """Behind the last record of each partition that was taken."""
@@ -37,18 +36,16 @@ class LiveTail:
         with cluster.explained(topic):
             self._consumer.assign([where(topic, partition, offset) for partition, offset in offsets.items()])
 
-    def take(self, timeout_s: float) -> Record | None:
-        """The next record, or None if none came in that time."""
+    def take(self, timeout_s: float) -> Sequence[Record]:
+        """The next records, at least one if any came in that time."""
         if not self._waiting:
             self._fetch(timeout_s)
-        if not self._waiting:
-            return None
-        record = self._waiting.popleft()
-        assert record.partition is not None and record.offset is not None
-        self.offsets[record.partition] = record.offset + 1
-        if not self._waiting:
-            self._adopt_ends()
-        return record
+        taken, self._waiting = self._waiting, []
+        for record in taken:
+            assert record.partition is not None and record.offset is not None
+            self.offsets[record.partition] = record.offset + 1
+        self._adopt_ends()
+        return taken
 
     @property
     def is_idle(self) -> bool:

@@ -65,8 +65,7 @@ def check_only_ours(cluster: Cluster, to: str, ends: Mapping[int, int], clock: C
     tail = LiveTail(cluster, to, starts, clock)
     try:
         while not tail.is_at_end(cluster.timeout_s):
-            record = tail.take(0)
-            if record is not None:
+            for record in tail.take(0):
                 raise RefusedError(
                     f"Kafka's {to}-{record.partition} has a record at offset {record.offset} that is not from here",
                     hint="publish to a topic that nobody else writes to",

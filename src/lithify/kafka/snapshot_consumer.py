@@ -11,6 +11,7 @@ No record comes twice and none is left out, since offsets in the lake are Kafka'
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lithify.errors import BrokerError, RefusedError, UnknownSourceError
 from lithify.kafka.client import SLICE_S, Cluster
-from lithify.kafka.folding import Folding, Table
+from lithify.kafka.folding import Folding, Table, collector_at_rest
 from lithify.kafka.lake_part import Places, Sight
 from lithify.kafka.live_tail import LiveTail, check_reachable
 from lithify.kafka.place import log_of
@@ -33,7 +34,6 @@ STORE_MS = 10_000
 """How often the position is stored, and Kafka asked for new partitions, while records are taken."""
 POLLS = 10
 """Asking for the time takes as long as a record of the lake: once in so many will do."""
-FILLED_AT_ONCE = 1000
 
 
 class SnapshotConsumer:
@@ -75,8 +75,8 @@ class SnapshotConsumer:
             self._asking.close()
             raise
         self._read = dict(self._settled)
-        self._records: Iterator[Record | None] = self._endless()
-        self._ahead: Record | None = None
+        self._batches: Iterator[Sequence[Record]] = self._endless()
+        self._ahead: deque[Record] = deque()
         self._handed: Record | None = None
         self._tail: LiveTail | None = None
         self._wait_s = SLICE_S
@@ -105,15 +105,17 @@ class SnapshotConsumer:
         self._polls += 1
         if self._tail is not None or self._polls % POLLS == 0:
             self._look_around_in_time()
-        record, self._ahead = self._ahead or self._pull(timeout_s), None
-        self._handed = record
-        return record
+        if not self._ahead:
+            self._pull(timeout_s)
+        self._handed = self._ahead.popleft() if self._ahead else None
+        return self._handed
 
     def caught_up(self) -> bool:
         """Whether everything that Kafka has was returned, as far as Kafka said when it was asked last."""
         self._check_open()
-        self._ahead = self._ahead or self._pull(SLICE_S)
-        return self._ahead is None and self._tail is not None and self._tail.is_at_end(SLICE_S)
+        if not self._ahead:
+            self._pull(SLICE_S)
+        return not self._ahead and self._tail is not None and self._tail.is_at_end(SLICE_S)
 
     def fill(self, table: Table) -> int:
         """Brings a plain dict up to what Kafka has now: the latest record of every live key, by key.
@@ -123,16 +125,18 @@ class SnapshotConsumer:
         """
         self._check_open()
         self._settle()
-        behind = {partition: self._kafka_ends(partition)[1] for partition in self._settled}
+        ends = {partition: self._kafka_ends(partition)[1] for partition in self._settled}
         taken = 0
-        while behind:
-            record = self.poll()
-            if record is not None:
-                self._folding.put(table, record)
-                taken += 1
-            if record is None or taken % FILLED_AT_ONCE == 0 or self._reached(record.partition or 0, behind):
-                behind = {p: end for p, end in behind.items() if not self._reached(p, behind)}
-        self._settle()
+        with collector_at_rest():
+            while self._ahead or not self._reached(ends):
+                self._look_around_in_time()
+                if not self._ahead:
+                    self._pull(SLICE_S)
+                batch, self._ahead = self._ahead, deque()
+                self._folding.put_all(table, batch)
+                taken += len(batch)
+                self._handed = batch[-1] if batch else None
+                self._settle()
         return taken
 
     def positions(self) -> dict[int, int]:
@@ -171,7 +175,7 @@ class SnapshotConsumer:
             assert self._handed.partition is not None and self._handed.offset is not None
             self._settled[self._handed.partition] = self._handed.offset + 1
             self._handed = None
-        if self._ahead is None and self._tail is not None and self._tail.is_idle:
+        if not self._ahead and self._tail is not None and self._tail.is_idle:
             self._settled.update(self._tail.offsets)
 
     def _first_offset(self, sight: Sight, partition: int) -> int:
@@ -184,31 +188,29 @@ class SnapshotConsumer:
         check_reachable(self._kafka_topic, partition, ends, end)
         return offset
 
-    def _reached(self, partition: int, behind: Mapping[int, int]) -> bool:
+    def _reached(self, ends: Mapping[int, int]) -> bool:
         read = self._read if self._tail is None else self._tail.offsets
-        return partition in behind and read[partition] >= behind[partition]
+        return all(read[partition] >= end for partition, end in ends.items())
 
-    def _pull(self, timeout_s: float) -> Record | None:
-        clock, self._wait_s = self._warehouse.clock, timeout_s
-        if self._tail is None and (record := self._next()) is not None:
-            return record  # most records are from the lake, and wait for nothing
+    def _pull(self, timeout_s: float) -> None:
+        """Reads on; nothing is ahead afterwards if nothing came within that time."""
+        clock = self._warehouse.clock
         deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
-        while True:
-            record = self._next()
-            left_ms = deadline_ms - clock.monotonic_ms()
-            if record is not None or left_ms <= 0:
-                return record
+        self._wait_s = timeout_s
+        self._ahead.extend(self._next())
+        while not self._ahead and (left_ms := deadline_ms - clock.monotonic_ms()) > 0:
             self._wait_s = left_ms / 1000
+            self._ahead.extend(self._next())
 
-    def _next(self) -> Record | None:
+    def _next(self) -> Sequence[Record]:
         try:
-            return next(self._records)
+            return next(self._batches)
         except BaseException:
             self._close_tail()
-            self._records = self._endless()  # the next call goes on from where this one came
+            self._batches = self._endless()  # the next call goes on from where this one came
             raise
 
-    def _endless(self) -> Iterator[Record | None]:
+    def _endless(self) -> Iterator[Sequence[Record]]:
         while True:  # once more whenever Kafka's topic got more partitions
             for partition in list(self._read):
                 yield from self._from_lake(partition)
@@ -218,17 +220,17 @@ class SnapshotConsumer:
             while self._tail is not None:
                 yield self._tail.take(min(self._wait_s, SLICE_S))
 
-    def _from_lake(self, partition: int) -> Iterator[Record]:
+    def _from_lake(self, partition: int) -> Iterator[Sequence[Record]]:
         sight = Sight.newest(self._warehouse, self._name)
         self._places.see(partition, sight, self._settled[partition], self._read[partition])
-        for record in sight.records(self._warehouse, partition, self._read[partition]):
-            assert record.offset is not None
-            self._read[partition] = record.offset + 1
-            yield record
+        for batch in sight.batches(self._warehouse, partition, self._read[partition]):
+            assert batch[-1].offset is not None
+            self._read[partition] = batch[-1].offset + 1
+            yield batch
         end = log_of(sight.state, partition).log_end_offset
         self._read[partition] = max(self._read[partition], end)
 
-    def _up_to_kafka(self, partition: int) -> Iterator[Record]:
+    def _up_to_kafka(self, partition: int) -> Iterator[Sequence[Record]]:
         """What came into the lake meanwhile, if Kafka has let go of it since."""
         if self._kafka_ends(partition)[0] > self._read[partition]:
             yield from self._from_lake(partition)

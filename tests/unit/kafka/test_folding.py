@@ -39,6 +39,6 @@ def test_the_table_is_what_the_rules_leave(strategy, empty_value, seed):
     settings = some_settings(compaction_strategy=strategy, empty_value=empty_value, **more)
     records, folding, table = some_records(seed), Folding(settings), {}
     for end, record in enumerate(records, 1):
-        folding.put(table, record)
+        folding.put_all(table, [record])
         left = survivors(records[:end], table_rules(LogState(0, log_end_offset=end), settings)).records
         assert table == {r.key: r for r in left}
