@@ -1,6 +1,10 @@
 """How Hypothesis works here: the same examples on every run, so that a red test is red for everyone.
 
 `HYPOTHESIS_PROFILE=explore` looks for new ones instead, many more of them.
+
+And how the JVMs of Spark do that tests start: they live for seconds, so that what a JVM spends on
+getting quick for hours (a second compiler, a collector with threads of its own) is never earned back.
+Programs in processes of their own inherit it; a test that clears the environment has Spark as it is.
 """
 
 from __future__ import annotations
@@ -9,8 +13,15 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from support.short_lived import SHORT_LIVED
+
 settings.register_profile("steady", deadline=None, derandomize=True, database=None)
 settings.register_profile(
     "explore", deadline=None, max_examples=2000, stateful_step_count=60, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS", " ".join(SHORT_LIVED)
+)  # read by Spark's own scripts, which say nothing of it
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(SHORT_LIVED))

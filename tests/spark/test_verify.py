@@ -17,6 +17,7 @@ from lithify.model.log import TopicEdit
 from lithify.model.segment import Segment
 from lithify.model.verification import Finding, FindingKind
 from lithify.topic import Topic
+from support.kernel_engine import compact_without_spark
 
 pytestmark = pytest.mark.spark
 
@@ -42,7 +43,7 @@ def topic(tmp_path: Path) -> Topic:
     orders = lithify.open(str(tmp_path / "warehouse")).create_topic("orders")
     orders.append(records(0, 30))
     orders.append(records(30, 60))
-    orders.compact()
+    compact_without_spark(orders)
     orders.append(records(60, 80))
     return orders
 

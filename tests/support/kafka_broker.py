@@ -28,6 +28,7 @@ from confluent_kafka.admin import (
 
 from lithify.spark.java import find_java
 from support.jars import Module, fetched
+from support.short_lived import SHORT_LIVED
 from support.tcp_proxy import free_port, takes_connections, wait_until
 
 VERSION = "4.3.1"
@@ -184,7 +185,7 @@ class KafkaBroker:
 
     def _spawn(self, main: str, *arguments: str) -> subprocess.Popen[bytes]:
         jars = fetched(f"kafka-{VERSION}", MODULES)
-        command = [str(find_java().executable), "-Xmx512m", f"-Dlog4j2.configurationFile={self._logging}"]
+        command = [str(find_java().executable), "-Xmx512m", *SHORT_LIVED, f"-Dlog4j2.configurationFile={self._logging}"]
         with self._log.open("ab") as log:
             return subprocess.Popen(
                 [*command, "-cp", f"{jars}/*", main, *arguments],

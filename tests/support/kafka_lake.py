@@ -13,9 +13,8 @@ import lithify
 from lithify.kafka.live_tail import record_of
 from lithify.model.record import Record
 from lithify.model.report import RoundReport
-from lithify.service.compact import RunRequest, compact
 from support.kafka_broker import KafkaBroker, read_all
-from support.kernel_engine import KernelEngine
+from support.kernel_engine import compact_without_spark
 from support.tcp_proxy import wait_until
 
 
@@ -47,9 +46,7 @@ class KafkaLake:
         return taken
 
     def compact(self, now_ms: int | None = None) -> RoundReport:
-        report = compact(self.topic.warehouse, KernelEngine(), self.topic.topic_name, RunRequest(None, now_ms))
-        assert report.failed == ()
-        return report
+        return compact_without_spark(self.topic, now_ms)
 
     def in_kafka(self, partition: int = 0, *, start: int | None = None) -> list[Record]:
         """What a committed reader of Kafka gets."""

@@ -30,9 +30,12 @@ from lithify.compaction.planner import LogPlan
 from lithify.engine import PlannedLog, Progress, Rewritten, RewrittenGroup, RunLimits
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
+from lithify.model.report import RoundReport
+from lithify.service.compact import RunRequest, compact
 from lithify.spark.findings import log_findings
 from lithify.spark.key_pass import LogWork
 from lithify.spark.sizing import KeyPassShape
+from lithify.topic import Topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +129,11 @@ def _sent(access: FileAccess, alone: LogScan, portion: Portion, spools: Sequence
     for bitmap in scan.marks.bitmaps().values():
         marks.add(np.array(bitmap, np.int64) + alone.first_ordinal)
     return scan.tally
+
+
+def compact_without_spark(topic: Topic, now_ms: int | None = None) -> RoundReport:
+    """A round of a topic of a lake, for what is about something else than how Spark does it."""
+    engine = KernelEngine(access=topic.warehouse.files.access)
+    report = compact(topic.warehouse, engine, topic.topic_name, RunRequest(None, now_ms))
+    assert report.failed == ()
+    return report
