@@ -91,7 +91,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=3)
     given = parser.parse_args()
     tables = batches(given.records, given.keys)
-    with a_broker() as broker, tempfile.TemporaryDirectory() as folder:
+    with a_broker(jvm=()) as broker, tempfile.TemporaryDirectory() as folder:
         name = broker.make_topic(1, retention_ms="-1")
         write(broker, name, tables)
         topic = lithify.open(str(Path(folder) / "lake")).create_topic(name)

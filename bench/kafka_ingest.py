@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
     flags = parser.parse_args()
-    with a_broker() as broker, tempfile.TemporaryDirectory() as folder:
+    with a_broker(jvm=()) as broker, tempfile.TemporaryDirectory() as folder:
         topic = broker.make_topic(flags.partitions)
         feed(broker, topic, flags.records, flags.partitions)
         session = kafka_session()

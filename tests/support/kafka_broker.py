@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -76,8 +76,10 @@ appender.out.layout.pattern = [%d] %p %m (%c)%n
 class KafkaBroker:
     """A broker. Topics are for one test each."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
-        self.folder = folder
+    def __init__(
+        self, folder: Path, settings: Mapping[str, str] | None = None, jvm: Sequence[str] = SHORT_LIVED
+    ) -> None:
+        self.folder, self._jvm = folder, jvm
         self.port, self._controller_port = free_port(), free_port()
         self._log = folder / "broker.log"
         self._logging = folder / "log4j2.properties"
@@ -185,7 +187,7 @@ class KafkaBroker:
 
     def _spawn(self, main: str, *arguments: str) -> subprocess.Popen[bytes]:
         jars = fetched(f"kafka-{VERSION}", MODULES)
-        command = [str(find_java().executable), "-Xmx512m", *SHORT_LIVED, f"-Dlog4j2.configurationFile={self._logging}"]
+        command = [str(find_java().executable), "-Xmx512m", *self._jvm, f"-Dlog4j2.configurationFile={self._logging}"]
         with self._log.open("ab") as log:
             return subprocess.Popen(
                 [*command, "-cp", f"{jars}/*", main, *arguments],
@@ -235,10 +237,10 @@ def read_all(
 
 
 @contextmanager
-def a_broker(**settings: str) -> Iterator[KafkaBroker]:
-    """In `settings` a `_` stands for a `.`."""
+def a_broker(jvm: Sequence[str] = SHORT_LIVED, **settings: str) -> Iterator[KafkaBroker]:
+    """In `settings` a `_` stands for a `.`. What is measured wants `jvm=()`, a JVM as it comes."""
     with tempfile.TemporaryDirectory(prefix="kafka") as folder:
-        broker = KafkaBroker(Path(folder), {key.replace("_", "."): value for key, value in settings.items()})
+        broker = KafkaBroker(Path(folder), {key.replace("_", "."): value for key, value in settings.items()}, jvm)
         try:
             yield broker
         finally:

@@ -115,9 +115,13 @@ class LiveLog:
         return len({self.broker.log_start_and_end(self.name, committed=c) for c in (False, True)}) == 1
 
     def _checkpoint(self) -> int:
-        """Below which the cleaner has been; 0 if it never was here."""
-        for line in (self.broker.data / "cleaner-offset-checkpoint").read_text().splitlines()[2:]:
-            topic, partition, offset = line.split()
-            if (topic, partition) == (self.name, "0"):
-                return int(offset)
-        return 0
+        return cleaned_to(self.broker, self.name)
+
+
+def cleaned_to(broker: KafkaBroker, topic: str, partition: int = 0) -> int:
+    """Below which Kafka's cleaner has been; 0 if it never was there."""
+    for line in (broker.data / "cleaner-offset-checkpoint").read_text().splitlines()[2:]:
+        name, number, offset = line.split()
+        if (name, number) == (topic, str(partition)):
+            return int(offset)
+    return 0

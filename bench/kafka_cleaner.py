@@ -1,0 +1,163 @@
+"""A whole round against Kafka's own log cleaner, on the same records and on one core each, in turns.
+
+    PYTHONPATH=src:tests python bench/kafka_cleaner.py --data FOLDER [--records 10000000] [--keys 1000000] [--pairs 3]
+
+Kafka's side: a broker with one cleaner thread and the default buffer of 128 MiB, pinned to a core, from
+the moment its cleaner is let go until it has cleaned all of the log; whatever it does meanwhile counts.
+Ours: all that `compact` does on a warm session of one slot, pinned to the same core. Told are records a
+second, and records per CPU-second of the broker or of our whole process tree, and the ratios of each pair.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from keyed_segments import Shape, keyed_segments
+from lithify.model.segment import Segment
+from lithify.spark.session import session_factory
+from round import with_lithify
+from support.kafka_broker import KafkaBroker, a_broker  # type: ignore[import-not-found]
+from support.live_cleaner import HELD, RELEASED, cleaned_to  # type: ignore[import-not-found]
+from support.tcp_proxy import wait_until  # type: ignore[import-not-found]
+
+CORE = 0
+DAY_MS = 86_400_000
+LONGEST_S = 900.0
+WARM = 2
+"""Turns that do not count, in which the JVMs of both get warm."""
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Wall time, and CPU time of some processes and of all that came from them."""
+
+    roots: tuple[int, ...]
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    _begun: tuple[float, float] = field(default=(0.0, 0.0))
+
+    def __enter__(self) -> Stopwatch:
+        self._begun = (time.perf_counter(), self._cpu_s())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wall_s, self.cpu_s = time.perf_counter() - self._begun[0], self._cpu_s() - self._begun[1]
+
+    def _cpu_s(self) -> float:
+        return sum(sum(process.cpu_times()[:4]) for process in family(self.roots))
+
+
+def family(roots: Iterable[int]) -> list[psutil.Process]:
+    found = [psutil.Process(root) for root in roots]
+    return found + [child for process in found for child in process.children(recursive=True)]
+
+
+@contextmanager
+def pinned(roots: Iterable[int]) -> Iterator[None]:
+    """All threads of these processes, and of what they have started, on one core."""
+    every = os.sched_getaffinity(0)
+    _pin(roots, {CORE})
+    try:
+        yield
+    finally:
+        _pin(roots, every)
+
+
+def _pin(roots: Iterable[int], cores: set[int]) -> None:
+    for process in family(roots):
+        for thread in process.threads():
+            os.sched_setaffinity(thread.id, cores)
+
+
+def fed(broker: KafkaBroker, segments: Iterable[Segment]) -> tuple[str, int]:
+    """A topic with these records that its cleaner does not touch yet, and where its active segment begins."""
+    topic = broker.make_topic(1, cleanup_policy="compact", min_cleanable_dirty_ratio=HELD, retention_ms="-1")
+    producer = broker.producer(linger_ms=50, queue_buffering_max_messages=1_000_000, batch_size=1_000_000)
+    last_ms = 0
+    for segment in segments:
+        for batch in pq.ParquetFile(segment.path).iter_batches(columns=["timestamp", "key", "value"]):
+            for last_ms, key, value in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                while True:
+                    try:
+                        producer.produce(topic, value, key, 0, timestamp=last_ms)
+                        break
+                    except BufferError:
+                        producer.poll(0.1)
+            producer.poll(0)
+    assert producer.flush(60) == 0
+    end = broker.log_start_and_end(topic)[1]
+    broker.alter_topic(topic, segment_ms="60000")
+    producer.produce(topic, b"", b"the first of a new segment", 0, timestamp=last_ms + DAY_MS)
+    assert producer.flush(60) == 0
+    return topic, end
+
+
+def with_kafka(broker: KafkaBroker, segments: tuple[Segment, ...]) -> Stopwatch:
+    """What Kafka's cleaner takes for these records."""
+    topic, end = fed(broker, segments)
+    os.sync()
+    with pinned([broker.pid]), Stopwatch((broker.pid,)) as watch:
+        broker.alter_topic(topic, min_cleanable_dirty_ratio=RELEASED)
+        wait_until(lambda: cleaned_to(broker, topic) >= end, "Kafka's cleaner does not get through", LONGEST_S)
+    broker.delete_topic(topic)
+    return watch
+
+
+def with_ours(session: SparkSession, segments: tuple[Segment, ...], folder: Path) -> Stopwatch:
+    os.sync()
+    with pinned([os.getpid()]), Stopwatch((os.getpid(),)) as watch:
+        figures = with_lithify(session, segments, folder)
+    watch.wall_s = figures["seconds"]
+    shutil.rmtree(folder)
+    return watch
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Rounds against Kafka's own cleaner.")
+    parser.add_argument("--data", type=Path, required=True, help="a folder for the log; made if it is not there")
+    parser.add_argument("--records", type=int, default=10_000_000)
+    parser.add_argument("--keys", type=int, default=1_000_000)
+    parser.add_argument("--pairs", type=int, default=3)
+    asked = parser.parse_args()
+    asked.data.mkdir(parents=True, exist_ok=True)
+    segments = keyed_segments(asked.data.resolve(), Shape(asked.records, asked.keys, 10, 200, 0.02))
+    session = session_factory(None, {"spark.master": "local[1]"})()
+    ratios: dict[str, list[float]] = {"records_per_s": [], "records_per_cpu_s": []}
+    with a_broker(jvm=(), log_cleaner_threads="1") as broker, tempfile.TemporaryDirectory(dir=asked.data) as scratch:
+        ways: dict[str, Callable[[int], Stopwatch]] = {
+            "lithify": lambda turn: with_ours(session, segments, Path(scratch) / str(turn)),
+            "kafka": lambda _turn: with_kafka(broker, segments),
+        }
+        for turn in range(-WARM, asked.pairs):
+            rates: dict[str, dict[str, float]] = {}
+            for name in list(ways) if turn % 2 else list(ways)[::-1]:
+                watch = ways[name](turn)
+                rates[name] = {
+                    "records_per_s": round(asked.records / watch.wall_s),
+                    "records_per_cpu_s": round(asked.records / watch.cpu_s),
+                }
+                print(json.dumps({"turn": turn, "way": name, **rates[name]}), flush=True)
+            if turn >= 0:
+                for kind, found in ratios.items():
+                    found.append(round(rates["lithify"][kind] / rates["kafka"][kind], 2))
+    told = {kind: {"ratios": found, "median": statistics.median(found)} for kind, found in ratios.items()}
+    print(json.dumps({"records": asked.records, "keys": asked.keys, **told}))
+    session.stop()
+
+
+if __name__ == "__main__":
+    main()
