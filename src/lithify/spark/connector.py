@@ -15,6 +15,7 @@ from pathlib import Path
 import pyspark
 
 from lithify.errors import ConnectorError
+from lithify.spark.session import COMPILES_WELL, JAVA_OPTIONS
 
 JARS_VARIABLE = "LITHIFY_JARS"
 SCALA = "2.13"
@@ -49,8 +50,11 @@ def find_connector(jars: str | None = None) -> Connector:
 
 
 def connector_conf(jars: str | None = None) -> Mapping[str, str]:
-    """Settings of a Spark session that has the connector. Raises `ConnectorError`."""
-    connector = find_connector(jars)
+    """Settings of a Spark session that has the connector, and reads with it. Raises `ConnectorError`."""
+    return {JAVA_OPTIONS: COMPILES_WELL, **_where(find_connector(jars))}
+
+
+def _where(connector: Connector) -> Mapping[str, str]:
     if connector.folder is None:
         return {"spark.jars.packages": connector.package}
     if connector.missing:
