@@ -7,7 +7,7 @@ the verb, whole, and the verb gets through when it is tried again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -108,7 +108,7 @@ def a_batch(warehouse: Warehouse) -> object:
         ]
 
     def renumber(state: TopicState, segments: Sequence[Segment], base: int, run_id: str) -> tuple[Segment, ...]:
-        again = [replace(r, offset=None) for s in segments for batch in files.read(s, 0) for r in batch.records()]
+        again = [r._replace(offset=None) for s in segments for batch in files.read(s, 0) for r in batch.records()]
         arrived = files.receive(state, again, now_ms=1_100, keep_offsets=False)
         return tuple(files.write(state, arrived[segments[0].partition], base, run_id))
 
@@ -124,7 +124,7 @@ def a_copy(warehouse: Warehouse) -> object:
         return None
     arrived = files.receive(
         state,
-        [replace(r, partition=0, offset=FROM_KAFKA + n) for n, r in enumerate(records(range(10), keys=5))],
+        [r._replace(partition=0, offset=FROM_KAFKA + n) for n, r in enumerate(records(range(10), keys=5))],
         now_ms=1_100,
         keep_offsets=True,
     )

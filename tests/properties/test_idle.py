@@ -103,7 +103,7 @@ def grow(draw: st.DrawFn, log: PureLog, settings: TopicSettings, now_ms: int) ->
         case "append":
             first, *more = draw(some_records(most=4))
             gap = draw(st.sampled_from([0, 0, 0, 3]))
-            log.append([replace(first, offset=log.state.log_end_offset + gap), *more])
+            log.append([first._replace(offset=log.state.log_end_offset + gap), *more])
         case "round" if settings.compacts:
             log.round(settings, now_ms)
         case "delete":

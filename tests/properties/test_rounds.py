@@ -9,7 +9,6 @@ works everything out anew. That the two agree is what proves the pruning and the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from hypothesis import settings as profile
 from hypothesis import strategies as st
@@ -67,7 +66,7 @@ class Rounds(RuleBasedStateMachine):
     @rule(records=some_records(), gap=st.sampled_from([0, 0, 0, 3]))
     def append(self, records: Sequence[Record], gap: int) -> None:
         end = self.log.state.log_end_offset
-        first = replace(records[0], offset=end + gap)
+        first = records[0]._replace(offset=end + gap)
         self.log.append([first, *records[1:]])
         self.textbook.records += [r for r in self.log.contents if _offset(r) >= end]
 

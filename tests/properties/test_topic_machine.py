@@ -8,7 +8,7 @@ C13, C14, C16, C18, C27, C36, C37, C41, C42, C44).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import settings as profile
@@ -68,7 +68,7 @@ class TopicMachine(RuleBasedStateMachine):
     @rule(records=some_records(), place=PLACES)
     def append(self, records: Sequence[Record], place: int) -> None:
         """C1: offsets go on from the log end; C16: one refused record refuses the batch."""
-        batch = [replace(r, partition=place) for r in records]
+        batch = [r._replace(partition=place) for r in records]
         refused = next((n for n, r in enumerate(batch) if r.key is None), None)
         if refused is not None and self.topic.state.settings.null_key == "reject":
             version = self.topic.state.version
@@ -83,7 +83,7 @@ class TopicMachine(RuleBasedStateMachine):
         """Offsets of one's own leave gaps, and a replay is refused (C1, C2)."""
         end = self.logs[place].end
         first = end + gap
-        batch = [replace(r, partition=place, offset=first + n, key=r.key or b"") for n, r in enumerate(records)]
+        batch = [r._replace(partition=place, offset=first + n, key=r.key or b"") for n, r in enumerate(records)]
         if gap < 0:
             with pytest.raises(InvalidRecordError, match=r"below the log end|is below 0"):
                 self.topic.append(batch, keep_offsets=True)
@@ -94,7 +94,7 @@ class TopicMachine(RuleBasedStateMachine):
     def _appended(self, place: int, first: int, batch: Sequence[Record]) -> None:
         log = self.logs[place]
         assert first >= log.end
-        stored = [replace(r, offset=first + n, partition=place) for n, r in enumerate(batch)]
+        stored = [r._replace(offset=first + n, partition=place) for n, r in enumerate(batch)]
         log.textbook.records += stored
         log.ever += stored
         log.end = first + len(stored)
@@ -163,7 +163,7 @@ class TopicMachine(RuleBasedStateMachine):
         """C44: an append is no conflict for a round."""
         if not records:
             return
-        batch = [replace(r, partition=0, key=r.key or b"") for r in records]
+        batch = [r._replace(partition=0, key=r.key or b"") for r in records]
         self._appended(0, self.topic.append(batch).ranges[0].start_offset, batch)
 
     @rule(place=PLACES, share=st.floats(0, 1))

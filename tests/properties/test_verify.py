@@ -14,19 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import InvalidSettingError, RefusedError
-from lithify.model.record import Record
 from lithify.service.alter import alter, uncompact
 from lithify.service.cut import delete_records, truncate
 from lithify.service.retain import retain
 from lithify.service.undo import undo
 from lithify.service.verify import verify
+from support.log_strategies import a_record
 from support.memory_topic import ORDERS, MemoryTopic
 from support.oracle_inspector import OracleInspector
 
 VERSIONS = st.sampled_from([(), (("v", (3).to_bytes(8, "big")),), (("v", (-9).to_bytes(8, "big", signed=True)),)])
 RECORDS = st.lists(
-    st.builds(
-        Record,
+    a_record(
         key=st.sampled_from([b"a", b"b", b"c", b"", None]),
         value=st.sampled_from([b"1", b"2", b"", None]),
         timestamp=st.integers(900, 1100),

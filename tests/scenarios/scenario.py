@@ -23,7 +23,6 @@ Lines that begin with `>` are commands, indented lines below are their output, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from lithify.compaction.reporting import plan_report
 from lithify.errors import LithifyError
@@ -88,7 +87,7 @@ class Player:
     def _append(self, drawn: str) -> Iterator[str]:
         place, rest = _placed(drawn)
         for records in a_log(rest, partition=place, timestamp=None).contents:
-            self._topic.append([replace(record, offset=None) for record in records])
+            self._topic.append([record._replace(offset=None) for record in records])
         yield from ()
 
     def _keep(self, drawn: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from support.memory_topic import ORDERS, MemoryTopic
 
 
 def append(topic, text, partition=0):
-    topic.append([replace(r, offset=None, partition=partition) for r in a_log(text).records])
+    topic.append([r._replace(offset=None, partition=partition) for r in a_log(text).records])
 
 
 def drawn(topic, partition=0):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from lithify.errors import DamagedError, LogTruncatedError, VersionSweptError
@@ -19,7 +17,7 @@ HOUR = 3_600_000
 
 
 def append(topic, text):
-    topic.append([replace(r, offset=None, timestamp=None) for r in a_log(text).records])
+    topic.append([r._replace(offset=None, timestamp=None) for r in a_log(text).records])
 
 
 def drawn(records):

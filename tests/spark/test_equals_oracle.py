@@ -54,7 +54,7 @@ def numbered(random: Random, records: list[Record], first: int) -> list[Record]:
     result = []
     for record in records:
         offset += random.choice([1, 1, 1, 2, 50])
-        result.append(replace(record, offset=offset))
+        result.append(record._replace(offset=offset))
     return result
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -71,9 +70,9 @@ def some_damage(random: Random, records: list[Record], before: list[Record]) -> 
             case "drop":
                 damaged.pop(victim.offset, None)
             case "value" if victim.offset in damaged:
-                damaged[victim.offset] = replace(victim, value=b"forged")
+                damaged[victim.offset] = victim._replace(value=b"forged")
             case "key" if victim.offset in damaged:
-                damaged[victim.offset] = replace(victim, key=b"another")
+                damaged[victim.offset] = victim._replace(key=b"another")
             case _:
                 damaged[victim.offset] = victim
     return [damaged[offset] for offset in sorted(damaged, key=lambda offset: offset or 0)]

@@ -55,7 +55,7 @@ class PureLog:
         numbered = []
         for record in records:
             offset = offset if record.offset is None else record.offset
-            numbered.append(replace(record, offset=offset, partition=0))
+            numbered.append(record._replace(offset=offset, partition=0))
             offset += 1
         if numbered:
             self.segments += (self._write(numbered),)

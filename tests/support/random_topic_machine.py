@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 
 from hypothesis import note
 from hypothesis import strategies as st
@@ -94,7 +93,7 @@ class RandomTopicMachine(RuleBasedStateMachine):
         """With times of the clock, in partitions that there are."""
         there = len(self.topic.model.logs)
         return [
-            replace(r, partition=(r.partition or 0) % there, timestamp=self.begun_ms + (r.timestamp or 0))
+            r._replace(partition=(r.partition or 0) % there, timestamp=self.begun_ms + (r.timestamp or 0))
             for r in records
         ]
 
@@ -110,7 +109,7 @@ class RandomTopicMachine(RuleBasedStateMachine):
         placed = []
         for record in self._placed(records):
             assert record.partition is not None
-            placed.append(replace(record, offset=ends[record.partition]))
+            placed.append(record._replace(offset=ends[record.partition]))
             ends[record.partition] += 1
         if all(record.offset is not None and record.offset >= 0 for record in placed):
             self.tell_records("keep", placed, strike)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from lithify.model.record import Record
+from support.log_strategies import a_record
 
 HARD_KEYS = (
     None,
@@ -49,8 +50,7 @@ version_headers = st.lists(
 
 def records(keys: tuple[bytes | None, ...] = HARD_KEYS) -> st.SearchStrategy[Record]:
     """A record without an offset; with a key out of a few, so that keys meet."""
-    return st.builds(
-        Record,
+    return a_record(
         key=st.sampled_from(keys),
         value=values,
         timestamp=st.integers(0, 2000),

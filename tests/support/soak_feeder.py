@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from threading import Event
 
@@ -124,7 +124,7 @@ class FedTopic:
             assert record.partition is not None
             offset = ends[record.partition] + self.luck.choice([0, 0, 0, 3])
             ends[record.partition] = offset + 1
-            given.append(replace(record, offset=offset))
+            given.append(record._replace(offset=offset))
         return given
 
     def _landed(self, placed: Mapping[int, list[Record]]) -> bool:

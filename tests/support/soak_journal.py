@@ -12,7 +12,7 @@ be there as well.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
@@ -172,5 +172,5 @@ class TopicJournal:
             assert record.partition is not None
             mine = found.setdefault(record.partition, [])
             offset = self.logs[record.partition].end + len(mine) if record.offset is None else record.offset
-            mine.append(replace(record, offset=offset))
+            mine.append(record._replace(offset=offset))
         return found

@@ -64,7 +64,7 @@ class StoredTopic:
         numbered = []
         for record in records:
             offset = offset if record.offset is None else record.offset
-            numbered.append(replace(record, offset=offset, partition=partition, timestamp=record.timestamp or 0))
+            numbered.append(record._replace(offset=offset, partition=partition, timestamp=record.timestamp or 0))
             offset += 1
         if numbered:
             self.runs += 1

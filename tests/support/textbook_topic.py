@@ -70,9 +70,9 @@ class TextbookTopic:
             offset = at(record) if keep_offsets else log.end
             if offset < log.end:
                 raise RefusedError(InvalidRecordError, "a replay")
-            stored = replace(record, offset=offset)
+            stored = record._replace(offset=offset)
             if by_log:
-                stored = replace(stored, timestamp=now_ms, timestamp_type="LogAppendTime")
+                stored = stored._replace(timestamp=now_ms, timestamp_type="LogAppendTime")
             logs[record.partition] = replace(log, records=(*log.records, stored), end=offset + 1)
         return self.with_logs(*logs.values())
 

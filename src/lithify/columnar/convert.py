@@ -55,4 +55,4 @@ def _columns(batch: pa.RecordBatch) -> Iterator[Iterable[Any]]:
         yield (tuple((h["key"], h["value"]) for h in found or ()) for found in headers.to_pylist())
     for name in (PARTITION, OFFSET):
         yield batch.column(name).to_pylist()
-    yield (TIMESTAMP_TYPES[number] for number in batch.column(TIMESTAMP_TYPE).to_pylist())
+    yield map(TIMESTAMP_TYPES.__getitem__, batch.column(TIMESTAMP_TYPE).to_pylist())

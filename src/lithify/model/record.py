@@ -5,8 +5,7 @@ Owns the vocabulary of C1 and C17: what a record consists of, and when it is a t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 TimestampType = Literal["CreateTime", "LogAppendTime"]
 Header = tuple[str, bytes | None]
@@ -14,8 +13,7 @@ Header = tuple[str, bytes | None]
 TIMESTAMP_TYPES: tuple[TimestampType, ...] = ("CreateTime", "LogAppendTime")
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):  # a third of the time that a frozen dataclass takes to be made, by the million
     """One record of a log.
 
     `timestamp` is epoch milliseconds; `None` on the way in means "now". `partition=None` asks

@@ -9,7 +9,7 @@ time, in the order of the batch; sizes are plain sums.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -114,7 +114,7 @@ class MemoryFiles:
         """One segment, or more above `segment.bytes`; offsets from `base_offset` on unless they have their own."""
         assert isinstance(arrivals, RecordArrivals)  # as `receive` gave them
         given = enumerate(arrivals.content, base_offset)
-        return self.write_records(state, [replace(r, offset=n) if r.offset is None else r for n, r in given], run_id)
+        return self.write_records(state, [r._replace(offset=n) if r.offset is None else r for n, r in given], run_id)
 
     def write_records(self, state: TopicState, records: Sequence[Record], run_id: str) -> tuple[Segment, ...]:
         """Segments of records of one log that have their offsets, in offset order."""
@@ -235,10 +235,9 @@ def _refusal(
 def _completed(record: Record, partition: int, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> Record:
     timestamp = now_ms if record.timestamp is None else record.timestamp
     if keep_offsets:
-        return replace(record, partition=partition, timestamp=timestamp)
+        return record._replace(partition=partition, timestamp=timestamp)
     by_log = settings.message_timestamp_type == "LogAppendTime"
-    return replace(
-        record,
+    return record._replace(
         partition=partition,
         offset=None,
         timestamp=now_ms if by_log else timestamp,

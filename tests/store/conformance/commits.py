@@ -128,7 +128,7 @@ class CommitRules:
 
     def test_an_edit_leaves_other_logs_alone(self, place: Place) -> None:
         state = place.create(partitions=3)
-        state = place.append(state, [replace(r, partition=p) for p in range(3) for r in some_records("a", "b")])
+        state = place.append(state, [r._replace(partition=p) for p in range(3) for r in some_records("a", "b")])
         others = place.store.segments(state, [0, 2])
 
         after = place.round(state, 1, keep=lambda record: record.key == b"b")

@@ -32,7 +32,7 @@ class FileRules:
 
         after = place.append(state, ODD_RECORDS)
 
-        assert place.records(after) == [replace(r, offset=n) for n, r in enumerate(ODD_RECORDS)]
+        assert place.records(after) == [r._replace(offset=n) for n, r in enumerate(ODD_RECORDS)]
 
     def test_segments_come_back_as_they_were_written(self, place: Place) -> None:
         state = place.create(partitions=3, null_key="retain", message_timestamp_after_max_ms=2**60)
@@ -48,11 +48,11 @@ class FileRules:
         ):
             run = f"run{n}"
             arriving = place.files.receive(
-                state, [replace(r, partition=n % 3) for r in records], now_ms=NOW_MS, keep_offsets=False
+                state, [r._replace(partition=n % 3) for r in records], now_ms=NOW_MS, keep_offsets=False
             )
             for partition, arrivals in arriving.items():
                 written += place.files.write(state, arrivals, state.log(partition).log_end_offset, run)
-            state = place.append(state, [replace(r, partition=n % 3) for r in records], run_id=run)
+            state = place.append(state, [r._replace(partition=n % 3) for r in records], run_id=run)
 
         segments = place.store.segments(state)
 
@@ -136,7 +136,7 @@ class FileRules:
         segments = place.files.write(state, arrivals, 10, "again")
 
         assert (partition, arrivals.records, arrivals.first_offset) == (0, 3, None)
-        assert [replace(r, offset=(r.offset or 0) - 10) for r in place.records_of(segments)] == place.records(after)
+        assert [r._replace(offset=(r.offset or 0) - 10) for r in place.records_of(segments)] == place.records(after)
 
     def test_one_refused_record_refuses_the_batch(self, place: Place) -> None:
         state = place.create(partitions=2, max_message_bytes=100)
@@ -223,7 +223,7 @@ class FileRules:
     def test_a_segment_is_cut_to_what_lies_below_an_offset(self, place: Place) -> None:
         """C26: `truncate` rewrites the segment that it cuts in two."""
         state = place.create(message_timestamp_after_max_ms=2**60)
-        given = [replace(r, offset=n * 10) for n, r in enumerate(ODD_RECORDS)]
+        given = [r._replace(offset=n * 10) for n, r in enumerate(ODD_RECORDS)]
         (segment,) = place.rewrite(state, given, "run")
 
         for end, left in ((0, 0), (1, 1), (20, 2), (21, 3), (40, 4), (41, 5), (2**62, 5)):
@@ -237,8 +237,8 @@ class FileRules:
 
     def test_cutting_the_log_and_its_view_in_one_run_makes_two_files(self, place: Place) -> None:
         state = place.create()
-        (segment,) = place.rewrite(state, [replace(r, offset=n) for n, r in enumerate(some_records("a", "b"))], "r")
-        (view,) = place.rewrite(state, [replace(r, offset=0) for r in some_records("a", value="view")], "v")
+        (segment,) = place.rewrite(state, [r._replace(offset=n) for n, r in enumerate(some_records("a", "b"))], "r")
+        (view,) = place.rewrite(state, [r._replace(offset=0) for r in some_records("a", value="view")], "v")
 
         cut = [s for source in (segment, view) for s in place.files.cut(state, source, 1, "run")]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.segment import Segment
 from lithify.ports import Warehouse
@@ -32,9 +30,9 @@ class SweepRules:
     """Rules on files that may go."""
 
     def test_every_file_is_listed_with_its_size(self, place: Place) -> None:
-        state = place.append(place.create(partitions=2), [replace(r, partition=1) for r in some_records("a")])
+        state = place.append(place.create(partitions=2), [r._replace(partition=1) for r in some_records("a")])
         committed = place.store.segments(state)
-        left_behind = place.rewrite(state, [replace(r, offset=9) for r in some_records("b")], "died")
+        left_behind = place.rewrite(state, [r._replace(offset=9) for r in some_records("b")], "died")
 
         files = {file.path: file for file in place.store.stored_files(state)}
 
@@ -122,7 +120,7 @@ class SweepRules:
         gone, doomed = (
             segment
             for offset in (8, 9)
-            for segment in place.rewrite(state, [replace(r, offset=offset) for r in some_records("x")], "died")
+            for segment in place.rewrite(state, [r._replace(offset=offset) for r in some_records("x")], "died")
         )
         place.lose(gone)
 
@@ -139,7 +137,7 @@ class SweepRules:
             state = place.append(state, some_records("a", f"{n}"))
             state = place.cover(state, keep=lambda r: r.key != b"a", closed_ms=NOW_MS + n)
             state = place.round(place.append(state, some_records("z")), report_id=f"r{n}", closed_ms=NOW_MS + n)
-        place.rewrite(state, [replace(r, offset=99) for r in some_records("b")], "died")
+        place.rewrite(state, [r._replace(offset=99) for r in some_records("b")], "died")
         versions = [*kept_versions(place), state]
         before = [(place.records(s), place.view(s)) for s in versions]
         warehouse = Warehouse(place.store, place.files, FakeClock(LONG_AFTER_MS))

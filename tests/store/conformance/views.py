@@ -50,7 +50,7 @@ class ViewRules:
 
     def test_views_are_told_apart_by_log(self, place: Place) -> None:
         state = place.create(partitions=3)
-        state = place.append(state, [replace(r, partition=p) for p in range(3) for r in some_records("a", "b")])
+        state = place.append(state, [r._replace(partition=p) for p in range(3) for r in some_records("a", "b")])
 
         state = place.cover(place.cover(state, 2), 0, keep=lambda record: record.key == b"b")
 

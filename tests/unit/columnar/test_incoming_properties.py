@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from itertools import cycle, product
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.settings import settings_of
+from support.log_strategies import a_record
 
 NOW = 10_000
 PARTITIONS = 3
@@ -29,8 +29,7 @@ HEADERS = st.lists(st.tuples(st.text(max_size=3), SMALL), max_size=2).map(tuple)
 EDGES_IN_TIME = (None, -1, 0, NOW + 99, NOW + 100, NOW + 101, 2**63 - 1)
 AT_THE_EDGES = st.sampled_from(EDGES_IN_TIME)
 
-SOUND = st.builds(
-    Record,
+SOUND = a_record(
     key=st.binary(max_size=4),
     value=st.one_of(st.none(), st.binary(max_size=4)),
     timestamp=st.integers(0, NOW),
@@ -40,10 +39,10 @@ SOUND = st.builds(
 """Taken by every topic here, unless its offset is to be kept."""
 
 ODD = st.one_of(
-    st.builds(Record, key=SMALL, value=SMALL, timestamp=AT_THE_EDGES, headers=HEADERS),
-    st.builds(Record, key=st.just(b"k"), value=st.none(), timestamp=AT_THE_EDGES),
-    st.builds(Record, key=st.just(b"k"), value=st.binary(min_size=6, max_size=12)),
-    st.builds(Record, key=st.just(b"k"), value=st.none(), partition=st.sampled_from([-1, 2, 3])),
+    a_record(key=SMALL, value=SMALL, timestamp=AT_THE_EDGES, headers=HEADERS),
+    a_record(key=st.just(b"k"), value=st.none(), timestamp=AT_THE_EDGES),
+    a_record(key=st.just(b"k"), value=st.binary(min_size=6, max_size=12)),
+    a_record(key=st.just(b"k"), value=st.none(), partition=st.sampled_from([-1, 2, 3])),
 )
 """At the edge of what a topic takes, or beyond."""
 
@@ -65,10 +64,10 @@ def batch(draw: st.DrawFn) -> tuple[list[Record], bool]:
     if not draw(st.booleans()):
         return records, False
     step = draw(st.integers(1, 3))
-    records = [replace(r, partition=r.partition or 0, offset=n * step) for n, r in enumerate(records)]
+    records = [r._replace(partition=r.partition or 0, offset=n * step) for n, r in enumerate(records)]
     for strays in draw(st.lists(st.sampled_from([{"partition": None}, {"offset": None}, {"offset": 7}]), max_size=1)):
         place = draw(st.integers(0, max(0, len(records) - 1)))
-        records[place : place + 1] = [replace(r, **strays) for r in records[place : place + 1]]
+        records[place : place + 1] = [r._replace(**strays) for r in records[place : place + 1]]
     return records, True
 
 
@@ -148,7 +147,7 @@ KEYLESS = [Record(None, None), Record(None, b"", NOW + 101), Record(b"", None)]
 def test_every_edge_is_judged_alike(config: dict[str, object], keep: bool) -> None:
     topic = a_topic(config)
     for edge in (*SIZES, *TIMES, *KEYLESS):
-        record = replace(edge, partition=1, offset=5)
+        record = edge._replace(partition=1, offset=5)
         if refusal(record, topic.settings, now_ms=NOW, keep_offsets=keep) is None:
             assert receive([record], topic, now_ms=NOW, keep_offsets=keep)[1].num_rows == 1
         else:

@@ -251,7 +251,7 @@ def test_what_decides_is_read_only_where_it_can_decide(tmp_path):
     topic = StoredTopic(tmp_path)
     plain = [Record(b"k%d" % i, b"v", i) for i in range(1000)]
     topic.append(0, plain)
-    topic.append(0, [replace(record, headers=(("v", b"12345678"),)) for record in plain])
+    topic.append(0, [record._replace(headers=(("v", b"12345678"),)) for record in plain])
     without, headers = topic.segments[0]
     rules = some_rules(headers.end_offset)
     keys_only = bytes_read(without, rules)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -121,4 +120,4 @@ def test_versions_in_headers_are_those_of_single_records(headers, cut, chunked):
 
 
 def with_gaps(batch: list[Record], first: int, gap: int) -> list[Record]:
-    return [replace(record, offset=first + i * (gap + 1)) for i, record in enumerate(batch)]
+    return [record._replace(offset=first + i * (gap + 1)) for i, record in enumerate(batch)]

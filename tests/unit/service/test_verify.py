@@ -83,7 +83,7 @@ def without(offset: int) -> Change:
 
 
 def with_value(offset: int, value: bytes) -> Change:
-    return lambda records: [replace(r, value=value) if r.offset == offset else r for r in records]
+    return lambda records: [r._replace(value=value) if r.offset == offset else r for r in records]
 
 
 def with_record(offset: int, key: bytes, value: bytes) -> Change:
