@@ -26,17 +26,14 @@ import psutil  # type: ignore[import-untyped]
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from kafka_topics import clean, held_topic, produce, roll
 from keyed_segments import Shape, keyed_segments
 from lithify.model.segment import Segment
 from lithify.spark.session import session_factory
 from round import with_lithify
 from support.kafka_broker import KafkaBroker, a_broker  # type: ignore[import-not-found]
-from support.live_cleaner import HELD, RELEASED, cleaned_to  # type: ignore[import-not-found]
-from support.tcp_proxy import wait_until  # type: ignore[import-not-found]
 
 CORE = 0
-DAY_MS = 86_400_000
-LONGEST_S = 900.0
 WARM = 2
 """Turns that do not count, in which the JVMs of both get warm."""
 
@@ -83,36 +80,16 @@ def _pin(roots: Iterable[int], cores: set[int]) -> None:
             os.sched_setaffinity(thread.id, cores)
 
 
-def fed(broker: KafkaBroker, segments: Iterable[Segment]) -> tuple[str, int]:
-    """A topic with these records that its cleaner does not touch yet, and where its active segment begins."""
-    topic = broker.make_topic(1, cleanup_policy="compact", min_cleanable_dirty_ratio=HELD, retention_ms="-1")
-    producer = broker.producer(linger_ms=50, queue_buffering_max_messages=1_000_000, batch_size=1_000_000)
-    last_ms = 0
-    for segment in segments:
-        for batch in pq.ParquetFile(segment.path).iter_batches(columns=["timestamp", "key", "value"]):
-            for last_ms, key, value in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                while True:
-                    try:
-                        producer.produce(topic, value, key, 0, timestamp=last_ms)
-                        break
-                    except BufferError:
-                        producer.poll(0.1)
-            producer.poll(0)
-    assert producer.flush(60) == 0
-    end = broker.log_start_and_end(topic)[1]
-    broker.alter_topic(topic, segment_ms="60000")
-    producer.produce(topic, b"", b"the first of a new segment", 0, timestamp=last_ms + DAY_MS)
-    assert producer.flush(60) == 0
-    return topic, end
-
-
 def with_kafka(broker: KafkaBroker, segments: tuple[Segment, ...]) -> Stopwatch:
     """What Kafka's cleaner takes for these records."""
-    topic, end = fed(broker, segments)
+    topic = held_topic(broker)
+    columns = ["timestamp", "key", "value"]
+    batches = (batch for s in segments for batch in pq.ParquetFile(s.path).iter_batches(columns=columns))
+    end = produce(broker, topic, batches)
+    roll(broker, topic, segments[-1].max_timestamp_ms)
     os.sync()
     with pinned([broker.pid]), Stopwatch((broker.pid,)) as watch:
-        broker.alter_topic(topic, min_cleanable_dirty_ratio=RELEASED)
-        wait_until(lambda: cleaned_to(broker, topic) >= end, "Kafka's cleaner does not get through", LONGEST_S)
+        clean(broker, topic, end)
     broker.delete_topic(topic)
     return watch
 

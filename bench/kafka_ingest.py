@@ -15,6 +15,7 @@ import statistics
 import tempfile
 
 import lithify
+from kafka_topics import send
 from support.kafka_broker import KafkaBroker, a_broker  # type: ignore[import-not-found]
 from support.kafka_ingest import kafka_session  # type: ignore[import-not-found]
 
@@ -28,14 +29,8 @@ def feed(broker: KafkaBroker, topic: str, records: int, partitions: int) -> None
     noise = os.urandom(2 * VALUE_BYTES)
     for n in range(records):
         first = n % VALUE_BYTES
-        key, value = b"key-%08d" % (n * STRIDE % KEYS), noise[first : first + VALUE_BYTES]
-        while True:
-            try:
-                producer.produce(topic, key=key, value=value, partition=n % partitions)
-            except BufferError:
-                producer.poll(0.1)
-            else:
-                break
+        key = b"key-%08d" % (n * STRIDE % KEYS)
+        send(producer, topic, key, noise[first : first + VALUE_BYTES], 1_700_000_000_000 + n, n % partitions)
         if n % 1_000 == 0:
             producer.poll(0)
     producer.flush()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 from threading import Event, Thread
@@ -14,24 +11,24 @@ import lithify
 from kills.programs import end
 from lithify.service.compact import RunRequest, compact
 from support.kafka_broker import KafkaBroker, read_all
-from support.kafka_ingest import connector_jars
+from support.kafka_ingest import COPIED_S, ingest_program, wait_for_batches
 from support.kernel_engine import KernelEngine
 
 KILLS = 3
 KEYS = 200
-COPIED_S = 120.0
 
 
 def test_an_ingest_that_is_killed_repeats_and_loses_nothing(tmp_path: Path, broker: KafkaBroker) -> None:
     topic, luck = broker.make_topic(2, cleanup_policy="compact"), random.Random(6)
+    what = ("--topic", topic, "--into", "copy")
     lake = lithify.open(str(tmp_path / "lake"))
     done = Event()
     feeding = Thread(target=_feed, args=(broker, topic, done))
     feeding.start()
     try:
         for _ in range(KILLS):
-            process = _ingest(tmp_path, broker, topic)
-            _wait_for_batches(tmp_path, process, luck.randint(1, 4))
+            process = ingest_program(tmp_path, broker, "--continuous", *what)
+            wait_for_batches(tmp_path, process, luck.randint(1, 4))
             time.sleep(luck.random())
             end(process)
             process.wait(timeout=30)
@@ -40,7 +37,7 @@ def test_an_ingest_that_is_killed_repeats_and_loses_nothing(tmp_path: Path, brok
     finally:
         done.set()
         feeding.join()
-    assert _ingest(tmp_path, broker, topic, "--available-now").wait(timeout=COPIED_S) == 0
+    assert ingest_program(tmp_path, broker, "--available-now", *what).wait(timeout=COPIED_S) == 0
 
     copy = lake.topic("copy")
     for partition in range(2):
@@ -63,39 +60,6 @@ def _feed(broker: KafkaBroker, topic: str, done: Event) -> None:
             n += 1
         producer.flush()
         done.wait(0.05)
-
-
-def _ingest(folder: Path, broker: KafkaBroker, topic: str, how: str = "--continuous") -> subprocess.Popen[str]:
-    command = [
-        "--warehouse",
-        str(folder / "lake"),
-        "kafka",
-        "ingest",
-        "--json",
-        how,
-        "--topic",
-        topic,
-        "--into",
-        "copy",
-    ]
-    command += ["--bootstrap-servers", broker.address, "--jars", str(connector_jars()), "--interval", "100ms"]
-    with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
-        return subprocess.Popen(
-            [sys.executable, "-m", "lithify", *command],
-            stdout=out,
-            stderr=err,
-            text=True,
-            start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
-
-
-def _wait_for_batches(folder: Path, process: subprocess.Popen[str], batches: int) -> None:
-    until_s = time.monotonic() + COPIED_S
-    while (folder / "out").read_text().count("\n") < batches:
-        assert process.poll() is None, (folder / "err").read_text()
-        assert time.monotonic() < until_s, f"no {batches} batches: {(folder / 'err').read_text()}"
-        time.sleep(0.05)
 
 
 def _latest(records: dict[int, tuple[bytes, bytes]]) -> dict[bytes, bytes]:
