@@ -32,6 +32,10 @@ random MINUTES="10":
 soak MINUTES="10" TOPICS="200":
     PYTHONPATH=tests {{python}} -m soak.run --minutes {{MINUTES}} --topics {{TOPICS}} --seed $(date +%s)
 
+# A Kafka topic written, copied, killed and compacted at once, and a client that starts from the lake
+chain RECORDS="1000000":
+    PYTHONPATH=tests {{python}} -m soak.kafka_chain --records {{RECORDS}} --seed $(date +%s)
+
 # Format the code
 format:
     {{python}} -m ruff check --fix
