@@ -2,79 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 from confluent_kafka import TopicPartition
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import lithify
-from lithify.lake import Lake
 from lithify.model.ingest import IngestReport
+from lithify.model.staged import StagedLog
 from lithify.service.ingest import commit_copied
+from lithify.spark.copying import Copying, copied_logs
 from support.kafka_broker import KafkaBroker, read_all
-from support.kafka_ingest import kafka_session
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    session = kafka_session()
-    yield session
-    session.stop()
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A lake, a broker and a topic of it."""
-
-    lake: Lake
-    broker: KafkaBroker
-    session: SparkSession
-    topic: str
-
-    def ingest(self, **how: Any) -> IngestReport:
-        (report,) = self.lake.ingest(self.kafka, [self.topic], into="copy", spark=self.session, **how)
-        return report
-
-    @property
-    def kafka(self) -> dict[str, str]:
-        return {"bootstrap.servers": self.broker.address}
-
-    def produce(self, first: int, last: int, **more: Any) -> None:
-        """Records of three kinds: with headers, tombstones, plain ones."""
-        producer = self.broker.producer()
-        for n in range(first, last):
-            headers = [("a", b"\x00\xff"), ("a", None), ("b", b"")] if n % 3 == 0 else []
-            value = None if n % 5 == 0 else b"value %d \xff" % n
-            producer.produce(self.topic, key=b"k%d" % (n % 7), value=value, headers=headers, **more)
-        producer.flush()
-
-    def check_equal(self) -> None:
-        """The copy has what a reader of committed records gets from Kafka, and nothing else."""
-        copy = self.lake.topic("copy")
-        for partition in range(copy.info().partitions):
-            mine = [
-                (r.offset, r.timestamp, r.timestamp_type, r.key, r.value, r.headers) for r in copy.reader(partition)
-            ]
-            theirs = [
-                (m.offset(), m.timestamp()[1], _TYPES[m.timestamp()[0]], m.key(), m.value(), tuple(m.headers() or ()))
-                for m in read_all(self.broker, self.topic, partition)
-            ]
-            assert mine == theirs
-
-
-_TYPES = {1: "CreateTime", 2: "LogAppendTime"}
+from support.kafka_ingest import KafkaCopy
 
 
 @pytest.fixture
-def place(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> Place:
-    return Place(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(2, cleanup_policy="compact"))
+def place(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> KafkaCopy:
+    return KafkaCopy(
+        lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(2, cleanup_policy="compact")
+    )
 
 
-def test_a_copy_is_equal_to_the_byte_and_goes_on_where_it_ends(place: Place) -> None:
+def test_a_copy_is_equal_to_the_byte_and_goes_on_where_it_ends(place: KafkaCopy) -> None:
     place.produce(0, 100)
     report = place.ingest()
     assert (report.error, report.records) == (None, 100)
@@ -87,13 +40,13 @@ def test_a_copy_is_equal_to_the_byte_and_goes_on_where_it_ends(place: Place) -> 
 
 def test_timestamps_that_the_log_gives(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
     topic = broker.make_topic(1, message_timestamp_type="LogAppendTime")
-    place = Place(lithify.open(str(tmp_path / "lake")), broker, session, topic)
+    place = KafkaCopy(lithify.open(str(tmp_path / "lake")), broker, session, topic)
     place.produce(0, 10)
     place.ingest()
     place.check_equal()
 
 
-def test_only_what_was_committed_is_copied(place: Place) -> None:
+def test_only_what_was_committed_is_copied(place: KafkaCopy) -> None:
     producer = place.broker.producer(transactional_id="t")
     producer.init_transactions()
     for n, commits in enumerate((True, False, True)):
@@ -110,7 +63,7 @@ def test_only_what_was_committed_is_copied(place: Place) -> None:
     place.check_equal()
 
 
-def test_small_batches_and_new_partitions(place: Place) -> None:
+def test_small_batches_and_new_partitions(place: KafkaCopy) -> None:
     place.produce(0, 60)
     batches: list[Any] = []
     assert place.ingest(max_records=25, tell=batches.append).records == 60
@@ -124,14 +77,14 @@ def test_small_batches_and_new_partitions(place: Place) -> None:
 
 def test_settings_come_along(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
     settings = {"cleanup_policy": "compact", "min_compaction_lag_ms": "60000", "delete_retention_ms": "1234"}
-    place = Place(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(1, **settings))
+    place = KafkaCopy(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(1, **settings))
     place.ingest(config={"min.cleanable.dirty.ratio": 0.1})
     found = place.lake.topic("copy").state().settings
     assert (found.cleanup_policy, found.min_compaction_lag_ms, found.delete_retention_ms) == ("compact", 60_000, 1234)
     assert found.min_cleanable_dirty_ratio == 0.1
 
 
-def test_a_topic_that_was_made_again_is_refused(place: Place) -> None:
+def test_a_topic_that_was_made_again_is_refused(place: KafkaCopy) -> None:
     place.produce(0, 20)
     place.ingest()
     place.broker.delete_topic(place.topic)
@@ -146,7 +99,7 @@ def test_a_topic_that_was_made_again_is_refused(place: Place) -> None:
 def test_what_kafka_has_let_go_of_is_named_and_can_be_accepted(
     tmp_path: Path, broker: KafkaBroker, session: SparkSession
 ) -> None:
-    place = Place(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(1))
+    place = KafkaCopy(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(1))
     place.produce(0, 20)
     place.ingest()
     place.produce(20, 50)
@@ -163,7 +116,7 @@ def test_what_kafka_has_let_go_of_is_named_and_can_be_accepted(
 
 def test_records_without_a_key(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
     # Kafka takes none into a topic that it compacts.
-    place = Place(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(1))
+    place = KafkaCopy(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(1))
     place.produce(0, 10)
     producer = place.broker.producer()
     producer.produce(place.topic, value=b"no key", partition=0)
@@ -175,7 +128,7 @@ def test_records_without_a_key(tmp_path: Path, broker: KafkaBroker, session: Spa
     assert place.ingest(config=compacts, drops_keyless=True).records == 10
 
 
-def test_two_ingests_of_one_topic(place: Place) -> None:
+def test_two_ingests_of_one_topic(place: KafkaCopy) -> None:
     place.produce(0, 20)
     copy: list[IngestReport] = []
 
@@ -194,7 +147,7 @@ def test_two_ingests_of_one_topic(place: Place) -> None:
 
 
 def test_what_another_ingest_has_committed_in_between_is_not_copied_twice(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: KafkaCopy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It comes just before a commit to the other log, which then sees its end in the newest version."""
     real, came = commit_copied, []
@@ -218,7 +171,28 @@ def test_what_another_ingest_has_committed_in_between_is_not_copied_twice(
     assert [r.offset for r in place.lake.topic("copy").reader(1)] == list(range(10))
 
 
-def test_a_topic_that_is_not_there(place: Place) -> None:
+def test_a_stop_in_the_middle_of_a_batch_is_no_error_and_nothing_goes_on_behind(
+    place: KafkaCopy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = Event()
+
+    def slow(frame: DataFrame, copying: Copying) -> tuple[StagedLog, ...]:
+        begun.set()
+        time.sleep(1)
+        return copied_logs(frame, copying)
+
+    place.produce(0, 100)
+    monkeypatch.setattr("lithify.kafka.ingest.copied_logs", slow)
+    assert place.ingest(continuous=True, stops=begun.is_set).error is None
+    version = place.lake.topic("copy").state().version
+    time.sleep(2)
+    assert place.lake.topic("copy").state().version == version
+    monkeypatch.undo()
+    assert place.ingest().error is None
+    place.check_equal()
+
+
+def test_a_topic_that_is_not_there(place: KafkaCopy) -> None:
     reports = place.lake.ingest(place.kafka, [place.topic, "nowhere"], spark=place.session)
     errors = {report.source: report.error for report in reports}
     assert errors[place.topic] is None

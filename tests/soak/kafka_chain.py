@@ -142,6 +142,9 @@ def chain(folder: Path, broker: KafkaBroker, records: int, seed: int) -> bool:
         for topic in TOPICS:
             took_s = timed(lambda topic=topic: consumers[topic].fill(tables[topic]))  # type: ignore[misc]
             print(json.dumps({"filled": topic, "s": took_s, "keys": len(tables[topic])}), flush=True)
+        os.kill(process.pid, signal.SIGTERM)  # while records come
+        status = process.wait(timeout=COPIED_S)
+        print(json.dumps({"ingest_ended_with": status, "said": (folder / "err").read_text()[-500:]}), flush=True)
     finally:
         feed.stop()
     equal = True
@@ -154,10 +157,6 @@ def chain(folder: Path, broker: KafkaBroker, records: int, seed: int) -> bool:
         equal &= same
         told = {"topic": topic, "sent": feed.sent[topic], "keys": len(whole), "all_of_kafka_s": took_s, "equal": same}
         print(json.dumps(told), flush=True)
-    os.kill(process.pid, signal.SIGTERM)
-    status = process.wait(timeout=COPIED_S)
-    print(json.dumps({"ingest_ended_with": status}), flush=True)
-    print((folder / "err").read_text()[-2000:], file=sys.stderr)
     return equal and status == 0
 
 

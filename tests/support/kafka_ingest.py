@@ -7,15 +7,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyspark
 from pyspark.sql import SparkSession
 
+from lithify.lake import Lake
+from lithify.model.ingest import IngestReport
 from lithify.spark.connector import connector_conf
 from lithify.spark.session import session_factory
 from support.jars import Module, fetched
-from support.kafka_broker import KafkaBroker
+from support.kafka_broker import KafkaBroker, read_all
 
 COPIED_S = 120.0
 CONNECTOR = (
@@ -25,6 +29,50 @@ CONNECTOR = (
     Module("org.apache.kafka", "kafka-clients", "3.9.2", alone=True),
     Module("org.apache.commons", "commons-pool2", "2.13.1", alone=True),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaCopy:
+    """A topic of a broker, and `copy`, which it is ingested into."""
+
+    lake: Lake
+    broker: KafkaBroker
+    session: SparkSession
+    topic: str
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    def ingest(self, **how: Any) -> IngestReport:
+        (report,) = self.lake.ingest(self.kafka, [self.topic], into="copy", spark=self.session, **how)
+        return report
+
+    @property
+    def kafka(self) -> dict[str, str]:
+        return {"bootstrap.servers": self.broker.address, **self.conf}
+
+    def produce(self, first: int, last: int, **more: Any) -> None:
+        """Records of three kinds: with headers, tombstones, plain ones."""
+        producer = self.broker.producer()
+        for n in range(first, last):
+            headers = [("a", b"\x00\xff"), ("a", None), ("b", b"")] if n % 3 == 0 else []
+            value = None if n % 5 == 0 else b"value %d \xff" % n
+            producer.produce(self.topic, key=b"k%d" % (n % 7), value=value, headers=headers, **more)
+        producer.flush()
+
+    def check_equal(self) -> None:
+        """The copy has what a reader of committed records gets from Kafka, and nothing else."""
+        copy = self.lake.topic("copy")
+        for partition in range(copy.info().partitions):
+            mine = [
+                (r.offset, r.timestamp, r.timestamp_type, r.key, r.value, r.headers) for r in copy.reader(partition)
+            ]
+            theirs = [
+                (m.offset(), m.timestamp()[1], _TYPES[m.timestamp()[0]], m.key(), m.value(), tuple(m.headers() or ()))
+                for m in read_all(self.broker, self.topic, partition)
+            ]
+            assert mine == theirs
+
+
+_TYPES = {1: "CreateTime", 2: "LogAppendTime"}
 
 
 def connector_jars() -> Path:

@@ -189,22 +189,22 @@ def ingest(
         sources = request.topics if request.pattern is None else cluster.topics(request.pattern)
         if not sources:
             raise UnknownSourceError(f"{cluster.where} has no topic that matches {request.pattern}")
-        for source, name in targets(sources, request.into):
-            found = TopicIngest(warehouse, cluster, request, source, name, tell, clock.now_ms())
-            try:
-                plan = _plan(request, source, found.prepare())
-                stream = TopicStream(plan, found.take)
-                stream.start(session, clock.new_id())
-            except LithifyError as error:
-                reports.append(found.report(error))
-                continue
-            under_way.append((found, stream))
-        while any(stream.is_active for _, stream in under_way):
-            if stops():
-                for _, stream in under_way:
-                    stream.stop()
-            clock.sleep(LOOK_S)
-        reports += [found.report(stream.end()) for found, stream in under_way]
+        try:
+            for source, name in targets(sources, request.into):
+                found = TopicIngest(warehouse, cluster, request, source, name, tell, clock.now_ms())
+                try:
+                    stream = TopicStream(_plan(request, source, found.prepare()), found.take)
+                    stream.start(session, clock.new_id())
+                except LithifyError as error:
+                    reports.append(found.report(error))
+                else:
+                    under_way.append((found, stream))
+            while any(stream.is_active for _, stream in under_way) and not stops():
+                clock.sleep(LOOK_S)
+        finally:
+            for _, stream in under_way:
+                stream.stop()
+            reports += [found.report(stream.end()) for found, stream in under_way]
     return tuple(reports)
 
 

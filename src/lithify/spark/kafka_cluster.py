@@ -20,7 +20,12 @@ from lithify.errors import BrokerError, ConnectorError, UnknownSourceError
 
 CALL_S = 30
 
-_REFUSED = ("AuthenticationException", "AuthorizationException")
+_REFUSED = (
+    "AuthenticationException",
+    "AuthorizationException",
+    "IllegalSaslStateException",
+    "UnsupportedSaslMechanismException",
+)
 """Ends of their names."""
 _UNKNOWN = ("UnknownTopicOrPartitionException", "InvalidTopicException", "UnknownTopicIdException")
 

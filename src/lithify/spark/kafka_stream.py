@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -23,6 +24,8 @@ from lithify.errors import BrokerError, EngineError, LithifyError, SourceLostErr
 from lithify.spark.kafka_cluster import missing_connector
 
 OnBatch = Callable[[DataFrame], None]
+STOPS_WITHIN_S = 60.0
+"""How long a batch that was given up may take to notice it."""
 POLLED_AT_ONCE = 5_000
 """Records that a task takes over from Kafka's client in one go. Its default of 500 is for slow consumers."""
 
@@ -51,6 +54,9 @@ class TopicStream:
     failure: Exception | None = None
     """What `on_batch` has raised."""
     _checkpoint: str = field(default="")
+    _stopping: bool = False
+    _batch: Lock = field(default_factory=Lock)
+    """Held by the batch under way: Spark gives it up without waiting for what is in Python of it."""
 
     def start(self, session: SparkSession, run_id: str) -> None:
         """Raises `ConnectorError` where the session does not know Kafka."""
@@ -78,14 +84,19 @@ class TopicStream:
         return self.query is not None and self.query.isActive
 
     def stop(self) -> None:
-        """Ends it; a batch under way is given up, or committed."""
-        if self.query is not None:
-            self.query.stop()
+        """Ends it. A batch under way is given up, or committed if it has got that far; nothing goes on behind."""
+        if not self.is_active:
+            return
+        assert self.query is not None
+        self._stopping = True
+        self.query.stop()
+        if self._batch.acquire(timeout=STOPS_WITHIN_S):
+            self._batch.release()
 
     def end(self) -> LithifyError | None:
         """Why it ended, None if all went well. What it left behind is thrown away."""
         self._throw_away_checkpoint()
-        error = None if self.query is None else self.query.exception()
+        error = None if self.query is None or self._stopping else self.query.exception()
         if isinstance(self.failure, LithifyError):
             return self.failure
         if self.failure is not None:
@@ -93,11 +104,15 @@ class TopicStream:
         return None if error is None else self._error(error)
 
     def _take(self, frame: DataFrame, _batch_id: int) -> None:
-        try:
-            self.on_batch(frame)
-        except Exception as error:
-            self.failure = error
-            raise
+        with self._batch:
+            if self._stopping:
+                return
+            try:
+                self.on_batch(frame)
+            except Exception as error:
+                if isinstance(error, LithifyError) or not self._stopping:  # else it was given up
+                    self.failure = error
+                raise
 
     def _throw_away_checkpoint(self) -> None:
         if self.plan.checkpoint is None:

@@ -1,13 +1,14 @@
-"""A Kafka topic as a stream: what is left behind where it does not start."""
+"""A Kafka topic as a stream: what is left behind where it does not start, and how it ends."""
 
 from __future__ import annotations
 
 import tempfile
+from threading import Event, Thread, Timer
 
 import pytest
 from pyspark.errors import PySparkException
 
-from lithify.errors import ConnectorError, EngineError
+from lithify.errors import ConflictError, ConnectorError, EngineError
 from lithify.spark.kafka_stream import StreamPlan, TopicStream
 
 
@@ -46,3 +47,63 @@ def test_a_folder_that_was_given_stays(tmp_path):
     with pytest.raises(EngineError):
         a_stream(str(tmp_path)).start(Refusing(PySparkException("no")), "r")
     assert tmp_path.is_dir()
+
+
+class OneBatch:
+    """A session whose stream has one batch, in a thread of its own. To stop it interrupts nothing in Python."""
+
+    isActive = True  # noqa: N815 - Spark's name
+
+    def __init__(self, take):
+        self.thread = Thread(target=self._run, args=(take,))
+        self.raised = None
+
+    def _run(self, take):
+        try:
+            take(None, 0)
+        except Exception as error:
+            self.raised = error
+
+    def stop(self):
+        self.isActive = False
+
+    def exception(self):
+        return self.raised
+
+
+def stopped_in(on_batch):
+    """A stream that was stopped while its batch went on, and why it ended."""
+    begun, goes_on = Event(), Event()
+
+    def batch(frame):
+        begun.set()
+        goes_on.wait(10)
+        on_batch(frame)
+
+    stream = TopicStream(StreamPlan("t", {}, {0: 0}, False, None, 0, "given"), batch)
+    stream.query = OneBatch(stream._take)
+    stream.query.thread.start()
+    begun.wait(10)
+    Timer(0.05, goes_on.set).start()
+    stream.stop()
+    return stream.end()
+
+
+def test_a_stream_that_is_stopped_waits_for_the_batch_under_way():
+    taken = []
+    assert stopped_in(taken.append) is None
+    assert taken == [None]
+
+
+def test_what_a_batch_says_that_was_given_up_is_no_error():
+    def interrupted(_frame):
+        raise PySparkException("Job aborted: cancelled")
+
+    assert stopped_in(interrupted) is None
+
+
+def test_trouble_that_a_batch_meets_while_it_is_stopped_is_told():
+    def another_wrote(_frame):
+        raise ConflictError("someone else writes to it")
+
+    assert isinstance(stopped_in(another_wrote), ConflictError)
