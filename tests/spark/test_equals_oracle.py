@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -77,8 +76,7 @@ def versioned_records(random: Random, count: int, now_ms: int) -> list[Record]:
     """Records late and out of order by timestamp and by header; some without a version, or with a wrong one."""
     versions = [None, b"1234567", b"123456789", *((n % 2**64).to_bytes(8) for n in (-5, 0, 1, 2, 3, 2**63))]
     return [
-        replace(
-            record,
+        record._replace(
             timestamp=max(0, now_ms - random.randrange(1000)),
             headers=tuple(("v", random.choice(versions)) for _ in range(random.choice([0, 1, 1, 1, 2]))),
         )

@@ -8,7 +8,7 @@ from threading import Event, Thread, Timer
 import pytest
 from pyspark.errors import PySparkException
 
-from lithify.errors import ConflictError, ConnectorError, EngineError
+from lithify.errors import BrokerError, ConflictError, ConnectorError, EngineError
 from lithify.spark.kafka_stream import StreamPlan, TopicStream
 
 
@@ -95,9 +95,10 @@ def test_a_stream_that_is_stopped_waits_for_the_batch_under_way():
     assert taken == [None]
 
 
-def test_what_a_batch_says_that_was_given_up_is_no_error():
+@pytest.mark.parametrize("error", [PySparkException("Job aborted: cancelled"), BrokerError("interrupted")])
+def test_what_a_batch_says_that_was_given_up_is_no_error(error):
     def interrupted(_frame):
-        raise PySparkException("Job aborted: cancelled")
+        raise error
 
     assert stopped_in(interrupted) is None
 
