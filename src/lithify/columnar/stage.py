@@ -5,8 +5,7 @@
                                                still the log end, and numbers the others anew
 
 Records that bring offsets of their own, from Kafka, keep them. All are checked as `append` checks them
-(C16). What a task holds is bounded by `HELD_BYTES`,
-whatever the number of partitions.
+(C16). What a task holds is bounded by `HELD_BYTES`, whatever the number of partitions.
 """
 
 from __future__ import annotations

@@ -32,16 +32,15 @@ class Folding:
         self._rules = table_rules(LogState(0), settings)
 
     def put_all(self, table: Table, records: Iterable[Record]) -> None:
-        """Puts one after the other."""
+        """Each wins its key, deletes it, or is older than what won. Keyless ones count for nothing."""
         versioned = self._rules.strategy != "offset"
         for record in records:
             if record.key is None or not record.value or versioned:
-                self.put(table, record)
+                self._put(table, record)
             else:  # nearly all of them, and no value that has bytes deletes anything
                 table[record.key] = record
 
-    def put(self, table: Table, record: Record) -> None:
-        """`record` wins its key in `table`, deletes it, or is older than what won. Keyless ones count for nothing."""
+    def _put(self, table: Table, record: Record) -> None:
         key = record.key
         if key is None:
             return
