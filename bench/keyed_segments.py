@@ -32,6 +32,7 @@ class Shape:
     segments: int
     value_bytes: int
     tombstones: float
+    codec: str = "zstd"
     seed: int = 1
 
 
@@ -45,7 +46,7 @@ def keyed_segments(folder: Path, shape: Shape) -> tuple[Segment, ...]:
     per_segment = shape.records // shape.segments
     segments: list[Segment] = []
     for number in range(shape.segments):
-        spec = SegmentSpec(str(folder), f"made{number}", 0, 2**40, "zstd")
+        spec = SegmentSpec(str(folder), f"made{number}", 0, 2**40, shape.codec)
         writer = SegmentWriter(FileAccess(), spec)
         for batch in _batches(chance, shape, number * per_segment, per_segment):
             writer.write(batch)

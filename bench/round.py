@@ -54,9 +54,9 @@ print(json.dumps({"seconds": round(seconds, 2), "key_pass": round(keys, 2), "rec
 Figures = dict[str, float]
 
 
-def with_lithify(session: SparkSession, segments: tuple[Segment, ...], folder: Path) -> Figures:
+def with_lithify(session: SparkSession, segments: tuple[Segment, ...], folder: Path, codec: str = "zstd") -> Figures:
     """One round, commit included, of a new topic that names the given files."""
-    topic = lithify.open(str(folder)).create_topic("orders")
+    topic = lithify.open(str(folder)).create_topic("orders", config={"compression.type": codec})
     state = topic.state()
     log = measured(replace(state.logs[0], log_end_offset=segments[-1].end_offset), segments)
     topic.warehouse.store.commit(state, TopicEdit("made", topic.warehouse.clock.now_ms(), {0: log}, add=segments))

@@ -124,7 +124,7 @@ def _made(folder: Path) -> Path:
 def _sent(access: FileAccess, alone: LogScan, portion: Portion, spools: Sequence[Spool], marks: MarkSet) -> Tally:
     """Sends the keys of one segment to the spools of their ranges; what was settled on the way."""
     scan = KeyScan(access, alone, settles=True)
-    for index, block in blocks_by_range(scan.keys(portion), scan.schema, len(spools)):
+    for index, block in blocks_by_range(scan.keys(portion), len(spools)):
         spools[index].add(block, portion)
     for bitmap in scan.marks.bitmaps().values():
         marks.add(np.array(bitmap, np.int64) + alone.first_ordinal)

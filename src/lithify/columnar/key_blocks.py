@@ -17,9 +17,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from lithify.columnar.hash_range import HASH
+from lithify.columnar.hash_range import key_hashes, ranges_of
+from lithify.columnar.key_source import gathered
 from lithify.columnar.marks import Integers, MarkSet
 from lithify.columnar.ranks import Portion
+from lithify.columnar.schema import KEY
 from lithify.columnar.tally import Tally
 
 BLOCK_ROWS_BYTES = 32 * 2**20
@@ -29,37 +31,22 @@ _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _LENGTH = struct.Struct("<Q")
 
 
-def blocks_by_range(batches: Iterator[pa.RecordBatch], schema: pa.Schema, ranges: int) -> Iterator[tuple[int, bytes]]:
-    """(index of the hash range, block) for batches of `schema`; ranges without keys are left out."""
-    pending: list[pa.RecordBatch] = []
-    pending_bytes = 0
+def blocks_by_range(batches: Iterator[pa.RecordBatch], ranges: int) -> Iterator[tuple[int, bytes]]:
+    """(index of the hash range, block) for batches of a key scan; ranges without keys are left out."""
     with duckdb.connect(config={"threads": 1}) as connection:
-        for batch in batches:
-            pending.append(batch)
-            pending_bytes += batch.nbytes
-            if pending_bytes >= BLOCK_ROWS_BYTES:
-                yield from _cut(connection, pa.Table.from_batches(pending, schema), ranges)
-                pending, pending_bytes = [], 0
-        if pending:
-            yield from _cut(connection, pa.Table.from_batches(pending, schema), ranges)
+        for rows in gathered(batches, BLOCK_ROWS_BYTES):
+            by_row = ranges_of(key_hashes(connection, rows.column(KEY)), ranges)
+            order = np.argsort(by_row, kind="stable")
+            ordered = rows.take(pa.array(order))
+            cuts = np.searchsorted(by_row[order], np.arange(ranges + 1))
+            for index in np.flatnonzero(np.diff(cuts)):
+                yield int(index), _block(ordered.slice(cuts[index], cuts[index + 1] - cuts[index]))
 
 
-def _cut(connection: duckdb.DuckDBPyConnection, table: pa.Table, ranges: int) -> Iterator[tuple[int, bytes]]:
-    connection.register("keys", table.__arrow_c_stream__())  # read in order and in this thread, see `winners`
-    found = connection.execute(f"SELECT ({HASH} % {ranges})::INTEGER AS range FROM keys").to_arrow_table()
-    connection.unregister("keys")
-    by_row = found.column("range").to_numpy()
-    order = np.argsort(by_row, kind="stable")
-    ordered = table.take(pa.array(order)).combine_chunks()
-    cuts = np.searchsorted(by_row[order], np.arange(ranges + 1))
-    for index in np.flatnonzero(np.diff(cuts)):
-        yield int(index), _block(ordered.slice(cuts[index], cuts[index + 1] - cuts[index]))
-
-
-def _block(rows: pa.Table) -> bytes:
+def _block(rows: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=_COMPRESSED) as writer:
-        writer.write_table(rows)
+        writer.write_batch(rows)
     return bytes(sink.getvalue().to_pybytes())
 
 

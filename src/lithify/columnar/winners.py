@@ -3,8 +3,7 @@
     a range ──► comparison ──► winners of the dirty part, losers of the clean part
                     └─ out of memory ──► both halves of the range, each read and compared anew
 
-DuckDB compares within a memory limit and spills to disk; where even that is not enough the range is
-cut in two, so that no number of keys is too many (C38).
+Where the memory there is does not do, the range is cut in two, so that no number of keys is too many (C38).
 """
 
 from __future__ import annotations
@@ -12,19 +11,23 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 
 import duckdb
 import numpy as np
 from pyroaring import BitMap64
 
 from lithify.columnar.access import FileAccess
-from lithify.columnar.hash_range import HashRange
-from lithify.columnar.key_comparison import Comparison, KeySource, MemoryExceededError
+from lithify.columnar.hash_range import HashRange, key_hashes
 from lithify.columnar.key_scan import KeyScan, LogScan
+from lithify.columnar.key_source import KeySource, MemoryExceededError
 from lithify.columnar.marks import MarkSet, positions_between
+from lithify.columnar.offset_comparison import OffsetComparison
+from lithify.columnar.ranks import VERSIONED_KEYS
 from lithify.columnar.schema import OFFSET
 from lithify.columnar.segment_file import read_segment
 from lithify.columnar.tally import Tally
+from lithify.columnar.version_comparison import VersionComparison
 from lithify.compaction.rules import SurvivorRules
 from lithify.errors import EngineError
 from lithify.model.segment import Segment
@@ -34,13 +37,15 @@ MAX_SPLITS = 8
 """How often a range may be cut in two before the task gives up."""
 
 LEAST_MEMORY_BYTES = 16 * 2**20
+MOST_MEMORY_BYTES = 3 * 2**30
+"""Half of it is keys, and Arrow puts no more than 2 GiB of them together."""
 
 
 class WinnerFinder:
     """Finds winners within `memory_bytes`. A context manager: it holds a DuckDB instance open."""
 
     def __init__(self, memory_bytes: int) -> None:
-        self._memory_bytes = max(memory_bytes, LEAST_MEMORY_BYTES)
+        self._memory_bytes = min(max(memory_bytes, LEAST_MEMORY_BYTES), MOST_MEMORY_BYTES)
         self._opened = ExitStack()
         self._connection: duckdb.DuckDBPyConnection | None = None
 
@@ -63,7 +68,7 @@ class WinnerFinder:
             part = parts.pop()
             source = open_source(part)
             try:
-                Comparison(source, part).run(self._open())
+                self._compare(source, part)
             except MemoryExceededError as error:
                 self._close()
                 if part.count >= hash_range.count << MAX_SPLITS:
@@ -83,6 +88,13 @@ class WinnerFinder:
         found.tally.bytes_read += wasted_bytes
         return found.tally, found.marks
 
+    def _compare(self, source: KeySource, part: HashRange) -> None:
+        connection = self._open()
+        if source.schema == VERSIONED_KEYS:
+            VersionComparison(source, part).run(connection)
+        else:
+            OffsetComparison(source, part, partial(key_hashes, connection), self._memory_bytes).run()
+
     def _open(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
             spill = self._opened.enter_context(tempfile.TemporaryDirectory(prefix="lithify-"))
@@ -90,7 +102,6 @@ class WinnerFinder:
                 "threads": 1,  # a Spark slot is one core
                 "memory_limit": f"{self._memory_bytes // 1024}KiB",
                 "temp_directory": spill,
-                "preserve_insertion_order": False,
                 "autoload_known_extensions": False,
                 "autoinstall_known_extensions": False,
             }

@@ -106,7 +106,7 @@ def _send_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         acquire = acquire or task.pace.throttles().read
         scan = KeyScan(task.access, task.log, settles=True, acquire=acquire)
         try:
-            for index, block in blocks_by_range(scan.keys(task.portion), scan.schema, len(task.parts)):
+            for index, block in blocks_by_range(scan.keys(task.portion), len(task.parts)):
                 row = {PART: task.parts[index], UNIT: task.unit, RANGE: index, PORTION: task.portion, BLOCK: block}
                 yield pa.RecordBatch.from_pylist([row], schema=_SENT)
         except LithifyError as error:

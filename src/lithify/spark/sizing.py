@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lithify.columnar.winners import MOST_MEMORY_BYTES
 from lithify.compaction.planner import LogPlan
 
 BYTES_PER_KEY = 40
@@ -42,7 +43,7 @@ class KeyPassShape:
 
 def winners_memory(task_memory_bytes: int) -> int:
     """The part of a task's memory in which winners are found; Arrow and Python take the rest."""
-    return task_memory_bytes // 2
+    return min(task_memory_bytes // 2, MOST_MEMORY_BYTES)
 
 
 def key_pass_shape(plan: LogPlan, *, task_memory_bytes: int, slots: int, logs: int) -> KeyPassShape:

@@ -15,7 +15,6 @@ import pytest
 from lithify.columnar import winners
 from lithify.columnar.hash_range import HashRange
 from lithify.columnar.key_blocks import Spool, SpooledKeys, blocks_by_range
-from lithify.columnar.key_comparison import Comparison
 from lithify.columnar.key_scan import KeyScan, LogScan
 from lithify.columnar.marks import MarkSet
 from lithify.columnar.ranks import ORDINAL_SHIFT, RANKED_KEYS, Portion
@@ -139,23 +138,6 @@ def test_an_error_of_the_source_comes_back_as_it_was(broken, records_before):
     assert caught.value.hint == "mend it"
 
 
-def test_memory_that_runs_out_while_results_are_fetched_cuts_the_range_too(monkeypatch):
-    take_winners = Comparison._take_winners
-    tries = []
-
-    def fail_once(self, result):
-        take_winners(self, result)
-        tries.append(self)
-        if len(tries) == 1:
-            raise OSError("Out of Memory Error: failed to pin block of size 256.0 KiB")  # as its stream says it
-
-    monkeypatch.setattr(Comparison, "_take_winners", fail_once)
-    tally, marks = find_winners(lambda _: Keys([b"a", b"b", b"a"], [b"b"]), HashRange(0, 1), MEMORY_BYTES)
-    assert len(tries) == 3
-    assert marked(marks) == [0, 2, 3]
-    assert (tally.compared, tally.winners, tally.clean_superseded) == (3, 2, 1)
-
-
 def test_one_finder_finds_the_winners_of_many_ranges():
     with WinnerFinder(MEMORY_BYTES) as finder:
         for keys, clean in ([b"a", b"a"], [b"a", b"b"]), ([b"c"], [b"a"]), ([b"b"], []):
@@ -176,7 +158,7 @@ def test_blocks_hold_every_key_once_in_its_range(tmp_path):
     random = Random(5)
     keys = [random.choice([b"", b"\xff", random.randbytes(5)]) for _ in range(3000)]
     spools = {}
-    for index, block in blocks_by_range(ranked(keys, 0), RANKED_KEYS, 4):
+    for index, block in blocks_by_range(ranked(keys, 0), 4):
         (tmp_path / str(index)).mkdir(exist_ok=True)
         spools.setdefault(index, Spool(tmp_path / str(index))).add(block, Portion.DIRTY)
     starts = np.array([0, len(keys)])

@@ -1,11 +1,8 @@
-"""Compares the keys of one part of a hash range in DuckDB: by whole keys (C12), in one thread.
+"""Compares the keys of one part of a hash range by version, in DuckDB: by whole keys (C12), in one thread.
 
-    strategy offset    dirty ──► highest rank per key ──► winners
-                       clean ──► lost where its key is among them: every dirty record is above it
-
-    other strategies   waiting ──► lowest version per key ─────────────┐ asked for expired tombstones (C20)
-                       dirty ────► highest (version, rank) per key ──► winners
-                       clean ────► lost, or the dirty winner of its key is: taken back
+    waiting ──► lowest version per key ─────────────┐ asked for expired tombstones (C20)
+    dirty ────► highest (version, rank) per key ──► winners (C10)
+    clean ────► lost, or the dirty winner of its key is: taken back
 
 Each clean key is there once (C4), so the clean part is streamed past the dirty winners: memory
 follows the keys that are dirty or wait, not the log.
@@ -14,16 +11,16 @@ follows the keys that are dirty or wait, not the log.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
 from lithify.columnar.hash_range import HashRange
+from lithify.columnar.key_source import KeySource, MemoryExceededError
 from lithify.columnar.marks import Integers, MarkSet
-from lithify.columnar.ranks import EXPIRED_BIT, ORDINAL_SHIFT, PAST_BIT, RANK, VERSIONED_KEYS, Flags, Portion
-from lithify.columnar.tally import Tally
+from lithify.columnar.ranks import EXPIRED_BIT, ORDINAL_SHIFT, PAST_BIT, RANK, Flags, Portion
 from lithify.compaction.versions import NO_VERSION
 
 RESULT_RECORDS = 1 << 17
@@ -34,11 +31,6 @@ _MAY_GO = f"rank & {EXPIRED_BIT | PAST_BIT} <> 0"
 _STANDING = f"(coalesce(version::HUGEINT, {NO_VERSION}) * {_RANKS} + rank)"
 _RANK_OF_BEST = f"(best & {_RANKS - 1}::HUGEINT)::BIGINT"
 
-_WINNERS = "SELECT {keys} max(rank) AS rank, count(*) AS records FROM dirty WHERE {part} GROUP BY key"
-_LOST = f"""
-SELECT rank, superseded FROM (SELECT rank, key IN (SELECT key FROM winners) AS superseded FROM clean WHERE {{part}})
-WHERE superseded OR {_MAY_GO}
-"""
 # What is strictly above the lowest version that waits beats the record that has it.
 _ASKED = f"""
 SELECT key, (min(coalesce(version::HUGEINT, {NO_VERSION})) + 1) * {_RANKS} AS held_from, count(*) AS records
@@ -58,23 +50,7 @@ WHERE best IS NOT NULL OR {_MAY_GO}
 """
 
 
-class KeySource(Protocol):
-    """Where the kernel gets keys from, as batches of `schema`; each portion is read at most once."""
-
-    schema: pa.Schema
-    starts: Integers
-    tally: Tally
-    marks: MarkSet
-
-    def has(self, portion: Portion) -> bool: ...
-    def keys(self, portion: Portion) -> Iterator[pa.RecordBatch]: ...
-
-
-class MemoryExceededError(Exception):
-    """The part does not fit, not even with spilling."""
-
-
-class Comparison:
+class VersionComparison:
     """One try at one part of a range. What it finds goes to the tally and the marks of the source."""
 
     def __init__(self, source: KeySource, part: HashRange) -> None:
@@ -85,10 +61,7 @@ class Comparison:
     def run(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Raises `MemoryExceededError`, or what the source raises."""
         try:
-            if self._source.schema == VERSIONED_KEYS:
-                self._by_version(connection)
-            else:
-                self._by_offset(connection)
+            self._compare(connection)
         except (duckdb.Error, OSError) as error:  # while results are streamed, DuckDB's come as OSError
             if self._failure is not None:  # the source failed, DuckDB only says so
                 raise self._failure from None
@@ -96,18 +69,7 @@ class Comparison:
                 raise MemoryExceededError from error
             raise
 
-    def _by_offset(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._register(connection, Portion.DIRTY)
-        if not self._source.has(Portion.CLEAN):
-            self._take_winners(connection.execute(_WINNERS.format(keys="", part=self._part)))
-            return
-        _store(connection, "winners", _WINNERS.format(keys="key,", part=self._part))
-        self._take_winners(connection.execute("SELECT rank, records FROM winners"))
-        self._register(connection, Portion.CLEAN)
-        self._take_lost(connection.execute(_LOST.format(part=self._part)))
-        connection.execute("DROP TABLE winners")
-
-    def _by_version(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def _compare(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._register(connection, Portion.WAITING)
         _store(connection, "asked", _ASKED.format(part=self._part))
         asked = connection.execute("SELECT coalesce(sum(records), 0)::BIGINT FROM asked").fetchone()
@@ -131,10 +93,6 @@ class Comparison:
             source.tally.compared += int(_numbers(batch, "records").sum())
             stays = source.tally.win(ranks, _flags(batch, "held"))
             source.marks.add(ranks[stays] >> ORDINAL_SHIFT)
-
-    def _take_lost(self, result: Any) -> None:
-        for batch in result.to_arrow_reader(RESULT_RECORDS):
-            self._judge_clean(batch)
 
     def _take_decided(self, result: Any) -> None:
         source = self._source

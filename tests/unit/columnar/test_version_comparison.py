@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from lithify.columnar.hash_range import HashRange
-from lithify.columnar.key_comparison import Comparison
 from lithify.columnar.marks import MarkSet
 from lithify.columnar.ranks import (
     EXPIRED_BIT,
@@ -19,6 +18,7 @@ from lithify.columnar.ranks import (
     Portion,
 )
 from lithify.columnar.tally import Tally
+from lithify.columnar.version_comparison import VersionComparison
 from lithify.columnar.winners import WinnerFinder
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -151,7 +151,7 @@ def test_a_try_that_ran_out_of_memory_leaves_nothing_behind(monkeypatch):
         "waiting": [(key, 0) for key in keys],
     }
     expected = compare(**portions)
-    take_decided = Comparison._take_decided
+    take_decided = VersionComparison._take_decided
     tries = []
 
     def fail_once(self, result):
@@ -160,7 +160,7 @@ def test_a_try_that_ran_out_of_memory_leaves_nothing_behind(monkeypatch):
         if len(tries) == 1:
             raise OSError("Out of Memory Error: failed to pin block of size 256.0 KiB")  # as its stream says it
 
-    monkeypatch.setattr(Comparison, "_take_decided", fail_once)
+    monkeypatch.setattr(VersionComparison, "_take_decided", fail_once)
     tally, goes, stays = compare(**portions)
     assert len(tries) == 3
     assert (goes, stays) == expected[1:]

@@ -1,0 +1,80 @@
+"""Which rows are the last of their key: hashes sorted, then whole keys compared (C12).
+
+    hash        9f.. 03.. 9f.. 41..              row      0  1  2  3
+    hash | row  03..|1  41..|3  9f..|0  9f..|2   sorted: rows of one key are neighbours, in their order
+    keys        of neighbours whose hashes agree: equal in truth, or all of their run is told apart by key
+
+One sort of plain numbers and one look at each key that may be there twice: a third of the time of a hash
+table when most keys are there once, and no slower when few are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columnar.hash_range import Hashes
+from lithify.columnar.marks import Integers
+from lithify.columnar.ranks import Flags
+
+BYTES_PER_ROW = 14
+"""Memory that `latest_rows` takes for a row, besides what it is given."""
+
+_BLOCK = 1 << 16
+"""So many rows are looked at at a time: what is gathered of their keys stays in a processor's cache."""
+
+
+def latest_rows(keys: pa.BinaryArray, hashes: Hashes) -> Flags:
+    """Which of the rows no later one has the same key as. Uses `hashes` up.
+
+    No key is null; equal keys have equal hashes.
+    """
+    count = len(hashes)
+    low = np.uint64((1 << count.bit_length()) - 1)
+    hashes &= ~low  # what is cut off only makes more keys to tell apart
+    np.bitwise_or(hashes, np.arange(count, dtype=np.uint32), out=hashes)
+    hashes.sort()
+    last = np.ones(count, np.bool_)
+    comparable = _comparable(keys)
+    apart: list[Hashes] = []
+    for start in range(0, count - 1, _BLOCK):
+        block = hashes[start : start + _BLOCK + 1]
+        follows = (block[:-1] ^ block[1:]) <= low  # a row whose successor in this order may have its key
+        rows = (block & low).view(np.int64)
+        last[rows[:-1][follows]] = False
+        apart.append(block[:-1][_differ(comparable, rows, follows)])
+    if any(map(len, apart)):
+        mixed = _runs_of(np.concatenate(apart), hashes, low)
+        latest = dict(zip(keys.take(pa.array(mixed)).to_pylist(), mixed.tolist(), strict=True))
+        last[mixed] = False
+        last[list(latest.values())] = True
+    return last
+
+
+def _differ(keys: pa.Array, rows: Integers, follows: Flags) -> Integers:
+    """The places of the rows that have another key than their successor, though their hashes agree."""
+    shared = np.append(follows, False)
+    shared[1:] |= follows
+    at = np.flatnonzero(shared)
+    gathered = keys.take(pa.array(rows[at]))
+    differs = np.asarray(pc.not_equal(gathered[:-1], gathered[1:]), np.bool_)
+    here = at[:-1]
+    return here[differs & follows[here]]
+
+
+def _runs_of(some: Hashes, ordered: Hashes, low: np.uint64) -> Integers:
+    """All rows whose hashes agree with one of `some`, those of one hash in their order."""
+    firsts = np.unique(some & ~low)
+    starts, ends = np.searchsorted(ordered, firsts), np.searchsorted(ordered, firsts | low, side="right")
+    runs = [ordered[start:end] & low for start, end in zip(starts, ends, strict=True)]
+    return np.concatenate(runs).view(np.int64)
+
+
+def _comparable(keys: pa.BinaryArray) -> pa.Array:
+    """Keys that are all of one length as an array of that width: Arrow gathers those in a quarter of the time."""
+    ends = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1]
+    width = int(ends[1] - ends[0]) if len(keys) else 0
+    if not width or ends[-1] - ends[0] != width * len(keys) or (np.diff(ends) != width).any():
+        return keys
+    return pa.Array.from_buffers(pa.binary(width), len(keys), [None, keys.buffers()[2].slice(int(ends[0]))])
