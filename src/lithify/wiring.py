@@ -108,7 +108,7 @@ def kafka_ingest(
     from lithify.spark.connector import connector_conf
     from lithify.spark.session import session_factory
 
-    conf = {**connector_conf(jars), **choice.conf} if choice.session is None else choice.conf
+    conf = connector_conf(jars, choice.conf) if choice.session is None else choice.conf
     return ingest(warehouse, session_factory(choice.session, conf)(), request, tell, stops)
 
 

@@ -12,7 +12,7 @@ from confluent_kafka import TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 import lithify
-from lithify.model.ingest import IngestReport
+from lithify.model.ingest import IngestBatch, IngestReport
 from lithify.model.staged import StagedLog
 from lithify.service.ingest import commit_copied
 from lithify.spark.copying import Copying, copied_logs
@@ -203,3 +203,32 @@ def test_a_broker_that_is_not_there(tmp_path: Path, session: SparkSession) -> No
     kafka = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "2000", "request.timeout.ms": "1000"}
     (report,) = lithify.open(str(tmp_path)).ingest(kafka, ["t"], spark=session)
     assert "127.0.0.1:1 cannot be asked" in str(report.error)
+
+
+def test_topics_that_come_to_match_a_pattern(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
+    lake, prefix = lithify.open(str(tmp_path / "lake")), broker.make_topic(1)
+    first = KafkaCopy(lake, broker, session, broker.make_topic(1, name=f"{prefix}-a"))
+    second = KafkaCopy(lake, broker, session, f"{prefix}-b")
+    first.produce(0, 10)
+    copied: list[int] = []
+
+    def tell(batch: IngestBatch) -> None:
+        copied.append(sum(log.records for log in batch.logs))
+        if len(copied) == 1:
+            broker.make_topic(1, name=second.topic)
+            second.produce(0, 20)
+
+    found = lake.ingest(
+        {"bootstrap.servers": broker.address, "metadata.max.age.ms": "500"},
+        pattern=f"{prefix}-.*",
+        into="copies/",
+        continuous=True,
+        interval_ms=100,
+        tell=tell,
+        stops=lambda: sum(copied) == 30,
+        spark=session,
+    )
+    assert [(report.source, report.records, report.error) for report in found] == [
+        (first.topic, 10, None),
+        (second.topic, 20, None),
+    ]

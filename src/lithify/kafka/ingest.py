@@ -9,12 +9,14 @@ log ends say, and nothing else has to be remembered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lithify.compaction.mirroring import GoesOn, Lost, WentBack, continuations
 from lithify.errors import (
+    BrokerError,
     LithifyError,
     RefusedError,
     SourceLostError,
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
 LOOK_S = 0.2
 """How often the streams are looked at."""
+MAX_AGE, MAX_AGE_MS = "metadata.max.age.ms", 300_000
+"""Kafka's setting for how long a client may not notice new topics, and its default."""
 NOWHERE = Reached("", {})
 
 
@@ -184,28 +188,71 @@ def ingest(
     """
     clock = warehouse.clock
     with KafkaCluster(session, request.config) as cluster:
-        under_way: list[tuple[TopicIngest, TopicStream]] = []
-        reports: list[IngestReport] = []
+        copies = _Copies(warehouse, session, cluster, request, tell)
         sources = request.topics if request.pattern is None else cluster.topics(request.pattern)
         if not sources:
             raise UnknownSourceError(f"{cluster.where} has no topic that matches {request.pattern}")
         try:
-            for source, name in targets(sources, request.into):
-                found = TopicIngest(warehouse, cluster, request, source, name, tell, clock.now_ms())
-                try:
-                    stream = TopicStream(_plan(request, source, found.prepare()), found.take)
-                    stream.start(session, clock.new_id())
-                except LithifyError as error:
-                    reports.append(found.report(error))
-                else:
-                    under_way.append((found, stream))
-            while any(stream.is_active for _, stream in under_way) and not stops():
+            copies.begin(sources)
+            while copies.go_on and not stops():
                 clock.sleep(LOOK_S)
+                copies.look_for_new()
         finally:
-            for _, stream in under_way:
-                stream.stop()
-            reports += [found.report(stream.end()) for found, stream in under_way]
-    return tuple(reports)
+            reports = copies.end()
+    return reports
+
+
+class _Copies:
+    """The copies of one ingest, and what became of those that could not begin."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        session: SparkSession,
+        cluster: KafkaCluster,
+        request: IngestRequest,
+        tell: TellBatch,
+    ) -> None:
+        self._warehouse, self._session, self._cluster = warehouse, session, cluster
+        self._request, self._tell = request, tell
+        self._under_way: list[tuple[TopicIngest, TopicStream]] = []
+        self._reports: list[IngestReport] = []
+        self._known: set[str] = set()
+        self._looked_ms = warehouse.clock.now_ms()
+
+    @property
+    def go_on(self) -> bool:
+        return any(stream.is_active for _, stream in self._under_way)
+
+    def begin(self, sources: Sequence[str]) -> None:
+        """Raises `RefusedError` or `InvalidNameError` where there is nowhere to copy them into."""
+        clock = self._warehouse.clock
+        self._known.update(sources)
+        for source, name in targets(sources, self._request.into):
+            found = TopicIngest(self._warehouse, self._cluster, self._request, source, name, self._tell, clock.now_ms())
+            try:
+                stream = TopicStream(_plan(self._request, source, found.prepare()), found.take)
+                stream.start(self._session, clock.new_id())
+            except LithifyError as error:
+                self._reports.append(found.report(error))
+            else:
+                self._under_way.append((found, stream))
+
+    def look_for_new(self) -> None:
+        """Begins with topics that have come to match since, as often as Kafka's own clients look for some."""
+        request, now_ms = self._request, self._warehouse.clock.now_ms()
+        age_ms = int(request.config.get(MAX_AGE, MAX_AGE_MS))
+        if request.pattern is None or not request.continuous or now_ms - self._looked_ms < age_ms:
+            return
+        self._looked_ms = now_ms
+        with suppress(BrokerError):  # the next look may find it again; the streams see to themselves
+            self.begin([source for source in self._cluster.topics(request.pattern) if source not in self._known])
+
+    def end(self) -> tuple[IngestReport, ...]:
+        """What became of all of them; nothing goes on behind."""
+        for _, stream in self._under_way:
+            stream.stop()
+        return (*self._reports, *(found.report(stream.end()) for found, stream in self._under_way))
 
 
 def _plan(request: IngestRequest, source: str, starts: Mapping[int, int]) -> StreamPlan:

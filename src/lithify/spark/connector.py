@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pyspark
 
@@ -49,9 +50,10 @@ def find_connector(jars: str | None = None) -> Connector:
     return Connector(folder, found.get(CONNECTOR), tuple(name for name in NEEDED if name not in found))
 
 
-def connector_conf(jars: str | None = None) -> Mapping[str, str]:
-    """Settings of a Spark session that has the connector, and reads with it. Raises `ConnectorError`."""
-    return {JAVA_OPTIONS: COMPILES_WELL, **_where(find_connector(jars))}
+def connector_conf(jars: str | None = None, conf: Mapping[str, str] = MappingProxyType({})) -> Mapping[str, str]:
+    """`conf` for a Spark session that has the connector, and reads with it. Raises `ConnectorError`."""
+    options = f"{COMPILES_WELL} {conf.get(JAVA_OPTIONS, '')}".strip()
+    return {**_where(find_connector(jars)), **conf, JAVA_OPTIONS: options}
 
 
 def _where(connector: Connector) -> Mapping[str, str]:
