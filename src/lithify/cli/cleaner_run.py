@@ -64,7 +64,11 @@ class RunFlags:
 @click.option("--read-rate", metavar="RATE", help="At most this much read per second, over all rounds: 50MB/s.")
 @click.option("--write-rate", metavar="RATE", help="At most this much written per second, over all rounds.")
 @click.option(
-    "--task-memory", default="1GiB", show_default=True, metavar="SIZE", help="Of one task, which then spills."
+    "--task-memory",
+    default="1GiB",
+    show_default=True,
+    metavar="SIZE",
+    help="Of one task; keys beyond it are taken in parts.",
 )
 @click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be given often.")
 def run(invocation: Invocation, **given: Any) -> int:

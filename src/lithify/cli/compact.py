@@ -44,7 +44,11 @@ class CompactFlags:
 @click.option("--read-rate", metavar="RATE", help="At most this much read per second, over all tasks: 50MB/s.")
 @click.option("--write-rate", metavar="RATE", help="At most this much written per second, over all tasks.")
 @click.option(
-    "--task-memory", default="1GiB", show_default=True, metavar="SIZE", help="Of one task, which then spills."
+    "--task-memory",
+    default="1GiB",
+    show_default=True,
+    metavar="SIZE",
+    help="Of one task; keys beyond it are taken in parts.",
 )
 @click.option("--now", "now_ms", type=TimeType(), help="Judge lags and expiry as of this time.")
 @click.option("--yes", is_flag=True, help="Needed where --now is later than the clock.")

@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from lithify.columnar.access import FileAccess
 from lithify.columnar.incoming import receive, with_offsets
-from lithify.columnar.schema import TIMESTAMP
+from lithify.columnar.schema import OFFSET, PARTITION, TIMESTAMP
 from lithify.columnar.segment_file import SegmentSpec, SegmentWriter, read_segment
+from lithify.errors import InvalidRecordError
 from lithify.model.log import TopicState
 from lithify.model.segment import Segment
 from lithify.model.staged import StagedLog
@@ -80,7 +81,10 @@ class Stage:
             return
         together = pa.concat_tables(self._gathered)
         self._gathered, self._gathered_bytes = [], 0
-        arrived = receive(together, self._state, now_ms=self._now_ms, keep_offsets=self._keep_offsets)
+        try:
+            arrived = receive(together, self._state, now_ms=self._now_ms, keep_offsets=self._keep_offsets)
+        except InvalidRecordError as error:
+            raise self._placed(error, together) from None
         for partition, table in arrived.items():
             if partition not in self._writers:
                 spec = SegmentSpec.of(self._state, partition, self._run_id)
@@ -94,6 +98,16 @@ class Stage:
             for writer in self._writers.values():
                 writer.flush()
             self._held_bytes = 0
+
+    def _placed(self, error: InvalidRecordError, together: pa.Table) -> InvalidRecordError:
+        """The same error, which names the record by its offset if it brings one: nobody knows our batches."""
+        if not self._keep_offsets or not {PARTITION, OFFSET} <= set(together.column_names):
+            return error
+        partition, offset = (together.column(name)[error.index].as_py() for name in (PARTITION, OFFSET))
+        log = f"{self._state.name}-{partition}"
+        placed = InvalidRecordError(f"{log}, offset {offset}: the record is refused: {error.reason}", hint=error.hint)
+        placed.index, placed.reason = error.index, error.reason
+        return placed
 
 
 def renumbered(
