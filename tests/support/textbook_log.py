@@ -235,7 +235,7 @@ class TextbookLog:
             records=tuple(r for r in self.records if at(r) < to),
             view=view,
             low=_ended(self.low, dirty_from if back else to),
-            high=_ended(self.high, dirty_from if back else to),
+            high=_ended(self.high, dirty_from if back else to, at_the_latest=True),
             cuts=(*self.cuts, to),
         )
 
@@ -283,8 +283,11 @@ def _winners(records: Records, settings: TopicSettings) -> dict[bytes, Record]:
     return {r.key: r for r in ordered if r.key is not None}
 
 
-def _ended(covers: Covers, to: int) -> Covers:
-    """C26: steps above `to` get that end; of those that have it then the first counts."""
+def _ended(covers: Covers, to: int, *, at_the_latest: bool = False) -> Covers:
+    """C26: steps above `to` get that end; of those that have it then the first counts.
+
+    That may be any of them: a step in which no tombstone was left may have become the next one (C19).
+    """
     below = tuple(c for c in covers if c.end < to)
     above = covers[len(below) :]
-    return (*below, replace(above[0], end=to)) if above and to else below
+    return (*below, replace(above[-1 if at_the_latest else 0], end=to)) if above and to else below
