@@ -99,6 +99,10 @@ class InvalidRecordError(RefusedError):
     index: int = -1
     reason: str = ""
 
+    def at(self, place: str, *, hint: str = "") -> InvalidRecordError:
+        """The same, which names the record by where it came from."""
+        return InvalidRecordError(f"{place}: the record is refused: {self.reason}", hint=hint)
+
 
 class OffsetOutOfRangeError(RefusedError):
     """A start position below the reader's start or above the log end (C37)."""

@@ -81,7 +81,7 @@ def connector_jars() -> Path:
 
 
 def kafka_session(conf: Mapping[str, str] | None = None) -> SparkSession:
-    return session_factory(None, connector_conf(str(connector_jars()), conf or {}))()
+    return session_factory(None, connector_conf(str(connector_jars()), conf))()
 
 
 def ingest_program(folder: Path, broker: KafkaBroker, *arguments: str) -> subprocess.Popen[bytes]:

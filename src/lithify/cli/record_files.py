@@ -46,8 +46,7 @@ class InputBatch:
         """The error, with the line or row of the record that it is about."""
         if error.index < 0:
             return error
-        place = f"{self.source}, {self.unit} {self.numbers[error.index]}"
-        return InvalidRecordError(f"{place}: the record is refused: {error.reason}")
+        return error.at(f"{self.source}, {self.unit} {self.numbers[error.index]}")
 
 
 def format_of(path: str, given: str | None) -> Format:

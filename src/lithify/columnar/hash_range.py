@@ -27,6 +27,7 @@ def key_hashes(connection: duckdb.DuckDBPyConnection, keys: pa.Array) -> Hashes:
         # The bare capsule, not the table: that is read in order, in this thread and not ahead.
         connection.register("hashed", piece.__arrow_c_stream__())
         found = connection.execute("SELECT hash(key) AS hash FROM hashed").to_arrow_table()
+        connection.unregister("hashed")
         hashes[start : start + _HASHED_ROWS] = found.column("hash").to_numpy()
     return hashes
 

@@ -104,10 +104,7 @@ class Stage:
         if not self._keep_offsets or not {PARTITION, OFFSET} <= set(together.column_names):
             return error
         partition, offset = (together.column(name)[error.index].as_py() for name in (PARTITION, OFFSET))
-        log = f"{self._state.name}-{partition}"
-        placed = InvalidRecordError(f"{log}, offset {offset}: the record is refused: {error.reason}", hint=error.hint)
-        placed.index, placed.reason = error.index, error.reason
-        return placed
+        return error.at(f"{self._state.name}-{partition}, offset {offset}", hint=error.hint)
 
 
 def renumbered(

@@ -135,7 +135,4 @@ def _numbers(batch: pa.RecordBatch, column: str) -> Integers:
 
 
 def _flags(batch: pa.RecordBatch, column: str) -> Flags:
-    """A column of flags; where there is none, all are false."""
-    if column not in batch.schema.names:
-        return np.zeros(batch.num_rows, np.bool_)
     return np.asarray(batch.column(column).to_numpy(zero_copy_only=False), np.bool_)

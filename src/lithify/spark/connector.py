@@ -11,12 +11,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 import pyspark
 
 from lithify.errors import ConnectorError
-from lithify.spark.session import COMPILES_WELL, JAVA_OPTIONS
+from lithify.spark.session import COMPILES_WELL, JAVA_OPTIONS, java_options
 
 JARS_VARIABLE = "LITHIFY_JARS"
 SCALA = "2.13"
@@ -50,10 +49,10 @@ def find_connector(jars: str | None = None) -> Connector:
     return Connector(folder, found.get(CONNECTOR), tuple(name for name in NEEDED if name not in found))
 
 
-def connector_conf(jars: str | None = None, conf: Mapping[str, str] = MappingProxyType({})) -> Mapping[str, str]:
+def connector_conf(jars: str | None = None, conf: Mapping[str, str] | None = None) -> Mapping[str, str]:
     """`conf` for a Spark session that has the connector, and reads with it. Raises `ConnectorError`."""
-    options = f"{COMPILES_WELL} {conf.get(JAVA_OPTIONS, '')}".strip()
-    return {**_where(find_connector(jars)), **conf, JAVA_OPTIONS: options}
+    given = conf or {}
+    return {**_where(find_connector(jars)), **given, JAVA_OPTIONS: java_options(COMPILES_WELL, given)}
 
 
 def _where(connector: Connector) -> Mapping[str, str]:

@@ -73,12 +73,16 @@ def slots(session: SparkSession | None, conf: Mapping[str, str]) -> int:
     return int(threads) if threads.isdigit() else os.cpu_count() or 1
 
 
+def java_options(own: str, conf: Mapping[str, str]) -> str:
+    """`own` and then those of `conf`: of two that contradict each other, Java takes the last one."""
+    return f"{own} {conf.get(JAVA_OPTIONS, '')}".strip()
+
+
 def _made(conf: Mapping[str, str]) -> SparkSession:
     if "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ:
         return _get_or_create(conf)
     merged = {**_LOCAL_CONF, **conf}
-    own = f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {COMPILES_LITTLE}"
-    merged[JAVA_OPTIONS] = f"{own} {conf.get(JAVA_OPTIONS, '')}".strip()  # of two, Java takes the last one
+    merged[JAVA_OPTIONS] = java_options(f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {COMPILES_LITTLE}", conf)
     home = str(java_home(find_java()))
     # PySpark starts by scripts for bash, which has to be found also where the PATH is a short one.
     path = os.pathsep.join(filter(None, (os.environ.get("PATH"), os.defpath)))
