@@ -7,10 +7,9 @@ ranges (`sizing.MAX_READS`) that costs less than to sort the keys and send them 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lithify.columnar.access import FileAccess
@@ -20,7 +19,7 @@ from lithify.columnar.throttle import unthrottled
 from lithify.columnar.winners import WinnerFinder
 from lithify.errors import LithifyError
 from lithify.spark.key_results import RESULT_DDL, error_row, result_rows
-from lithify.spark.tasks import PAYLOAD, TaskPace, columns
+from lithify.spark.tasks import PAYLOAD, Batches, TaskPace, columns, in_worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,8 @@ def direct_winners(ranges: DataFrame) -> DataFrame:
     return ranges.select(PAYLOAD).mapInArrow(_run_ranges, RESULT_DDL)
 
 
-def _run_ranges(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+@in_worker
+def _run_ranges(batches: Batches) -> Batches:
     tasks: list[RangeTask] = [pickle.loads(payload) for (payload,) in columns(batches, PAYLOAD)]
     acquire = tasks[0].pace.throttles().read if tasks else unthrottled
     with WinnerFinder(max((task.memory_bytes for task in tasks), default=0)) as finder:

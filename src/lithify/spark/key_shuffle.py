@@ -37,7 +37,7 @@ from lithify.spark.key_results import (
     error_row,
     result_rows,
 )
-from lithify.spark.tasks import PART, PAYLOAD, TaskPace, columns, placed
+from lithify.spark.tasks import PART, PAYLOAD, Batches, TaskPace, columns, in_worker, placed
 
 RANGE = "hash_range"
 PORTION = "portion"
@@ -99,7 +99,8 @@ def shuffled_winners(segments: DataFrame, ranges: DataFrame, parts: int) -> Data
     return placed(together, parts).select(PAYLOAD, *_SENT.names[1:]).mapInArrow(_find_in_blocks, RESULT_DDL)
 
 
-def _send_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+@in_worker
+def _send_keys(batches: Batches) -> Batches:
     acquire = None
     for (payload,) in columns(batches, PAYLOAD):
         task: SegmentTask = pickle.loads(payload)
@@ -134,7 +135,8 @@ class _Arrived:
         return self.spools[unit, index]
 
 
-def _find_in_blocks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+@in_worker
+def _find_in_blocks(batches: Batches) -> Batches:
     with tempfile.TemporaryDirectory(prefix="lithify-") as folder:
         arrived = _Arrived(Path(folder))
         names = (PAYLOAD, UNIT, RANGE, PORTION, BLOCK)

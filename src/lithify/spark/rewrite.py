@@ -10,7 +10,7 @@ version names, under names that no other attempt uses, for `sweep`.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ from lithify.engine import RewrittenGroup
 from lithify.errors import LithifyError
 from lithify.model.segment import Segment
 from lithify.spark.key_results import MARKS, SEGMENT
-from lithify.spark.tasks import PART, PAYLOAD, TaskPace, columns, placed, task_frame
+from lithify.spark.tasks import PART, PAYLOAD, Batches, TaskPace, columns, in_worker, placed, task_frame
 
 GROUP = "group"
 OUTCOME = "outcome"
@@ -88,7 +88,8 @@ def _places(session: SparkSession, tasks: Sequence[GroupTask], parts: Sequence[i
     return session.createDataFrame(table).select(SEGMENT, PART)
 
 
-def _run_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+@in_worker
+def _run_groups(batches: Batches) -> Batches:
     tasks: list[GroupTask] = []
     marks: dict[int, BitMap] = {}
     for payload, number, blob in columns(batches, PAYLOAD, SEGMENT, MARKS):
