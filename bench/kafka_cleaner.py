@@ -41,42 +41,54 @@ WARM = 1
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Wall time, and CPU time of some processes and of all that came from them."""
+    """Wall time, and CPU time of some processes and of all that came from them, but for `others`."""
 
     roots: tuple[int, ...]
+    others: tuple[int, ...] = ()
     wall_s: float = 0.0
-    cpu_s: float = 0.0
-    _begun: tuple[float, float] = field(default=(0.0, 0.0))
+    user_s: float = 0.0
+    system_s: float = 0.0
+    _begun: tuple[float, ...] = field(default=(0.0, 0.0, 0.0))
 
     def __enter__(self) -> Stopwatch:
-        self._begun = (time.perf_counter(), self._cpu_s())
+        self._begun = self._now()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.wall_s, self.cpu_s = time.perf_counter() - self._begun[0], self._cpu_s() - self._begun[1]
+        self.wall_s, self.user_s, self.system_s = (
+            now - before for now, before in zip(self._now(), self._begun, strict=True)
+        )
 
-    def _cpu_s(self) -> float:
-        return sum(sum(process.cpu_times()[:4]) for process in family(self.roots))
+    @property
+    def cpu_s(self) -> float:
+        return self.user_s + self.system_s
+
+    def _now(self) -> tuple[float, ...]:
+        times = [process.cpu_times() for process in family(self.roots, self.others)]
+        user_s = sum(each.user + each.children_user for each in times)
+        return time.perf_counter(), user_s, sum(each.system + each.children_system for each in times)
 
 
-def family(roots: Iterable[int]) -> list[psutil.Process]:
+def family(roots: Iterable[int], others: Iterable[int] = ()) -> list[psutil.Process]:
+    """These processes and all that came from them, but for `others` and what came from those."""
     found = [psutil.Process(root) for root in roots]
-    return found + [child for process in found for child in process.children(recursive=True)]
+    every = found + [child for process in found for child in process.children(recursive=True)]
+    return [process for process in every if process not in family(others)] if others else every
 
 
 @contextmanager
-def pinned(roots: Iterable[int]) -> Iterator[None]:
+def pinned(roots: Iterable[int], others: Iterable[int] = ()) -> Iterator[None]:
     """All threads of these processes, and of what they have started, on one core."""
     every = os.sched_getaffinity(0)
-    _pin(roots, {CORE})
+    _pin(family(roots, others), {CORE})
     try:
         yield
     finally:
-        _pin(roots, every)
+        _pin(family(roots, others), every)
 
 
-def _pin(roots: Iterable[int], cores: set[int]) -> None:
-    for process in family(roots):
+def _pin(processes: Iterable[psutil.Process], cores: set[int]) -> None:
+    for process in processes:
         for thread in process.threads():
             with suppress(ProcessLookupError):  # it has just ended
                 os.sched_setaffinity(thread.id, cores)
@@ -96,11 +108,14 @@ def with_kafka(broker: KafkaBroker, segments: tuple[Segment, ...], codec: str) -
     return watch
 
 
-def with_ours(session: SparkSession, segments: tuple[Segment, ...], folder: Path, codec: str) -> Stopwatch:
+def with_ours(
+    session: SparkSession, segments: tuple[Segment, ...], folder: Path, codec: str, broker: KafkaBroker
+) -> Stopwatch:
     with_lithify(session, segments, folder, codec)
     shutil.rmtree(folder)
     os.sync()
-    with pinned([os.getpid()]), Stopwatch((os.getpid(),)) as watch:
+    ours, theirs = (os.getpid(),), (broker.pid,)  # whose parent this process is
+    with pinned(ours, theirs), Stopwatch(ours, theirs) as watch:
         figures = with_lithify(session, segments, folder, codec)
     watch.wall_s = figures["seconds"]
     shutil.rmtree(folder)
@@ -121,7 +136,7 @@ def main() -> None:
     ratios: dict[str, list[float]] = {"records_per_s": [], "records_per_cpu_s": []}
     with a_broker(jvm=(), log_cleaner_threads="1") as broker, tempfile.TemporaryDirectory(dir=asked.data) as scratch:
         ways: dict[str, Callable[[int], Stopwatch]] = {
-            "lithify": lambda turn: with_ours(session, segments, Path(scratch) / str(turn), asked.codec),
+            "lithify": lambda turn: with_ours(session, segments, Path(scratch) / str(turn), asked.codec, broker),
             "kafka": lambda _turn: with_kafka(broker, segments, asked.codec),
         }
         for turn in range(-WARM, asked.pairs):
@@ -132,7 +147,8 @@ def main() -> None:
                     "records_per_s": round(asked.records / watch.wall_s),
                     "records_per_cpu_s": round(asked.records / watch.cpu_s),
                 }
-                print(json.dumps({"turn": turn, "way": name, **rates[name]}), flush=True)
+                seconds = {"user_s": round(watch.user_s, 2), "system_s": round(watch.system_s, 2)}
+                print(json.dumps({"turn": turn, "way": name, **rates[name], **seconds}), flush=True)
             if turn >= 0:
                 for kind, found in ratios.items():
                     found.append(round(rates["lithify"][kind] / rates["kafka"][kind], 2))
