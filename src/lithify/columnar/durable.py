@@ -2,12 +2,15 @@
 
     segment, manifest, metadata.json ── write, fsync, close, fsync of the folder ──► swap in the catalog
 
-An object store does this by itself; a local disk has to be asked.
+An object store does this by itself; a local disk has to be asked. Large files it is asked for early, so
+that at the end there is little left to wait for.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 from lithify.columnar.access import local_path
@@ -22,6 +25,19 @@ def make_lasting(location: str) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())
     sync_folder(path.parent)
+
+
+def start_writing(location: str, start: int, size: int) -> None:
+    """Has the disk begin with these bytes of a file that is being written, without waiting for it.
+
+    Only a hint, and nowhere else but on Linux: what the disk has not begun with, `make_lasting` waits for.
+    """
+    local = local_path(location)
+    if local is None or sys.platform != "linux":
+        return
+    with Path(local).open("rb") as file, suppress(OSError):  # a file system may not know it
+        # Of bytes that wait to be written this starts the writing; it lets go of those only that were.
+        os.posix_fadvise(file.fileno(), start, size, os.POSIX_FADV_DONTNEED)
 
 
 def sync_folder(folder: Path) -> None:

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from lithify.columnar.access import FileAccess
 from lithify.columnar.schema import KEY, OFFSET, PARTITION, SEGMENT_SCHEMA, VALUE, VALUE_SIZE
-from lithify.columnar.segment_file import SegmentReader, facts
+from lithify.columnar.segment_facts import facts
+from lithify.columnar.segment_file import SegmentReader
 from lithify.errors import DamagedError
 from lithify.model.segment import Segment
 from lithify.model.verification import Finding, FindingKind, TombstoneCount

@@ -58,7 +58,8 @@ class OffsetComparison:
         stays = self._source.tally.win(ranks, np.zeros(len(ranks), np.bool_))
         self._source.marks.add(ranks[stays] >> ORDINAL_SHIFT)
         if self._source.has(Portion.CLEAN):
-            self._judge_clean(rows.only(latest))
+            rows = rows.only(latest)  # lets the others go
+            self._judge_clean(rows)
 
     def _folded(self) -> _Rows:
         """The dirty rows, but for those of which it was seen on the way that a later one has their key."""

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lithify.columnar.access import FileAccess, local_path
-from lithify.columnar.durable import make_lasting
+from lithify.columnar.durable import make_lasting, start_writing
 from lithify.columnar.schema import (
     KEY,
     OFFSET,
@@ -32,7 +32,7 @@ from lithify.columnar.schema import (
     TIMESTAMP_TYPE,
     VALUE_SIZE,
 )
-from lithify.columnar.segment_facts import KEY_BOUND_BYTES, facts
+from lithify.columnar.segment_facts import facts
 from lithify.errors import DamagedError, LithifyError
 from lithify.model.log import TopicState
 from lithify.model.segment import Segment
@@ -130,7 +130,9 @@ class SegmentWriter:
             self._file = self._open(int(offsets[0]))
         before = self._file.sink.tell()
         self._file.writer.write_table(group.cast(SEGMENT_SCHEMA), row_group_size=group.num_rows)
-        self._acquire(self._file.sink.tell() - before)
+        size = self._file.sink.tell() - before
+        start_writing(self._file.path, before, size)
+        self._acquire(size)
         if self._file.sink.tell() >= self._spec.segment_bytes:
             self._end_file()
 
@@ -285,16 +287,3 @@ def read_segment(
                 table = table.filter(pc.field(OFFSET) >= start_offset)
             if table.num_rows:
                 yield table.select(list(columns))
-
-
-__all__ = [
-    "KEY_BOUND_BYTES",
-    "ROW_GROUP_BYTES",
-    "ROW_GROUP_RECORDS",
-    "SegmentReader",
-    "SegmentSpec",
-    "SegmentWriter",
-    "damage_named",
-    "facts",
-    "read_segment",
-]
