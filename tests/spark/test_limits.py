@@ -128,7 +128,9 @@ def test_small_logs_are_one_range_and_large_ones_use_the_slots():
 
 def test_ranges_follow_the_memory_of_a_task_and_the_dirty_part():
     assert shape(20_000_000).ranges == 2
-    assert shape(20_000_000, memory=2**28).ranges == 6
+    assert shape(20_000_000, memory=2**28).ranges == 4
+    assert shape(10_000_000, slots=1, scan_bytes=29 * 10_000_000).ranges == 1  # keys of 16 bytes, not compressed
+    assert shape(20_000_000, slots=1, scan_bytes=29 * 20_000_000).ranges == 2
     assert shape(1_000_000, clean=10**9).ranges == 2
     assert shape(1_000_000, scan_bytes=2**30).ranges >= 3
 
