@@ -15,6 +15,9 @@ from pathlib import Path
 
 from lithify.columnar.access import local_path
 
+EARLY_BYTES = 2**20
+"""Fewer are written soon enough at the end: to have the disk begin with them would only cost small appends time."""
+
 
 def make_lasting(location: str) -> None:
     """Waits until a file that was closed, and its name, have reached the disk; elsewhere does nothing."""
@@ -33,7 +36,7 @@ def start_writing(location: str, start: int, size: int) -> None:
     Only a hint, and nowhere else but on Linux: what the disk has not begun with, `make_lasting` waits for.
     """
     local = local_path(location)
-    if local is None or sys.platform != "linux":
+    if local is None or size < EARLY_BYTES or sys.platform != "linux":
         return
     with Path(local).open("rb") as file, suppress(OSError):  # a file system may not know it
         # Of bytes that wait to be written this starts the writing; it lets go of those only that were.

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lithify.columnar import durable
 from lithify.columnar.access import FileAccess
-from lithify.columnar.durable import start_writing
 from lithify.columnar.schema import SEGMENT_SCHEMA
 from lithify.columnar.segment_file import SegmentSpec, SegmentWriter
 
@@ -35,7 +35,9 @@ def written(folder, groups: int) -> str:
     return segment.path
 
 
-def test_each_row_group_is_on_its_way_before_the_next(tmp_path, monkeypatch):
+@pytest.fixture
+def asked(monkeypatch) -> list[tuple[int, int]]:
+    """The stretches of files that Linux was asked to begin with."""
     asked: list[tuple[int, int]] = []
     ask = os.posix_fadvise
 
@@ -44,10 +46,20 @@ def test_each_row_group_is_on_its_way_before_the_next(tmp_path, monkeypatch):
         asked.append((start, start + size))
 
     monkeypatch.setattr(os, "posix_fadvise", noted)
+    return asked
+
+
+def test_each_row_group_is_on_its_way_before_the_next(tmp_path, monkeypatch, asked):
+    monkeypatch.setattr(durable, "EARLY_BYTES", 1)
     path = written(tmp_path, 3)
     assert [start for start, _ in asked[1:]] == [end for _, end in asked[:-1]]
     assert (asked[0][0], len(asked)) == (4, 3)  # behind Parquet's magic number
     assert pq.read_table(path).num_rows == 3 * RECORDS
+
+
+def test_small_appends_are_not_slowed_down(tmp_path, asked):
+    assert pq.read_table(written(tmp_path, 2)).num_rows == 2 * RECORDS
+    assert asked == []
 
 
 def test_a_file_system_that_does_not_know_it_is_left_in_peace(tmp_path, monkeypatch):
@@ -55,8 +67,10 @@ def test_a_file_system_that_does_not_know_it_is_left_in_peace(tmp_path, monkeypa
         raise OSError(errno.EINVAL, "not here")
 
     monkeypatch.setattr(os, "posix_fadvise", refuse)
+    monkeypatch.setattr(durable, "EARLY_BYTES", 1)
     assert pq.read_table(written(tmp_path, 2)).num_rows == 2 * RECORDS
 
 
-def test_files_elsewhere_are_not_asked_for():
-    start_writing("s3://bucket/topic/data/file.parquet", 0, 100)
+def test_files_elsewhere_are_not_asked_for(asked):
+    durable.start_writing("s3://bucket/topic/data/file.parquet", 0, 2**30)
+    assert asked == []
