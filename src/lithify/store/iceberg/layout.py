@@ -141,6 +141,18 @@ def source_file(location: str) -> str:
     return f"{location}/lithify/source.json"
 
 
+_GIVEN = re.compile(
+    r"(?:data/)?partition=\d+/\d{20}-[\w-]+\.parquet"  # rounds of format 1 wrote beside data/
+    r"|metadata/[\w.-]+\.(?:metadata\.json|avro)"  # Iceberg names these, for us and for others
+    r"|lithify/(?:\w+/)?[\w-]+\.json(?:\.\d+-\d+\.part)?"
+)
+
+
+def is_ours(relative_path: str) -> bool:
+    """Whether a path within a topic's folder is one that Lithify gives to its files: no other is ever deleted."""
+    return _GIVEN.fullmatch(relative_path) is not None
+
+
 def lock_file(root: str, name: TopicName) -> str:
     """Where committers of a topic take turns; a stream's name cannot begin with a dot."""
     return f"{root}/.lithify/locks/{_safe(name.stream)}/{_safe(name.topic)}.lock"
