@@ -30,7 +30,8 @@
     │   └── ConnectorError                 Spark's Kafka connector or Kafka's client is missing
     ├── SourceWentBackError                a Kafka log that ends below what we have of it
     ├── SourceLostError                    records that Kafka has let go of before we had them
-    └── EngineError                        a Spark job failed
+    ├── EngineError                        a Spark job failed
+    └── DefectError                        an error that nobody foresaw
 
 A message says what happened and where (topic-partition, offset, file); `hint` says what
 to do next. Both are printed by the command line on one line, without a traceback.
@@ -38,6 +39,8 @@ to do next. Both are printed by the command line on one line, without a tracebac
 
 from __future__ import annotations
 
+import traceback
+from pathlib import PurePath
 from typing import ClassVar
 
 
@@ -194,3 +197,34 @@ class SourceLostError(LithifyError):
 
 class EngineError(LithifyError):
     """A Spark job of a round failed; the log is as it was before."""
+
+
+class DefectError(LithifyError):
+    """Something raised an error that nobody foresaw; the text tells its class and its place."""
+
+
+def ours(error: Exception, what: object) -> LithifyError:
+    """`error` itself if it is one of ours, else a `DefectError` about `what`.
+
+    For those who go on with other work: what they catch is told, with its class and its place (C50).
+    """
+    if isinstance(error, LithifyError):
+        return error
+    reason = " ".join(str(error).split())[:TEXT_CHARACTERS]
+    return DefectError(
+        f"{what}: {type(error).__name__}{': ' if reason else ''}{reason}{_place(error)}",
+        hint="nobody foresaw this error: a defect, or damage that was not recognized; `lithify verify` looks closer",
+    )
+
+
+TEXT_CHARACTERS = 300
+"""What is kept of the text of an error that is not ours."""
+
+
+def _place(error: BaseException) -> str:
+    """Where it was raised: file, line and function."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return ""
+    last = frames[-1]
+    return f" at {'/'.join(PurePath(last.filename).parts[-2:])}:{last.lineno} in {last.name}"

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lithify.compaction.rules import SurvivorRules
-from lithify.errors import LithifyError
 from lithify.model.failure import LogFailure
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
@@ -125,10 +124,8 @@ class LogStore(Protocol):
         """The newest version: one metadata read. Raises `UnknownTopicError`."""
         ...
 
-    def load_many(
-        self, wanted: Sequence[tuple[TopicName, str | None]]
-    ) -> Iterator[tuple[TopicName, TopicState | LithifyError]]:
-        """The newest versions of topics, given with their marks: one metadata read each, some at once."""
+    def load_at(self, name: TopicName, mark: str | None) -> TopicState:
+        """The newest version, as of its mark: what `load` does, with less work, for those who look at many."""
         ...
 
     def load_version(self, name: TopicName, version: int) -> TopicState:

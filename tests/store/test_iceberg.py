@@ -23,8 +23,7 @@ class TestIcebergStore(StoreConformance):
 
     def test_what_was_loaded_by_its_mark_is_good_after_others_have_committed(self, place: Place) -> None:
         before = place.append(place.create(), some_records("a"))
-        ((_, found),) = place.store.load_many(list(place.store.marks()))
-        assert isinstance(found, TopicState)
+        (found,) = (place.store.load_at(*marked) for marked in place.store.marks())
         place.append(before, some_records("b"))
 
         assert len(place.store.segments(found)) == 1

@@ -18,7 +18,7 @@ from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.looking import Looker
 from lithify.cleaner.telling import Teller
 from lithify.compaction.agenda import TopicWork
-from lithify.errors import LithifyError, PolicyError, UnknownTopicError
+from lithify.errors import PolicyError, UnknownTopicError, ours
 from lithify.model.cleaning import EventKind
 from lithify.model.names import TopicName
 from lithify.ports import Warehouse
@@ -62,8 +62,8 @@ class Chores:
                 self.teller.retained(work.name, report)
         except (UnknownTopicError, PolicyError):
             pass  # deleted, or altered: the next look judges it as it is
-        except LithifyError as error:
-            self.looker.failed(work.name, error, self.warehouse.clock.now_ms())
+        except Exception as error:
+            self.looker.failed(work.name, ours(error, work.name), self.warehouse.clock.now_ms())
         finally:
             self.leases.release([work.identity])
 
@@ -101,8 +101,8 @@ class Chores:
             swept = sweep(self.warehouse, name, delete=True)
         except UnknownTopicError:
             return
-        except LithifyError as error:
-            self.teller.trouble(name, error)
+        except Exception as error:
+            self.teller.trouble(name, ours(error, name))
             return
         if swept.files:
             self.teller.say(EventKind.SWEPT, name, files=len(swept.files), bytes=swept.size_bytes)

@@ -16,11 +16,11 @@ from functools import partial
 from threading import Lock
 
 from lithify.cleaner.chores import Chores
-from lithify.cleaner.looking import Looker
+from lithify.cleaner.looking import Look, Looker
 from lithify.cleaner.rounds import Rounds
 from lithify.cleaner.telling import Teller
 from lithify.compaction.agenda import TopicWork, in_order, next_batch
-from lithify.errors import LithifyError
+from lithify.errors import ours
 from lithify.model.cleaning import EventKind
 from lithify.model.names import TopicName
 from lithify.ports import Clock
@@ -123,11 +123,15 @@ class Cleaner:
         found = None
         try:
             found = self.looker.look(self.clock.now_ms())
-        except LithifyError as error:
-            self.teller.trouble(None, error)
-        else:
             versions = {name: known.version for name, known in self.looker.known.items()}
             self.chores.seen(versions, self.clock.now_ms())
+        except Exception as error:  # the next look is tried
+            self.teller.trouble(None, ours(error, "the look at all topics"))
+        finally:
+            self._looked(found, begun_ms)
+
+    def _looked(self, found: Look | None, begun_ms: int) -> None:
+        """Whatever became of a look, others follow; None is one that failed before it had seen the topics."""
         took_ms = self.clock.monotonic_ms() - begun_ms
         with self._lock:
             self.is_looking = False

@@ -18,7 +18,7 @@ from lithify.cleaner.judge import Judge
 from lithify.compaction.agenda import TopicWork
 from lithify.compaction.backoff import after_failure
 from lithify.compaction.idle import may_be_due_at_ms
-from lithify.errors import LithifyError, UnknownTopicError, UnknownVersionError
+from lithify.errors import LithifyError, UnknownTopicError, UnknownVersionError, ours
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
@@ -70,6 +70,8 @@ class Looker:
     trouble: Callable[[TopicName | None, LithifyError], None]
     """Is told of a topic that cannot be read, each time that it is tried."""
     known: dict[TopicName, Known] = field(default_factory=dict)
+    steps: int = 0
+    """Topics looked at, in all looks: whether a look that takes long gets on."""
     _resting: dict[TopicName, tuple[int, LogFailure | None]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
@@ -78,19 +80,19 @@ class Looker:
         read = opened = 0
         seen: dict[TopicName, Known] = {}
         self._put_to_rest(now_ms)
-        marks = dict(self.warehouse.store.marks())
+        store = self.warehouse.store
+        marks = dict(store.marks())
         for name, mark in marks.items():
             before = self.known.get(name)
             if before is not None and before.rests(now_ms) and (before.failure or _unchanged(mark, before)):
                 seen[name] = before
-        unknown = [(name, mark) for name, mark in marks.items() if name not in seen]
-        store = self.warehouse.store
 
-        def look_at(topic: tuple[TopicName, TopicState | LithifyError]) -> tuple[TopicName, Known | None, bool]:
-            name, loaded = topic
-            return name, *self._look_at(name, marks[name], loaded, now_ms)
+        def look_at(name: TopicName) -> tuple[TopicName, Known | None, bool]:
+            return name, *self._look_at(name, marks[name], now_ms)
 
-        for name, found, was_opened in side_by_side(look_at, store.load_many(unknown), store.at_once):
+        unknown = [name for name in marks if name not in seen]
+        for name, found, was_opened in side_by_side(look_at, unknown, store.at_once):
+            self.steps += 1
             read += 1
             opened += was_opened
             if found is not None:
@@ -128,15 +130,14 @@ class Looker:
             if known is not None:
                 self.known[name] = replace(known, looked_ms=now_ms, look_at_ms=until_ms, work=None, failure=failure)
 
-    def _look_at(
-        self, name: TopicName, mark: str | None, loaded: TopicState | LithifyError, now_ms: int
-    ) -> tuple[Known | None, bool]:
-        """What is known of a topic now, None if it is none, and whether manifests were read."""
+    def _look_at(self, name: TopicName, mark: str | None, now_ms: int) -> tuple[Known | None, bool]:
+        """What is known of a topic now, None if it is none, and whether manifests were read.
+
+        Whatever fails with it is its own failure: the others are looked at (C50).
+        """
         before = self.known.get(name)
         try:
-            if isinstance(loaded, LithifyError):
-                raise loaded
-            state = loaded
+            state = self.warehouse.store.load_at(name, mark)
             if before is not None and _same(before, state) and before.rests(now_ms):
                 return replace(before, mark=mark), False
             known = _known(mark, state, now_ms)
@@ -151,8 +152,8 @@ class Looker:
             return None, False
         except UnknownVersionError:  # somebody has committed meanwhile: the next look finds it
             return Known(None, now_ms, now_ms), False
-        except LithifyError as error:
-            failure = self._failure(name, error, now_ms)
+        except Exception as error:
+            failure = self._failure(name, ours(error, name), now_ms)
             return Known(mark, now_ms, failure.retry_ms, failure=failure), False
         if not verdict.rounds and not verdict.retains:
             return replace(known, look_at_ms=verdict.look_at_ms), True

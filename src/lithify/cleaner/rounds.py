@@ -21,7 +21,7 @@ from lithify.cleaner.telling import Teller
 from lithify.compaction.agenda import TopicWork
 from lithify.compaction.backoff import LONGEST_BACKOFF_MS, may_run
 from lithify.engine import RewriteEngine, RunLimits
-from lithify.errors import ConflictError, EngineError, LithifyError, RoundAbandonedError
+from lithify.errors import ConflictError, EngineError, LithifyError, RoundAbandonedError, ours
 from lithify.model.cleaning import EventKind
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
@@ -80,6 +80,9 @@ class Rounds:
                 verdict = replace(work.verdict, rounds=partitions, has_failed=bool(known))
         except LithifyError:
             return None  # the next look finds it, and says so
+        except Exception as error:
+            self.teller.trouble(work.name, ours(error, work.name))
+            return None
         return (state, TopicWork(work.name, state.identity, state.version, verdict)) if verdict.rounds else None
 
     def _run(self, topics: dict[TopicName, tuple[TopicState, TopicWork]]) -> None:
@@ -95,8 +98,14 @@ class Rounds:
             wanted = {name: work.verdict.rounds for name, (_, work) in topics.items()}
             results = run_rounds(run, wanted, {name: state for name, (state, _) in topics.items()})
         except Exception as error:  # a defect: these topics wait and are tried alone, the others go on
-            results = dict.fromkeys(topics, EngineError(f"the run failed: {type(error).__name__}: {error}"))
-        for_each(lambda topic: self._tell(*topic, results), topics.values(), self.warehouse.store.at_once)
+            results = dict.fromkeys(topics, ours(error, "the run of these rounds"))
+        for_each(lambda topic: self._note(*topic, results), topics.values(), self.warehouse.store.at_once)
+
+    def _note(self, state: TopicState, work: TopicWork, results: Results) -> None:
+        try:
+            self._tell(state, work, results)
+        except Exception as error:  # what became of the other topics is told all the same
+            self.looker.failed(work.name, ours(error, work.name), self.warehouse.clock.now_ms())
 
     def _tell(self, state: TopicState, work: TopicWork, results: Results) -> None:
         result = results[work.name]

@@ -10,14 +10,14 @@ only what has been committed to since, where the catalog tells, and what is know
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lithify.compaction.due import Dirtiness, Due, dirtiness, due
 from lithify.compaction.horizon import compaction_horizon
 from lithify.compaction.idle import may_be_due_at_ms, state_dirtiness
 from lithify.compaction.overview import at_rest, glance, topic_overview, worst_first
-from lithify.errors import LithifyError, UnknownTopicError
+from lithify.errors import UnknownTopicError, ours
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
 from lithify.model.overview import CatalogOverview, Standing, TopicOverview
@@ -53,34 +53,26 @@ class Lookout:
         topics: list[TopicOverview] = []
         marks = dict(self.warehouse.store.marks())
 
-        def stands(
-            topic: tuple[TopicName, _Seen | LithifyError],
-        ) -> tuple[TopicName, _Seen | None, TopicOverview | None]:
-            name, seen = topic
+        def stands(name: TopicName) -> tuple[TopicName, _Seen | None, TopicOverview | None]:
             try:
-                if isinstance(seen, LithifyError):
-                    raise seen
+                seen = self._read(name, marks[name], before.get(name))
                 return name, seen, self._stands(seen, judged_ms)
             except UnknownTopicError:  # no topic, or not any more
                 return name, None, None
-            except LithifyError as error:
-                return name, None, TopicOverview(str(name), Standing.UNREADABLE, error=str(error))
+            except Exception as error:  # the others are shown all the same (C50)
+                return name, None, TopicOverview(str(name), Standing.UNREADABLE, error=str(ours(error, name)))
 
-        for name, seen, overview in side_by_side(stands, self._read(marks, before), self.warehouse.store.at_once):
+        for name, seen, overview in side_by_side(stands, marks, self.warehouse.store.at_once):
             topics += [] if overview is None else [overview]
             if seen is not None:
                 self._seen[name] = seen
         return CatalogOverview(worst_first(topics), judged_ms, now_given=now_ms is not None)
 
-    def _read(
-        self, marks: Mapping[TopicName, str | None], before: Mapping[TopicName, _Seen]
-    ) -> Iterator[tuple[TopicName, _Seen | LithifyError]]:
-        """Every topic as it is now; those that nobody has committed to are as they were read."""
-        known = {n: s for n, s in before.items() if s.mark is not None and marks.get(n) == s.mark}
-        yield from known.items()
-        wanted = [(name, mark) for name, mark in marks.items() if name not in known]
-        for name, loaded in self.warehouse.store.load_many(wanted):
-            yield name, loaded if isinstance(loaded, LithifyError) else _Seen(marks[name], loaded)
+    def _read(self, name: TopicName, mark: str | None, before: _Seen | None) -> _Seen:
+        """A topic as it is now; one that nobody has committed to is as it was read."""
+        if before is not None and mark is not None and mark == before.mark:
+            return before
+        return _Seen(mark, self.warehouse.store.load_at(name, mark))
 
     def _stands(self, seen: _Seen, now_ms: int) -> TopicOverview:
         failures = self.warehouse.store.failures(seen.state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lithify.errors import LithifyError, RefusedError, UnknownTopicError
+from lithify.errors import RefusedError, UnknownTopicError, ours
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId, TopicName
 from lithify.model.quarantine import (
@@ -30,8 +30,8 @@ def failing_logs(warehouse: Warehouse) -> QuarantineReport:
             failures = warehouse.store.failures(warehouse.store.load(name))
         except UnknownTopicError:
             continue
-        except LithifyError as error:
-            unreadable.append(UnreadableTopic(str(name), str(error)))
+        except Exception as error:  # the others are listed all the same (C50)
+            unreadable.append(UnreadableTopic(str(name), str(ours(error, name))))
             continue
         logs += [failing_log(LogId(name, partition), failure) for partition, failure in failures.items()]
     return QuarantineReport(worst_first(logs), tuple(unreadable), warehouse.clock.now_ms())

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.reporting import idle_outcome
 from lithify.engine import PlannedLog, Progress, RewriteEngine, RunLimits
-from lithify.errors import InsufficientSpaceError, LithifyError, RoundAbandonedError
+from lithify.errors import InsufficientSpaceError, LithifyError, RoundAbandonedError, ours
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.units import format_bytes
@@ -129,8 +129,8 @@ def _lack_of_space(warehouse: Warehouse, topic: TopicState, needed_bytes: int) -
     """Why so much cannot be written: new segments need room while the old ones are still there (C42)."""
     try:
         free = warehouse.files.free_bytes(topic)
-    except LithifyError as error:
-        return error
+    except Exception as error:
+        return ours(error, topic.name)
     if free is None or free >= needed_bytes:
         return None
     return InsufficientSpaceError(

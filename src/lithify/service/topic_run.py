@@ -1,4 +1,7 @@
-"""One topic of a run: what is planned of it, committed, and reported (C42, C44)."""
+"""One topic of a run: what is planned of it, committed, and reported (C42, C44).
+
+Whatever fails with it is its own failure: the other topics of the run go on (C50).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.reporting import failed_report, outcome_report
 from lithify.engine import PlannedLog
-from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError
+from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError, ours
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.rates import RatesNote
@@ -61,15 +64,15 @@ class TopicRun:
         """Reads the newest version, unless it was given."""
         try:
             self.state = self.state or self.warehouse.store.load(self.name)
-        except LithifyError as error:
-            self.failure = error
+        except Exception as error:
+            self.failure = ours(error, self.name)
 
     def rates_notes(self) -> tuple[RatesNote, ...]:
         """What the rates of this topic's rounds are, if somebody has said so."""
         try:
             return () if self.state is None else (self.warehouse.store.rates_note(self.state),)
-        except LithifyError as error:
-            self.failure = error
+        except Exception as error:
+            self.failure = ours(error, self.name)
             return ()
 
     def plan(self) -> tuple[PlannedLog, ...]:
@@ -77,8 +80,8 @@ class TopicRun:
         assert self.state is not None  # else it is not pending
         try:
             plans = plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms)
-        except LithifyError as error:
-            self._give_up(error)
+        except Exception as error:
+            self._give_up(ours(error, self.name))
             return ()
         return tuple(PlannedLog(self.state, plan) for plan in plans)
 
@@ -97,9 +100,9 @@ class TopicRun:
             except UnknownOutcomeError as error:
                 self.failure = error  # whether the logs are as they were is just what nobody knows
                 return
-            except LithifyError as error:
+            except Exception as error:
                 for partition in changed:
-                    self._fail(partition, error)
+                    self._fail(partition, ours(error, self.name))
                 done = {p: outcome for p, outcome in done.items() if p not in changed}
         self.reports |= {p: self._log_report(outcome) for p, outcome in done.items() if p not in self.left_out}
         self.wanted = tuple(self.left_out)

@@ -19,7 +19,6 @@ from threading import Lock
 from typing import Any
 
 from lithify.compaction.expiring import unexpired
-from lithify.errors import LithifyError
 from lithify.model.failure import LogFailure
 from lithify.model.log import KeptVersion, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
@@ -116,15 +115,9 @@ class MemoryStore:
         with self._lock:
             return self._topic(name).newest.state
 
-    def load_many(
-        self, wanted: Sequence[tuple[TopicName, str | None]]
-    ) -> Iterator[tuple[TopicName, TopicState | LithifyError]]:
-        """Errors are those of `load`."""
-        for name, _ in wanted:
-            try:
-                yield name, self.load(name)
-            except LithifyError as error:
-                yield name, error
+    def load_at(self, name: TopicName, mark: str | None) -> TopicState:
+        """Raises what `load` raises."""
+        return self.load(name)
 
     def load_version(self, name: TopicName, version: int) -> TopicState:
         """Raises `UnknownTopicError` or `UnknownVersionError`."""

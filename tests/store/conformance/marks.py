@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from lithify.errors import UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
@@ -76,33 +78,31 @@ class MarkRules:
         assert sorted([first, *left]) == names
         assert len(list(place.store.marks())) == 3
 
-    def test_many_topics_are_loaded_as_one_by_one(self, place: Place) -> None:
+    def test_a_topic_is_loaded_by_its_mark_as_without_it(self, place: Place) -> None:
         names = [TopicName("default", f"t{n}") for n in range(3)]
         for name in names:
             place.append(place.create(name), some_records("a", "b"))
         place.round(place.store.load(names[0]), keep=lambda record: record.key == b"b")
         marks = dict(place.store.marks())
         for wanted in ([(name, marks[name]) for name in names], [(name, None) for name in names]):
-            found = dict(place.store.load_many(wanted))
+            found = {name: place.store.load_at(name, mark) for name, mark in wanted}
             assert found == {name: place.store.load(name) for name in names}
             assert [len(place.store.segments(state)) for state in found.values()] == [1, 1, 1]
 
-    def test_of_many_topics_one_that_is_gone_has_its_error(self, place: Place) -> None:
-        gone, there = TopicName("default", "gone"), place.create()
+    def test_a_topic_that_is_gone_since_it_was_marked_is_unknown(self, place: Place) -> None:
+        gone = TopicName("default", "gone")
         place.create(gone)
-        marks = dict(place.store.marks())
+        ((_, mark),) = place.store.marks()
         place.store.drop_topic(gone)
 
-        found = dict(place.store.load_many(list(marks.items())))
-
-        assert isinstance(found[gone], UnknownTopicError)
-        assert found[there.name] == there
+        with pytest.raises(UnknownTopicError, match="gone"):
+            place.store.load_at(gone, mark)
 
     def test_a_mark_of_before_gives_that_version_or_the_newest(self, place: Place) -> None:
         before = place.create()
-        marks = dict(place.store.marks())
+        ((name, mark),) = place.store.marks()
         after = place.append(before, some_records("a"))
 
-        ((_, found),) = place.store.load_many(list(marks.items()))
+        found = place.store.load_at(name, mark)
 
         assert found in (before, after)

@@ -20,7 +20,7 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lithify.columnar.access import FileAccess, local_path
 from lithify.columnar.rates import note_rates
-from lithify.errors import LithifyError, UnknownTopicError
+from lithify.errors import UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
@@ -34,7 +34,7 @@ from lithify.store.iceberg.catalog import CatalogSource
 from lithify.store.iceberg.documents import read_document, read_document_if_there, write_document
 from lithify.store.iceberg.failures import read_failures, write_failures
 from lithify.store.iceberg.folders import delete_files, delete_folder, stored_files
-from lithify.store.iceberg.heads import Heads, Lists
+from lithify.store.iceberg.heads import Lists, read_head
 from lithify.store.iceberg.lock import turn_lock
 from lithify.store.iceberg.manifests import read_segments
 from lithify.store.iceberg.named import named_files, stored_records
@@ -104,15 +104,14 @@ class IcebergStore:
         """Raises `UnknownTopicError`, `UnsupportedFormatError`, `DamagedError` or `WarehouseError`."""
         return self._state(name, self._tables.load(name).metadata)
 
-    def load_many(
-        self, wanted: Sequence[tuple[TopicName, str | None]]
-    ) -> Iterator[tuple[TopicName, TopicState | LithifyError]]:
-        """Errors are those of `load`."""
-
-        def remember(state: TopicState, lists: Lists) -> None:
-            self._manifest_lists.put((state.identity, state.version), lists)
-
-        return Heads(self._access, self.load, remember).load_many(wanted, self.at_once)
+    def load_at(self, name: TopicName, mark: str | None) -> TopicState:
+        """Raises what `load` raises."""
+        head = None if mark is None else read_head(self._access, name, mark)
+        if head is None:
+            return self.load(name)
+        state, lists = head
+        self._manifest_lists.put((state.identity, state.version), lists)
+        return state
 
     def load_version(self, name: TopicName, version: int) -> TopicState:
         """Raises what `load` raises, or `UnknownVersionError`."""
