@@ -106,7 +106,7 @@ class KernelRound:
         spec = SegmentSpec.of(self._logs[log].topic, group.partition, self._run_id)
         try:
             sources = [self._source(s) for s in group.sources]
-            return RewrittenGroup(*rewrite(self._engine.access, spec, sources, name=f"{number}-"))
+            return RewrittenGroup(*rewrite(self._engine.access, spec, sources, attempt=str(number)))
         except LithifyError as error:
             return error
 

@@ -173,7 +173,7 @@ def write_segments(
 ) -> tuple[Segment, ...]:
     """Records of one partition as segments under `folder`."""
     spec = SegmentSpec(str(folder), run_id, records[0].partition or 0, segment_bytes, "zstd")
-    writer = SegmentWriter(ACCESS, spec)
+    writer = SegmentWriter(ACCESS, spec, attempt="0")
     writer.write(segment_table(records))
     return writer.close()
 

@@ -6,6 +6,7 @@ that a task on a local warehouse does not pay for importing PyIceberg.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,12 +35,17 @@ class FileAccess:
         return self._io(path).new_input(path).open(seekable=True)
 
     def create(self, path: str) -> Any:
-        """A file to write, in the place of what is there; its folders are made. Raises `OSError`."""
+        """A file to write; its folders are made. Raises `OSError`, on a local disk `FileExistsError` as well.
+
+        An object store shows a file when it is closed, in the place of what is there: segments have names
+        that no other attempt has, and to look first would cost a request and prove nothing.
+        """
         local = local_path(path)
         if local is None:
             return self._io(path).new_output(path).create(overwrite=True)
         filesystem = fs.LocalFileSystem()
         filesystem.create_dir(local.rpartition("/")[0], recursive=True)
+        os.close(os.open(local, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         return filesystem.open_output_stream(local)
 
     def _io(self, path: str) -> Any:

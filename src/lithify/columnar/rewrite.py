@@ -47,14 +47,18 @@ class Throttles:
 
 
 def rewrite(
-    access: FileAccess, spec: SegmentSpec, sources: Sequence[Source], *, name: str, throttles: Throttles = Throttles()
+    access: FileAccess,
+    spec: SegmentSpec,
+    sources: Sequence[Source],
+    *,
+    attempt: str,
+    throttles: Throttles = Throttles(),
 ) -> tuple[tuple[Segment, ...], int]:
     """The new segments in offset order, and the compressed bytes read for them.
 
-    `name` tells this attempt from any other, so that two never write the same file. Raises
-    `DamagedError`, which names the source.
+    `attempt` is as `SegmentWriter` wants it. Raises `DamagedError`, which names the source.
     """
-    writer = SegmentWriter(access, spec, name=name, acquire=throttles.write)
+    writer = SegmentWriter(access, spec, attempt=attempt, acquire=throttles.write)
     bytes_read = 0
     try:
         for source in sources:
@@ -73,7 +77,7 @@ def cut(access: FileAccess, spec: SegmentSpec, segment: Segment, end_offset: int
     `DamagedError`, which names the segment.
     """
     origin = hashlib.blake2b(f"{segment.path} {end_offset}".encode(), digest_size=6).hexdigest()
-    writer = SegmentWriter(access, spec, name=f"{origin}-")
+    writer = SegmentWriter(access, spec, attempt=origin)
     try:
         with SegmentReader(access, segment) as reader:
             last = reader.first_row_group_at(end_offset - 1)

@@ -1,7 +1,7 @@
 """A segment as a Parquet file: writing it, reading it, and the facts that go to the manifest.
 
-    batches ─► SegmentWriter ─► 00000000000000000000-<run>-0.parquet  ─► Segment (facts)
-                            └─► 00000000000000131072-<run>-1.parquet  ─► Segment
+    batches ─► SegmentWriter ─► 00000000000000000000-<run>-<attempt>-0.parquet  ─► Segment (facts)
+                            └─► 00000000000000131072-<run>-<attempt>-1.parquet  ─► Segment
     row groups of at most ROW_GROUP_RECORDS records and ROW_GROUP_BYTES bytes, so that neither
     writing nor reading one holds more than that.
 
@@ -69,15 +69,16 @@ class SegmentWriter:
     """Writes batches in ascending offset order into one segment, or more above `segment.bytes`.
 
     `acquire` is called with the bytes of every row group, and of the footer, after they were
-    written, which is where a throttle waits. Not usable after `close`.
+    written, which is where a throttle waits. `attempt` is what no other writer of the run has: of two
+    that do the same work, neither may touch the files of the other (C6). Not usable after `close`.
     """
 
     def __init__(
-        self, access: FileAccess, spec: SegmentSpec, *, name: str = "", acquire: Callable[[int], None] | None = None
+        self, access: FileAccess, spec: SegmentSpec, *, attempt: str, acquire: Callable[[int], None] | None = None
     ) -> None:
         self._access = access
         self._spec = spec
-        self._name = name
+        self._attempt = attempt
         self._acquire = acquire or (lambda _bytes: None)
         self._pending: list[pa.Table] = []
         self._pending_records, self._pending_bytes = 0, 0
@@ -138,8 +139,8 @@ class SegmentWriter:
 
     def _open(self, base_offset: int) -> _OpenFile:
         spec = self._spec
-        number = f"{self._name}{len(self._segments)}"
-        path = f"{spec.location}/data/partition={spec.partition}/{base_offset:020d}-{spec.run_id}-{number}.parquet"
+        name = f"{base_offset:020d}-{spec.run_id}-{self._attempt}-{len(self._segments)}.parquet"
+        path = f"{spec.location}/data/partition={spec.partition}/{name}"
         sink = self._access.create(path)
         collected: list[pq.FileMetaData] = []
         writer = pq.ParquetWriter(

@@ -40,11 +40,11 @@ class Stage:
         *,
         now_ms: int,
         run_id: str,
-        name: str = "",
+        attempt: str,
         keep_offsets: bool = False,
     ) -> None:
         self._access, self._state = access, state
-        self._now_ms, self._run_id, self._name = now_ms, run_id, name
+        self._now_ms, self._run_id, self._attempt = now_ms, run_id, attempt
         self._keep_offsets = keep_offsets
         self._gathered: list[pa.Table] = []
         self._gathered_bytes = 0
@@ -88,7 +88,7 @@ class Stage:
         for partition, table in arrived.items():
             if partition not in self._writers:
                 spec = SegmentSpec.of(self._state, partition, self._run_id)
-                self._writers[partition] = SegmentWriter(self._access, spec, name=self._name)
+                self._writers[partition] = SegmentWriter(self._access, spec, attempt=self._attempt)
                 self._next[partition] = self._state.log(partition).log_end_offset
             self._writers[partition].write(table if self._keep_offsets else with_offsets(table, self._next[partition]))
             self._next[partition] += table.num_rows
@@ -112,9 +112,11 @@ def renumbered(
 ) -> tuple[Segment, ...]:
     """New segments with the records of `segments`, of one log, one after the other from `base_offset` on.
 
-    A row group at a time. Raises `DamagedError`, `WarehouseError` or `OSError`.
+    A row group at a time. A run asks for it once for each version that it meets. Raises `DamagedError`,
+    `WarehouseError` or `OSError`.
     """
-    writer = SegmentWriter(access, SegmentSpec.of(state, segments[0].partition, run_id))
+    spec = SegmentSpec.of(state, segments[0].partition, run_id)
+    writer = SegmentWriter(access, spec, attempt=f"v{state.version}")
     try:
         for segment in segments:
             for table in read_segment(access, segment):

@@ -24,6 +24,7 @@ from lithify.columnar.stage import Stage
 from lithify.errors import LithifyError
 from lithify.model.log import TopicState
 from lithify.model.staged import StagedLog
+from lithify.spark.tasks import attempt
 
 SOURCE_COLUMNS = (PARTITION, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS)
 RESULT = "result"
@@ -77,7 +78,9 @@ class _Task:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         copying = self.copying
-        stage = Stage(copying.access, copying.state, now_ms=0, run_id=copying.run_id, keep_offsets=True)
+        stage = Stage(
+            copying.access, copying.state, now_ms=0, run_id=copying.run_id, attempt=attempt(), keep_offsets=True
+        )
         results: Sequence[StagedLog | LithifyError]
         try:
             for batch in batches:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyroaring import BitMap
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -26,7 +25,7 @@ from lithify.engine import RewrittenGroup
 from lithify.errors import LithifyError
 from lithify.model.segment import Segment
 from lithify.spark.key_results import MARKS, SEGMENT
-from lithify.spark.tasks import PART, PAYLOAD, Batches, TaskPace, columns, in_worker, placed, task_frame
+from lithify.spark.tasks import PART, PAYLOAD, Batches, TaskPace, attempt, columns, in_worker, placed, task_frame
 
 GROUP = "group"
 OUTCOME = "outcome"
@@ -97,28 +96,21 @@ def _run_groups(batches: Batches) -> Batches:
             tasks.append(pickle.loads(payload))
         else:
             marks[number] = marks.get(number, BitMap()) | BitMap.deserialize(blob)
-    attempt = _attempt()
     throttles = tasks[0].pace.throttles() if tasks else Throttles()
     for task in tasks:
-        outcome = _run(task, marks, f"{task.group}-{attempt}-", throttles)
+        outcome = _run(task, marks, throttles)
         yield pa.RecordBatch.from_pylist([{GROUP: task.group, OUTCOME: pickle.dumps(outcome)}], schema=_RESULT)
 
 
-def _run(task: GroupTask, marks: dict[int, BitMap], name: str, throttles: Throttles) -> RewrittenGroup | LithifyError:
+def _run(task: GroupTask, marks: dict[int, BitMap], throttles: Throttles) -> RewrittenGroup | LithifyError:
     none = BitMap()
     sources = [
         Source(s.segment, s.survivors, none if s.number is None else marks.get(s.number, none), s.marks_losers)
         for s in task.sources
     ]
+    name = f"{task.group}-{attempt()}"
     try:
-        segments, bytes_read = rewrite(task.access, task.spec, sources, name=name, throttles=throttles)
+        segments, bytes_read = rewrite(task.access, task.spec, sources, attempt=name, throttles=throttles)
     except LithifyError as error:
         return error
     return RewrittenGroup(segments, bytes_read)
-
-
-def _attempt() -> int:
-    """A number that no other attempt of any task of this application has."""
-    context = TaskContext.get()
-    assert context is not None  # this runs in a task
-    return int(context.taskAttemptId())

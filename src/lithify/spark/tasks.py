@@ -18,6 +18,7 @@ from functools import cache, wraps
 from typing import Any
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -93,6 +94,13 @@ def in_worker(run: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]
 @cache
 def _leave_out_imports() -> None:
     gc.freeze()
+
+
+def attempt() -> str:
+    """What no other attempt of any task of this Spark application has: for the names of files that a task writes."""
+    context = TaskContext.get()
+    assert context is not None  # this runs in a task
+    return str(context.taskAttemptId())
 
 
 def task_frame(session: SparkSession, parts: Sequence[int], payloads: Sequence[Any]) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -51,12 +52,12 @@ class FileRules:
                 state, [r._replace(partition=n % 3) for r in records], now_ms=NOW_MS, keep_offsets=False
             )
             for partition, arrivals in arriving.items():
-                written += place.files.write(state, arrivals, state.log(partition).log_end_offset, run)
+                written += place.files.write(state, arrivals, state.log(partition).log_end_offset, f"{run}again")
             state = place.append(state, [r._replace(partition=n % 3) for r in records], run_id=run)
 
         segments = place.store.segments(state)
 
-        assert sorted(segments, key=lambda s: s.path) == sorted(written, key=lambda s: s.path)
+        assert _facts(segments) == _facts(written)
         assert [(s.partition, s.base_offset) for s in segments] == sorted((s.partition, s.base_offset) for s in written)
         for partition in range(3):
             assert place.store.segments(state, [partition]) == tuple(s for s in segments if s.partition == partition)
@@ -283,3 +284,8 @@ class FileRules:
 
         assert segment.path in str(error.value)
         assert place.store.load(ORDERS) == state
+
+
+def _facts(segments: Iterable[Segment]) -> list[Segment]:
+    """What is known of segments, whatever the names of their files."""
+    return sorted((replace(s, path="") for s in segments), key=lambda s: (s.partition, s.base_offset))

@@ -27,7 +27,7 @@ def a_batch(first: int) -> pa.RecordBatch:
 
 
 def written(folder, groups: int) -> str:
-    writer = SegmentWriter(FileAccess(), SegmentSpec(str(folder), "run", 0, 2**30, "none"))
+    writer = SegmentWriter(FileAccess(), SegmentSpec(str(folder), "run", 0, 2**30, "none"), attempt="0")
     for group in range(groups):
         writer.write(a_batch(group * RECORDS))
         writer.flush()

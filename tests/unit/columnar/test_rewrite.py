@@ -61,7 +61,7 @@ def goes(segment, positions) -> Source:
 def test_survivors_of_dirty_and_clean_segments_in_order(tmp_path, spec):
     clean, first = a_segment(tmp_path, 0, 35)
     dirty, second = a_segment(tmp_path, 100, 35, headers=True)
-    (written,), _ = rewrite(ACCESS, spec, [goes(clean, [0, 11, 34]), stays(dirty, [1, 2, 33])], name="g-")
+    (written,), _ = rewrite(ACCESS, spec, [goes(clean, [0, 11, 34]), stays(dirty, [1, 2, 33])], attempt="g")
     expected = [r for i, r in enumerate(first) if i not in (0, 11, 34)] + [second[i] for i in (1, 2, 33)]
     assert records_in(written) == expected
     assert (written.base_offset, written.end_offset, written.records) == (1, 134, 35)
@@ -69,7 +69,7 @@ def test_survivors_of_dirty_and_clean_segments_in_order(tmp_path, spec):
 
 def test_a_row_group_without_survivors_is_not_read(tmp_path, spec, reads):
     segment, _ = a_segment(tmp_path, 0, 30)
-    (written,), bytes_read = rewrite(ACCESS, spec, [stays(segment, [3, 25])], name="g-")
+    (written,), bytes_read = rewrite(ACCESS, spec, [stays(segment, [3, 25])], attempt="g")
     assert [group for group, _ in reads] == [0, 2]
     assert bytes_read < segment.size_bytes
     assert [r.offset for r in records_in(written)] == [3, 25]
@@ -78,21 +78,21 @@ def test_a_row_group_without_survivors_is_not_read(tmp_path, spec, reads):
 def test_headers_are_read_only_where_a_record_has_some(tmp_path, spec, reads):
     without, _ = a_segment(tmp_path, 0, 10)
     some, _ = a_segment(tmp_path, 10, 10, headers=True)
-    rewrite(ACCESS, spec, [goes(without, []), goes(some, [])], name="g-")
+    rewrite(ACCESS, spec, [goes(without, []), goes(some, [])], attempt="g")
     assert ["headers" in columns for _, columns in reads] == [False, True]
 
 
 def test_it_writes_several_segments_above_the_segment_size(tmp_path, spec):
     segment, records = a_segment(tmp_path, 0, 60)
-    written, _ = rewrite(ACCESS, replace(spec, segment_bytes=1), [goes(segment, [5])], name="g-")
+    written, _ = rewrite(ACCESS, replace(spec, segment_bytes=1), [goes(segment, [5])], attempt="g")
     assert len(written) == 6
     assert [r for s in written for r in records_in(s)] == records[:5] + records[6:]
 
 
 def test_two_attempts_never_write_the_same_file(tmp_path, spec):
     segment, _ = a_segment(tmp_path, 0, 10)
-    (one,), _ = rewrite(ACCESS, spec, [goes(segment, [1])], name="0-7-")
-    (two,), _ = rewrite(ACCESS, spec, [goes(segment, [1])], name="0-8-")
+    (one,), _ = rewrite(ACCESS, spec, [goes(segment, [1])], attempt="7")
+    (two,), _ = rewrite(ACCESS, spec, [goes(segment, [1])], attempt="8")
     assert one.path != two.path
     assert records_in(one) == records_in(two)
 
@@ -101,7 +101,7 @@ def test_it_pays_before_it_reads_and_after_it_wrote(tmp_path, spec, reads):
     segment, _ = a_segment(tmp_path, 0, 30)
     paid = {"read": [], "write": []}
     throttles = Throttles(lambda n: paid["read"].append((n, len(reads))), paid["write"].append)
-    (written,), bytes_read = rewrite(ACCESS, spec, [goes(segment, [1])], name="g-", throttles=throttles)
+    (written,), bytes_read = rewrite(ACCESS, spec, [goes(segment, [1])], attempt="g", throttles=throttles)
     assert sum(n for n, _ in paid["read"]) == bytes_read > 0
     assert [already for _, already in paid["read"]] == [0, 1, 2]
     assert sum(paid["write"]) == written.size_bytes - len(b"PAR1")
@@ -112,7 +112,7 @@ def test_a_source_that_holds_other_records_than_were_counted_is_damaged(tmp_path
     segment, _ = a_segment(tmp_path, 0, 30)
     source = replace(goes(segment, [1]), survivors=30)
     with pytest.raises(DamagedError, match=segment.path):
-        rewrite(ACCESS, spec, [source], name="g-")
+        rewrite(ACCESS, spec, [source], attempt="g")
 
 
 def test_a_source_that_is_cut_short_is_named(tmp_path, spec):
@@ -120,12 +120,12 @@ def test_a_source_that_is_cut_short_is_named(tmp_path, spec):
     path = Path(segment.path)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(DamagedError, match=segment.path):
-        rewrite(ACCESS, spec, [goes(segment, [1])], name="g-")
+        rewrite(ACCESS, spec, [goes(segment, [1])], attempt="g")
 
 
 def test_one_row_group_at_a_time_is_written(tmp_path, spec):
     segment, _ = a_segment(tmp_path, 0, 60)
-    (written,), _ = rewrite(ACCESS, spec, [goes(segment, range(0, 60, 2))], name="g-")
+    (written,), _ = rewrite(ACCESS, spec, [goes(segment, range(0, 60, 2))], attempt="g")
     footer = pq.ParquetFile(written.path).metadata
     assert [footer.row_group(i).num_rows for i in range(footer.num_row_groups)] == [10, 10, 10]
 

@@ -42,8 +42,8 @@ def records(segments):
     return [r for s in segments for table in read_segment(ACCESS, s) for r in to_records(table)]
 
 
-def staged_of(state, *batches, name="0-0-"):
-    stages = Stage(ACCESS, state, now_ms=NOW_MS, run_id="run", name=name)
+def staged_of(state, *batches, attempt="0"):
+    stages = Stage(ACCESS, state, now_ms=NOW_MS, run_id="run", attempt=attempt)
     for one in batches:
         stages.add(one)
     return stages.close()
@@ -60,8 +60,19 @@ def test_records_go_on_from_the_log_ends_that_were_known(state):
     assert [(r.offset, r.value) for r in second] == list(enumerate((b"v%d" % n for n in range(0, 30, 3)), 40))
 
 
+def test_no_writer_touches_a_file_that_is_there(state):
+    """Two with one name are a mistake of ours: the second one fails, and what the first has written stays."""
+    [log] = staged_of(state, batch(range(1, 3)))
+    second = Stage(ACCESS, state, now_ms=NOW_MS, run_id="run", attempt="0")
+    second.add(batch(range(1, 2)))
+    with pytest.raises(FileExistsError):
+        second.close()
+    second.abandon()
+    assert len(records(log.segments)) == 2
+
+
 def test_a_refused_record_refuses_the_task(state):
-    stages = Stage(ACCESS, state, now_ms=NOW_MS, run_id="run", name="0-0-")
+    stages = Stage(ACCESS, state, now_ms=NOW_MS, run_id="run", attempt="0")
     stages.add(batch(range(3)))
     keyless = {"key": pa.array([None], pa.binary()), "value": [b"v"], "partition": pa.array([0], pa.int32())}
     stages.add(pa.table(keyless))
@@ -81,7 +92,7 @@ def test_what_is_held_is_bounded(state, monkeypatch):
 
 
 def test_renumbering_keeps_everything_but_the_offsets(state):
-    parts = [staged_of(state, batch(range(n, n + 9)), name=f"{n}-")[0] for n in (0, 9)]
+    parts = [staged_of(state, batch(range(n, n + 9)), attempt=str(n))[0] for n in (0, 9)]
     segments = [s for part in parts for s in part.segments]
     [written] = renumbered(ACCESS, state, segments, 70, "other")
     before, after = records(segments), records([written])

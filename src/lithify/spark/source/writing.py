@@ -27,6 +27,7 @@ from lithify.model.staged import StagedLog
 from lithify.spark.source.columns import KAFKA_TIMESTAMP_TYPE, TOPIC
 from lithify.spark.source.options import WriteOptions
 from lithify.spark.source.topics import Connect
+from lithify.spark.tasks import attempt
 
 QUERY_ID = "sql.streaming.queryId"
 """The property under which Spark tells tasks the id of their query."""
@@ -68,7 +69,7 @@ class _TaskWriter:
         """Writes the records of one task. Raises `InvalidRecordError` and fails the batch, with nothing appended."""
         context = TaskContext.get()
         assert context is not None
-        stages = _Stages(self, f"{context.partitionId()}-{context.taskAttemptId()}-")
+        stages = _Stages(self)
         try:
             for batch in iterator:
                 for topic, records in self._by_topic(batch):
@@ -78,10 +79,10 @@ class _TaskWriter:
             stages.abandon()
             raise
 
-    def stage(self, topic: TopicName, name: str) -> Stage:
+    def stage(self, topic: TopicName) -> Stage:
         """Where the records of a task for one topic go."""
         state = self._state if self._state is not None else self._connect().state(topic)
-        return Stage(self._access, state, now_ms=self._now_ms, run_id=self._run_id, name=name)
+        return Stage(self._access, state, now_ms=self._now_ms, run_id=self._run_id, attempt=attempt())
 
     def _by_topic(self, batch: pa.RecordBatch) -> Iterator[tuple[TopicName, pa.Table]]:
         table = pa.Table.from_batches([batch])
@@ -116,13 +117,13 @@ class _TaskWriter:
 class _Stages:
     """The stages of one task, by topic."""
 
-    def __init__(self, writer: _TaskWriter, name: str) -> None:
-        self._writer, self._name = writer, name
+    def __init__(self, writer: _TaskWriter) -> None:
+        self._writer = writer
         self._stages: dict[TopicName, Stage] = {}
 
     def of(self, topic: TopicName) -> Stage:
         if topic not in self._stages:
-            self._stages[topic] = self._writer.stage(topic, self._name)
+            self._stages[topic] = self._writer.stage(topic)
         return self._stages[topic]
 
     def close(self) -> tuple[StagedLog, ...]:

@@ -103,7 +103,8 @@ class IcebergFiles:
         assert isinstance(arrivals, ArrowArrivals)  # as `receive` gave them
         keeps = arrivals.first_offset is not None
         table = arrivals.table if keeps else incoming.with_offsets(arrivals.table, base_offset)
-        writer = SegmentWriter(self.access, SegmentSpec.of(state, table.column(PARTITION)[0].as_py(), run_id))
+        spec = SegmentSpec.of(state, table.column(PARTITION)[0].as_py(), run_id)
+        writer = SegmentWriter(self.access, spec, attempt=f"v{state.version}")  # a run may write again for another
         with writing(str(state.name)):
             try:
                 writer.write(table)
