@@ -160,12 +160,15 @@ class Lake:
         """Other rates for the cleaners that are running, within 10 seconds, each for all its rounds together (C40)."""
         return throttle(self.warehouse, None, rates(read_rate, write_rate))
 
-    def delete_topic(self, name: str) -> None:
-        """Deletes a topic and its files, for good. Raises `UnknownTopicError`."""
+    def delete_topic(self, name: str) -> tuple[str, ...]:
+        """Deletes a topic and its files, for good; returns files of others in its folder, which stay.
+
+        Raises `UnknownTopicError`, or `ConflictError` where it was made again meanwhile.
+        """
         reference = parse_topic(name)
         if reference.partition is not None:
             raise RefusedError(f"{name} names a partition; only a whole topic can be deleted")
-        self.warehouse.store.drop_topic(reference.name)
+        return self.warehouse.store.drop_topic(reference.name)
 
 
 def open_lake(warehouse: str | None = None, *, catalog: str | None = None) -> Lake:

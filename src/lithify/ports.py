@@ -107,8 +107,11 @@ class LogStore(Protocol):
         """Raises `TopicExistsError`."""
         ...
 
-    def drop_topic(self, name: TopicName) -> None:
-        """Forgets the topic and deletes its files. Raises `UnknownTopicError`."""
+    def drop_topic(self, name: TopicName) -> tuple[str, ...]:
+        """Forgets the topic and deletes its files; returns paths in its folder that are not its own, which stay.
+
+        A topic that is made again meanwhile keeps all it has. Raises `UnknownTopicError` or `ConflictError`.
+        """
         ...
 
     def topics(self) -> tuple[TopicName, ...]: ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from lithify.model.setting_table import SETTINGS
 
 
@@ -56,7 +58,7 @@ def test_topics_as_json(lithify):
     ]
     assert list(made["config"]) == list(SETTINGS)
     deleted = lithify("topic", "delete", "orders", "--yes", "--json").json
-    assert deleted == {"topic": "orders", "deleted": True, "records": 0}
+    assert deleted == {"topic": "orders", "deleted": True, "records": 0, "left": []}
 
 
 def test_a_name_of_pulsar_is_stored_apart_and_shown_as_it_was(lithify):
@@ -74,6 +76,17 @@ def test_deleting_needs_yes_and_says_what_would_go(lithify):
         "orders: nothing was deleted (--yes deletes the topic and its 1 record for good)"
     )
     assert lithify("consume", "orders").out.count("\n") == 1
+
+
+def test_deleting_leaves_files_of_others_and_tells_them(lithify):
+    lithify("topic", "create", "orders")
+    location = lithify("topic", "info", "orders", "--json").json["location"]
+    notes = Path(location.removeprefix("file://")) / "notes.txt"
+    notes.write_text("mine")
+    gone = lithify("topic", "delete", "orders", "--yes")
+    assert gone.out == f"{location}/notes.txt\n"
+    assert gone.err.endswith("1 file in its folder is not Lithify's, and left:\n")
+    assert notes.read_text() == "mine"
 
 
 def test_refusals_say_what_would_be_taken(lithify):

@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
         staged = self.server.catalog._create_staged_table(
             (namespace, wanted["name"]),
             Schema.model_validate(wanted["schema"]),
-            wanted["location"],
+            wanted.get("location"),
             PartitionSpec.model_validate(wanted["partition-spec"]),
             SortOrder.model_validate(wanted["write-order"]),
             wanted["properties"],

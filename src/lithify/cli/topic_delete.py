@@ -15,6 +15,8 @@ from lithify.cli.output import plural, print_json, say
 def delete(invocation: Invocation, topic_name: str, yes: bool) -> None:
     """Delete a topic and its files, for good. Without --yes nothing is changed.
 
+    Files that others have put into its folder stay, and are told.
+
     \b
     Example:
       lithify topic delete orders --yes
@@ -25,8 +27,12 @@ def delete(invocation: Invocation, topic_name: str, yes: bool) -> None:
             f"{found.original_name}: nothing was deleted",
             f"deletes the topic and its {plural(found.records, 'record')} for good",
         )
-    invocation.open_lake().delete_topic(topic_name)
+    left = invocation.open_lake().delete_topic(topic_name)
     if invocation.json:
-        print_json({"topic": found.topic, "deleted": True, "records": found.records})
-    else:
-        say(f"{found.original_name}: deleted with {plural(found.records, 'record')}")
+        print_json({"topic": found.topic, "deleted": True, "records": found.records, "left": list(left)})
+        return
+    say(f"{found.original_name}: deleted with {plural(found.records, 'record')}")
+    if left:
+        say(f"{plural(len(left), 'file')} in its folder {'is' if len(left) == 1 else 'are'} not Lithify's, and left:")
+        for path in left:
+            click.echo(path)

@@ -94,12 +94,13 @@ class MemoryStore:
             self._topics[name] = _Topic([self._remembered(_Version(state, ()))])
         return state
 
-    def drop_topic(self, name: TopicName) -> None:
+    def drop_topic(self, name: TopicName) -> tuple[str, ...]:
         """Raises `UnknownTopicError`."""
         with self._lock:
             location = self._topic(name).newest.state.location
             del self._topics[name]
         self._files.drop(location)
+        return ()
 
     def topics(self) -> tuple[TopicName, ...]:
         with self._lock:

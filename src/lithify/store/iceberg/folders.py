@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,24 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.io import load_file_io
 
 from lithify.columnar.access import local_path
 from lithify.ports import StoredFile
 
 DELETIONS_AT_ONCE = 16
 """Requests under way while files of a remote warehouse are deleted."""
-
-
-def delete_folder(location: str, io: FileIO) -> None:
-    """Deletes a folder and everything in it, if it is there. Raises `OSError`."""
-    local = local_path(location)
-    if local is not None:
-        if Path(local).exists():
-            shutil.rmtree(local)
-        return
-    filesystem, path = _opened(location, io.properties)
-    filesystem.delete_dir_contents(path, missing_dir_ok=True)
 
 
 def stored_files(location: str, properties: Mapping[str, str]) -> Iterator[StoredFile]:
@@ -51,6 +41,16 @@ def delete_files(paths: Sequence[str], properties: Mapping[str, str]) -> None:
     """Deletes files; one that is gone already is none to worry about. Raises `OSError`."""
     with ThreadPoolExecutor(DELETIONS_AT_ONCE) as pool:
         list(pool.map(lambda path: _delete(path, properties), paths))
+
+
+def remove_empty_folders(location: str) -> None:
+    """Removes a local folder and those in it, as far as no file is in them; elsewhere there are no folders."""
+    local = local_path(location)
+    if local is None:
+        return
+    for folder, _, _ in os.walk(local, topdown=False):
+        with suppress(OSError):  # not empty
+            Path(folder).rmdir()
 
 
 def _delete(path: str, properties: Mapping[str, str]) -> None:

@@ -108,6 +108,11 @@ def new_location(root: str, name: TopicName, new_id: str) -> str:
     return f"{root}/{_safe(name.stream)}/{_safe(name.topic)}-{new_id[-8:]}"
 
 
+def own_location(given: str, new_id: str) -> str:
+    """A folder that no topic had before, within the one that a catalog gives to every table of that name."""
+    return f"{given}/{new_id[-8:]}"
+
+
 def version_record(version: int, snapshot_id: int) -> str:
     """The name of the record of a closed version, one for each attempt to close it."""
     return f"{version:020d}-{snapshot_id:016x}.json"
@@ -141,6 +146,11 @@ def source_file(location: str) -> str:
     return f"{location}/lithify/source.json"
 
 
+def deleted_file(location: str) -> str:
+    """What a deletion leaves while it is under way."""
+    return f"{location}/lithify/deleted.json"
+
+
 _GIVEN = re.compile(
     r"(?:data/)?partition=\d+/\d{20}-[\w-]+\.parquet"  # rounds of format 1 wrote beside data/
     r"|metadata/[\w.-]+\.(?:metadata\.json|avro)"  # Iceberg names these, for us and for others
@@ -151,6 +161,11 @@ _GIVEN = re.compile(
 def is_ours(relative_path: str) -> bool:
     """Whether a path within a topic's folder is one that Lithify gives to its files: no other is ever deleted."""
     return _GIVEN.fullmatch(relative_path) is not None
+
+
+def is_ours_in(location: str, path: str) -> bool:
+    """The same of a whole path, within the folder of a topic."""
+    return path.startswith(f"{location}/") and is_ours(path[len(location) + 1 :])
 
 
 def lock_file(root: str, name: TopicName) -> str:

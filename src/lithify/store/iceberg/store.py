@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import load_file_io
 from pyiceberg.table.metadata import TableMetadata
 
@@ -28,12 +27,13 @@ from lithify.model.rates import RatesNote
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
 from lithify.ports import StaleVersionError, StoredFile
-from lithify.store.errors import no_common_folder, no_warehouse, unknown_topic, unknown_version
+from lithify.store.errors import no_common_folder, no_warehouse, unknown_version
 from lithify.store.iceberg import codec, layout
 from lithify.store.iceberg.catalog import CatalogSource
 from lithify.store.iceberg.documents import read_document, read_document_if_there, write_document
+from lithify.store.iceberg.dropping import drop
 from lithify.store.iceberg.failures import read_failures, write_failures
-from lithify.store.iceberg.folders import delete_files, delete_folder, stored_files
+from lithify.store.iceberg.folders import delete_files, stored_files
 from lithify.store.iceberg.heads import Lists, read_head
 from lithify.store.iceberg.lock import turn_lock
 from lithify.store.iceberg.manifests import read_segments
@@ -80,18 +80,11 @@ class IcebergStore:
         self._tables.create(name, codec.new_topic(original_name, settings, partitions, created_ms), self._new_id)
         return self.load(name)
 
-    def drop_topic(self, name: TopicName) -> None:
-        """Forgets the topic, then deletes its folder. Raises `UnknownTopicError` or `WarehouseError`."""
+    def drop_topic(self, name: TopicName) -> tuple[str, ...]:
+        """See `dropping`. Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`."""
         table = self._tables.load(name)
         codec.check_format(name, table.metadata.properties)
-        with reaching(self._source.where):
-            try:
-                table.catalog.drop_table(layout.identifier(name))
-            except NoSuchTableError as error:  # someone else was faster, and deletes the folder
-                raise unknown_topic(name) from error
-        REMEMBERED.forget()
-        with writing(table.metadata.location):
-            delete_folder(table.metadata.location, table.io)
+        return drop(self._tables, table, self._source.io_properties)
 
     def topics(self) -> tuple[TopicName, ...]:
         return self._tables.topics()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import (
@@ -12,18 +13,22 @@ from pyiceberg.exceptions import (
     TableAlreadyExistsError,
     ValidationError,
 )
-from pyiceberg.table import Table
+from pyiceberg.table import CreateTableTransaction, Table
 from pyiceberg.table.metadata import TableMetadata
 
-from lithify.errors import DamagedError, LithifyError, UnknownTopicError, WarehouseError
+from lithify.errors import ConflictError, DamagedError, LithifyError, UnknownTopicError, WarehouseError
 from lithify.model.names import TopicName
 from lithify.store.errors import topic_exists, unknown_topic
 from lithify.store.iceberg import codec, layout
 from lithify.store.iceberg.catalog import CatalogSource
+from lithify.store.iceberg.folders import stored_files
 from lithify.store.iceberg.trouble import reaching
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+
+DROPS = 25
+"""Times that a table is tried to be taken out of the catalog while others commit to it."""
 
 READINGS = 5
 """Times that the metadata is looked for: the file may go while its name is on its way."""
@@ -38,18 +43,10 @@ class TopicTables:
     def create(self, name: TopicName, properties: Mapping[str, str], new_id: Callable[[], str]) -> None:
         """Makes the table of a topic, in a folder that no topic had before. Raises `TopicExistsError`."""
         catalog = self._source.created()
-        root = self._source.root
         try:
             with reaching(self._source.where):
                 _make_namespace(catalog, name.stream)
-                creation = catalog.create_table_transaction(
-                    layout.identifier(name),
-                    layout.SCHEMA,
-                    location=None if root is None else layout.new_location(root, name, new_id()),
-                    partition_spec=layout.PARTITION_SPEC,
-                    sort_order=layout.SORT_ORDER,
-                    properties={**layout.TABLE_PROPERTIES, **properties},
-                )
+                creation = self._staged(name, properties, new_id())
                 # Every version is a snapshot on main, the first one as well.
                 creation.update_snapshot(snapshot_properties={codec.RUN: "create"}).fast_append().commit()
                 creation.commit_transaction()
@@ -57,6 +54,49 @@ class TopicTables:
             if isinstance(error.__cause__, TableAlreadyExistsError | CommitFailedException):
                 raise topic_exists(name) from error
             raise
+
+    def _staged(self, name: TopicName, properties: Mapping[str, str], new_id: str) -> CreateTableTransaction:
+        """The creation of the table, begun."""
+        stage = partial(
+            self._source.created().create_table_transaction,
+            layout.identifier(name),
+            layout.SCHEMA,
+            partition_spec=layout.PARTITION_SPEC,
+            sort_order=layout.SORT_ORDER,
+            properties={**layout.TABLE_PROPERTIES, **properties},
+        )
+        root = self._source.root
+        if root is None:  # the catalog gives the place, to a table that is made again the same one
+            wanted = layout.own_location(stage().table_metadata.location, new_id)
+        else:
+            wanted = layout.new_location(root, name, new_id)
+        staged = stage(location=wanted)
+        given = staged.table_metadata.location
+        if given != wanted and next(stored_files(given, self._source.io_properties), None) is not None:
+            raise WarehouseError(
+                f"{name}: {self._source.where} puts it into {given}, where files are already",
+                hint="move them away, or let the catalog take the place that a table asks for; nothing was changed",
+            )
+        return staged
+
+    def drop(self, table: Table) -> None:
+        """Takes a table out of the catalog. Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`.
+
+        One of its name that was made since stays. A catalog service deletes by name alone: there it is
+        looked at just before.
+        """
+        name, uuid = layout.topic_name(table.name()), table.metadata.table_uuid
+        for _ in range(DROPS):
+            with reaching(self._source.where):
+                if _dropped(table):
+                    return
+            table = self.load(name)
+            if table.metadata.table_uuid != uuid:
+                break
+        raise ConflictError(
+            f"{name}: it was changed, or deleted and made again, while it was to be deleted",
+            hint="look at what there is now before deleting it; nothing was changed",
+        )
 
     def topics(self) -> tuple[TopicName, ...]:
         """All topics of the catalog, by name. Raises `WarehouseError`."""
@@ -112,6 +152,29 @@ class TopicTables:
 
 
 _RESTORE = "restore it; if the warehouse was moved, move it back: tables hold the paths of their files"
+
+
+def _dropped(table: Table) -> bool:
+    """Whether the table could be taken out of its catalog as it was loaded; not if it is another one by now."""
+    from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+    from sqlalchemy import delete
+
+    catalog = table.catalog
+    if not isinstance(catalog, SqlCatalog):
+        there = catalog.load_table(table.name())
+        if there.metadata.table_uuid == table.metadata.table_uuid:
+            catalog.drop_table(table.name())
+            return True
+        return False
+    stream, topic = table.name()
+    row = delete(IcebergTables).where(
+        IcebergTables.catalog_name == catalog.name,
+        IcebergTables.table_namespace == stream,
+        IcebergTables.table_name == topic,
+        IcebergTables.metadata_location == table.metadata_location,
+    )
+    with catalog.engine.begin() as connection:
+        return connection.execute(row).rowcount == 1
 
 
 def check_writable(name: TopicName, metadata: TableMetadata) -> None:

@@ -1,0 +1,48 @@
+"""The end of a topic: the catalog forgets it, then its files go.
+
+    list the folder ─► take the table out of the catalog ─► note that ─► delete what was listed ─► the note
+
+What is deleted was there before the catalog let go of the topic, has a name that Lithify gives, and
+so belongs to this topic: the names of its files are never given twice, and a topic made again has a folder
+of its own. A deletion that dies on its way leaves the note behind, by which `lithify repair` knows the rest
+for leftovers; without it they are a topic that the catalog has lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyiceberg.table import Table
+
+from lithify.columnar.access import FileAccess
+from lithify.store.iceberg import layout
+from lithify.store.iceberg.documents import write_document
+from lithify.store.iceberg.folders import delete_files, remove_empty_folders, stored_files
+from lithify.store.iceberg.remembered import REMEMBERED
+from lithify.store.iceberg.tables import TopicTables
+from lithify.store.iceberg.trouble import writing
+
+
+def drop(tables: TopicTables, table: Table, io_properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Forgets the topic and deletes its files; returns those of others, which stay.
+
+    Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`.
+    """
+    location = table.metadata.location
+    with writing(location):
+        listed = [file.path for file in stored_files(location, io_properties)]
+    tables.drop(table)
+    REMEMBERED.forget()
+    note = layout.deleted_file(location)
+    with writing(location):
+        write_document(FileAccess(io_properties), note, {"topic": str(table.metadata.table_uuid)})
+        delete_leftovers(location, listed, io_properties)
+    return tuple(path for path in listed if not layout.is_ours_in(location, path))
+
+
+def delete_leftovers(location: str, listed: list[str], io_properties: Mapping[str, str]) -> None:
+    """Deletes what is left of a topic that the catalog has let go of, the note of that last. Raises `OSError`."""
+    note = layout.deleted_file(location)
+    delete_files([p for p in listed if p != note and layout.is_ours_in(location, p)], io_properties)
+    delete_files([note], io_properties)
+    remove_empty_folders(location)

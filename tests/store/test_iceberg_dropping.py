@@ -1,0 +1,194 @@
+"""A topic that is deleted while another one of its name is made, or that is deleted only halfway.
+
+The deletion is stopped before each call with which it touches files, folders, database or service. There
+another program makes the topic again and appends to it, or the deletion dies and the topic is made again
+later. Whatever is acknowledged to the new topic stays, and nothing of the old one shows in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lithify.columnar.access import local_path
+from lithify.errors import LithifyError, TopicExistsError, UnknownTopicError
+from lithify.model.failure import LogFailure
+from lithify.model.log import TopicState
+from lithify.store.iceberg import open_store
+from lithify.store.iceberg.remembered import REMEMBERED
+from lithify.store.memory import MemoryStore, MemoryWarehouse
+from support.fake_clock import FakeClock
+from support.store_builders import NOW_MS, ORDERS, Place, an_iceberg_place, lose_file, some_records
+from support.store_catalogs import describe_catalog
+from support.store_rest import a_rest_catalog
+from support.system_calls import KilledError, Stop, dies
+
+STEPS = 400
+"""More than a deletion has."""
+
+TROUBLE = {0: LogFailure(8, 1, 1, 1, "old trouble", True)}
+SOURCE = {"name": "orders", "topic_id": "old", "holes": []}
+
+Open = Callable[[], Place]
+
+
+@pytest.fixture(params=["embedded", "service with a folder", "service with a mere name", "memory"])
+def places(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+    """Opens the warehouse as a program of its own does."""
+    clock = FakeClock(NOW_MS)
+    if request.param == "memory":
+        memory = MemoryWarehouse(clock.new_id)
+        yield lambda: Place(memory.store, memory.files, clock, lose_file)
+        return
+    if request.param == "embedded":
+        yield lambda: an_iceberg_place(tmp_path / "warehouse", clock)
+        return
+    named = request.param.endswith("name")
+    with a_rest_catalog(tmp_path) as service:
+        warehouse = "lake" if named else f"file://{tmp_path}/lake"
+        describe_catalog(monkeypatch, type="rest", uri=service.uri, warehouse=warehouse)
+        yield lambda: Place(*open_store(None, "prod", clock.new_id), clock, lose_file)
+
+
+def an_old_topic(place: Place) -> TopicState:
+    """With a version that was closed, a report, and every document that a topic has."""
+    state = place.append(place.create(), some_records("a", "b"))
+    place.store.put_report(state, "report1", {"of": "the old one"})
+    state = place.round(state, keep=lambda record: record.key == b"b", report_id="report1")
+    place.store.put_failures(state, TROUBLE)
+    place.store.put_source(state, SOURCE)
+    place.store.put_rates(state, {"id": "old"})
+    return state
+
+
+def made_again(place: Place) -> TopicState:
+    """A new topic of the name, with a record and documents of its own."""
+    state = place.create()
+    check_fresh(place, state)
+    state = place.append(state, some_records("new"))
+    place.store.put_failures(state, {0: replace(TROUBLE[0], error="new trouble")})
+    place.store.put_source(state, {**SOURCE, "topic_id": "new"})
+    return state
+
+
+def check_fresh(place: Place, state: TopicState) -> None:
+    assert place.records(state) == []
+    assert place.store.failures(state) == {}
+    assert place.store.source_of(state) is None
+    assert place.store.rates_note(state).id is None
+
+
+def check_whole(place: Place) -> None:
+    REMEMBERED.forget()
+    state = place.store.load(ORDERS)
+    assert [record.key for record in place.records(state)] == [b"new"]
+    assert place.store.failures(state)[0].error == "new trouble"
+    assert place.store.source_of(state) == {**SOURCE, "topic_id": "new"}
+    state = place.append(state, some_records("more"))
+    assert [record.key for record in place.records(state)] == [b"new", b"more"]
+
+
+def every_step(places: Open, stopped: Callable[[int], bool]) -> None:
+    """Goes through all steps of a deletion; `stopped` tells whether there is such a step."""
+    for step in range(STEPS):
+        an_old_topic(places())
+        if not stopped(step):
+            assert step > 10 or isinstance(places().store, MemoryStore)  # which has nothing to be stopped at
+            return
+        places().store.drop_topic(ORDERS)
+    raise AssertionError("a deletion never ended")
+
+
+def test_a_topic_made_again_while_the_old_one_is_deleted_loses_nothing(places: Open) -> None:
+    again: list[TopicState] = []
+
+    def make_again() -> None:
+        with suppress(TopicExistsError):  # the old one is there still
+            again.append(made_again(places()))
+
+    def stopped(step: int) -> bool:
+        again.clear()
+        place = places()
+        with Stop(step, make_again) as stop:
+            place.store.drop_topic(ORDERS)
+        if not again:
+            made_again(places())
+        check_whole(places())
+        return stop.reached
+
+    every_step(places, stopped)
+
+
+def test_one_deleted_and_made_again_by_others_is_not_deleted_a_second_time(
+    places: Open, request: pytest.FixtureRequest
+) -> None:
+    """The deletion froze, and goes on when what it meant to delete is long gone.
+
+    A catalog service deletes by name alone, so there the new topic may go if it was made just then.
+    """
+    by_name = "service" in request.node.callspec.id
+
+    def replace_it() -> None:
+        other = places()
+        with suppress(UnknownTopicError):
+            other.store.drop_topic(ORDERS)
+        made_again(other)
+
+    def stopped(step: int) -> bool:
+        place = places()
+        before = place.store.load(ORDERS)
+        with Stop(STEPS, dies) as loading:
+            place.store.load(ORDERS)
+        with Stop(step, replace_it) as stop, suppress(LithifyError):
+            place.store.drop_topic(ORDERS)
+        if not stop.reached:
+            return False
+        if places().store.topics() == ():
+            assert by_name or step < loading.passed
+            made_again(places())
+        assert places().store.load(ORDERS).identity != before.identity
+        check_whole(places())
+        return True
+
+    every_step(places, stopped)
+
+
+def test_a_deletion_that_dies_leaves_nothing_to_the_topic_made_again(places: Open) -> None:
+    def stopped(step: int) -> bool:
+        place = places()
+        with suppress(KilledError), Stop(step, dies) as stop:
+            place.store.drop_topic(ORDERS)
+        REMEMBERED.forget()
+        if ORDERS in places().store.topics():  # it died before the catalog forgot the topic: try again
+            places().store.drop_topic(ORDERS)
+        made_again(places())
+        check_whole(places())
+        return stop.reached
+
+    every_step(places, stopped)
+
+
+def test_what_others_have_put_into_the_folder_stays_and_is_told(iceberg: Place) -> None:
+    state = an_old_topic(iceberg)
+    folder = Path(local_path(state.location) or "")
+    (folder / "data" / "notes.txt").write_text("mine")
+    (folder / "data" / "partition=0" / "part-00000.parquet").write_bytes(b"mine")
+
+    left = iceberg.store.drop_topic(ORDERS)
+
+    theirs = [f"{state.location}/data/{name}" for name in ("notes.txt", "partition=0/part-00000.parquet")]
+    assert sorted(left) == theirs
+    there = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    assert there == ["data/notes.txt", "data/partition=0/part-00000.parquet"]
+
+
+def test_a_folder_with_nothing_of_others_goes_whole(iceberg: Place) -> None:
+    state = an_old_topic(iceberg)
+
+    assert iceberg.store.drop_topic(ORDERS) == ()
+
+    assert not Path(local_path(state.location) or "").exists()
