@@ -26,8 +26,9 @@ from lithify.ports import Batch, Warehouse
 from lithify.service.alter import alter, uncompact
 from lithify.service.append import AppendResult, append
 from lithify.service.compact import RunRequest, compact, plan_run
+from lithify.service.cursor import Reading
 from lithify.service.cut import delete_records, truncate
-from lithify.service.fetch import LogReader, Reading, TopicReader, open_log, open_topic, table_batches
+from lithify.service.fetch import LogReader, TopicReader, open_log, open_topic, table_batches
 from lithify.service.quarantine import release
 from lithify.service.retain import retain
 from lithify.service.run import silent

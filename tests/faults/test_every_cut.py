@@ -29,9 +29,10 @@ from lithify.service.alter import alter, uncompact
 from lithify.service.append import append
 from lithify.service.append_staged import StagedBatch, append_staged
 from lithify.service.compact import RunRequest, compact
+from lithify.service.cursor import Reading
 from lithify.service.cut import delete_records, truncate
 from lithify.service.expire import expire_versions
-from lithify.service.fetch import Reading, open_log
+from lithify.service.fetch import open_log
 from lithify.service.ingest import Reached, commit_copied
 from lithify.service.quarantine import release
 from lithify.service.retain import retain

@@ -5,23 +5,25 @@ Never does a reader get less than there is, nor a report that leaves something o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from faults.injection import CrashError, FaultyPort, Kind, faulty
-from faults.test_every_call import NAME, PARTITIONS, memory_warehouse, records, strikes
+from faults.injection import CrashError, FaultyPort, Injector, Kind, faulty
+from faults.test_every_call import NAME, memory_warehouse, records, strikes
 from faults.test_every_cut import IN_PLACE, SIDE_BY_SIDE, prepared
 from lithify.errors import LithifyError
 from lithify.model.position import AtTime
+from lithify.model.record import Record
 from lithify.model.scan import Everywhere, Listed, Matching, ScanSettings
-from lithify.ports import Batch, Warehouse
+from lithify.ports import Warehouse
 from lithify.service.alter import plan_uncompact
 from lithify.service.append import append
 from lithify.service.compact import RunRequest, compact, plan_run
+from lithify.service.cursor import Reading
 from lithify.service.cut import plan_delete_records, plan_truncate
-from lithify.service.fetch import Reading, open_log, open_topic, table_batches
+from lithify.service.fetch import LogReader, TopicReader, open_log, open_topic, table_batches
 from lithify.service.overview import Lookout
 from lithify.service.quarantine import failing_logs
 from lithify.service.scan import offsets_at, plan_tasks, subscribed, why_missing
@@ -30,6 +32,7 @@ from lithify.service.sweep import sweep
 from lithify.service.undo import plan_undo
 from lithify.service.verify import verify
 from lithify.service.versions import kept_versions
+from lithify.topic import Topic
 from support.oracle_engine import OracleEngine
 from support.oracle_inspector import OracleInspector
 
@@ -124,37 +127,59 @@ def test_what_reads_says_the_truth_or_fails(name: str, mode: str, tmp_path: Path
         assert read(warehouse) == wanted
 
 
+def polled(reader: LogReader | TopicReader) -> Iterator[Record]:
+    return (record for batch in reader.poll() for record in batch.records())
+
+
+def one_by_one(reader: LogReader | TopicReader) -> Iterator[Record]:
+    while reader.has_message_available():
+        record = reader.read_next()
+        assert record is not None
+        yield record
+
+
 @pytest.mark.parametrize("compacted", [False, True])
-def test_a_follower_goes_on_where_it_failed(compacted: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("take", [polled, one_by_one])
+@pytest.mark.parametrize("partition", [0, None])
+def test_a_follower_goes_on_where_it_failed(
+    compacted: bool, take: Callable[..., Iterator[Record]], partition: int | None, tmp_path: Path
+) -> None:
     """C7: once the warehouse is well again, it gets every record that it would have got."""
-
-    got: list[int | None] = []
-
-    def take(polled: Iterable[Batch]) -> None:
-        for batch in polled:
-            got.extend(record.offset for record in batch.records())
-
     for injector in strikes(Kind.FAILS):
         warehouse = prepared(memory_warehouse, tmp_path, SIDE_BY_SIDE)
         state = warehouse.store.load(NAME)
-        struck = faulty(warehouse, injector)
         injector.at += 1_000  # not while it is opened
-        follower = open_log(struck, state, 0, "earliest", Reading(follow=True, compacted=compacted))
-        take(follower.poll())
+        topic = Topic(faulty(warehouse, injector), NAME)
+        follower = topic.reader(partition, follow=True, compacted=compacted)
+        list(take(follower))
         append(warehouse, NAME, records(range(60, 80), keys=9))
         compact(warehouse, OracleEngine(warehouse.files), NAME, RunRequest((1,)))
         append(warehouse, NAME, records(range(80, 90), keys=9))
         injector.calls.clear()
         injector.at -= 1_000
-        got.clear()
+        got: list[Record] = []
         try:
-            take(follower.poll())
+            got.extend(take(follower))
         except LithifyError:
             assert injector.struck
         if injector.struck:
-            take(follower.poll())
-        assert got == list(range(state.log(0).log_end_offset, warehouse.store.load(NAME).log(0).log_end_offset))
-        assert len(got) == (90 - 60) // PARTITIONS
+            got.extend(take(follower))
+        left = list(Topic(warehouse, NAME).reader(compacted=compacted))
+        ends = [log.log_end_offset for log in state.logs]
+        new = [r for r in left if r.offset is not None and r.offset >= ends[r.partition or 0]]
+        assert got == [r for r in new if partition is None or r.partition == partition]
+        assert len(got) > 5
+
+
+def test_a_file_is_not_opened_anew_for_each_record(tmp_path: Path) -> None:
+    """However records are asked for one by one."""
+    injector = Injector(10_000, Kind.FAILS)
+    reader = Topic(faulty(prepared(memory_warehouse, tmp_path, IN_PLACE), injector), NAME).reader()
+    got = 0
+    while reader.has_message_available():
+        got += sum(record is not None for record in (next(iter(reader)), reader.read_next()))
+    assert got > 20
+    assert injector.calls.count("read") < 10
 
 
 def test_a_crash_of_a_reader_leaves_everything_as_it_is(tmp_path: Path) -> None:

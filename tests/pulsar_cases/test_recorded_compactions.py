@@ -23,7 +23,8 @@ from lithify.model.settings import settings_of
 from lithify.ports import Warehouse
 from lithify.service.append import append
 from lithify.service.compact import RunRequest, compact
-from lithify.service.fetch import LogReader, Reading, open_log
+from lithify.service.cursor import Reading
+from lithify.service.fetch import LogReader, open_log
 from lithify.store.memory import MemoryWarehouse
 from pulsar_cases.recorded_case import (
     CASES,

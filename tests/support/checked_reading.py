@@ -15,7 +15,8 @@ from lithify.errors import LithifyError, LogTruncatedError, OffsetOutOfRangeErro
 from lithify.model.log import LogState, Position, TopicState
 from lithify.model.position import AtTime, Start
 from lithify.model.record import Record
-from lithify.service.fetch import LogReader, Reading, open_log, table_batches
+from lithify.service.cursor import Reading
+from lithify.service.fetch import LogReader, open_log, table_batches
 from lithify.service.status import topic_status
 from lithify.service.sweep import sweep
 from support.checked_topic import NAME, CheckedTopic, Strike
@@ -191,8 +192,10 @@ class Follower:
     @classmethod
     def open(cls, topic: CheckedTopic, partition: int, *, compacted: bool) -> Follower:
         how = Reading(follow=True, compacted=compacted)
+        log = topic.model.logs[partition]
         reader = open_log(topic.place.warehouse, topic.state, partition, "earliest", how)
-        return cls(topic, partition, compacted, reader, len(topic.model.logs[partition].cuts))
+        assert tuple(r for b in reader.poll() for r in b.records()) == log.reading(compacted=compacted)
+        return cls(topic, partition, compacted, reader, len(log.cuts))
 
     def poll(self) -> bool:
         """Reads what is new; returns whether it can go on."""

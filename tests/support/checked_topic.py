@@ -20,8 +20,9 @@ from lithify.model.settings import TopicSettings, changed, settings_of
 from lithify.ports import Warehouse
 from lithify.service.alter import alter, uncompact
 from lithify.service.append import append
+from lithify.service.cursor import Reading
 from lithify.service.cut import delete_records, truncate
-from lithify.service.fetch import Reading, open_log
+from lithify.service.fetch import open_log
 from lithify.service.retain import retain
 from lithify.service.undo import undo
 from support.fake_clock import FakeClock

@@ -15,7 +15,8 @@ from lithify.model.segment import Segment
 from lithify.ports import Warehouse
 from lithify.service.append import AppendResult, append
 from lithify.service.compact import RunRequest, compact
-from lithify.service.fetch import LogReader, Reading, open_log
+from lithify.service.cursor import Reading
+from lithify.service.fetch import LogReader, open_log
 from lithify.store.memory import MemoryWarehouse
 from support.builders import some_settings
 from support.fake_clock import FakeClock

@@ -11,7 +11,8 @@ from lithify.compaction.consistency import metadata_findings
 from lithify.model.log import LogState, TopicState, segments_of
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.service.fetch import Reading, open_log
+from lithify.service.cursor import Reading
+from lithify.service.fetch import open_log
 from support.soak_feeder import FedTopic
 from support.soak_journal import LogJournal, Wanted
 

@@ -41,7 +41,7 @@ class Sight:
         log = log_of(self.state, partition)
         if offset < log.log_end_offset:
             start = max(offset, log.compacted_start)
-            for batch in open_log(warehouse, self.state, partition, start, COMPACTED).chunks():
+            for batch in open_log(warehouse, self.state, partition, start, COMPACTED).poll():
                 records = batch.records()
                 while some := tuple(islice(records, TAKEN_AT_ONCE)):
                     yield some

@@ -18,7 +18,7 @@ from typing import Any
 from lithify.errors import LogTruncatedError
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import LogId
-from lithify.service.fetch import Reading, log_start_for, was_cut_below
+from lithify.service.cursor import Reading, log_start_for, was_cut_below
 
 COMPACTED = Reading(compacted=True)
 """How somebody outside reads a log."""

@@ -1,228 +1,141 @@
-"""Reading a log: from any offset, over the version it was opened on, and on with new ones (C2, C7).
+"""Reading topics: from any offset, over the version they were opened on, and on with new ones (C2, C7).
 
-    version 7   [seg][seg][  seg  ]|
-    version 9   [   seg   ][  seg ][seg]|        a plain reader of 7 ends at its end;
-                                    ▲            a following one goes on here, in 9
+    cursors    log 0 ──▲────|   log 1 ───────▲|   log 2 ▲──────|      the first that is not at its end
+                       └ next record                                  is read on
 
 A reader of compacted data gets the view below D, where there is one, and the backlog from D on, in
-one order (C33). A reader holds a list of files, not a snapshot, so that metadata can be kept small.
+one order (C33). Where all logs are at the end of their version, a following reader goes on in the newest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from inspect import GEN_CLOSED, getgeneratorstate
+from typing import Any, TypeVar
 
 from lithify.compaction.rules import table_rules
-from lithify.errors import DamagedError, LogTruncatedError, RefusedError, VersionSweptError
-from lithify.model.log import LogState, Position, TopicState, segments_of
-from lithify.model.names import LogId
-from lithify.model.position import AtTime, Start, checked_offset
+from lithify.errors import RefusedError
+from lithify.model.log import Position, TopicState, segments_of
+from lithify.model.position import AtTime, Start
 from lithify.model.record import Record
-from lithify.model.segment import Segment
 from lithify.ports import Batch, Warehouse
+from lithify.service.cursor import Cursor, Reading, pieces_of
 
+AS_IT_STANDS = Reading()
 POLL_S = 0.2
 """How often a following reader asks for a newer version while there is nothing to read."""
 
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How a log is read: on with new versions or not, compacted data or the log as it stands."""
-
-    follow: bool = False
-    compacted: bool = False
-
-    def start(self, log: LogState) -> int:
-        """The first offset of what is read (C37)."""
-        return log.compacted_start if self.compacted else log.log_start_offset
-
-    def last_record(self, log: LogState) -> Position | None:
-        """The last record of what is read (C36)."""
-        return log.compacted_last_record if self.compacted else log.last_record
-
-    def reads_view(self, log: LogState) -> bool:
-        return self.compacted and log.view is not None
+T = TypeVar("T")
 
 
-class LogReader:
-    """Reads one log in offset order. Iterate over records, or over `batches()`."""
+class _Reader:
+    """Reads logs of one topic. Positions move by the record, or by the batch where batches are taken."""
 
-    def __init__(self, warehouse: Warehouse, state: TopicState, partition: int, start: Start, how: Reading) -> None:
-        self._warehouse = warehouse
-        self._how = how
-        self._partition = partition
-        self._open(state)
-        self._position = self._resolve(start)
-
-    @property
-    def position(self) -> int:
-        """The offset from which the next read goes on."""
-        return self._position
+    def __init__(self, warehouse: Warehouse, state: TopicState, cursors: tuple[Cursor, ...], how: Reading) -> None:
+        self._warehouse, self._name, self._cursors, self._how = warehouse, state.name, cursors, how
+        self._records = self._endless(Cursor.records)
 
     def __iter__(self) -> Iterator[Record]:
-        for batch in self.chunks():
-            for record in batch.records():
-                assert record.offset is not None  # every stored record has one
-                self._position = record.offset + 1
-                yield record
+        for record in self._going_on():  # noqa: UP028 - it would end with a loop that is left
+            yield record
+
+    def read_next(self) -> Record | None:
+        """The next record. Behind the last one it is None, or a following reader waits for another."""
+        return next(self._going_on(), None)
 
     def batches(self) -> Iterator[Any]:
-        """The same records as `pyarrow.Table`s of the columns of a segment."""
-        for batch in self.chunks():
+        """The same records as `pyarrow.Table`s of the columns of a segment, each of one log."""
+        for batch in self._endless(Cursor.batches):
             yield batch.to_arrow()
 
-    def chunks(self) -> Iterator[Batch]:
-        """Stored batches from the position on; the position is behind a batch once it is handed out."""
+    def poll(self) -> Iterator[Batch]:
+        """The stored batches that there are now, without waiting; a following reader looks for a newer version."""
+        yield from self._rest(Cursor.batches)
+        if self._how.follow and self._advance():
+            yield from self._rest(Cursor.batches)
+
+    def has_message_available(self) -> bool:
+        """Whether a read would return something now (C36): from metadata alone."""
+        if self._has_more():
+            return True
+        # In the version that was looked at it stays there: no round takes away what was promised.
+        return self._how.follow and self._advance() and self._has_more()
+
+    def _last_records(self) -> Iterator[Position | None]:
+        if not self._how.follow:
+            return (cursor.last_record() for cursor in self._cursors)
+        newest = self._warehouse.store.load(self._name)
+        return (cursor.last_record_of(newest) for cursor in self._cursors)
+
+    def _going_on(self) -> Iterator[Record]:
+        """One for all who ask record by record: a file is not opened anew for each."""
+        if getgeneratorstate(self._records) == GEN_CLOSED:  # it has failed, or is at an end it may be sent back from
+            self._records = self._endless(Cursor.records)
+        return self._records
+
+    def _endless(self, read: Callable[[Cursor], Iterator[T]]) -> Generator[T, None, None]:
+        """What cursors give, up to the end of their versions, or without one while following."""
         while True:
-            yield from self._rest_of_version()
+            yield from self._rest(read)
             if not self._how.follow:
                 return
             if not self._advance():
                 self._warehouse.clock.sleep(POLL_S)
 
-    def poll(self) -> Iterator[Batch]:
-        """What there is now, without waiting for more; a following reader looks at the newest version."""
-        if self._how.follow:
-            self._advance()
-        yield from self._rest_of_version()
+    def _rest(self, read: Callable[[Cursor], Iterator[T]]) -> Iterator[T]:
+        """What is left of the versions that cursors are at. It sees where they were sent meanwhile (C37)."""
+        while (cursor := next((c for c in self._cursors if not c.is_at_end), None)) is not None:
+            yield from read(cursor)
+
+    def _has_more(self) -> bool:
+        return any(cursor.has_more for cursor in self._cursors)
+
+    def _advance(self) -> bool:
+        """Moves to the newest version at the same offsets; False if there is none."""
+        newest = self._warehouse.store.load(self._name)
+        moved = [cursor.advance(newest) for cursor in self._cursors]
+        return any(moved)
+
+
+class LogReader(_Reader):
+    """Reads one log in offset order. Iterate over records, or over `batches()`."""
+
+    @property
+    def position(self) -> int:
+        """The offset from which the next read goes on."""
+        return self._cursors[0].position
 
     def seek(self, offset: int | None = None, *, at_ms: int | None = None) -> None:
-        """Goes to an offset, or to the first record at or after a time (C37)."""
-        if (offset is None) == (at_ms is None):
-            raise RefusedError("seek takes an offset or at_ms, one of them")
-        self._position = self._resolve(AtTime(at_ms) if at_ms is not None else offset)  # type: ignore[arg-type]
-
-    def has_message_available(self) -> bool:
-        """Whether a read would return something now (C36): from metadata alone."""
-        last = self._how.last_record(self._newest_log())
-        return last is not None and last.offset >= self._position
+        """Goes to an offset, or to the first record at or after a time (C37): what is read next is there."""
+        self._cursors[0].go_to(_sought(offset, at_ms))
 
     def last_message_id(self) -> Position | None:
         """Where the last record stands that this reader can still get (C36): from metadata alone."""
-        return self._how.last_record(self._newest_log())
-
-    def _open(self, state: TopicState) -> None:
-        log = state.log(self._partition)
-        segments = self._warehouse.store.segments(state, [self._partition])
-        view = self._warehouse.store.view(state, [self._partition]) if self._how.reads_view(log) else ()
-        # All of it at once: with the end of a version whose segments could not be listed, records would be skipped.
-        self._state, self._log, self._pieces = state, log, pieces_of(log, segments, view, self._how)
-
-    @property
-    def _id(self) -> LogId:
-        return LogId(self._state.name, self._partition)
-
-    def _resolve(self, start: Start) -> int:
-        match start:
-            case "earliest":
-                return self._how.start(self._log)
-            case "latest":
-                return self._log.log_end_offset
-            case AtTime(timestamp_ms):
-                return self._at_time(timestamp_ms)
-            case _:
-                return checked_offset(self._id, self._how.start(self._log), self._log.log_end_offset, start)
-
-    def _at_time(self, timestamp_ms: int) -> int:
-        for piece in self._pieces:
-            if piece.segment.max_timestamp_ms < timestamp_ms:
-                continue
-            for batch in self._read(piece, self._how.start(self._log)):
-                offset = batch.offset_at(timestamp_ms)
-                if offset is not None:
-                    return offset
-        return self._log.log_end_offset
-
-    def _rest_of_version(self) -> Iterator[Batch]:
-        for piece in self._pieces:
-            if piece.segment.end_offset <= self._position:
-                continue
-            for batch in self._read(piece, self._position):
-                self._position = batch.end_offset  # a reader that stops here goes on behind the batch
-                yield batch
-            self._position = max(self._position, piece.segment.end_offset)
-        self._position = max(self._position, self._log.log_end_offset)
-
-    def _read(self, piece: Piece, start_offset: int) -> Iterator[Batch]:
-        try:
-            yield from self._warehouse.files.read(piece.segment, max(start_offset, piece.start_offset))
-        except DamagedError as error:
-            # Only a version that is kept has a right to its files (C7).
-            if piece.segment.path in self._warehouse.store.named_files(self._state.name):
-                raise
-            raise VersionSweptError(
-                f"{self._id}: version {self._state.version}, which this reader was opened on, was swept: "
-                f"{piece.segment.path} is gone",
-                hint=f"open a new reader; this one stood at {self._position}",
-            ) from error
-
-    def _newest_log(self) -> LogState:
-        if not self._how.follow:
-            return self._log
-        newest = self._warehouse.store.load(self._state.name)
-        self._check_still_there(newest)
-        return newest.log(self._partition)
-
-    def _advance(self) -> bool:
-        """Moves to the newest version at the same offset; False if there is none."""
-        newest = self._warehouse.store.load(self._state.name)
-        if newest.version == self._state.version and newest.identity == self._state.identity:
-            return False
-        self._check_still_there(newest)
-        self._open(newest)
-        return True
-
-    def _check_still_there(self, newest: TopicState) -> None:
-        """A log that was cut below the position, or whose start passed it, cannot be followed (C7)."""
-        if newest.identity != self._state.identity:
-            raise LogTruncatedError(f"{self._id}: the topic was deleted and made again", hint="open a new reader")
-        log = newest.log(self._partition)
-        if was_cut_below(log, self._log.generation, self._position):
-            raise LogTruncatedError(
-                f"{self._id}: the log was truncated while it was read; it ends at {log.log_end_offset} now",
-                hint=f"open a new reader at or below that, this one stood at {self._position}",
-            )
-        start = log_start_for(log, self._how)
-        if start > self._position:
-            raise LogTruncatedError(
-                f"{self._id}: the log starts at {start} now, behind the position {self._position}",
-                hint="records in between are gone; open a new reader at earliest",
-            )
+        return next(self._last_records())
 
 
-def was_cut_below(log: LogState, generation: int, position: int) -> bool:
-    """Whether a truncation since the log was of that generation cut below a reader's position (C7)."""
-    missed = log.generation - generation
-    if missed > len(log.truncated):
-        return True
-    return missed > 0 and min(log.truncated[-missed:]) < position
+class TopicReader(_Reader):
+    """Reads all logs of a topic: one after the other, while following version by version."""
+
+    def seek(self, offset: int | None = None, *, at_ms: int | None = None) -> None:
+        """Goes to a time in every log. An offset means nothing across logs and is refused."""
+        if offset is not None:
+            raise RefusedError("an offset belongs to one log", hint="open the reader with partition=")
+        start = _sought(offset, at_ms)
+        for cursor in self._cursors:
+            cursor.go_to(start)
+
+    def last_message_id(self) -> dict[int, Position | None]:
+        """By partition, where its last record stands (C36)."""
+        return dict(enumerate(self._last_records()))
 
 
-def log_start_for(log: LogState, how: Reading) -> int:
-    """Below which offset a reader that is under way has lost its place (C7)."""
-    # Rounds take keys off the front of a view; only `delete-records` makes a place invalid there.
-    return log.deleted_below if how.reads_view(log) else log.log_start_offset
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A segment to read, from an offset on."""
-
-    segment: Segment
-    start_offset: int
-
-
-def pieces_of(
-    log: LogState, segments: tuple[Segment, ...], view: tuple[Segment, ...], how: Reading
-) -> tuple[Piece, ...]:
-    """What is read of a log with these segments, those of its view included, in offset order (C33)."""
-    if not how.reads_view(log):
-        return tuple(Piece(s, log.log_start_offset) for s in segments)
-    dirty = log.first_dirty_offset
-    tail = tuple(Piece(s, dirty) for s in segments if s.end_offset > dirty)
-    return tuple(Piece(s, log.deleted_below) for s in view) + tail
+def _sought(offset: int | None, at_ms: int | None) -> Start:
+    if offset is not None and at_ms is None:
+        return offset
+    if at_ms is not None and offset is None:
+        return AtTime(at_ms)
+    raise RefusedError("seek takes an offset or at_ms, one of them")
 
 
 def table_batches(warehouse: Warehouse, state: TopicState) -> Iterator[Batch]:
@@ -235,62 +148,17 @@ def table_batches(warehouse: Warehouse, state: TopicState) -> Iterator[Batch]:
         yield from warehouse.files.latest([piece.segment for piece in pieces], table_rules(log, state.settings))
 
 
-class TopicReader:
-    """Reads all logs of a topic: one after the other, or in turns while following."""
-
-    def __init__(self, readers: Mapping[int, LogReader], warehouse: Warehouse, how: Reading) -> None:
-        self._readers = readers
-        self._warehouse = warehouse
-        self._how = how
-
-    def __iter__(self) -> Iterator[Record]:
-        for batch in self._chunks():
-            yield from batch.records()
-
-    def batches(self) -> Iterator[Any]:
-        """The same records as `pyarrow.Table`s, each of one log."""
-        for batch in self._chunks():
-            yield batch.to_arrow()
-
-    def seek(self, offset: int | None = None, *, at_ms: int | None = None) -> None:
-        """Goes to a time in every log. An offset means nothing across logs and is refused."""
-        if offset is not None:
-            raise RefusedError("an offset belongs to one log", hint="open the reader with partition=")
-        for reader in self._readers.values():
-            reader.seek(at_ms=at_ms)
-
-    def has_message_available(self) -> bool:
-        """Whether a read of any log would return something now (C36)."""
-        return any(reader.has_message_available() for reader in self._readers.values())
-
-    def last_message_id(self) -> dict[int, Position | None]:
-        """By partition, where its last record stands (C36)."""
-        return {partition: reader.last_message_id() for partition, reader in self._readers.items()}
-
-    def _chunks(self) -> Iterator[Batch]:
-        while True:
-            read = 0
-            for reader in self._readers.values():
-                for batch in reader.poll():
-                    read += len(batch)
-                    yield batch
-            if not self._how.follow:
-                return
-            if not read:
-                self._warehouse.clock.sleep(POLL_S)
-
-
 def open_log(
-    warehouse: Warehouse, state: TopicState, partition: int, start: Start = "earliest", how: Reading = Reading()
+    warehouse: Warehouse, state: TopicState, partition: int, start: Start = "earliest", how: Reading = AS_IT_STANDS
 ) -> LogReader:
     """A reader of one log of `state`. Raises `UnknownTopicError` or `OffsetOutOfRangeError`."""
     state.check_partition(partition)
-    return LogReader(warehouse, state, partition, start, how)
+    return LogReader(warehouse, state, (Cursor(warehouse, state, partition, start, how),), how)
 
 
 def open_topic(
-    warehouse: Warehouse, state: TopicState, start: Start = "earliest", how: Reading = Reading()
+    warehouse: Warehouse, state: TopicState, start: Start = "earliest", how: Reading = AS_IT_STANDS
 ) -> TopicReader:
     """A reader of all logs of `state`."""
-    readers = {p: open_log(warehouse, state, p, start, how) for p in state.partitions}
-    return TopicReader(readers, warehouse, how)
+    cursors = tuple(Cursor(warehouse, state, p, start, how) for p in state.partitions)
+    return TopicReader(warehouse, state, cursors, how)

@@ -32,7 +32,8 @@ from lithify.model.scan import (
     Subscription,
 )
 from lithify.ports import Warehouse
-from lithify.service.fetch import Reading, log_start_for, open_log, pieces_of, was_cut_below
+from lithify.service.cursor import Reading, log_start_for, pieces_of, was_cut_below
+from lithify.service.fetch import open_log
 
 TASK_BYTES = 128 * 2**20
 """Compressed bytes that a task reads: Spark's own default for files."""
