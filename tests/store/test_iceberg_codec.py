@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
 
 from lithify.errors import DamagedError, UnknownTopicError, UnsupportedFormatError
-from lithify.model.log import HeldTombstones, LogState, Position, TombstoneStep, TopicEdit, View, WrittenBatch
+from lithify.model.log import (
+    DroppedDeletes,
+    HeldTombstones,
+    LogState,
+    Position,
+    TombstoneStep,
+    TopicEdit,
+    View,
+    WrittenBatch,
+)
 from lithify.model.segment import Segment, Volume
 from lithify.model.setting_table import SETTINGS
 from lithify.model.settings import TopicSettings, settings_of, to_config
@@ -53,6 +62,8 @@ LOGS = st.builds(
         last_record=st.none() | st.builds(Position, OFFSETS, TIMES),
     ),
     batches=st.lists(st.builds(WrittenBatch, st.text(max_size=36), OFFSETS), max_size=4).map(tuple),
+    epoch=st.integers(0, 2**63 - 1),
+    dropped=st.lists(st.builds(DroppedDeletes, OFFSETS, OFFSETS, st.booleans()), max_size=8).map(tuple),
 )
 
 SEGMENTS = st.builds(
@@ -117,8 +128,10 @@ def test_another_format_is_refused_by_name(iceberg: Place, foreign: Catalog) -> 
     state = iceberg.append(iceberg.create(), some_records("a"))
     table = foreign.load_table(("default", "orders"))
     with table.transaction() as newer:
-        newer.set_properties({"lithify.format-version": "3"})
+        newer.set_properties({"lithify.format-version": str(codec.FORMAT_VERSION + 1)})
 
+    today = codec.FORMAT_VERSION
+    refused = rf"orders: written in format {today + 1}, .* up to {today} \(use the newer"
     for call in (
         lambda: iceberg.store.load(ORDERS),
         lambda: iceberg.store.commit(state, TopicEdit("run", NOW_MS, {})),
@@ -126,7 +139,7 @@ def test_another_format_is_refused_by_name(iceberg: Place, foreign: Catalog) -> 
         lambda: iceberg.store.load_version(ORDERS, 1),
         lambda: iceberg.store.drop_topic(ORDERS),
     ):
-        with pytest.raises(UnsupportedFormatError, match=r"orders: written in format 3, .* up to 2 \(use the newer"):
+        with pytest.raises(UnsupportedFormatError, match=refused):
             call()
     assert iceberg.store.topics() == (ORDERS,)
 
@@ -137,11 +150,30 @@ def test_an_earlier_format_is_written_on_in_the_one_of_today(iceberg: Place, for
     table = foreign.load_table(("default", "orders"))
     with table.transaction() as older:
         older.set_properties({"lithify.format-version": "1"})
-    assert iceberg.store.load(ORDERS) == state
+    earlier = iceberg.store.load(ORDERS)
+    assert replace(earlier, logs=state.logs) == state
 
-    iceberg.append(state, some_records("b"))
+    iceberg.append(earlier, some_records("b"))
 
-    assert table.refresh().properties["lithify.format-version"] == "2"
+    assert table.refresh().properties["lithify.format-version"] == str(codec.FORMAT_VERSION)
+
+
+def test_the_epoch_of_a_log_that_an_earlier_format_did_not_count_is_0(iceberg: Place, foreign: Catalog) -> None:
+    """C49: a place that was stored then cannot be told from one before a round of that Lithify.
+
+    Nobody else can commit once the topic is of a format with epochs, so the epochs of its logs tell from then on.
+    """
+    state = iceberg.append(iceberg.create(partitions=2), some_records("a"))
+    assert [log.epoch for log in state.logs] == [1, 1]
+    with foreign.load_table(("default", "orders")).transaction() as older:
+        older.set_properties({"lithify.format-version": "2"})
+    earlier = iceberg.store.load(ORDERS)
+    assert [log.epoch for log in earlier.logs] == [0, 0]
+
+    after = iceberg.append(earlier, some_records("b"))
+
+    assert [log.epoch for log in iceberg.store.load(ORDERS).logs] == [0, 1]
+    assert after.log(0).next_epoch == 1
 
 
 def test_a_table_that_is_no_topic_is_left_alone(iceberg: Place, foreign: Catalog) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from lithify.compaction.drops import without_view
 from lithify.compaction.outcome import measured, readable, view_of
 from lithify.compaction.retention import start_after
 from lithify.compaction.steps import Steps, folded
@@ -139,6 +140,7 @@ def uncompacted(state: LogState, segments: tuple[Segment, ...]) -> LogState:
         uncovered=False,
         last_round="",
         view=None,
+        dropped=without_view(state.dropped),
     )
     return measured(moved, segments)
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from lithify.compaction.drops import Drops, with_drop
 from lithify.compaction.groups import Grouping
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import Cause
 from lithify.compaction.steps import Steps, folded, with_round
-from lithify.model.log import HeldTombstones, LogState, Position, View
+from lithify.model.log import DroppedDeletes, HeldTombstones, LogState, Position, View
 from lithify.model.segment import Segment, volume_of, without
 from lithify.model.settings import TopicSettings
 
@@ -86,6 +87,16 @@ class LogOutcome:
         if self.findings.tombstones_held:
             return HeldTombstones(plan.rules.tombstones_expire_below, plan.horizon.offset)
         return None if plan.expires_tombstones or plan.moves else plan.base.held
+
+    @property
+    def deletes_dropped_below(self) -> int:
+        """Above the last delete that expired in the round (C49); 0 if none did."""
+        rules, left = self.plan.rules, self.findings.survivors
+        if not self.findings.losers.get(Cause.EXPIRED_TOMBSTONE):
+            return 0
+        lost = (s for s in self.plan.scanned if left[s.path] < s.records)
+        held = (s.end_offset for s in lost if s.may_hold_tombstones(empty_is_tombstone=rules.empty_is_tombstone))
+        return min(rules.tombstones_expire_below, max(held))
 
     @property
     def changes(self) -> bool:
@@ -164,8 +175,16 @@ def state_after(
         held=outcome.held,
         aged_before_ms=plan.rules.values_expire_before_ms,
         view=None if plan.view is None else view_of(outcome.result, after.view_last_record),
+        dropped=_drops_after(outcome, current),
     )
     return measured(moved, after.segments)
+
+
+def _drops_after(outcome: LogOutcome, current: LogState) -> Drops:
+    below = outcome.deletes_dropped_below
+    if below == 0:
+        return current.dropped
+    return with_drop(current.dropped, DroppedDeletes(current.next_epoch, below, outcome.plan.view is not None))
 
 
 def readable(last: Position | None, start: int) -> Position | None:

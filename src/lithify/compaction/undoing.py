@@ -76,6 +76,7 @@ def state_after_undo(
         owed=now.owed or then.owed or _owed(now, files),
         uncovered=then.uncovered,
         view=view,
+        dropped=then.dropped,  # the deletes that the round dropped are there again; the epoch goes on
     )
     return measured(back, files.segments)
 

@@ -27,6 +27,9 @@ from lithify.model.settings import TopicSettings
 TRUNCATIONS_KEPT = 8
 """Truncations that each log remembers; a reader that missed more fails as if it were cut off."""
 
+FIRST_EPOCH = 1
+"""The epoch of a new log. 0 is that of one whose last commit was made in a format that counted none."""
+
 RUN_IDS_KEPT = 8
 """Ids of the latest commits that each log remembers, to settle unknown outcomes (C6)."""
 
@@ -65,6 +68,18 @@ class HeldTombstones:
 
     below: int
     horizon: int
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedDeletes:
+    """Expired deletes below `below` went in the commit that began `epoch`; `of_view`: the view had them (C49).
+
+    Whoever stood at an offset under `below` before that commit may never get to know of them.
+    """
+
+    epoch: int
+    below: int
+    of_view: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +135,11 @@ class LogState:
     view: View | None = None
     batches: tuple[WrittenBatch, ...] = ()
     """The latest batch of each query that wrote to the topic, the last one to write last. Only log 0 has them."""
+    epoch: int = FIRST_EPOCH
+    """Grows by every commit that changes what a round goes by, those of `KEEPS_EPOCH` apart (C44). It never
+    goes back, and tells a reader's place from a later one (C49)."""
+    dropped: tuple[DroppedDeletes, ...] = ()
+    """When deletes went, and up to where; epochs ascend, offsets descend: a later, higher one says it all."""
 
     @property
     def volume(self) -> Volume:
@@ -154,6 +174,11 @@ class LogState:
     def with_run(self, run_id: str) -> LogState:
         """This state, remembering that the run `run_id` committed to it."""
         return replace(self, run_ids=(*self.run_ids, run_id)[-RUN_IDS_KEPT:])
+
+    @property
+    def next_epoch(self) -> int:
+        """The epoch that the next commit of a round, or of what changes what rounds go by, begins."""
+        return self.epoch + 1
 
     def with_batch(self, batch: WrittenBatch) -> LogState:
         """This state, remembering that `batch` is in the topic."""
@@ -205,6 +230,10 @@ class Verb(StrEnum):
     UNCOMPACT = "uncompact"
     UNDO = "undo"
     EXPIRE = "expire"
+
+
+KEEPS_EPOCH = frozenset({Verb.APPEND, Verb.DELETE_RECORDS, Verb.EXPIRE})
+"""Commits that a round which is under way need not know of: below its horizon they leave all as it is (C44)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from tenacity import (
 )
 
 from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError, UnknownTopicError
-from lithify.model.log import RUN_IDS_KEPT, LogState, TopicEdit, TopicState
+from lithify.model.log import KEEPS_EPOCH, RUN_IDS_KEPT, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.ports import CommitUnknownError, StaleVersionError, Warehouse
 
@@ -92,13 +92,22 @@ def _swap(
     edit_now = decide(state)
     if edit_now is None:
         return state
-    remembered = {partition: log.with_run(run_id) for partition, log in edit_now.logs.items()}
-    edit_now = replace(edit_now, logs=remembered)
+    edit_now = _marked(edit_now, state)
     try:
         return warehouse.store.commit(state, edit_now)
     except CommitUnknownError as error:
         sent.append((state, edit_now))
         raise StaleVersionError(str(error)) from error
+
+
+def _marked(edit: TopicEdit, base: TopicState) -> TopicEdit:
+    """`edit`, whose logs remember its run (C6) and are in the epoch that it begins, if it begins one (C44)."""
+    logs = {partition: log.with_run(edit.run_id) for partition, log in edit.logs.items()}
+    if edit.verb not in KEEPS_EPOCH:
+        logs = {
+            p: replace(log, epoch=base.log(p).next_epoch) if p in base.partitions else log for p, log in logs.items()
+        }
+    return replace(edit, logs=logs)
 
 
 def settle(

@@ -41,6 +41,11 @@ def test_another_round_after_delete_records_is_a_conflict():
     assert "another round" in (conflict(PLAN, state, LOG.segments) or "")
 
 
+def test_whatever_began_a_new_epoch_is_a_conflict():
+    """C44: a round taken back leaves D and every file as the plan has them, and is one all the same."""
+    assert "taken back" in (conflict(PLAN, replace(STATE, epoch=STATE.next_epoch), LOG.segments) or "")
+
+
 def test_a_truncation_is_a_conflict():
     """C44: offsets may since have been given anew."""
     assert "truncated" in (conflict(PLAN, replace(STATE, generation=1), LOG.segments) or "")

@@ -49,6 +49,16 @@ class Round:
         return state_after_undo(self.log.state, self.then, self.report, files, last_record=last), files
 
 
+def test_the_deletes_that_the_round_dropped_are_no_longer_said_to_be_gone():
+    """C49: those of rounds before it are; and the epoch never goes back (C44)."""
+    round_ = Round("a=∅ b=1", "c=∅ b=2", delete_retention_ms=0)
+    assert [drop.below for drop in round_.then.dropped] == [2]
+    assert [drop.below for drop in round_.log.state.dropped] == [4]
+    round_.log.state = replace(round_.log.state, epoch=9)
+    state, _ = round_.taken_back()
+    assert (state.dropped, state.epoch) == (round_.then.dropped, 9)
+
+
 def test_the_log_is_again_what_it_was():
     """C7: D, steps, volumes, last record and the round before; only what settles commits is of today."""
     round_ = Round("a=1 b=∅", "a=2 b=3", delete_retention_ms=0)

@@ -1,6 +1,6 @@
 """The state of a topic as properties of its table, and back (docs/format.md tells the same).
 
-    lithify.format-version   2; a higher one is refused
+    lithify.format-version   3; a higher one is refused
     lithify.version          the version that these properties belong to
     lithify.original-name    the name as it was given
     lithify.created-ms
@@ -26,6 +26,8 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnsupportedFormatError
 from lithify.model.log import (
+    FIRST_EPOCH,
+    DroppedDeletes,
     HeldTombstones,
     KeptVersion,
     LogState,
@@ -40,9 +42,11 @@ from lithify.model.names import TopicName
 from lithify.model.segment import Volume
 from lithify.model.settings import TopicSettings, settings_of, to_config
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """What is written. A topic of an earlier format gets it with the next commit."""
 
+EPOCHS_SINCE = 3
+"""The format version from which on a log has an epoch."""
 
 _FORMAT = "lithify.format-version"
 _VERSION = "lithify.version"
@@ -208,14 +212,16 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "aged_before": log.aged_before_ms,
         "view": None if log.view is None else _view_to_json(log.view),
         "batches": [[batch.query_id, batch.batch_id] for batch in log.batches],
+        "epoch": None if log.epoch == FIRST_EPOCH else log.epoch,
+        "dropped": [[drop.epoch, drop.below, *([True] if drop.of_view else [])] for drop in log.dropped],
     }
-    # 0 and [] are what a new log has; a time of 0 is not, and a view may be empty.
-    optional = {"oldest_dirty", "last_record", "last_round", "held", "aged_before", "view"}
+    # 0 and [] are what a new log has; a time of 0 is not, nor an epoch of 0, and a view may be empty.
+    optional = {"oldest_dirty", "last_record", "last_round", "held", "aged_before", "view", "epoch"}
     return {name: value for name, value in whole.items() if (value is not None if name in optional else value)}
 
 
-def log_from_json(partition: int, data: Mapping[str, Any]) -> LogState:
-    """The inverse of `log_to_json`."""
+def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRST_EPOCH) -> LogState:
+    """The inverse of `log_to_json`. `new_epoch` is that of a new log where it was written."""
     held, view = data.get("held"), data.get("view")
     return LogState(
         partition=partition,
@@ -239,6 +245,8 @@ def log_from_json(partition: int, data: Mapping[str, Any]) -> LogState:
         aged_before_ms=data.get("aged_before"),
         view=None if view is None else _view_of(view),
         batches=tuple(WrittenBatch(*batch) for batch in data.get("batches", ())),
+        epoch=data.get("epoch", new_epoch),
+        dropped=tuple(DroppedDeletes(*drop) for drop in data.get("dropped", ())),
     )
 
 
@@ -260,8 +268,10 @@ def _position_of(data: Sequence[int] | None) -> Position | None:
 
 
 def _logs(properties: Properties) -> tuple[LogState, ...]:
+    # Nobody who counts no epochs commits any more once the topic is of a format that has them.
+    new_epoch = 0 if int(properties[_FORMAT]) < EPOCHS_SINCE else FIRST_EPOCH
     stored = {int(name.removeprefix(_LOG)): text for name, text in properties.items() if name.startswith(_LOG)}
-    return tuple(log_from_json(partition, json.loads(stored[partition])) for partition in range(len(stored)))
+    return tuple(log_from_json(p, json.loads(stored[p]), new_epoch) for p in range(len(stored)))
 
 
 def _volume(volume: Volume) -> list[int]:

@@ -1,0 +1,171 @@
+"""Whoever took a log up to some place can go on from there, or is told that a delete was missed (C5, C49).
+
+Consumers fold what they read into a map and store how far they got, with the epoch of the log then.
+Whatever is done to the topic in between, by whatever clock and under whatever settings: one who is
+let through and reads on has what every record ever appended says. Nobody is told that something was
+missed where no delete at or above the place has gone since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import settings as profile
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from lithify.compaction.drops import missed_deletes
+from lithify.errors import LithifyError
+from lithify.model.log import LogState
+from lithify.model.record import Record
+from lithify.service.alter import alter, uncompact
+from lithify.service.cut import truncate
+from lithify.service.fetch import was_cut_below
+from lithify.service.undo import undo
+from support.memory_topic import ORDERS, MemoryTopic
+
+KEYS = st.sampled_from([b"a", b"b"])
+RECORDS = st.lists(st.tuples(KEYS, st.sampled_from([None, None, b"1", b"2"])), min_size=1, max_size=4)
+RETENTIONS = st.sampled_from([0, 10, 1000])
+
+Map = dict[bytes | None, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a consumer got, and what it has from there."""
+
+    offset: int
+    epoch: int
+    generation: int
+    compacted: bool
+    holds: Map
+
+
+class Places(RuleBasedStateMachine):
+    """One topic, and consumers that come and go."""
+
+    places: Sequence[Place] = ()
+
+    @initialize(mode=st.sampled_from(["in-place", "side-by-side"]), retention=RETENTIONS)
+    def create(self, mode: str, retention: int) -> None:
+        self.topic = MemoryTopic(compaction_mode=mode, delete_retention_ms=retention, segment_bytes=1024)
+        self.history: list[Record] = []
+        self.expired: list[tuple[int, bool]] = []
+        """When deletes expired: the epoch that this began, and whether the view had them."""
+
+    @property
+    def log(self) -> LogState:
+        return self.topic.log()
+
+    @rule(pairs=RECORDS)
+    def append(self, pairs: list[tuple[bytes, bytes | None]]) -> None:
+        end = self.log.log_end_offset
+        self.topic.append([Record(key, value, 0) for key, value in pairs])
+        self.history += [Record(k, v, 0, (), 0, end + n) for n, (k, v) in enumerate(pairs)]
+
+    @rule(pairs=RECORDS, share=st.sampled_from([0.5, 1.0]), compacted=st.booleans(), retention=st.sampled_from([0, 10]))
+    def delete_behind_somebody(
+        self, pairs: list[tuple[bytes, bytes | None]], share: float, compacted: bool, retention: int
+    ) -> None:
+        """Who has read up to here learns of what is deleted now, or does not."""
+        self.append(pairs)
+        self.begin(compacted, share)
+        self.append([(key, None) for key, _ in pairs])
+        self.alter(retention)
+        self.round(None, undone=False)
+        self.round(self.topic.clock.now_ms() + 10, undone=False)
+
+    @rule(by_ms=st.sampled_from([1, 9, 10, 999, 1000, -20]))
+    def move_the_clock(self, by_ms: int) -> None:
+        self.topic.clock.advance(by_ms)
+
+    @rule(now_ms=st.none() | st.sampled_from([0, 1, 2000, 10_000]), undone=st.booleans())
+    def round(self, now_ms: int | None, undone: bool) -> None:
+        """As of the clock or any other time; some are taken back while another is under way."""
+        report = self.topic.compact(now_ms, meanwhile=self.undo if undone else lambda: None, times=1)
+        if report.logs[0].losers.expired_tombstone:
+            self.expired.append((self.log.epoch, self.log.view is not None))
+
+    @rule()
+    def undo(self) -> None:
+        try:
+            undo(self.topic.warehouse, ORDERS)
+        except LithifyError:
+            return
+
+    @rule(retention=RETENTIONS)
+    def alter(self, retention: int) -> None:
+        alter(self.topic.warehouse, ORDERS, {"delete.retention.ms": retention})
+
+    @rule()
+    @precondition(lambda self: not self.topic.state.settings.side_by_side)
+    def go_side_by_side(self) -> None:
+        alter(self.topic.warehouse, ORDERS, {"compaction.mode": "side-by-side"})
+
+    @rule()
+    @precondition(lambda self: self.topic.state.settings.side_by_side)
+    def drop_the_view(self) -> None:
+        uncompact(self.topic.warehouse, ORDERS)
+
+    @rule(by=st.integers(0, 5))
+    def truncate(self, by: int) -> None:
+        to = max(self.log.first_dirty_offset, self.log.log_end_offset - by)
+        truncate(self.topic.warehouse, ORDERS, 0, to)
+        self.history = self.history[:to]
+
+    @rule(compacted=st.booleans(), share=st.sampled_from([0.3, 0.7, 1.0]))
+    def begin(self, compacted: bool, share: float) -> None:
+        """Somebody reads from the start, and not always to the end, before others do anything."""
+        self.go_on(Place(0, self.log.epoch, self.log.generation, compacted, {}), share)
+
+    @rule(share=st.sampled_from([0.3, 0.7, 1.0]), data=st.data())
+    @precondition(lambda self: self.places)
+    def come_back(self, share: float, data: st.DataObject) -> None:
+        place = data.draw(st.sampled_from(self.places))
+        if not was_cut_below(self.log, place.generation, place.offset) and not self.missed(place):
+            self.go_on(place, share)
+
+    def go_on(self, place: Place, share: float) -> None:
+        records = [r for r in self.topic.records(compacted=place.compacted) if (r.offset or 0) >= place.offset]
+        holds = _folded(place.holds, taken := records[: round(len(records) * share)])
+        offset = self.log.log_end_offset if taken == records else (records[len(taken)].offset or 0)
+        there = Place(offset, self.log.epoch, self.log.generation, place.compacted, holds)
+        self.places = (*self.places, there)[-6:]
+
+    @invariant()
+    @precondition(lambda self: self.places)
+    def whoever_is_let_through_ends_with_the_truth(self) -> None:
+        truth = _folded({}, self.history)
+        for place in self.places:
+            if was_cut_below(self.log, place.generation, place.offset) or self.missed(place):
+                continue
+            records = [r for r in self.topic.records(compacted=place.compacted) if (r.offset or 0) >= place.offset]
+            assert _folded(place.holds, records) == truth, place
+
+    @invariant()
+    @precondition(lambda self: self.places)
+    def nobody_is_sent_away_where_no_delete_expired_since(self) -> None:
+        for place in self.places:
+            since = [
+                epoch for epoch, of_view in self.expired if epoch > place.epoch and (place.compacted or not of_view)
+            ]
+            assert since or not self.missed(place), place
+
+    def missed(self, place: Place) -> bool:
+        return missed_deletes(self.log, place.offset, place.epoch, compacted=place.compacted) is not None
+
+
+def _folded(holds: Map, records: Sequence[Record]) -> Map:
+    """A map with the records put into it, one after the other."""
+    after = dict(holds)
+    for record in records:
+        after.pop(record.key, None)
+        if record.value is not None:
+            after[record.key] = record.value
+    return after
+
+
+TestPlaces = Places.TestCase
+TestPlaces.settings = profile(max_examples=60, stateful_step_count=40, deadline=None)

@@ -1,0 +1,55 @@
+"""What the gate adds to every commit: its run, and the epoch that it begins (C6, C44)."""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify.model.log import KEEPS_EPOCH, Verb
+from lithify.service.alter import alter, uncompact
+from lithify.service.cut import delete_records, truncate
+from lithify.service.expire import expire_versions
+from lithify.service.retain import retain
+from lithify.service.undo import undo
+from support.builders import a_log
+from support.memory_topic import ORDERS, MemoryTopic
+
+
+def a_topic() -> MemoryTopic:
+    """Two logs with views, the backlog of the first old enough to be trimmed."""
+    config = {"compaction_mode": "side-by-side", "cleanup_policy": "compact,delete", "retention_ms": 100}
+    topic = MemoryTopic(partitions=2, now_ms=50, versions_retention_ms=10, **config)
+    for partition in (0, 1):
+        topic.append([r._replace(offset=None, partition=partition) for r in a_log("a=1!10 a=2!20 b=1!30").records])
+    topic.compact()
+    return topic
+
+
+ACTS = {
+    Verb.APPEND: lambda topic: topic.append([r._replace(offset=None) for r in a_log("c=1").records]),
+    Verb.COMPACT: lambda topic: (ACTS[Verb.APPEND](topic), topic.compact(partitions=(0,))),
+    Verb.RETAIN: lambda topic: retain(topic.warehouse, ORDERS, now_ms=1000),
+    Verb.DELETE_RECORDS: lambda topic: delete_records(topic.warehouse, ORDERS, 0, 1),
+    Verb.TRUNCATE: lambda topic: truncate(topic.warehouse, ORDERS, 0, 2, below_compacted=True),
+    Verb.ALTER: lambda topic: alter(topic.warehouse, ORDERS, {"null.key": "drop"}),
+    Verb.UNCOMPACT: lambda topic: uncompact(topic.warehouse, ORDERS),
+    Verb.UNDO: lambda topic: undo(topic.warehouse, ORDERS),
+    Verb.EXPIRE: lambda topic: (topic.clock.advance(10_000), expire_versions(topic.warehouse, ORDERS)),
+}
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_a_commit_begins_an_epoch_if_it_changes_what_a_round_goes_by(verb: Verb) -> None:
+    """C44: in the logs that it changes. None ever goes back."""
+    topic = a_topic()
+    before, version = [log.epoch for log in topic.state.logs], topic.state.version
+    ACTS[verb](topic)
+    assert topic.state.version > version, "it committed"
+    grown = [now - then for now, then in zip((log.epoch for log in topic.state.logs), before, strict=True)]
+    assert grown[0] == (0 if verb in KEEPS_EPOCH else 1)
+    assert set(grown) <= {0, 1}
+
+
+def test_partitions_that_are_new_begin_at_the_first_epoch() -> None:
+    topic = MemoryTopic()
+    alter(topic.warehouse, ORDERS, {}, partitions=2)
+    assert [log.epoch for log in topic.state.logs] == [1, 1]
