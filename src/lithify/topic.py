@@ -24,7 +24,7 @@ from lithify.model.verification import VerifyReport
 from lithify.model.version_report import VersionReport
 from lithify.ports import Batch, Warehouse
 from lithify.service.alter import alter, uncompact
-from lithify.service.append import AppendResult, append
+from lithify.service.append import NOWHERE, AppendResult, append
 from lithify.service.compact import RunRequest, compact, plan_run
 from lithify.service.cursor import Reading
 from lithify.service.cut import delete_records, truncate
@@ -69,15 +69,20 @@ class Topic:
         return topic_info(self.state())
 
     def append(
-        self, batch: Sequence[Record] | pa.Table | pa.RecordBatch, *, keep_offsets: bool = False
+        self,
+        batch: Sequence[Record] | pa.Table | pa.RecordBatch,
+        *,
+        keep_offsets: bool = False,
+        end_offsets: Mapping[int, int] = NOWHERE,
     ) -> AppendResult:
         """Appends one atomic batch: records, or Arrow data with the columns that `produce` takes.
 
         With `keep_offsets` the records' own partitions and offsets are used; they must ascend and
-        be at or above the log end. Raises `InvalidRecordError` or `InvalidInputError`, with nothing
+        be at or above the log end. `end_offsets` then says, by partition, where logs end after it, which
+        may be beyond their last record. Raises `InvalidRecordError` or `InvalidInputError`, with nothing
         written.
         """
-        return append(self.warehouse, self.topic_name, batch, keep_offsets=keep_offsets)
+        return append(self.warehouse, self.topic_name, batch, keep_offsets=keep_offsets, end_offsets=end_offsets)
 
     @overload
     def reader(

@@ -63,6 +63,76 @@ def test_only_what_was_committed_is_copied(place: KafkaCopy) -> None:
     place.check_equal()
 
 
+def committed(place: KafkaCopy, records: int) -> None:
+    """A transaction: so many records in partition 0, and its marker."""
+    producer = place.broker.producer(transactional_id=place.topic)
+    producer.init_transactions()
+    producer.begin_transaction()
+    for i in range(records):
+        producer.produce(place.topic, key=b"%d" % i, value=b"v", partition=0)
+    producer.commit_transaction()
+
+
+def test_a_copy_ends_where_kafka_was_read_to(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
+    """Behind its last record Kafka has a marker, an aborted transaction, records without a key: none is lag,
+    and none of them is lost when retention takes it."""
+    place = KafkaCopy(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(2))
+    batches: list[IngestBatch] = []
+    how = {"config": {"cleanup.policy": "compact"}, "drops_keyless": True, "tell": batches.append}
+
+    def marker() -> None:
+        committed(place, 3)
+
+    def keyless() -> None:
+        producer = broker.producer()
+        producer.produce(place.topic, value=b"no key", partition=0)
+        producer.flush()
+
+    def aborted() -> None:
+        producer = broker.producer(transactional_id=place.topic)
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.produce(place.topic, key=b"k", value=b"v", partition=0)
+        producer.flush()
+        producer.abort_transaction()
+
+    for comes, records in ((marker, 3), (keyless, 0), (aborted, 0), (marker, 3)):
+        comes()
+        report = place.ingest(**how)
+        assert (report.error, report.records) == (None, records)
+        (_, end) = broker.log_start_and_end(place.topic, committed=True)
+        log = place.lake.topic("copy").state().log(0)
+        assert log.log_end_offset == end
+        assert batches[-1].lag == 0
+        delete_all(place, end)
+    assert report.holes == ()
+    reader = place.lake.topic("copy").reader(0)
+    assert len(list(reader)) == 6
+    assert not reader.has_message_available()
+    assert place.lake.topic("copy").reader(0, log.log_end_offset).last_message_id() == log.last_record
+
+
+def delete_all(place: KafkaCopy, end: int) -> None:
+    """As retention does it."""
+    (deleted,) = place.broker.admin().delete_records([TopicPartition(place.topic, 0, end)]).values()
+    deleted.result(timeout=30)
+
+
+def test_a_log_that_was_empty_from_an_offset_on(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
+    """What came behind that offset and went uncopied is missed."""
+    place = KafkaCopy(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(2))
+    place.produce(0, 20, partition=0)
+    delete_all(place, 20)
+    assert place.ingest().error is None
+    assert place.lake.topic("copy").state().log(0).log_end_offset == 20
+    place.produce(20, 30, partition=0)
+    delete_all(place, 25)
+    assert "offsets 20 to 24 are gone" in str(place.ingest().error)
+    report = place.ingest(accepts_loss=True)
+    assert [(hole.start_offset, hole.end_offset) for hole in report.holes] == [(20, 25)]
+    assert place.lake.topic("copy").state().log(0).log_end_offset == 30
+
+
 def test_small_batches_and_new_partitions(place: KafkaCopy) -> None:
     place.produce(0, 60)
     batches: list[Any] = []

@@ -4,6 +4,7 @@
     > append a=1 b=2 | a=∅             records as in `support.builders`; `|` begins another append
     > append 1: a=1                    to partition 1
     > keep a=1@7                       with offsets of their own; `keep 1: a=1@7`
+    > end 9                            the log ends there, beyond its last record; `end 1: 9`
     > at 30m                           sets the clock
     > plan, compact, status, log       of every log; `compact --now 2h --partition 1`
     > meanwhile append a=2             somebody else does that during the next round, before its commit;
@@ -29,6 +30,7 @@ from lithify.errors import LithifyError
 from lithify.model.segment import Segment
 from lithify.model.units import format_duration, parse_duration_ms
 from lithify.service.alter import alter, uncompact
+from lithify.service.append import append
 from lithify.service.compact import RunRequest, plan_run
 from lithify.service.cut import delete_records, truncate
 from lithify.service.fetch import table_batches
@@ -95,6 +97,11 @@ class Player:
         end = self._topic.log(place).log_end_offset
         for records in a_log(rest, partition=place, first_offset=end, timestamp=None).contents:
             self._topic.append(records, keep_offsets=True)
+        yield from ()
+
+    def _end(self, drawn: str) -> Iterator[str]:
+        place, rest = _placed(drawn)
+        append(self._topic.warehouse, ORDERS, [], keep_offsets=True, end_offsets={place: int(rest)})
         yield from ()
 
     def _at(self, time: str) -> Iterator[str]:

@@ -81,6 +81,14 @@ class CheckedTopic:
         settings, segments = self.model.settings, self.segments()
         return any(log.gone(segments[log.partition], settings, now_ms) for log in self.model.logs)
 
+    def move_end(self, partition: int, end: int, strike: Strike = None) -> bool:
+        """Nothing is appended, and the log ends elsewhere."""
+        return self._do(
+            lambda: self.model.ended(partition, end),
+            lambda warehouse: append(warehouse, NAME, [], keep_offsets=True, end_offsets={partition: end}),
+            strike,
+        )
+
     def append(self, records: Sequence[Record], *, keep_offsets: bool = False, strike: Strike = None) -> bool:
         now_ms = self.place.clock.now_ms()
         return self._do(

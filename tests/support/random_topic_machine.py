@@ -115,6 +115,12 @@ class RandomTopicMachine(RuleBasedStateMachine):
             self.tell_records("keep", placed, strike)
             self.topic.append(placed, keep_offsets=True, strike=strike)
 
+    @rule(partition=PARTITIONS, by=st.sampled_from([0, 1, 4, -1]), strike=STRIKES)
+    def move_the_end(self, partition: int, by: int, strike: Strike) -> None:
+        log = self.topic.model.logs[partition % len(self.topic.model.logs)]
+        self.tell("end", f"{log.partition}:", log.end + by, strike=strike)
+        self.topic.move_end(log.partition, log.end + by, strike)
+
     @rule(by_ms=CLOCK_MOVES_MS)
     def move_the_clock(self, by_ms: int) -> None:
         self.topic.place.clock.advance(by_ms)

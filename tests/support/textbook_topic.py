@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lithify.errors import (
+    InvalidInputError,
     InvalidRecordError,
     InvalidSettingError,
     LithifyError,
@@ -75,6 +76,13 @@ class TextbookTopic:
                 stored = stored._replace(timestamp=now_ms, timestamp_type="LogAppendTime")
             logs[record.partition] = replace(log, records=(*log.records, stored), end=offset + 1)
         return self.with_logs(*logs.values())
+
+    def ended(self, partition: int, end: int) -> TextbookTopic:
+        """C2: a log may end beyond its last record, and its end does not go back."""
+        log = self.logs[partition]
+        if end < log.end:
+            raise RefusedError(InvalidInputError)
+        return self.with_logs(replace(log, end=end))
 
     def retained(self, segments: Segments, now_ms: int) -> TextbookTopic:
         """C24."""

@@ -34,10 +34,10 @@ from lithify.model.settings import TopicSettings
 from lithify.model.staged import by_partition, segments_of_parts
 from lithify.ports import Warehouse
 from lithify.service.alter import alter
-from lithify.service.ingest import Reached, commit_copied
+from lithify.service.ingest import Copied, Reached, commit_copied
 from lithify.spark.copying import Copying, copied_logs
 from lithify.spark.kafka_cluster import KafkaCluster, SourceTopic
-from lithify.spark.kafka_stream import StreamPlan, TopicStream
+from lithify.spark.kafka_stream import Ends, StreamPlan, TopicStream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,7 +46,7 @@ LOOK_S = 0.2
 """How often the streams are looked at."""
 MAX_AGE, MAX_AGE_MS = "metadata.max.age.ms", 300_000
 """Kafka's setting for how long a client may not notice new topics, and its default."""
-NOWHERE = Reached("", {})
+NOT_BEGUN = Reached("", {})
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class TopicIngest:
     records: int = 0
     holes: tuple[Hole, ...] = ()
     topic_id: str = ""
-    reached: Reached = NOWHERE
+    reached: Reached = NOT_BEGUN
 
     def prepare(self) -> Mapping[int, int]:
         """Makes the topic if there is none; by partition, the offset to go on from.
@@ -84,7 +84,10 @@ class TopicIngest:
                 case GoesOn(offset):
                     starts[partition] = offset
                 case Lost(start, end) if self.request.accepts_loss:
-                    self.holes += (Hole(partition, start, end),)
+                    others = tuple(
+                        hole for hole in self.holes if (hole.partition, hole.start_offset) != (partition, start)
+                    )
+                    self.holes = (*others, Hole(partition, start, end))
                     starts[partition] = end
                 case Lost(start, end):
                     raise SourceLostError(
@@ -99,10 +102,11 @@ class TopicIngest:
                     )
         self._remember(state)
         self.reached = Reached.of(state)
+        self._commit(Copied(self.name, (), starts), self.warehouse.clock.new_id())
         return starts
 
-    def take(self, frame: DataFrame) -> None:
-        """Copies and commits one batch.
+    def take(self, frame: DataFrame, ends: Ends) -> None:
+        """Copies and commits one batch, after which the logs end where `ends` says.
 
         Raises `ConflictError`, `InvalidRecordError`, `SourceWentBackError`, or what a commit raises.
         """
@@ -115,9 +119,7 @@ class TopicIngest:
         copied = copied_logs(frame, copying)
         # After it was read, so that what was read is surely of the topic that the copy is of.
         self._check_id(self.cluster.topic(self.source).topic_id)
-        if copied:
-            state = commit_copied(self.warehouse, copied, self.reached, run_id)
-            self.reached = self.reached.after(copied)
+        state = self._commit(Copied(self.name, copied, ends()), run_id) or state
         counts = {p: volume_of(segments_of_parts(parts)).records for p, parts in by_partition(copied).items()}
         self.batches += 1
         self.records += sum(counts.values())
@@ -132,6 +134,14 @@ class TopicIngest:
         took_ms = self.warehouse.clock.now_ms() - self.started_ms
         why = None if error is None else str(error)
         return IngestReport(str(self.name), self.source, self.batches, self.records, took_ms, self.holes, why)
+
+    def _commit(self, copied: Copied, run_id: str) -> TopicState | None:
+        """The version that has it; None if there was nothing to do."""
+        if not (copied.logs or self.reached.needs(copied.ends)):
+            return None
+        state = commit_copied(self.warehouse, copied, self.reached, run_id)
+        self.reached = self.reached.after(copied)
+        return state
 
     def _state(self, source: SourceTopic) -> TopicState:
         try:

@@ -12,15 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
-from lithify.errors import ConflictError, InvalidRecordError
+from lithify.errors import ConflictError, InvalidInputError, InvalidRecordError
 from lithify.model.log import LogState, Position, TopicEdit, TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of
 from lithify.ports import Arrivals, Warehouse
 from lithify.service.commit import commit
 from lithify.service.staged import check_there
+
+Staged = Mapping[int, tuple[Segment, ...]]
+NOWHERE: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,31 +53,45 @@ class AppendResult:
         return {**asdict(self), "records": self.records}
 
 
-def append(warehouse: Warehouse, name: TopicName, batch: Any, *, keep_offsets: bool = False) -> AppendResult:
+def append(
+    warehouse: Warehouse,
+    name: TopicName,
+    batch: Any,
+    *,
+    keep_offsets: bool = False,
+    end_offsets: Mapping[int, int] = NOWHERE,
+) -> AppendResult:
     """Appends a batch of records (or an Arrow table), atomically over all logs it goes to.
 
     With `keep_offsets` the records bring partition and offset; a first offset below the log end
-    refuses the batch, which makes replays harmless. Raises `InvalidRecordError`,
-    `InvalidInputError`, `UnknownTopicError`, or what `commit` raises.
+    refuses the batch, which makes replays harmless. `end_offsets` are, by partition, where logs end
+    after it: what is between the last record and there is a gap, as in Kafka (C2). Raises
+    `InvalidRecordError`, `InvalidInputError`, `UnknownTopicError`, or what `commit` raises.
     """
+    if end_offsets and not keep_offsets:
+        raise InvalidInputError("end offsets are given, and the records do not keep theirs")
     run_id = warehouse.clock.new_id()
     state = warehouse.store.load(name)
     now_ms = warehouse.clock.now_ms()
     arrivals = warehouse.files.receive(state, batch, now_ms=now_ms, keep_offsets=keep_offsets)
-    if not arrivals:
+    if not arrivals and not end_offsets:
         return AppendResult(str(name), state.version, ())
     staged = _stage(warehouse, state, arrivals, {}, run_id)
 
-    def decide(newest: TopicState) -> TopicEdit:
+    def decide(newest: TopicState) -> TopicEdit | None:
         nonlocal staged
         if newest.identity != state.identity:
             raise ConflictError(f"{name}: the topic was deleted and made again during the append", hint="append again")
         staged = _stage(warehouse, newest, arrivals, staged, run_id)
         check_there(warehouse, (segment for segments in staged.values() for segment in segments))
+        logs = {p: appended(newest.log(p), staged[p], arrivals[p].last_timestamp_ms) for p in arrivals}
+        logs |= ended(newest, logs, end_offsets)
+        if not logs:
+            return None
         return TopicEdit(
             run_id=run_id,
             time_ms=now_ms,
-            logs={p: appended(newest.log(p), staged[p], arrivals[p].last_timestamp_ms) for p in arrivals},
+            logs=logs,
             add=tuple(segment for segments in staged.values() for segment in segments),
         )
 
@@ -83,9 +101,6 @@ def append(warehouse: Warehouse, name: TopicName, batch: Any, *, keep_offsets: b
         for p, segments in sorted(staged.items())
     )
     return AppendResult(str(name), committed.version, tuple(ranges))
-
-
-Staged = Mapping[int, tuple[Segment, ...]]
 
 
 def _stage(
@@ -121,3 +136,22 @@ def appended(log: LogState, segments: tuple[Segment, ...], last_timestamp_ms: in
         oldest_dirty_timestamp_ms=earliest if known is None else min(known, earliest),
         last_record=Position(segments[-1].end_offset - 1, last_timestamp_ms),
     )
+
+
+def ended(newest: TopicState, logs: Mapping[int, LogState], end_offsets: Mapping[int, int]) -> dict[int, LogState]:
+    """Those logs whose end is beyond their last record, of `logs` where these change, else of `newest`.
+
+    Raises `InvalidInputError` for an end below that of the log, or `UnknownTopicError`.
+    """
+    found: dict[int, LogState] = {}
+    for partition, end in end_offsets.items():
+        newest.check_partition(partition)
+        log = logs.get(partition, newest.log(partition))
+        if end < log.log_end_offset:
+            raise InvalidInputError(
+                f"{LogId(newest.name, partition)}: it cannot end at {end}: it reaches to {log.log_end_offset}",
+                hint="records stay where they are; `truncate` takes some away",
+            )
+        if end > log.log_end_offset:
+            found[partition] = replace(log, log_end_offset=end)
+    return found

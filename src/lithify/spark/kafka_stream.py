@@ -1,6 +1,7 @@
 """One Kafka topic as a stream of batches, each of which is copied and committed at once.
 
     Spark's Kafka source, from our log ends on ─► batch ─► segments, in the tasks ─► commit ─► next batch
+                                              └─► offsets up to which it reads: the log ends after it
 
 Spark's own checkpoint is made anew by every run and thrown away: how far the copy got is what its log
 ends say, so that nothing has to be kept in step with them (C6).
@@ -12,6 +13,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
@@ -23,7 +25,10 @@ from pyspark.sql.streaming import StreamingQuery
 from lithify.errors import BrokerError, EngineError, LithifyError, SourceLostError, UnknownSourceError
 from lithify.spark.kafka_cluster import missing_connector
 
-OnBatch = Callable[[DataFrame], None]
+Ends = Callable[[], Mapping[int, int]]
+"""Tells, by partition, the offset up to which a batch reads Kafka's log. Raises `EngineError`."""
+OnBatch = Callable[[DataFrame, Ends], None]
+"""Is called with the rows of a batch, and what tells its ends."""
 STOPS_WITHIN_S = 60.0
 """How long a batch that was given up may take to notice it."""
 POLLED_AT_ONCE = 5_000
@@ -103,18 +108,30 @@ class TopicStream:
             return EngineError(f"{self.plan.source}: {type(self.failure).__name__}: {self.failure}")
         return None if error is None else self._error(error)
 
-    def _take(self, frame: DataFrame, _batch_id: int) -> None:
+    def _take(self, frame: DataFrame, batch_id: int) -> None:
         with self._batch:
             if self._stopping:
                 return
             try:
-                self.on_batch(frame)
+                self.on_batch(frame, lambda: self._ends(frame.sparkSession, batch_id))
             except Exception as error:
                 if self._was_given_up(error):
                     return
                 self.failure = error
                 # Of a text as long as a trace Spark's search for signs of an interruption overflows its stack.
                 raise RuntimeError("the batch failed") from None
+
+    def _ends(self, session: SparkSession, batch_id: int) -> Mapping[int, int]:
+        """Up to where a batch reads: Spark notes it before it begins with one, and tells nobody else in time."""
+        path = f"{self._checkpoint}/offsets/{batch_id}"
+        jvm: Any = session._jvm
+        place = jvm.org.apache.hadoop.fs.Path(path)
+        file = place.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()).open(place)
+        try:
+            text = str(jvm.org.apache.commons.io.IOUtils.toString(file, "UTF-8"))
+        finally:
+            file.close()
+        return noted_ends(text, self.plan.source, path)
 
     def _was_given_up(self, error: Exception) -> bool:
         """Whether that is what an interrupted batch says, by whatever call it was in."""
@@ -131,6 +148,18 @@ class TopicStream:
             if any(sign in text for sign in signs):
                 return kind(f"{source}: {_short(text)}", hint=hint)
         return EngineError(f"{source}: the stream failed: {_short(text)}", hint="nothing was lost; start it again")
+
+
+def noted_ends(text: str, source: str, path: str) -> Mapping[int, int]:
+    """The offsets of a topic in Spark's note of a batch. Raises `EngineError` where they are not in it."""
+    for line in text.splitlines():
+        with suppress(ValueError):
+            found = json.loads(line)
+            if isinstance(found, dict) and source in found:
+                return {int(partition): int(offset) for partition, offset in found[source].items()}
+    raise EngineError(
+        f"{source}: {path} does not say up to which offsets the batch reads", hint="nothing was lost; start it again"
+    )
 
 
 _SIGNS: tuple[tuple[tuple[str, ...], type[LithifyError], str], ...] = (

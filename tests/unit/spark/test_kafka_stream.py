@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from lithify.errors import BrokerError, ConflictError, ConnectorError, EngineError
-from lithify.spark.kafka_stream import StreamPlan, TopicStream
+from lithify.spark.kafka_stream import StreamPlan, TopicStream, noted_ends
 
 
 class Refusing:
@@ -25,7 +25,7 @@ class Refusing:
 
 def a_stream(checkpoint: str | None = None) -> TopicStream:
     plan = StreamPlan("t", {}, {0: 0}, True, None, 0, checkpoint)
-    return TopicStream(plan, lambda _frame: None)
+    return TopicStream(plan, lambda _frame, _ends: None)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def stopped_in(on_batch):
     """A stream that was stopped while its batch went on, and why it ended."""
     begun, goes_on = Event(), Event()
 
-    def batch(frame):
+    def batch(frame, _ends):
         begun.set()
         goes_on.wait(10)
         on_batch(frame)
@@ -108,3 +108,14 @@ def test_trouble_that_a_batch_meets_while_it_is_stopped_is_told():
         raise ConflictError("someone else writes to it")
 
     assert isinstance(stopped_in(another_wrote), ConflictError)
+
+
+NOTE = """v1
+{"batchWatermarkMs":0,"batchTimestampMs":1795360698743,"conf":{"spark.sql.shuffle.partitions":"4"}}
+{"t":{"1":7,"0":12}}"""
+
+
+def test_spark_notes_up_to_where_a_batch_reads():
+    assert noted_ends(NOTE, "t", "offsets/3") == {0: 12, 1: 7}
+    with pytest.raises(EngineError, match="u: offsets/3 does not say up to which offsets"):
+        noted_ends(NOTE, "u", "offsets/3")
