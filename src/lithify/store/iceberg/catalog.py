@@ -17,6 +17,7 @@ from pyiceberg.io import PY_IO_IMPL
 
 from lithify.columnar.access import local_path
 from lithify.errors import WarehouseError
+from lithify.store.iceberg.file_io import by_configuration
 from lithify.store.iceberg.local_io import IMPLEMENTATION
 from lithify.store.iceberg.named_catalog import OPENINGS, NamedCatalog
 from lithify.store.iceberg.trouble import made_by_another, reaching
@@ -132,7 +133,7 @@ class EmbeddedCatalog:
             catalog = SqlCatalog(CATALOG_NAME, uri=uri, warehouse=self.root, **self.io_properties)
             catalog.engine.dispose()
             catalog.engine = engine
-        return catalog
+        return by_configuration(catalog)
 
 
 def catalog_source(warehouse: str | None, catalog: str | None) -> CatalogSource:

@@ -32,6 +32,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from lithify.store.iceberg.file_io import by_configuration
 from lithify.store.iceberg.trouble import made_by_another, reaching
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class NamedCatalog:
         if engine is not None:
             _connect_patiently(engine)
             _bound_transactions(engine)
-        return catalog
+        return by_configuration(catalog)
 
 
 def _postgres(catalog: Catalog) -> Engine | None:

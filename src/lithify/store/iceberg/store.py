@@ -40,8 +40,9 @@ from lithify.store.iceberg.manifests import read_segments
 from lithify.store.iceberg.named import named_files, stored_records
 from lithify.store.iceberg.recent import Recent
 from lithify.store.iceberg.remembered import REMEMBERED
+from lithify.store.iceberg.shape import check_writable
 from lithify.store.iceberg.swap import send, stage
-from lithify.store.iceberg.tables import TopicTables, check_writable
+from lithify.store.iceberg.tables import TopicTables
 from lithify.store.iceberg.trouble import reaching, writing
 from lithify.store.iceberg.versions import check_view, closed_state, closings, tag, view_gone, view_tag
 

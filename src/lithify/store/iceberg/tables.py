@@ -14,7 +14,6 @@ from pyiceberg.exceptions import (
     ValidationError,
 )
 from pyiceberg.table import CreateTableTransaction, Table
-from pyiceberg.table.metadata import TableMetadata
 
 from lithify.errors import ConflictError, DamagedError, LithifyError, UnknownTopicError, WarehouseError
 from lithify.model.names import TopicName
@@ -175,16 +174,6 @@ def _dropped(table: Table) -> bool:
     )
     with catalog.engine.begin() as connection:
         return connection.execute(row).rowcount == 1
-
-
-def check_writable(name: TopicName, metadata: TableMetadata) -> None:
-    """Raises `WarehouseError` for a table on which retries would lose data."""
-    setting, value = layout.NO_RETRIES
-    if metadata.properties.get(setting) != value:
-        raise WarehouseError(
-            f"{name}: the table property {setting} is not {value} any more, and retries would lose data",
-            hint=f"set {setting}={value} on the table; nothing was changed",
-        )
 
 
 def _make_namespace(catalog: Catalog, stream: str) -> None:

@@ -1,0 +1,80 @@
+"""What a topic's table has to be like before Lithify writes to it: as it was made, whatever strangers did.
+
+    columns          ours, each under its id, name and type     more of them: nobody is disturbed
+    partition spec   ours is the default one                    sort order: segments have theirs anyway
+    format version   2                                          newer ones have fields that we do not write
+    properties       none that moves files elsewhere, names a program for it, or has commits retried
+
+Reading needs none of that: it goes by manifests of ours and by Parquet files of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import TableMetadata
+
+from lithify.errors import WarehouseError
+from lithify.model.names import TopicName
+from lithify.store.iceberg.layout import NO_RETRIES, PARTITION_SPEC, SCHEMA
+
+ELSEWHERE = (
+    "write.py-location-provider.impl",
+    "write.location-impl",
+    "write.metadata.path",
+    "write.data.path",
+    "write.folder-storage.path",
+)
+"""Table properties that send files to other places than the topic's folder."""
+
+FORMAT_VERSION = 2
+"""Of Iceberg's table format."""
+
+
+def check_writable(name: TopicName, metadata: TableMetadata) -> None:
+    """Raises `WarehouseError` for a table that is not as Lithify makes it, and says what to do."""
+    for what, hint in _changes(name, metadata):
+        raise WarehouseError(f"{name}: {what}", hint=f"{hint}; nothing was changed")
+
+
+def _changes(name: TopicName, metadata: TableMetadata) -> Iterator[tuple[str, str]]:
+    """What was changed, and how to take it back."""
+    back = f"`lithify repair {name}` sets it back"
+    if metadata.format_version != FORMAT_VERSION:
+        yield (
+            f"the table was upgraded to Iceberg's format version {metadata.format_version}, and Lithify writes "
+            f"version {FORMAT_VERSION}",
+            "it can be read: copy it to a new topic with `lithify consume` and `lithify produce --keep-offsets`",
+        )
+    setting, value = NO_RETRIES
+    if metadata.properties.get(setting) != value:
+        yield (
+            f"the table property {setting} is not {value} any more, and retries would lose data",
+            f"set {setting}={value} on the table, or {back}",
+        )
+    for moved in moving(metadata.properties):
+        yield (
+            f"the table property {moved} would send files elsewhere than to the topic's folder",
+            f"unset it, or {back}",
+        )
+    for column in changed_columns(metadata.schema()):
+        yield f"the table's column {column} is not as Lithify made it any more", back
+    if metadata.spec().fields != PARTITION_SPEC.fields:
+        yield "the table's partition spec is not the one that Lithify gave it any more", back
+
+
+def moving(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Those of the table's properties that send files elsewhere."""
+    return tuple(name for name in ELSEWHERE if name in properties)
+
+
+def changed_columns(schema: Schema) -> tuple[str, ...]:
+    """Our columns that are gone, renamed, of another type, or required where they were not."""
+    return tuple(
+        ours.name
+        for ours in SCHEMA.fields
+        if (found := next((field for field in schema.fields if field.field_id == ours.field_id), None)) is None
+        or (found.name, found.field_type) != (ours.name, ours.field_type)
+        or (found.required and not ours.required)
+    )

@@ -1,0 +1,258 @@
+"""Every change that a stranger can make to a topic's table, against every verb: refused by name, or survived (C8).
+
+    a topic that has seen appends and a round ─► the change ─► each verb in turn
+
+A verb that goes through gives what it would have given without the change; one that is refused says what
+was changed and what to do, and leaves everything as it was. No other outcome is right.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.table import Table
+from pyiceberg.transforms import BucketTransform, IdentityTransform
+from pyiceberg.types import LongType, StringType
+
+from lithify.columnar.access import local_path
+from lithify.errors import LithifyError, UnknownTopicError, WarehouseError
+from lithify.lake import Lake
+from lithify.model.record import Record
+from lithify.ports import Warehouse
+from lithify.service.compact import RunRequest, compact
+from lithify.store.iceberg import IcebergFiles, IcebergStore
+from lithify.store.iceberg.remembered import REMEMBERED
+from lithify.topic import Topic
+from support.kernel_engine import KernelEngine, compact_without_spark
+from support.store_builders import Place
+
+TABLE = ("default", "orders")
+CONFIG = {"cleanup.policy": "compact,delete", "retention.ms": "-1"}
+
+Act = Callable[[Table, Catalog], object]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a stranger does; what writing verbs and reading ones say to it, None where they go on."""
+
+    act: Act
+    writes: str | None = None
+    reads: str | None = None
+    kept: str | None = None
+    """What reading a kept version says, where that is something of its own."""
+
+
+def edited(edit: Callable[[dict[str, Any]], object]) -> Act:
+    """Any other engine's commit: PyIceberg itself would call what some properties name."""
+
+    def act(table: Table, catalog: Catalog) -> None:
+        newest = Path(local_path(table.metadata_location) or "")
+        metadata = json.loads(newest.read_text())
+        edit(metadata)
+        changed = newest.with_name("00099-5f0e.metadata.json")
+        changed.write_text(json.dumps(metadata))
+        with sqlite3.connect(newest.parents[3] / "catalog.db") as database:
+            database.execute("UPDATE iceberg_tables SET metadata_location = ?", (f"file://{changed}",))
+        database.close()
+
+    return act
+
+
+def properties(**changed: str) -> Act:
+    dotted = {name.replace("__", "-").replace("_", "."): text for name, text in changed.items()}
+    return edited(lambda metadata: metadata["properties"].update(dotted))
+
+
+def upgraded(metadata: dict[str, Any]) -> None:
+    metadata |= {"format-version": 3, "next-row-id": 0}
+
+
+def records_added(table: Table, _: Catalog) -> None:
+    table.append(table.scan().to_arrow().slice(0, 1))
+
+
+def rewritten(table: Table, _: Catalog) -> None:
+    table.overwrite(table.scan().to_arrow(), AlwaysTrue())
+
+
+def rolled_back(table: Table, _: Catalog) -> None:
+    table.manage_snapshots().set_current_snapshot(ref_name=kept_tag(table)).commit()
+
+
+def kept_tag(table: Table) -> str:
+    return next(name for name in table.metadata.refs if re.fullmatch(r"lithify-\d+", name))
+
+
+def expired(table: Table, _: Catalog) -> None:
+    named = {ref.snapshot_id for ref in table.metadata.refs.values()}
+    for snapshot in table.metadata.snapshots:
+        if snapshot.snapshot_id not in named:
+            table.maintenance.expire_snapshots().by_id(snapshot.snapshot_id).commit()
+
+
+def untagged(table: Table, _: Catalog) -> None:
+    table.manage_snapshots().remove_tag(kept_tag(table)).commit()
+
+
+def of_its_own_refs(table: Table, _: Catalog) -> None:
+    main = table.current_snapshot()
+    assert main is not None
+    table.manage_snapshots().create_tag(main.snapshot_id, "mine").commit()
+    table.refresh()
+    table.manage_snapshots().create_branch(main.snapshot_id, "work").commit()
+
+
+def documents_gone(table: Table, _: Catalog) -> None:
+    """As `remove_orphan_files` does it: it knows data and metadata files only."""
+    folder = Path(local_path(table.location()) or "")
+    for document in [*folder.glob("lithify/**/*.json")]:
+        document.unlink()
+
+
+OUR_COLUMN = r"the table's column \w+ is not as Lithify made it .*lithify repair"
+MOVED = r"moved the table's main branch|the snapshot of main is not the one"
+
+CHANGES: Mapping[str, Change] = {
+    "a column added": Change(lambda t, _: t.update_schema().add_column("extra", StringType()).commit()),
+    "a column renamed": Change(lambda t, _: t.update_schema().rename_column("value", "payload").commit(), OUR_COLUMN),
+    "a column dropped": Change(
+        lambda t, _: t.update_schema(allow_incompatible_changes=True).delete_column("headers").commit(), OUR_COLUMN
+    ),
+    "a column made optional": Change(lambda t, _: t.update_schema().make_column_optional("timestamp").commit()),
+    "a column's type promoted": Change(
+        lambda t, _: t.update_schema().update_column("value_size", LongType()).commit(), OUR_COLUMN
+    ),
+    "the key made required": Change(
+        lambda t, _: t.update_schema(allow_incompatible_changes=True).update_column("key", required=True).commit(),
+        OUR_COLUMN,
+    ),
+    "a partition field added": Change(
+        lambda t, _: t.update_spec().add_field("key", BucketTransform(4), "bucket").commit(), "partition spec"
+    ),
+    "the partition field removed": Change(
+        lambda t, _: t.update_spec().remove_field("partition").commit(), "partition spec"
+    ),
+    "another sort order": Change(lambda t, _: t.update_sort_order().asc("key", IdentityTransform()).commit()),
+    "upgraded to format version 3": Change(edited(upgraded), "format version 3"),
+    "files through another program": Change(properties(py__io__impl="subprocess.Popen")),
+    "files from another server": Change(properties(s3_endpoint="http://127.0.0.1:9")),
+    "places from another program": Change(
+        properties(**{"write_py__location__provider_impl": "subprocess.Popen"}), "write.py-location-provider.impl"
+    ),
+    "metadata in another place": Change(properties(write_metadata_path="file:///nowhere"), "write.metadata.path"),
+    "data in another place": Change(properties(write_data_path="file:///nowhere"), "write.data.path"),
+    "metadata compressed": Change(properties(**{"write_metadata_compression__codec": "gzip"})),
+    "few earlier metadata files": Change(properties(**{"write_metadata_previous__versions__max": "1"})),
+    "other Parquet files": Change(properties(**{"write_parquet_compression__codec": "gzip", "owner": "me"})),
+    "retries": Change(properties(**{"commit_retry_num__retries": "4"}), "commit.retry.num-retries"),
+    "records added": Change(records_added, MOVED, MOVED),
+    "files rewritten": Change(rewritten, MOVED, MOVED),
+    "main rolled back": Change(rolled_back, MOVED, MOVED),
+    "snapshots expired": Change(expired),
+    "a tag of a kept version removed": Change(untagged, None, None, r"is not kept|is not as the last commit left it"),
+    "tags and branches of its own": Change(of_its_own_refs),
+    "our documents removed as orphans": Change(documents_gone, None, None, r"\.json: the file is missing"),
+}
+
+
+@pytest.fixture
+def topic(iceberg: Place) -> Topic:
+    lake = Lake(Warehouse(iceberg.store, iceberg.files, iceberg.clock))
+    topic = lake.create_topic("orders", 2, config=CONFIG)
+    for value in (b"1", b"2"):
+        topic.append([Record(b"a", value, partition=0), Record(b"b", value, partition=1)])
+    compact_without_spark(topic)
+    topic.append([Record(b"a", b"3", partition=0)])
+    return topic
+
+
+def opened_anew(topic: Topic) -> Topic:
+    """As another process sees it."""
+    REMEMBERED.forget()
+    store, warehouse = topic.warehouse.store, topic.warehouse
+    assert isinstance(store, IcebergStore)
+    again = IcebergStore(store.source, warehouse.clock.new_id)
+    return Topic(Warehouse(again, IcebergFiles(store.source), warehouse.clock), topic.topic_name)
+
+
+def a_round(topic: Topic) -> None:
+    report = compact(topic.warehouse, KernelEngine(), topic.topic_name, RunRequest())
+    for log in report.failed:
+        raise WarehouseError(f"orders: {log.error}", hint="as it says")
+
+
+def contents(topic: Topic, **reading: Any) -> list[tuple[int | None, bytes | None, bytes | None]]:
+    return [(r.offset, r.key, r.value) for p in range(2) for r in topic.reader(p, **reading)]
+
+
+def said(verb: Callable[[], object]) -> str | None:
+    """How the verb was refused; None if it went through. Errors that are not ours are none for people."""
+    try:
+        verb()
+    except LithifyError as error:
+        assert "default/orders" in str(error) or "orders" in error.message, error
+        assert error.hint, error
+        return str(error)
+    return None
+
+
+def agrees(expected: str | None, told: str | None) -> bool:
+    return told is None if expected is None else told is not None and re.search(expected, told) is not None
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_change_is_survived_or_refused_by_name(topic: Topic, foreign: Catalog, change: Change) -> None:
+    before, kept = contents(topic), topic.versions()[0].version
+    change.act(foreign.load_table(TABLE), foreign)
+    topic = opened_anew(topic)
+
+    reads = {
+        "read": lambda: contents(topic) == before or pytest.fail("other records"),
+        "status": topic.status,
+        "plan": topic.plan,
+        "versions": topic.versions,
+        "sweep": topic.sweep,
+        "retain": topic.retain,  # nothing is past retention
+    }
+    told = {verb: said(call) for verb, call in reads.items()}
+    told["versions"] = None if agrees(change.kept, told["versions"]) and change.kept else told["versions"]
+    assert [verb for verb, text in told.items() if not agrees(change.reads, text)] == [], told
+    at_kept = said(lambda: contents(topic, version=kept))
+    assert agrees(change.kept or change.reads, at_kept), at_kept
+
+    writes = {
+        "append": lambda: topic.append([Record(b"c", b"4", partition=1)]),
+        "round": lambda: a_round(topic),
+        "alter": lambda: topic.alter({"min.cleanable.dirty.ratio": "0.7"}),
+        "delete-records": lambda: topic.delete_records(0, before=1),
+    }
+    told = {verb: said(call) for verb, call in writes.items()}
+    assert [verb for verb, text in told.items() if not agrees(change.writes, text)] == [], told
+    topic = opened_anew(topic)
+    if change.reads is None:
+        appended = [] if change.writes else [(2, b"c", b"4")]
+        assert {k: v for _, k, v in contents(topic)} == {k: v for _, k, v in [*before, *appended]}
+
+
+def test_a_renamed_table_is_the_topic_of_its_new_name(topic: Topic, foreign: Catalog) -> None:
+    before = contents(topic)
+    foreign.rename_table(TABLE, ("default", "renamed"))
+
+    renamed = Lake(opened_anew(topic).warehouse).topic("renamed")
+
+    assert contents(renamed) == before
+    renamed.append([Record(b"c", b"4", partition=1)])
+    compact_without_spark(renamed)
+    assert {key for _, key, _ in contents(renamed)} == {b"a", b"b", b"c"}
+    with pytest.raises(UnknownTopicError):
+        topic.append([Record(b"c", b"5", partition=1)])
