@@ -28,6 +28,9 @@ from lithify.ports import Clock
 BUSY_WAIT_MS = 200
 """How soon a thread asks again while another one looks at the topics."""
 
+TELL_MS = 600_000
+"""A cleaner that finds nothing to do says so often that it looks: silence is then no good sign."""
+
 
 @dataclass(frozen=True, slots=True)
 class Waits:
@@ -55,33 +58,43 @@ class Cleaner:
     """Of this cleaner, and as far as it knows of the others."""
     looks: int = 0
     failed_looks: int = 0
+    last_look_ms: int | None = None
+    """When the last look was completed, by the clock of the wall."""
+    last_trouble: str = ""
+    """Why a look failed, since one was completed."""
     is_looking: bool = False
     _agenda: list[TopicWork] = field(default_factory=list)
     _retaining: list[TopicWork] = field(default_factory=list)
     _busy: set[TopicName] = field(default_factory=set)
     _next_look_ms: int = 0
     """By the clock that only goes forward."""
+    _told_ms: int | None = None
     _chores_turn: bool = True
     _lock: Lock = field(default_factory=Lock)
 
-    def step(self, *, may_look: bool = True) -> Did | Waits:
-        """One thing: a look, a chore, or the rounds of one batch."""
-        action = self._next(may_look)
+    @property
+    def look_steps(self) -> int:
+        """Grows for as long as looks get on."""
+        return self.looks + self.looker.steps
+
+    def step(self, *, looks: bool = True, works: bool = True) -> Did | Waits:
+        """One thing: a look, a chore, or the rounds of one batch, as far as the caller does both."""
+        action = self._next(looks, works)
         if isinstance(action, Waits):
             return action
         action()
         return Did()
 
-    def _next(self, may_look: bool) -> Callable[[], None] | Waits:
+    def _next(self, looks: bool, works: bool) -> Callable[[], None] | Waits:
         """Decides what to do, and marks it as being done."""
         with self._lock:
             wait_ms = self._next_look_ms - self.clock.monotonic_ms()
-            if may_look and not self.is_looking and wait_ms <= 0:
+            if looks and not self.is_looking and wait_ms <= 0:
                 self.is_looking = True
                 return self._look
             lanes = [self._chore, self._batch] if self._chores_turn else [self._batch, self._chore]
             self._chores_turn = not self._chores_turn
-            for lane in lanes:
+            for lane in lanes if works else ():
                 action = lane()
                 if action is not None:
                     return action
@@ -126,31 +139,39 @@ class Cleaner:
             versions = {name: known.version for name, known in self.looker.known.items()}
             self.chores.seen(versions, self.clock.now_ms())
         except Exception as error:  # the next look is tried
-            self.teller.trouble(None, ours(error, "the look at all topics"))
+            trouble = ours(error, "the look at all topics")
+            self.last_trouble = str(trouble)
+            self.teller.look_failed(trouble, self.last_look_ms)
         finally:
             self._looked(found, begun_ms)
 
     def _looked(self, found: Look | None, begun_ms: int) -> None:
         """Whatever became of a look, others follow; None is one that failed before it had seen the topics."""
-        took_ms = self.clock.monotonic_ms() - begun_ms
+        ended_ms = self.clock.monotonic_ms()
         with self._lock:
             self.is_looking = False
             # A look that takes long must not be all that this cleaner does.
-            self._next_look_ms = begun_ms + max(self.interval_ms, 2 * took_ms)
+            self._next_look_ms = begun_ms + max(self.interval_ms, 2 * (ended_ms - begun_ms))
             if found is None:
                 self.failed_looks += 1
                 return
             self.looks += 1
+            self.last_look_ms, self.last_trouble = self.clock.now_ms(), ""
             self._agenda = in_order([work for work in found.work if work.verdict.rounds])
             self._retaining = [work for work in found.work if work.verdict.retains]
-        if found.work:
-            overdue_ms = max((work.verdict.overdue_ms for work in found.work), default=0)
-            self.teller.say(
-                EventKind.LOOKED,
-                topics=found.topics,
-                due=len(found.work),
-                overdue_ms=overdue_ms,
-                metadata_read=found.read,
-                manifests_opened=found.opened,
-                duration_ms=took_ms,
-            )
+        told_ms = begun_ms if self._told_ms is None else self._told_ms
+        if found.work or ended_ms - told_ms >= TELL_MS:
+            told_ms = ended_ms
+            self._tell(found, ended_ms - begun_ms)
+        self._told_ms = told_ms
+
+    def _tell(self, found: Look, duration_ms: int) -> None:
+        self.teller.say(
+            EventKind.LOOKED,
+            topics=found.topics,
+            due=len(found.work),
+            overdue_ms=max((work.verdict.overdue_ms for work in found.work), default=0),
+            metadata_read=found.read,
+            manifests_opened=found.opened,
+            duration_ms=duration_ms,
+        )

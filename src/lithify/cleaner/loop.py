@@ -1,31 +1,40 @@
 """Keeps a cleaner going: threads that take steps, one that keeps the leases, and a clean end.
 
-    main      waits for the end, or for a signal
+    main      waits for the end, or for a signal; sees to it that looks get on
+    look      looks at the topics, wait, look ...     of its own, as a round may take hours
     worker    step, step, step, wait, step ...        as many as there are threads
     beats     renews the leases, a few times in each lease
 
 When it is to stop, no new step begins; rounds under way have `FINISH_S` to end by themselves, are
 then given up, and whatever hangs after `GIVE_UP_S` is left to the end of the process: a round that
-is not committed has changed nothing.
+is not committed has changed nothing. A process of no use ends by itself, so that whoever supervises
+it starts another: one whose looks do not get on, or that cannot tell anybody what it does (C50).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from threading import Event, Thread
 
-from lithify.cleaner.cleaner import Cleaner, Waits
+from lithify.cleaner.cleaner import Cleaner, Did, Waits
 from lithify.cleaner.lease_keeper import LeaseKeeper, Refused, Registered
+from lithify.cleaner.look_watch import LookWatch
 from lithify.cleaner.options import CleanerOptions
 from lithify.cleaner.stop import Stop
 from lithify.cleaner.telling import Teller
 from lithify.coordination import Coordination
-from lithify.errors import CoordinationError, LithifyError
+from lithify.errors import CoordinationError, ours
 from lithify.model.cleaning import EventKind
+from lithify.model.units import format_duration
 
+TICK_S = 0.1
 FINISH_S = 4.0
 GIVE_UP_S = 4.0
+FAREWELL_S = 1.0
+"""For giving the leases back and the last line."""
 BEATS_PER_LEASE = 6
 REGISTER_EVERY_S = 0.5
 AFTER_A_DEFECT_S = 5.0
@@ -52,20 +61,34 @@ class Loop:
         if not self._registered():
             return True
         work = self._until_idle if once else self._for_ever
-        workers = [Thread(target=self._guarded, args=(work,), daemon=True) for _ in range(self.options.threads)]
-        beats = Thread(target=self._beat, daemon=True)
-        for thread in (*workers, beats):
-            thread.start()
-        while any(worker.is_alive() for worker in workers) and not self.stop.asked.wait(0.1):
-            pass
+        steps = [partial(self._guarded, work, self.stop.asked) for _ in range(self.options.threads)]
+        if not once:
+            steps.append(partial(self._guarded, self._look, self.stop.asked))
+        workers = _started(*steps)
+        _started(partial(self._guarded, self._beat, self.stop.gives_up))
+        watch = LookWatch(self.options.interval_ms)
+        while any(worker.is_alive() for worker in workers) and not self.stop.asked.wait(TICK_S):
+            if watch.stands_still(self.cleaner.look_steps, self.cleaner.clock.monotonic_ms()):
+                self.stop.ask(self._no_look(watch.limit_ms), failed=True)
         self.stop.ask("there is nothing left to do")
         ended = _joined(workers, FINISH_S)
         if not ended:
             self.stop.gives_up.set()
             ended = _joined(workers, GIVE_UP_S)
-        self.leases.leave()
-        self.teller.say(EventKind.STOPPED, reason=self.stop.reason)
-        return ended
+        self.stop.gives_up.set()
+        return _joined(_started(self.leases.leave, self._say_stopped), FAREWELL_S) and ended
+
+    def _no_look(self, limit_ms: int) -> str:
+        trouble = self.cleaner.last_trouble
+        return (
+            f"no look at the topics has been completed for {format_duration(limit_ms)}"
+            f"{f': {trouble}' if trouble else ''}; this process ends so that another one is started"
+        )
+
+    def _say_stopped(self) -> None:
+        # Whoever listened may be gone: then there is nobody to tell.
+        with suppress(OSError):
+            self.teller.say(EventKind.STOPPED, reason=self.stop.reason, last_look_ms=self.cleaner.last_look_ms)
 
     def _registered(self) -> bool:
         """Waits until no other cleaner has this id, at most for a lease; False if it is asked to stop meanwhile."""
@@ -86,43 +109,58 @@ class Loop:
         return True
 
     def _for_ever(self) -> bool:
-        step = self.cleaner.step()
-        if isinstance(step, Waits):
-            self.stop.asked.wait(step.ms / 1000)
-        return True
+        return self._stepped(self.cleaner.step(looks=False))
+
+    def _look(self) -> bool:
+        return self._stepped(self.cleaner.step(works=False))
 
     def _until_idle(self) -> bool:
         """One look, and what it has found."""
         looked = self.cleaner.looks + self.cleaner.failed_looks > 0
-        step = self.cleaner.step(may_look=not looked)
+        step = self.cleaner.step(looks=not looked)
         if isinstance(step, Waits) and looked and not self.cleaner.is_looking:
             return False
+        return self._stepped(step)
+
+    def _stepped(self, step: Did | Waits) -> bool:
         if isinstance(step, Waits):
             self.stop.asked.wait(step.ms / 1000)
         return True
 
-    def _guarded(self, work: Callable[[], bool]) -> None:
-        """A defect stops no thread for good."""
-        goes_on = True
-        while goes_on and not self.stop.asked.is_set():
-            try:
-                goes_on = work()
-            except Exception as error:
-                self.teller.trouble(None, LithifyError(f"{type(error).__name__}: {error}", hint="this is a defect"))
-                self.stop.asked.wait(AFTER_A_DEFECT_S)
+    def _beat(self) -> bool:
+        if self.stop.gives_up.wait(self.options.lease_ms / 1000 / BEATS_PER_LEASE):
+            return False
+        beat = self.leases.beat()
+        if beat.error is not None:
+            self.teller.trouble(None, beat.error)
+            return True
+        if beat.replaced_by is not None:
+            self.stop.ask(f"another cleaner has the id of this one now: {beat.replaced_by}", failed=True)
+        try:
+            self.leases.observe()
+        except CoordinationError as error:
+            self.teller.trouble(None, error)
+        return True
 
-    def _beat(self) -> None:
-        while not self.stop.gives_up.wait(self.options.lease_ms / 1000 / BEATS_PER_LEASE):
-            beat = self.leases.beat()
-            if beat.error is not None:
-                self.teller.trouble(None, beat.error)
-                continue
-            if beat.replaced_by is not None:
-                self.stop.ask(f"another cleaner has the id of this one now: {beat.replaced_by}", failed=True)
-            try:
-                self.leases.observe()
-            except CoordinationError as error:
-                self.teller.trouble(None, error)
+    def _guarded(self, work: Callable[[], bool], ends: Event) -> None:
+        """Does `work` while it says so. A defect stops no thread; where it cannot even be told, the process ends."""
+        goes_on = True
+        try:
+            while goes_on and not ends.is_set():
+                try:
+                    goes_on = work()
+                except Exception as error:
+                    self.teller.trouble(None, ours(error, "a step of the cleaner"))
+                    ends.wait(AFTER_A_DEFECT_S)
+        except Exception as error:
+            self.stop.ask(str(ours(error, "what it does cannot be told any more")), failed=True)
+
+
+def _started(*works: Callable[[], None]) -> list[Thread]:
+    threads = [Thread(target=work, daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    return threads
 
 
 def _joined(threads: list[Thread], timeout_s: float) -> bool:

@@ -35,6 +35,10 @@ class Teller:
         """Something cannot be read or reached."""
         self.say(EventKind.TROUBLE, topic, error=str(error))
 
+    def look_failed(self, error: LithifyError, last_look_ms: int | None) -> None:
+        """The topics could not be looked at; the last time they could was then."""
+        self.say(EventKind.TROUBLE, error=str(error), last_look_ms=last_look_ms)
+
     def round_done(self, topic: TopicName, report: RoundReport, overdue_ms: int) -> None:
         """One line for a round: what it took in and left, and how long it took."""
         done = [log for log in report.logs if log.error is None]

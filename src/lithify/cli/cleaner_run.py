@@ -13,11 +13,12 @@ import click
 
 from lithify.cli.cleaner_text import event_line
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import print_json, say
+from lithify.cli.output import print_json, say, say_error
 from lithify.cli.parameters import DurationType, PairType, as_mapping
 from lithify.model.cleaning import EventKind
 
 if TYPE_CHECKING:
+    from lithify.cleaner.loop import Loop
     from lithify.cleaner.stop import Stop
     from lithify.model.cleaning import CleanerEvent
 
@@ -114,11 +115,18 @@ def run(invocation: Invocation, **given: Any) -> int:
         spark_conf=as_mapping(flags.spark_conf, "--spark-conf"),
         tell=tell,
     )
+    code = _run(loop, once=flags.once)
+    return 1 if flags.once and failed else code
+
+
+def _run(loop: Loop, *, once: bool) -> int:
+    """Runs it to its end; returns the exit code."""
     _stop_on_signals(loop.stop)
-    ended = loop.run(once=flags.once)
-    code = 1 if loop.stop.failed or (flags.once and failed) else 0
+    ended = loop.run(once=once)
+    code = 1 if loop.stop.failed else 0
+    if loop.stop.failed:
+        say_error(loop.stop.reason)
     if not ended:  # a thread that hangs, in a store that does not answer, must not hold the process up
-        sys.stdout.flush()
         os._exit(code)
     return code
 
