@@ -31,7 +31,10 @@
     ├── SourceWentBackError                a Kafka log that ends below what we have of it
     ├── SourceLostError                    records that Kafka has let go of before we had them
     ├── EngineError                        a Spark job failed
+    │   └── EngineUnavailableError         Spark does not start, has died, or its workers have
     └── DefectError                        an error that nobody foresaw
+
+Each says as well what is to blame (`Blame`): a cleaner quarantines a log for its own failures only.
 
 A message says what happened and where (topic-partition, offset, file); `hint` says what
 to do next. Both are printed by the command line on one line, without a traceback.
@@ -40,14 +43,25 @@ to do next. Both are printed by the command line on one line, without a tracebac
 from __future__ import annotations
 
 import traceback
+from enum import Enum
 from pathlib import PurePath
 from typing import ClassVar
+
+
+class Blame(Enum):
+    """What has to change before the same is worth trying again (C31)."""
+
+    LOG = "what is stored of a log, what was asked for, or a defect"
+    STORE = "the store or catalog that all logs are in, and the room there"
+    ENGINE = "Java, Spark, and the memory and room of the machines that rounds are done on"
+    NOBODY = "nothing: somebody else was faster, or it was wanted"
 
 
 class LithifyError(Exception):
     """Base of all errors of this package: `str(error)` is one line for a person."""
 
     exit_code: ClassVar[int] = 1
+    blames: ClassVar[Blame] = Blame.LOG
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -74,6 +88,8 @@ class RefusedError(LithifyError):
 
 class UnknownTopicError(RefusedError):
     """No such topic, or no such partition of it."""
+
+    blames = Blame.NOBODY
 
 
 class TopicExistsError(RefusedError):
@@ -118,6 +134,8 @@ class UnknownVersionError(RefusedError):
 class PolicyError(RefusedError):
     """The topic's `cleanup.policy` or `compaction.mode` excludes this."""
 
+    blames = Blame.NOBODY
+
 
 class NothingToUndoError(RefusedError):
     """No round can be taken back: there was none, or what it closed is no longer what was there."""
@@ -130,13 +148,19 @@ class UnknownSourceError(RefusedError):
 class ConflictError(LithifyError):
     """Another commit came first, more often than we were willing to try again."""
 
+    blames = Blame.NOBODY
+
 
 class UnknownOutcomeError(LithifyError):
     """The commit was sent, its answer was lost, and the log cannot tell whether it landed."""
 
+    blames = Blame.STORE
+
 
 class RoundAbandonedError(LithifyError):
     """Whoever asked for the round does not want it any more; nothing was changed."""
+
+    blames = Blame.NOBODY
 
 
 class LogTruncatedError(LithifyError):
@@ -162,9 +186,13 @@ class UnsupportedFormatError(LithifyError):
 class InsufficientSpaceError(LithifyError):
     """The warehouse has not enough free space for what a round may write (C42)."""
 
+    blames = Blame.STORE
+
 
 class UnusableEnvironmentError(LithifyError):
     """Something Lithify stands on is missing or broken."""
+
+    blames = Blame.ENGINE
 
 
 class JavaNotFoundError(UnusableEnvironmentError):
@@ -174,13 +202,19 @@ class JavaNotFoundError(UnusableEnvironmentError):
 class WarehouseError(UnusableEnvironmentError):
     """The warehouse or catalog cannot be read or written."""
 
+    blames = Blame.STORE
+
 
 class CoordinationError(UnusableEnvironmentError):
     """The database of leases cannot be reached or used."""
 
+    blames = Blame.STORE
+
 
 class BrokerError(UnusableEnvironmentError):
     """A Kafka cluster that does not answer in time, or that refuses our credentials."""
+
+    blames = Blame.STORE
 
 
 class ConnectorError(UnusableEnvironmentError):
@@ -199,23 +233,35 @@ class EngineError(LithifyError):
     """A Spark job of a round failed; the log is as it was before."""
 
 
+class EngineUnavailableError(EngineError):
+    """Spark does not start, has died, or has lost what it works on; no log is to blame for it."""
+
+    blames = Blame.ENGINE
+
+
 class DefectError(LithifyError):
     """Something raised an error that nobody foresaw; the text tells its class and its place."""
 
 
 def ours(error: Exception, what: object) -> LithifyError:
-    """`error` itself if it is one of ours, else a `DefectError` about `what`.
+    """`error` itself if it is one of ours, else one about `what`: of the machine's trouble, or a `DefectError`.
 
     For those who go on with other work: what they catch is told, with its class and its place (C50).
     """
     if isinstance(error, LithifyError):
         return error
     reason = " ".join(str(error).split())[:TEXT_CHARACTERS]
+    told = f"{what}: {type(error).__name__}{': ' if reason else ''}{reason}{_place(error)}"
+    if isinstance(error, OF_THE_MACHINE):
+        return UnusableEnvironmentError(told, hint="look at the memory, the disks and the network of this machine")
     return DefectError(
-        f"{what}: {type(error).__name__}{': ' if reason else ''}{reason}{_place(error)}",
+        told,
         hint="nobody foresaw this error: a defect, or damage that was not recognized; `lithify verify` looks closer",
     )
 
+
+OF_THE_MACHINE = (OSError, MemoryError)
+"""What Python raises where memory, a disk or the network fails."""
 
 TEXT_CHARACTERS = 300
 """What is kept of the text of an error that is not ours."""

@@ -45,7 +45,8 @@ class TroubledEngine:
         self, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str, progress: Progress
     ) -> Iterator[Any]:
         self.jobs.append([log.id for log in logs])
-        if self.job_fails is not None:
+        # As with Spark, which is not started for rounds that have nothing to read.
+        if self.job_fails is not None and any(log.plan.scanned for log in logs):
             raise self.job_fails
         with self._real.open_round(logs, limits, run_id, progress) as round_:
             yield _TroubledRound(round_, self.fails)

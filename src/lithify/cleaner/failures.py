@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
-from lithify.compaction.backoff import after_failure
-from lithify.errors import (
-    ConflictError,
-    DamagedError,
-    InsufficientSpaceError,
-    LithifyError,
-    PolicyError,
-    RoundAbandonedError,
-    UnknownOutcomeError,
-    UnknownTopicError,
-    UnusableEnvironmentError,
-)
+from lithify.compaction.backoff import ALONE_AFTER, after_failure
+from lithify.errors import Blame, DamagedError, LithifyError, UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
 from lithify.ports import Warehouse
-
-OF_THE_ENVIRONMENT = (UnusableEnvironmentError, InsufficientSpaceError, UnknownOutcomeError)
-"""Errors of which the log itself may well be innocent."""
-
-NO_FAILURE = (ConflictError, RoundAbandonedError, UnknownTopicError, PolicyError)
-"""Somebody else was faster, or the topic is not what it was: it is looked at again, and that is all."""
 
 
 @dataclass(slots=True)
@@ -36,7 +20,8 @@ class Failures:
     warehouse: Warehouse
     _unwritten: dict[str, dict[int, LogFailure]] = field(default_factory=dict)
     """By identity of a topic, what could not be stored."""
-    _last_success_ms: int = -1
+    _worked_ms: dict[Blame, int] = field(default_factory=dict)
+    """When a round last got through that needed it."""
     _lock: Lock = field(default_factory=Lock)
 
     def of(self, state: TopicState) -> Mapping[int, LogFailure]:
@@ -61,10 +46,10 @@ class Failures:
         except LithifyError:
             return False
 
-    def note_success(self, now_ms: int) -> None:
-        """A round got through: the environment works, and is not to blame for what fails again."""
+    def note_success(self, means: Iterable[Blame], now_ms: int) -> None:
+        """A round got through with these means: they work, and are not to blame for what fails again."""
         with self._lock:
-            self._last_success_ms = max(self._last_success_ms, now_ms)
+            self._worked_ms |= dict.fromkeys(means, now_ms)
 
     def forget(self, state: TopicState, partitions: tuple[int, ...]) -> None:
         """What was known of these logs counts no more."""
@@ -84,11 +69,16 @@ class Failures:
         return failure
 
     def _counts(self, error: LithifyError, known: LogFailure | None) -> bool:
-        """An error of the environment counts once others have got through since the last time."""
-        if not isinstance(error, OF_THE_ENVIRONMENT):
+        """An error of the environment counts once others have got through since, with the same means.
+
+        The second one of the engine does in any case: what may have ended Spark is tried alone from then on.
+        """
+        if error.blames is Blame.LOG or known is None:
+            return True
+        if error.blames is Blame.ENGINE and known.failures < ALONE_AFTER:
             return True
         with self._lock:
-            return known is not None and self._last_success_ms > known.last_ms
+            return self._worked_ms.get(error.blames, -1) > known.last_ms
 
     def _store(self, state: TopicState, failures: Mapping[int, LogFailure]) -> None:
         try:

@@ -18,7 +18,7 @@ from lithify.cleaner.judge import Judge
 from lithify.compaction.agenda import TopicWork
 from lithify.compaction.backoff import after_failure
 from lithify.compaction.idle import may_be_due_at_ms
-from lithify.errors import LithifyError, UnknownTopicError, UnknownVersionError, ours
+from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError, ours
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
@@ -120,7 +120,9 @@ class Looker:
         """Tells of an error of a topic as a whole; returns what is known of it now."""
         self.trouble(name, error)
         known = self.known.get(name)
-        return after_failure(None if known is None else known.failure, str(error), now_ms, counts=True)
+        return after_failure(
+            None if known is None else known.failure, str(error), now_ms, counts=error.blames is Blame.LOG
+        )
 
     def _put_to_rest(self, now_ms: int) -> None:
         with self._lock:

@@ -9,10 +9,10 @@ What is committed by then is committed; the rest is as it was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lithify.cleaner.failures import NO_FAILURE, Failures
+from lithify.cleaner.failures import Failures
 from lithify.cleaner.judge import Judge
 from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.looking import Looker
@@ -21,10 +21,11 @@ from lithify.cleaner.telling import Teller
 from lithify.compaction.agenda import TopicWork
 from lithify.compaction.backoff import LONGEST_BACKOFF_MS, may_run
 from lithify.engine import RewriteEngine, RunLimits
-from lithify.errors import ConflictError, EngineError, LithifyError, RoundAbandonedError, ours
+from lithify.errors import Blame, ConflictError, EngineError, LithifyError, RoundAbandonedError, ours
 from lithify.model.cleaning import EventKind
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
+from lithify.model.report import LogReport
 from lithify.ports import Warehouse
 from lithify.service.run import Run, run_rounds
 from lithify.service.topic_run import TopicResult
@@ -111,14 +112,13 @@ class Rounds:
         result = results[work.name]
         now_ms = self.warehouse.clock.now_ms()
         if isinstance(result, TopicResult):
-            through = tuple(log.partition for log in result.report.logs if log.error is None)
-            errors = result.errors
+            done = tuple(log for log in result.report.logs if log.error is None)
+            through, errors = tuple(log.partition for log in done), result.errors
+            self.failures.note_success(_means(done), now_ms)
         else:
             through, errors = (), dict.fromkeys(work.verdict.rounds, result)
-        if through:
-            self.failures.note_success(now_ms)
-            if work.verdict.has_failed:
-                self.failures.forget(state, through)
+        if through and work.verdict.has_failed:
+            self.failures.forget(state, through)
         if isinstance(result, TopicResult) and through:
             self.teller.round_done(work.name, result.report, work.verdict.overdue_ms)
             if not result.report.changed and not errors:
@@ -136,7 +136,15 @@ class Rounds:
                 self.teller.left(EventKind.ABANDONED, log, error)
             case ConflictError():
                 self.teller.left(EventKind.CONFLICT, log, error)
-            case _ if isinstance(error, NO_FAILURE) or self.failures.is_gone(state, error):
+            case _ if error.blames is Blame.NOBODY or self.failures.is_gone(state, error):
                 pass  # deleted, or altered: the next look judges it as it is
             case _:
                 self.teller.log_failed(log, error, self.failures.failed(state, partition, error, now_ms))
+
+
+def _means(done: Iterable[LogReport]) -> Iterator[Blame]:
+    """What these rounds have shown to work: one that read nothing needed no engine, without a change no store."""
+    if any(log.bytes_read for log in done):
+        yield Blame.ENGINE
+    if any(log.changed for log in done):
+        yield Blame.STORE

@@ -269,6 +269,8 @@ class damage_named:  # noqa: N801 - used as a statement: `with damage_named(path
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, FileNotFoundError):
             raise DamagedError(f"{self._path}: the file is missing", hint=_RESTORE) from error
+        if isinstance(error, MemoryError):
+            return  # of this machine, and not of the file
         if isinstance(error, (pa.ArrowException, OSError, KeyError)):
             raise DamagedError(f"{self._path}: the file cannot be read: {_one_line(error)}", hint=_RESTORE) from error
 

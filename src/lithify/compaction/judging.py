@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from lithify.compaction.backoff import may_run
+from lithify.compaction.backoff import ALONE_AFTER, may_run
 from lithify.compaction.due import Due, dirtiness, due, priority
 from lithify.compaction.horizon import compaction_horizon
 from lithify.model.failure import LogFailure
@@ -81,7 +81,7 @@ def judge_topic(
         priority=min(order, default=LAST_PRIORITY),
         overdue_ms=overdue_ms,
         volume=sum((log.volume for log in rounds), Volume()),
-        failing=any(failures[log.partition].failures > 1 for log in rounds if log.partition in failures),
+        failing=any(failures[log.partition].failures >= ALONE_AFTER for log in rounds if log.partition in failures),
         has_failed=bool(failures),
         look_at_ms=now_ms if rounds or retains else min(look_at, default=None),
     )

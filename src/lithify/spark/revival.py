@@ -1,21 +1,26 @@
-"""Lets go of a local session whose JVM has died, so that the next round starts another.
+"""Lets go of a local session whose JVM has died or whose Spark has stopped, so that the next round starts another.
 
-A cleaner runs for months; a JVM may end of memory, or be ended by somebody. PySpark goes on holding
-the dead one, and every call of it fails. Leans on names of PySpark that it gives no promise about.
+A cleaner runs for months; a JVM may end of memory, or be ended by somebody, and Spark stops in it where a
+master stays away. PySpark goes on holding the dead one, and every call of it fails. Leans on names of
+PySpark that it gives no promise about.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from subprocess import Popen, TimeoutExpired
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+ENDS_WITHIN_S = 5.0
+"""A JVM that was let go of and whose input is closed; then it is killed."""
+
 
 def forget_dead_session() -> bool:
-    """Whether there was a JVM that this process had started, and that is no more: PySpark then knows of none."""
+    """Whether there was a JVM that this process had started, and that is of no use: PySpark then knows of none."""
     process = getattr(SparkContext._gateway, "proc", None)
-    if process is None or process.poll() is None:
+    if process is None or (process.poll() is None and not _has_stopped(SparkContext._active_spark_context)):
         return False
     with SparkContext._lock:
         context = SparkContext._active_spark_context
@@ -27,4 +32,26 @@ def forget_dead_session() -> bool:
     with suppress(Exception):  # its threads wait for a JVM that is not there
         if context is not None:
             context._accumulatorServer.shutdown()
+    _end(process)
     return True
+
+
+def _has_stopped(context: SparkContext | None) -> bool:
+    """Whether Spark has stopped in a JVM that is there, without us; stopped by us there is no context."""
+    if context is None:
+        return False
+    try:
+        return context._jsc is None or bool(context._jsc.sc().isStopped())
+    except Exception:  # it does not even answer
+        return True
+
+
+def _end(process: Popen[bytes]) -> None:
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
+    try:
+        process.wait(ENDS_WITHIN_S)
+    except TimeoutExpired:
+        process.kill()
+        process.wait()

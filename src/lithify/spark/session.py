@@ -18,7 +18,7 @@ from typing import cast
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lithify.errors import EngineError, LithifyError
+from lithify.errors import EngineUnavailableError, LithifyError
 from lithify.spark.java import find_java, java_home
 from lithify.spark.revival import forget_dead_session
 
@@ -102,7 +102,9 @@ def _get_or_create(conf: Mapping[str, str]) -> SparkSession:
         raise
     except Exception as error:
         reason = " ".join(str(error).split())[:300]
-        raise EngineError(f"Spark did not start: {reason}", hint="`lithify doctor` shows what is missing") from error
+        raise EngineUnavailableError(
+            f"Spark did not start: {reason}", hint="`lithify doctor` shows what is missing"
+        ) from error
 
 
 @contextmanager

@@ -9,6 +9,7 @@ task only reads, or writes files that no other attempt writes.
 
 from __future__ import annotations
 
+import builtins
 import gc
 import pickle
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -27,7 +29,7 @@ from lithify.columnar.rates import FollowedRates, TaskRates
 from lithify.columnar.rewrite import Throttles
 from lithify.columnar.throttle import Throttle
 from lithify.engine import RunLimits
-from lithify.errors import EngineError, LithifyError
+from lithify.errors import OF_THE_MACHINE, EngineError, EngineUnavailableError, LithifyError
 from lithify.model.rates import Rates
 
 PART = "part"
@@ -128,22 +130,38 @@ def columns(batches: Batches, *names: str) -> Iterator[tuple[Any, ...]]:
 
 @contextmanager
 def job_errors() -> Iterator[None]:
-    """Turns whatever a Spark job fails with into one clear line."""
+    """Turns whatever a Spark job fails with into one clear line, which says as well what is to blame."""
     try:
         yield
     except LithifyError:
         raise
     except Exception as error:
-        raise EngineError(
-            f"a Spark job failed: {_reason(error)}",
+        reason = _reason(error)
+        raised = isinstance(error, PythonException) and not _is_of_the_machine(reason)
+        kind = EngineError if raised else EngineUnavailableError
+        raise kind(
+            f"a Spark job failed: {reason}",
             hint="the log is as it was before; run it again with --debug for the whole story",
         ) from error
+
+
+_OF_PY4J = "An error occurred while calling "
+_ABORTED = "Job aborted"
 
 
 def _reason(error: Exception) -> str:
     """The line that says what went wrong: what a task raised, else the first line there is."""
     _, traceback, raised = str(error).rpartition("Traceback (most recent call last):")
     lines = [line for line in raised.splitlines() if line.strip()]
+    if lines and lines[0].startswith(_OF_PY4J):  # then the Java error, and what caused it
+        lines = [line for line in lines if _ABORTED in line] or [line.lstrip(": ") for line in lines[1:]]
     if traceback:  # what a traceback ends with is the first line that is not indented
         lines = [line for line in lines if not line[0].isspace()] or lines
     return (lines[0].strip() if lines else type(error).__name__)[:300]
+
+
+def _is_of_the_machine(reason: str) -> bool:
+    """Whether what a task raised, of which only the text comes back, is of a class that tells of its machine."""
+    name = reason.partition(":")[0].rpartition(".")[2]
+    kinds = (getattr(module, name, None) for module in (builtins, pa))
+    return any(isinstance(kind, type) and issubclass(kind, OF_THE_MACHINE) for kind in kinds)

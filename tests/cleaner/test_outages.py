@@ -1,0 +1,164 @@
+"""An outage quarantines nothing, whatever is away and however long; when it is back everything is done (C31, C50)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lithify import errors
+from lithify.errors import Blame, DamagedError, EngineError, EngineUnavailableError, LithifyError, WarehouseError
+from lithify.model.cleaning import EventKind
+from lithify.model.names import LogId, TopicName
+from lithify.service.cut import delete_records
+from support.cleaner_lake import INTERVAL_MS, CleanerLake, OneCleaner
+
+BACK_WITHIN_MS = 2 * 60_000 + INTERVAL_MS
+"""What waits is tried every two minutes."""
+
+
+def kinds(kind: type[LithifyError] = LithifyError) -> Iterator[type[LithifyError]]:
+    yield kind
+    for narrower in kind.__subclasses__():
+        yield from kinds(narrower)
+
+
+OF_THE_ENVIRONMENT = [kind for kind in kinds() if kind.blames in (Blame.STORE, Blame.ENGINE)]
+
+
+def test_every_kind_of_error_says_what_is_to_blame() -> None:
+    """Whoever adds a kind decides it here as well."""
+    said: dict[Blame, set[str]] = {blame: set() for blame in Blame}
+    for kind in kinds():
+        said[kind.blames].add(kind.__name__)
+    assert said[Blame.ENGINE] == {
+        "UnusableEnvironmentError", "JavaNotFoundError", "ConnectorError", "EngineUnavailableError",
+    }  # fmt: skip
+    assert said[Blame.STORE] == {
+        "InsufficientSpaceError", "UnknownOutcomeError", "WarehouseError", "CoordinationError", "BrokerError",
+    }  # fmt: skip
+    assert {"ConflictError", "RoundAbandonedError", "UnknownTopicError", "PolicyError"} <= said[Blame.NOBODY]
+    assert {"DamagedError", "AuditError", "EngineError", "DefectError"} <= said[Blame.LOG]
+
+
+@pytest.fixture
+def lake() -> CleanerLake:
+    return CleanerLake()
+
+
+@pytest.fixture
+def topics(lake: CleanerLake) -> list[TopicName]:
+    made = [lake.topic(name) for name in "abc"]
+    for topic in made:
+        lake.append(topic, "a=1 a=2")
+    return made
+
+
+def goes_by(lake: CleanerLake, cleaner: OneCleaner, ms: int) -> None:
+    for _ in range(ms // INTERVAL_MS):
+        cleaner.work()
+        lake.wait()
+
+
+def is_done(lake: CleanerLake, topics: list[TopicName]) -> bool:
+    return [lake.text(topic) for topic in topics] == ["a=2"] * len(topics)
+
+
+@pytest.mark.parametrize("kind", OF_THE_ENVIRONMENT)
+def test_an_outage_of_the_engine_or_the_store_quarantines_nothing(
+    lake: CleanerLake, topics: list[TopicName], kind: type[LithifyError]
+) -> None:
+    lake.engine.job_fails = kind("All masters are unresponsive! Giving up.")
+    alpha = lake.cleaner()
+    goes_by(lake, alpha, 8 * 3_600_000)
+    assert len(lake.engine.jobs) > 100
+    assert alpha.told(EventKind.QUARANTINED) == []
+    lake.engine.job_fails = None
+    goes_by(lake, alpha, BACK_WITHIN_MS)
+    assert is_done(lake, topics)
+
+
+@pytest.mark.parametrize("raw", [OSError(28, "No space left on device"), MemoryError()])
+def test_a_machine_without_room_or_memory_quarantines_nothing(
+    lake: CleanerLake, topics: list[TopicName], raw: Exception
+) -> None:
+    lake.engine.job_fails = raw
+    alpha = lake.cleaner()
+    goes_by(lake, alpha, 3_600_000)
+    assert alpha.told(EventKind.QUARANTINED) == []
+    lake.engine.job_fails = None
+    goes_by(lake, alpha, BACK_WITHIN_MS)
+    assert is_done(lake, topics)
+
+
+def test_rounds_that_need_no_engine_do_not_prove_that_it_is_there(lake: CleanerLake, topics: list[TopicName]) -> None:
+    """Errors of the environment count only once others get through with the same means."""
+    cut = lake.topic("cut")
+    lake.engine.job_fails = EngineUnavailableError("Spark did not start")
+    alpha = lake.cleaner()
+    for _ in range(120):
+        lake.append(cut, "a=1")
+        delete_records(lake.warehouse, cut, 0, before=lake.state(cut).log(0).log_end_offset)
+        goes_by(lake, alpha, 8 * INTERVAL_MS)
+    assert {event.topic for event in alpha.told(EventKind.ROUND)} == {"cut"}
+    assert alpha.told(EventKind.QUARANTINED) == []
+
+
+def test_what_fails_alone_while_others_get_through_is_quarantined(lake: CleanerLake) -> None:
+    bad, good = lake.topic("bad"), lake.topic("good", min_cleanable_dirty_ratio=0)
+    lake.append(bad, "a=1 a=2")
+    lake.engine.fails[LogId(bad, 0)] = EngineUnavailableError("a worker was killed")
+    alpha = lake.cleaner()
+    for _ in range(300):
+        lake.append(good, "a=1 a=2")
+        goes_by(lake, alpha, INTERVAL_MS)
+    assert [event.topic for event in alpha.told(EventKind.QUARANTINED)] == ["bad"]
+
+
+def test_what_the_log_itself_does_is_quarantined_also_when_it_is_alone(lake: CleanerLake) -> None:
+    topic = lake.topic("bad")
+    lake.append(topic, "a=1 a=2")
+    lake.engine.fails[LogId(topic, 0)] = EngineError("a Spark job failed: ValueError: not a key")
+    alpha = lake.cleaner()
+    goes_by(lake, alpha, 3_600_000)
+    assert len(alpha.told(EventKind.QUARANTINED)) == 1
+
+
+@pytest.mark.parametrize("method", ["load", "failures", "segments", "marks"])
+def test_a_store_that_is_away_when_topics_are_looked_at_makes_nothing_wait_for_long(
+    lake: CleanerLake, topics: list[TopicName], monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def away(*_: Any) -> Any:
+        raise WarehouseError("s3://lake cannot be reached")
+
+    alpha = lake.cleaner()
+    with monkeypatch.context() as patched:
+        patched.setattr(lake.warehouse.store, method, away)
+        goes_by(lake, alpha, 3_600_000)
+    assert alpha.told(EventKind.QUARANTINED) == []
+    goes_by(lake, alpha, BACK_WITHIN_MS)
+    assert is_done(lake, topics)
+
+
+def test_damage_is_the_logs_own(lake: CleanerLake) -> None:
+    assert DamagedError("1.parquet: the file is missing").blames is Blame.LOG
+    assert errors.ours(OSError(5, "Input/output error"), "orders").blames is Blame.ENGINE
+    assert errors.ours(TypeError("not a number"), "orders").blames is Blame.LOG
+
+
+def test_a_log_that_ends_spark_each_time_fails_nobody_else_for_long(lake: CleanerLake, topics: list[TopicName]) -> None:
+    """Nobody gets through while it is in their batch: it would be an outage of them all."""
+    poison = lake.topic("poison")
+    lake.append(poison, "a=1 a=2")
+    real = lake.engine.open_round
+
+    def ends_with_poison(logs: Any, *more: Any) -> Any:
+        if any(log.id.topic == poison for log in logs):
+            raise EngineUnavailableError("a Spark job failed: the JVM has gone")
+        return real(logs, *more)
+
+    lake.engine.open_round = ends_with_poison  # type: ignore[method-assign]
+    alpha = lake.cleaner()
+    goes_by(lake, alpha, 5 * 60_000)
+    assert is_done(lake, topics)
