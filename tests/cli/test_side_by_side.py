@@ -40,8 +40,9 @@ def test_compacted_reads_go_from_the_view_to_the_backlog(states):
     assert [offset for offset, _, _ in read(states)] == [0, 1, 2, 3, 4, 5]
     assert read(states, "--compacted") == VIEW + TAIL
     assert read(states, "--compacted", "--from", 3) == VIEW[1:] + TAIL
-    assert states.error("consume", "states", "--compacted", "--from", 1) == (
-        "states-0: offset 1 is outside of [2, 6] (start at earliest, at latest, or in between)"
+    assert read(states, "--compacted", "--from", 0) == VIEW + TAIL
+    assert states.error("consume", "states", "--compacted", "--from", 7) == (
+        "states-0: offset 7 is outside of [0, 6] (start at earliest, at latest, or in between)"
     )
     assert [(r["offset"]) for r in states("table", "states").lines] == [2, 3, 5]
 
@@ -54,11 +55,11 @@ def test_status_and_info_show_the_view(states, masked):
         "  0  0  5  6  6  6  SIZE  2  SIZE  " + text.splitlines()[2][-4:],
     ]
     run_id = states("history", "states", "--json").json["run_id"]
-    assert f"compacted reads start at 2; last round TIME (SPENT ago), run {run_id}" in " ".join(text.split())
+    assert f"compacted reads start at 0; last round TIME (SPENT ago), run {run_id}" in " ".join(text.split())
     found = states("status", "states", "--json").json
     (log,) = found["logs"]
     assert (found["cleanup_policy"], found["compaction_mode"]) == ("compact", "side-by-side")
-    assert log["view"] == {"records": 2, "bytes": log["clean_bytes"], "first_offset": 2, "start_offset": 2}
+    assert log["view"] == {"records": 2, "bytes": log["clean_bytes"], "first_offset": 2, "start_offset": 0}
     info = states("topic", "info", "states")
     assert "\n  view  2 records, SIZE\n  policy  compact, side-by-side\n" in masked(info.out)
     as_json = states("topic", "info", "states", "--json").json
@@ -88,7 +89,7 @@ def test_a_view_without_records_reads_as_nothing(lithify):
         "records": 0,
         "bytes": 0,
         "first_offset": None,
-        "start_offset": 2,
+        "start_offset": 0,
     }
 
 

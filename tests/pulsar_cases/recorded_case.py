@@ -51,11 +51,6 @@ DIFFERENCES = {
 }
 """By case and steps so far: what differs on purpose. `encrypted_batch_loss` records a loss of Pulsar's."""
 
-REFUSED_STARTS = {
-    "tail_after_compaction": {0: "C37: below the first offset of the view an offset is an error; Pulsar goes on"},
-}
-"""By case: offsets from which Pulsar's reader starts and ours says where it can."""
-
 
 @dataclass(frozen=True)
 class RecordedCase:

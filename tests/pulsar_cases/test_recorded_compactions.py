@@ -1,8 +1,8 @@
 """What readers of a real Pulsar got before and after its compactor, replayed (C10, C16, C17, C33 to C37).
 
 A batch is one append, a message that was sent alone is one; a compaction is a round. Both readers,
-the last ids they are told and where a reader may start must be Pulsar's, but for `DIFFERENCES` and
-`REFUSED_STARTS`. Each case runs on the memory store with the oracle, and on Iceberg with the kernels.
+the last ids they are told and where a reader may start must be Pulsar's, but for
+`DIFFERENCES`. Each case runs on the memory store with the oracle, and on Iceberg with the kernels.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from lithify.engine import RewriteEngine
-from lithify.errors import OffsetOutOfRangeError
 from lithify.model.log import LogState
 from lithify.model.names import TopicName
 from lithify.model.position import Start
@@ -30,7 +29,6 @@ from pulsar_cases.recorded_case import (
     CASES,
     DIFFERENCES,
     RECORDED,
-    REFUSED_STARTS,
     RecordedCase,
     expected,
     id_of,
@@ -128,19 +126,12 @@ def test_readers_start_where_pulsars_do(name: str, replay: Replays, tmp_path: Pa
     case = RECORDED[name]
     topic = replay(case, tmp_path)
     topic.play(len(case.data["steps"]))
-    refused = set()
     for recorded in case.data["starts"]:
         start = start_of(case, recorded)
-        if start in REFUSED_STARTS.get(name, {}):
-            with pytest.raises(OffsetOutOfRangeError, match=str(topic.log.compacted_start)):
-                topic.reader(start, compacted=True)
-            refused.add(start)
-            continue
         reader = topic.reader(start, compacted=True)
         there = bool(recorded["messages"])
         assert reader.has_message_available() == there
         assert [r.offset for r in reader] == [case.offsets[id_of(m)] for m in recorded["messages"]]
-    assert refused == set(REFUSED_STARTS.get(name, {}))
 
 
 @pytest.mark.parametrize("replay", [on_memory, on_iceberg])
@@ -185,7 +176,6 @@ def test_no_case_is_left_out() -> None:
     compactions = [step for case in CASES.values() for step in case["steps"] if step["do"] == "compact"]
     assert len(compactions) == 23
     assert all(step["status"] == "SUCCESS" for step in compactions)
-    assert set(REFUSED_STARTS) <= set(RECORDED)
     seen = {(name, steps) for name, case in RECORDED.items() for steps, _seen in case.checkpoints()}
     assert set(DIFFERENCES) <= seen
     assert sum("starts" in case for case in CASES.values()) == 2

@@ -59,6 +59,7 @@ LOGS = st.builds(
         View,
         volume=VOLUMES,
         first_offset=st.none() | OFFSETS,
+        start_offset=OFFSETS,
         last_record=st.none() | st.builds(Position, OFFSETS, TIMES),
     ),
     batches=st.lists(st.builds(WrittenBatch, st.text(max_size=36), OFFSETS), max_size=4).map(tuple),

@@ -201,7 +201,7 @@ class Follower:
         """Reads what is new; returns whether it can go on."""
         log, position = self.topic.model.logs[self.partition], self.reader.position
         missed = log.cuts[self.cuts :]
-        start = log.deleted_below if self.compacted and log.view is not None else log.start
+        start = log.first_place(compacted=self.compacted)
         lost = start > position or any(cut < position for cut in missed)
         wanted = tuple(r for r in log.reading(compacted=self.compacted) if at(r) >= position)
         try:

@@ -54,6 +54,8 @@ class TextbookLog:
     end: int = 0
     records: Records = ()
     view: Records | None = None
+    view_start: int = 0
+    """S when the first round made the view."""
     deleted_below: int = 0
     low: Covers = ()
     high: Covers = ()
@@ -76,7 +78,7 @@ class TextbookLog:
         """Where a reader starts (C37)."""
         if not compacted or self.view is None:
             return self.start
-        return max(at(self.view[0]) if self.view else self.dirty_from, self.deleted_below)
+        return max(self.view_start, self.deleted_below)
 
     def table(self, settings: TopicSettings) -> dict[bytes, Record]:
         """The latest value of every live key."""
@@ -194,6 +196,7 @@ class TextbookLog:
             dirty_from=max(start, done.horizon),
             records=records,
             view=done.records if done.side_by_side else None,
+            view_start=planned.start if planned.view is None else planned.view_start,
             low=low,
             high=high,
             uncovered=False,
@@ -214,6 +217,7 @@ class TextbookLog:
             dirty_from=max(before.dirty_from, start),
             records=records,
             view=before.view,
+            view_start=before.view_start,
             low=before.low,
             high=before.high,
             uncovered=before.uncovered,

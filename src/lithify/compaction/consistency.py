@@ -109,6 +109,8 @@ def _view(log: _Log) -> Said:
         return
     if not log.topic.settings.side_by_side:
         yield "there is a view, though the topic is compacted in place", None
-    found = view_of(log.view, _last(log.view, said.last_record))
+    if not 0 <= said.start_offset <= log.state.log_start_offset:
+        yield f"the view is said to start at {said.start_offset}, the log starts at {log.state.log_start_offset}", None
+    found = view_of(log.view, _last(log.view, said.last_record), said.start_offset)
     if said != found:
         yield f"the view is said to be {said}, its segments say {found}", None

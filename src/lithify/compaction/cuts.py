@@ -125,7 +125,7 @@ def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
         steps=_ended(state.steps, how.first_dirty_offset),
         last_record=readable(cut.last_record, state.log_start_offset),
         held=None,
-        view=None if state.view is None else view_of(cut.view, cut.view_last_record),
+        view=state.view and view_of(cut.view, cut.view_last_record, state.view.start_offset),
     )
     return measured(moved, cut.segments)
 

@@ -174,7 +174,7 @@ def state_after(
         uncovered=False,
         held=outcome.held,
         aged_before_ms=plan.rules.values_expire_before_ms,
-        view=None if plan.view is None else view_of(outcome.result, after.view_last_record),
+        view=None if plan.view is None else view_of(outcome.result, after.view_last_record, _view_start(plan.base)),
         dropped=_drops_after(outcome, current),
     )
     return measured(moved, after.segments)
@@ -192,12 +192,18 @@ def readable(last: Position | None, start: int) -> Position | None:
     return last if last is not None and last.offset >= start else None
 
 
-def view_of(segments: tuple[Segment, ...], last_record: Position | None) -> View:
+def _view_start(base: LogState) -> int:
+    """From where on a view covers a log that a round was planned on (C37)."""
+    return base.log_start_offset if base.view is None else base.view.start_offset
+
+
+def view_of(segments: tuple[Segment, ...], last_record: Position | None, start_offset: int) -> View:
     """What the metadata keeps about a view with these segments, in offset order."""
     return View(
         volume=volume_of(segments),
         first_offset=segments[0].base_offset if segments else None,
         last_record=last_record,
+        start_offset=start_offset,
     )
 
 

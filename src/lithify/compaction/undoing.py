@@ -62,7 +62,7 @@ def state_after_undo(
     """The state of the log with `files`, the ones that `files_after` gave."""
     moved_since = now.log_start_offset > round_.log_start_offset_after
     start = now.log_start_offset if moved_since else max(then.log_start_offset, now.deleted_below)
-    view = then.view if then.view is None else view_of(files.view, then.view.last_record)
+    view = then.view and view_of(files.view, then.view.last_record, then.view.start_offset)
     back = replace(
         now,
         log_start_offset=start,

@@ -18,7 +18,7 @@ from typing import Any
 from lithify.errors import LogTruncatedError
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import LogId
-from lithify.service.cursor import Reading, log_start_for, was_cut_below
+from lithify.service.cursor import Reading, was_cut_below
 
 COMPACTED = Reading(compacted=True)
 """How somebody outside reads a log."""
@@ -65,7 +65,7 @@ class Place:
             raise _cannot(f"{name}: the topic was deleted and made again since offset {self.offset} was taken")
         if was_cut_below(log, self.generation, self.offset):
             raise _cannot(f"{name}: the log was truncated below offset {self.offset}, which was taken before")
-        if self.offset < (start := log_start_for(log, COMPACTED)):
+        if self.offset < (start := COMPACTED.start(log)):
             raise _cannot(f"{name}: the log starts at {start} now, behind offset {self.offset}, where this goes on")
         expiry_ms = self.as_of_ms + state.settings.delete_retention_ms
         if self.offset < log.first_dirty_offset and log.last_round_ms is not None and log.last_round_ms >= expiry_ms:

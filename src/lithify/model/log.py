@@ -97,6 +97,8 @@ class View:
     volume: Volume = Volume()
     first_offset: int | None = None
     last_record: Position | None = None
+    start_offset: int = 0
+    """It has what is left of the log from there on: S when the first round made it, whatever was trimmed since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +157,7 @@ class LogState:
         """Where a reader of compacted data starts (C37)."""
         if self.view is None:
             return self.log_start_offset
-        first = self.first_dirty_offset if self.view.first_offset is None else self.view.first_offset
-        return max(first, self.deleted_below)
+        return max(self.view.start_offset, self.deleted_below)
 
     @property
     def compacted_last_record(self) -> Position | None:

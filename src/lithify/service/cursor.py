@@ -176,7 +176,7 @@ class Cursor:
                 f"{self._id}: the log was truncated while it was read; it ends at {log.log_end_offset} now",
                 hint=f"open a new reader at or below that, this one stood at {self._position}",
             )
-        start = log_start_for(log, self._how)
+        start = self._how.start(log)
         if start > self._position:
             raise LogTruncatedError(
                 f"{self._id}: the log starts at {start} now, behind the position {self._position}",
@@ -190,12 +190,6 @@ def was_cut_below(log: LogState, generation: int, position: int) -> bool:
     if missed > len(log.truncated):
         return True
     return missed > 0 and min(log.truncated[-missed:]) < position
-
-
-def log_start_for(log: LogState, how: Reading) -> int:
-    """Below which offset a reader that is under way has lost its place (C7)."""
-    # Rounds take keys off the front of a view; only `delete-records` makes a place invalid there.
-    return log.deleted_below if how.reads_view(log) else log.log_start_offset
 
 
 @dataclass(frozen=True, slots=True)

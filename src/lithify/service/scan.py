@@ -32,7 +32,7 @@ from lithify.model.scan import (
     Subscription,
 )
 from lithify.ports import Warehouse
-from lithify.service.cursor import Reading, log_start_for, pieces_of, was_cut_below
+from lithify.service.cursor import Reading, pieces_of, was_cut_below
 from lithify.service.fetch import open_log
 
 TASK_BYTES = 128 * 2**20
@@ -232,7 +232,7 @@ def _check_there(
 ) -> None:
     """C7: a stream whose place is no longer in the log does not go on as if nothing had been there."""
     where, (start, end) = LogId(state.name, log.partition), wanted
-    first = log_start_for(log, Reading(compacted=settings.compacted))
+    first = Reading(compacted=settings.compacted).start(log)
     if known and start < first:
         raise LogTruncatedError(
             f"{where}: the log starts at {first} now, behind the position {start}",

@@ -31,7 +31,7 @@ def test_a_place_goes_there_and_back():
 
 def test_whoever_begins_stands_where_a_compacted_reader_starts():
     assert Place.first(a_state(replace(LOG, log_start_offset=3)), 0, 77) == Place("i", 0, 3, 77)
-    viewed = replace(LOG, view=View(first_offset=9))
+    viewed = replace(LOG, view=View(start_offset=9))
     assert Place.first(a_state(viewed), 0, 77).offset == 9
     assert Place.first(a_state(), 5, 77).offset == 0  # a partition that the lake does not have yet
 
@@ -102,7 +102,7 @@ def test_a_log_start_that_has_passed_the_place():
 
 def test_the_backlog_of_a_view_may_be_trimmed():
     """Only `delete-records` makes a place in a view invalid."""
-    viewed = replace(LOG, log_start_offset=70, view=View(first_offset=65))
+    viewed = replace(LOG, log_start_offset=70, view=View(first_offset=65, start_offset=60))
     a_place(60).check(a_state(viewed), 0)
     with pytest.raises(LogTruncatedError, match="starts at 61"):
         a_place(60).check(a_state(replace(viewed, deleted_below=61)), 0)

@@ -186,15 +186,20 @@ def test_wrong_metadata_is_named(what: str, compacted: Damaged) -> None:
     assert FindingKind.WRONG_METADATA in {f.kind for f in compacted.found()}
 
 
-@pytest.mark.parametrize("fact", ["volume", "first_offset", "last_record", "none"])
+@pytest.mark.parametrize("fact", ["volume", "first_offset", "last_record", "start_offset", "none"])
 def test_wrong_metadata_of_a_view_is_named(fact: str) -> None:
     """C33, C36."""
     damaged = Damaged(VIEW)
 
     def change(log: LogState) -> LogState:
         assert log.view is not None
-        wrong = {"volume": replace(log.view.volume, records=9), "first_offset": 1, "last_record": None}
-        return replace(log, view=None if fact == "none" else replace(log.view, **{fact: wrong[fact]}))
+        wrong = {
+            "volume": replace(log.view.volume, records=9),
+            "first_offset": 1,
+            "last_record": None,
+            "start_offset": 9,
+        }
+        return replace(log, view=None if fact == "none" else replace(log.view, **{fact: wrong.get(fact)}))
 
     damaged.edit(change)
     assert FindingKind.WRONG_METADATA in {f.kind for f in damaged.found()}

@@ -243,7 +243,7 @@ def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRS
         uncovered=data.get("uncovered", False),
         held=None if held is None else HeldTombstones(*held),
         aged_before_ms=data.get("aged_before"),
-        view=None if view is None else _view_of(view),
+        view=None if view is None else _view_of(view, data),
         batches=tuple(WrittenBatch(*batch) for batch in data.get("batches", ())),
         epoch=data.get("epoch", new_epoch),
         dropped=tuple(DroppedDeletes(*drop) for drop in data.get("dropped", ())),
@@ -251,12 +251,21 @@ def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRS
 
 
 def _view_to_json(view: View) -> dict[str, Any]:
-    whole = {"volume": _volume(view.volume), "first": view.first_offset, "last_record": _position(view.last_record)}
+    whole = {
+        "volume": _volume(view.volume),
+        "first": view.first_offset,
+        "last_record": _position(view.last_record),
+        "start": view.start_offset,
+    }
     return {name: value for name, value in whole.items() if value is not None and value != []}
 
 
-def _view_of(data: Mapping[str, Any]) -> View:
-    return View(Volume(*data.get("volume", ())), data.get("first"), _position_of(data.get("last_record")))
+def _view_of(data: Mapping[str, Any], log: Mapping[str, Any]) -> View:
+    first = data.get("first")
+    # Formats below 3 do not say from where on a view covers the log: at least from these on.
+    known = min(log.get("start", 0), log.get("first_dirty", 0) if first is None else first)
+    start_offset = data.get("start", known)
+    return View(Volume(*data.get("volume", ())), first, _position_of(data.get("last_record")), start_offset)
 
 
 def _position(position: Position | None) -> list[int] | None:
