@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame
 
 from lithify import Record
 from lithify.columnar.partitioner import partition_of
@@ -123,8 +127,10 @@ def test_what_cannot_be_appended_is_refused_whole(frame, target):
 def test_a_batch_with_an_id_is_appended_once(frame, source, target):
     save(frame, queryId="q", batchId=7)
     before = target.state()
-    for earlier in (7, 6):
-        save(frame, queryId="q", batchId=earlier)
+    save(frame, queryId="q", batchId=7)
+    assert target.state() == before
+    with pytest.raises(PySparkException, match="batch 6 of query 'q' comes, and the topic has batch 7 of it already"):
+        save(frame, queryId="q", batchId=6)
     assert target.state() == before
     save(frame, queryId="other", batchId=7)
     save(frame, queryId="q", batchId=8)
@@ -174,6 +180,51 @@ def test_a_batch_that_is_sent_again_is_known_after_a_round_and_its_undoing(sessi
     before = target.state()
     forget_commit(tmp_path / "copy", 0)
     copy()
+    assert target.state() == before
+
+
+def named_batches(session, checkpoint: Path) -> None:
+    """Copies what is new in `source` batch by batch, under a name of our own."""
+
+    def copy_batch(batch: DataFrame, batch_id: int) -> None:
+        save(batch, queryId="ours", batchId=batch_id)
+
+    frame = read_by(session.readStream, "source", startingOffsets="earliest", includeHeaders=True)
+    writer = frame.writeStream.foreachBatch(copy_batch).option("checkpointLocation", str(checkpoint))
+    assert writer.trigger(availableNow=True).start().awaitTermination(TIMEOUT_S)
+
+
+def test_a_query_of_our_naming_that_begins_anew_is_refused(session, source, target, tmp_path):
+    """Its first batch has the number of one that is there, and other records."""
+    named_batches(session, tmp_path / "first")
+    forget_commit(tmp_path / "first", 0)
+    named_batches(session, tmp_path / "first")
+    assert list(target.reader()) == list(source.reader()), "sent again, it is known"
+
+    source.append(some_records(10, start=300))
+    before = target.state()
+    with pytest.raises(StreamingQueryException, match="batch 0 of query 'ours' comes, and the topic has batch 0 of it"):
+        named_batches(session, tmp_path / "second")
+    assert target.state() == before
+
+    named_batches(session, tmp_path / "first")
+    assert list(target.reader()) == list(source.reader()), "the first one goes on"
+    with pytest.raises(StreamingQueryException, match="a queryId that was not used yet"):
+        named_batches(session, tmp_path / "third")
+
+
+def test_a_stream_whose_checkpoint_was_set_back_is_refused(source, target, copy, tmp_path):
+    """Other records may come under numbers that are there."""
+    copy()
+    shutil.copytree(tmp_path / "copy", tmp_path / "saved")
+    for n in range(2):
+        source.append(some_records(10, start=300 + 10 * n))
+        copy()
+    shutil.rmtree(tmp_path / "copy")
+    (tmp_path / "saved").rename(tmp_path / "copy")
+    before = target.state()
+    with pytest.raises(StreamingQueryException, match="the query was started anew or set back"):
+        copy()
     assert target.state() == before
 
 

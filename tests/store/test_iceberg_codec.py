@@ -62,7 +62,9 @@ LOGS = st.builds(
         start_offset=OFFSETS,
         last_record=st.none() | st.builds(Position, OFFSETS, TIMES),
     ),
-    batches=st.lists(st.builds(WrittenBatch, st.text(max_size=36), OFFSETS), max_size=4).map(tuple),
+    batches=st.lists(st.builds(WrittenBatch, st.text(max_size=36), OFFSETS, st.text(max_size=36)), max_size=4).map(
+        tuple
+    ),
     epoch=st.integers(0, 2**63 - 1),
     dropped=st.lists(st.builds(DroppedDeletes, OFFSETS, OFFSETS, st.booleans()), max_size=8).map(tuple),
 )

@@ -44,6 +44,8 @@ class WrittenBatch:
 
     query_id: str
     batch_id: int
+    stream_id: str = ""
+    """Spark's own id of the stream where `query_id` is a name that somebody chose; empty where Spark tells none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +188,9 @@ class LogState:
         others = (known for known in self.batches if known.query_id != batch.query_id)
         return replace(self, batches=(*others, batch)[-BATCHES_KEPT:])
 
-    def has_batch(self, batch: WrittenBatch) -> bool:
-        """Whether `batch`, or a later one of its query, is in the topic."""
-        return any(b.query_id == batch.query_id and b.batch_id >= batch.batch_id for b in self.batches)
+    def latest_batch(self, query_id: str) -> WrittenBatch | None:
+        """The latest batch that a query has appended, as far as it is remembered."""
+        return next((batch for batch in self.batches if batch.query_id == query_id), None)
 
 
 @dataclass(frozen=True, slots=True)

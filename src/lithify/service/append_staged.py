@@ -5,7 +5,9 @@
                 else: their records, task by task, in new files from the log end on
 
 The topic remembers the latest batch of each query, in the very commit that appends it: a batch that
-Spark sends again, because it fell between this commit and its own checkpoint, changes nothing.
+Spark sends again, because it fell between this commit and its own checkpoint, changes nothing. Spark
+sends none but the latest again: an earlier one is of a stream that was started anew under the name of
+another, or set back, and is refused, since to pass it over would lose its records.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lithify.errors import ConflictError
+from lithify.errors import ConflictError, RefusedError
 from lithify.model.log import LogState, TopicEdit, TopicState, WrittenBatch
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
@@ -42,7 +44,8 @@ class StagedBatch:
 def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch) -> TopicState:
     """Commits a batch; returns the version that has it, the newest one if it was there already.
 
-    Raises `ConflictError` if the topic was made again since the tasks wrote, or what `commit` raises.
+    Raises `ConflictError` if the topic was made again since the tasks wrote, `RefusedError` for a batch of a
+    query that has gone on from it, or what `commit` raises.
     """
     run_id = warehouse.clock.new_id()
     now_ms = warehouse.clock.now_ms()
@@ -55,7 +58,7 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
                 f"{staged.topic}: the topic was deleted and made again while the batch was written",
                 hint="write it again",
             )
-        return staged.batch is not None and newest.log(MEMORY_PARTITION).has_batch(staged.batch)
+        return staged.batch is not None and _was_appended(newest, staged.batch)
 
     def place(newest: TopicState) -> None:
         for partition, parts in by_log.items():
@@ -80,6 +83,22 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
         return state
     place(state)  # what takes long is done before others have to wait for the commit
     return commit(warehouse, staged.topic, run_id, decide)
+
+
+def _was_appended(newest: TopicState, batch: WrittenBatch) -> bool:
+    """Whether the topic has this very batch. Raises `RefusedError` if it can be neither new nor sent again."""
+    latest = newest.log(MEMORY_PARTITION).latest_batch(batch.query_id)
+    if latest is None:
+        return False
+    other_stream = bool(latest.stream_id and batch.stream_id and latest.stream_id != batch.stream_id)
+    if other_stream or batch.batch_id < latest.batch_id:
+        other = f", of another stream ({latest.stream_id})," if other_stream else ""
+        raise RefusedError(
+            f"{newest.name}: batch {batch.batch_id} of query {batch.query_id!r} comes, and the topic has batch "
+            f"{latest.batch_id} of it{other} already: the query was started anew or set back",
+            hint="nothing was appended; give a query with a new checkpoint a queryId that was not used yet",
+        )
+    return batch.batch_id == latest.batch_id
 
 
 def _logs(

@@ -46,9 +46,9 @@ def test_a_log_remembers_the_latest_batch_of_each_of_the_latest_queries() -> Non
     state = LogState(0)
     for number in range(BATCHES_KEPT + 1):
         state = state.with_batch(WrittenBatch(f"q{number}", 5))
-    assert not state.has_batch(WrittenBatch("q0", 5))
-    assert state.has_batch(WrittenBatch("q1", 5)) and state.has_batch(WrittenBatch("q1", 4))
-    assert not state.has_batch(WrittenBatch("q1", 6))
+    assert state.latest_batch("q0") is None
+    assert state.latest_batch("q1") == WrittenBatch("q1", 5)
     again = state.with_batch(WrittenBatch("q1", 6)).with_batch(WrittenBatch("new", 0))
-    assert again.has_batch(WrittenBatch("q1", 6)) and not again.has_batch(WrittenBatch("q2", 5))
+    assert again.latest_batch("q1") == WrittenBatch("q1", 6)
+    assert again.latest_batch("q2") is None
     assert len(again.batches) == BATCHES_KEPT

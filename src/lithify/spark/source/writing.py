@@ -3,7 +3,8 @@
     task    batches ─► by topic ─► checked, by partition ─► files     ─► Staged
     driver  all Staged of a topic ─► append_staged ─► one version, or none
 
-A batch of a stream is known by the query's id, which its tasks are told by Spark, and the batch id.
+A batch of a stream is known by the query's id, which its tasks are told by Spark, and the batch id. In
+`foreachBatch` the name of the query is its writer's choice; Spark's id tells a stream started anew from it.
 Records that go to several topics are one commit in each of them.
 """
 
@@ -50,7 +51,8 @@ class Staged(WriterCommitMessage):  # type: ignore[misc]
     """What one task wrote, over all topics."""
 
     logs: tuple[StagedLog, ...]
-    query_id: str | None
+    stream_id: str | None
+    """Spark's id of the stream that the task is of, which stays with its checkpoint."""
 
 
 class _TaskWriter:
@@ -107,11 +109,11 @@ class _TaskWriter:
             topics.append_staged(name, logs, self._batch(parts, batch_id))
 
     def _batch(self, parts: Sequence[Staged], batch_id: int | None) -> WrittenBatch | None:
+        stream_id = next((part.stream_id for part in parts if part.stream_id), "")
         if batch_id is None:
-            return None if self._options.batch is None else WrittenBatch(*self._options.batch)
-        query_id = next((part.query_id for part in parts if part.query_id), None)
-        assert query_id is not None, "Spark did not tell its tasks the id of the query"
-        return WrittenBatch(query_id, batch_id)
+            return None if self._options.batch is None else WrittenBatch(*self._options.batch, stream_id)
+        assert stream_id, "Spark did not tell its tasks the id of the query"
+        return WrittenBatch(stream_id, batch_id)
 
 
 class _Stages:

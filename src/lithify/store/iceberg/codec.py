@@ -211,7 +211,7 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "held": None if log.held is None else [log.held.below, log.held.horizon],
         "aged_before": log.aged_before_ms,
         "view": None if log.view is None else _view_to_json(log.view),
-        "batches": [[batch.query_id, batch.batch_id] for batch in log.batches],
+        "batches": [[b.query_id, b.batch_id, *([b.stream_id] if b.stream_id else [])] for b in log.batches],
         "epoch": None if log.epoch == FIRST_EPOCH else log.epoch,
         "dropped": [[drop.epoch, drop.below, *([True] if drop.of_view else [])] for drop in log.dropped],
     }
