@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from lithify.columnar.access import FileAccess
 from lithify.columnar.convert import to_records, to_table
 from lithify.columnar.schema import SEGMENT_SCHEMA, VALUE, VALUE_SIZE
-from lithify.columnar.segment_file import SegmentSpec, SegmentWriter, read_segment
+from lithify.columnar.segment_file import SegmentSpec, SegmentWriter
+from lithify.columnar.segment_reader import read_segment
 from lithify.compaction.audit import audit
 from lithify.compaction.groups import Grouping, SegmentOutcome, group_segments
 from lithify.compaction.outcome import After, LogFindings, LogOutcome, measured, state_after

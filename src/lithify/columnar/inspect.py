@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from lithify.columnar.access import FileAccess
 from lithify.columnar.schema import KEY, OFFSET, PARTITION, SEGMENT_SCHEMA, VALUE, VALUE_SIZE
 from lithify.columnar.segment_facts import facts
-from lithify.columnar.segment_file import SegmentReader
+from lithify.columnar.segment_reader import SegmentReader, damage_named
 from lithify.errors import DamagedError
 from lithify.model.segment import Segment
 from lithify.model.verification import Finding, FindingKind, TombstoneCount
@@ -49,6 +49,9 @@ _VERSION = """
  FROM (SELECT list_filter(headers, lambda h: h.key = {name})[-1].value AS last))
 """
 
+_IN_MEMORY = {"threads": 1, "temp_directory": ""}
+"""A row group fits; DuckDB would else spill records into the folder that the process stands in."""
+
 
 @dataclass(frozen=True, slots=True)
 class TombstonesOf:
@@ -70,7 +73,7 @@ def inspect_segment(
     """
     tombstones = np.zeros(0 if count is None else len(count.step_ends) + 1, np.int64)
     try:
-        with SegmentReader(access, segment) as reader, duckdb.connect(config={"threads": 1}) as connection:
+        with SegmentReader(access, segment) as reader, duckdb.connect(config=_IN_MEMORY) as connection:
             yield from _wrong_facts(segment, reader)
             digest = _DIGEST.format(versions=", ".join(_VERSION.format(name=_quoted(name)) for name in headers or ()))
             last = -1
@@ -111,7 +114,8 @@ def _tombstones(records: pa.Table, count: TombstoneCount) -> np.ndarray[tuple[in
 
 def _wrong_facts(segment: Segment, reader: SegmentReader) -> Iterator[Finding]:
     """Facts that the manifest has otherwise than the file."""
-    found = facts(segment.path, segment.partition, reader.footer(), reader.size_bytes)
+    with damage_named(segment.path):
+        found = facts(segment.path, segment.partition, reader.footer(), reader.size_bytes)
     for fact in fields(Segment):
         named, actual = getattr(segment, fact.name), getattr(found, fact.name)
         if named != actual:

@@ -19,7 +19,7 @@ from lithify.columnar.key_rows import Rows, ScannedSegment
 from lithify.columnar.marks import MarkSet, ordinal_starts
 from lithify.columnar.ranks import RANKED_KEYS, VERSIONED_KEYS, Portion
 from lithify.columnar.schema import HEADERS
-from lithify.columnar.segment_file import SegmentReader
+from lithify.columnar.segment_reader import SegmentReader
 from lithify.columnar.tally import Tally
 from lithify.columnar.throttle import unthrottled
 from lithify.compaction.rules import SurvivorRules

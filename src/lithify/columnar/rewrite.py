@@ -22,7 +22,8 @@ from pyroaring import BitMap
 from lithify.columnar.access import FileAccess
 from lithify.columnar.marks import positions_between
 from lithify.columnar.schema import HEADERS, HEADERS_TYPE, OFFSET, SEGMENT_SCHEMA
-from lithify.columnar.segment_file import SegmentReader, SegmentSpec, SegmentWriter
+from lithify.columnar.segment_file import SegmentSpec, SegmentWriter
+from lithify.columnar.segment_reader import SegmentReader
 from lithify.columnar.throttle import unthrottled
 from lithify.errors import DamagedError
 from lithify.model.segment import Segment

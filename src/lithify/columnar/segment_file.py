@@ -1,4 +1,4 @@
-"""A segment as a Parquet file: writing it, reading it, and the facts that go to the manifest.
+"""Writing a segment as a Parquet file, and the facts of it that go to the manifest.
 
     batches ─► SegmentWriter ─► 00000000000000000000-<run>-<attempt>-0.parquet  ─► Segment (facts)
                             └─► 00000000000000131072-<run>-<attempt>-1.parquet  ─► Segment
@@ -11,17 +11,16 @@ needs, never for values. Pages carry checksums, so that damage is met loudly, no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lithify.columnar.access import FileAccess, local_path
+from lithify.columnar.access import FileAccess
 from lithify.columnar.durable import make_lasting, start_writing
 from lithify.columnar.schema import (
     KEY,
@@ -33,14 +32,12 @@ from lithify.columnar.schema import (
     VALUE_SIZE,
 )
 from lithify.columnar.segment_facts import facts
-from lithify.errors import DamagedError, LithifyError
+from lithify.errors import LithifyError
 from lithify.model.log import TopicState
 from lithify.model.segment import Segment
 
 ROW_GROUP_RECORDS = 128 * 1024
 ROW_GROUP_BYTES = 64 * 2**20
-WHOLE_BYTES = 256 * 2**10
-"""So small a segment in an object store is read in one request, not in one for each of its parts."""
 HEADER_KEY_PATH = "headers.list.element.key"
 """Where Parquet keeps the names of headers; its null count tells whether there are any."""
 
@@ -90,7 +87,7 @@ class SegmentWriter:
         """Takes records with the columns of `SEGMENT_SCHEMA`; their offsets go on ascending."""
         table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
         while table.num_rows:
-            piece = table.slice(0, max(1, self._room(table)))
+            piece = self._piece(table)
             self._pending.append(piece)
             self._pending_records += piece.num_rows
             self._pending_bytes += piece.nbytes
@@ -112,6 +109,13 @@ class SegmentWriter:
         file.writer.is_open = False  # or its finaliser tries to write the rest, and prints what then fails
         with suppress(OSError, LithifyError):
             file.sink.close()
+
+    def _piece(self, table: pa.Table) -> pa.Table:
+        """What goes into the row group that is waiting: by the mean size, unless the first ones are far larger."""
+        piece = table.slice(0, max(1, self._room(table)))
+        while piece.num_rows > 1 and piece.nbytes > 2 * ROW_GROUP_BYTES:
+            piece = piece.slice(0, piece.num_rows // 2)
+        return piece
 
     def _room(self, table: pa.Table) -> int:
         by_bytes = (ROW_GROUP_BYTES - self._pending_bytes) * table.num_rows // max(1, table.nbytes)
@@ -175,118 +179,3 @@ class _OpenFile:
     sink: Any
     writer: pq.ParquetWriter
     collected: list[pq.FileMetaData]
-
-
-class SegmentReader:
-    """Reads row groups of one segment. A context manager: it holds the file open.
-
-    Every way in which the file can fail to be what the metadata says becomes a `DamagedError`
-    that names it (C8).
-    """
-
-    def __init__(self, access: FileAccess, segment: Segment) -> None:
-        self._segment = segment
-        self._access = access
-
-    def __enter__(self) -> SegmentReader:
-        with damage_named(self._segment.path):
-            self._source = self._opened()
-            try:
-                self.size_bytes = self._source.seek(0, 2)
-                self._file = pq.ParquetFile(self._source, page_checksum_verification=True)
-                self._check_footer()
-            except BaseException:
-                self._source.close()
-                raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._source.close()
-
-    def _opened(self) -> Any:
-        source = self._access.open(self._segment.path)
-        if self._segment.size_bytes > WHOLE_BYTES or local_path(self._segment.path) is not None:
-            return source
-        with source:
-            return pa.BufferReader(source.read())
-
-    @property
-    def row_groups(self) -> int:
-        return int(self._file.metadata.num_row_groups)
-
-    def footer(self) -> pq.FileMetaData:
-        return self._file.metadata
-
-    def read(self, row_group: int, columns: Sequence[str]) -> pa.Table:
-        """Some columns of a row group, as `SEGMENT_SCHEMA` types them, in the order asked for."""
-        with damage_named(self._segment.path):
-            return self._file.read_row_group(row_group, columns=list(columns), use_threads=False).select(list(columns))
-
-    def compressed_bytes(self, row_group: int, columns: Sequence[str]) -> int:
-        """Bytes that reading these columns of a row group takes from storage."""
-        group = self._file.metadata.row_group(row_group)
-        chunks = (group.column(i) for i in range(group.num_columns))
-        return sum(c.total_compressed_size for c in chunks if c.path_in_schema.partition(".")[0] in columns)
-
-    def has_headers(self, row_group: int) -> bool:
-        """Whether a record of a row group may have headers."""
-        group = self._file.metadata.row_group(row_group)
-        for chunk in map(group.column, range(group.num_columns)):
-            if chunk.path_in_schema == HEADER_KEY_PATH and chunk.statistics is not None:
-                return bool(chunk.statistics.null_count != chunk.num_values)
-        return True
-
-    def first_row_group_at(self, offset: int) -> int:
-        """The first row group with an offset at or above `offset`; `row_groups` if there is none."""
-        metadata = self._file.metadata
-        index = metadata.schema.to_arrow_schema().get_field_index(OFFSET)
-        for group in range(metadata.num_row_groups):
-            if metadata.row_group(group).column(index).statistics.max >= offset:
-                return group
-        return self.row_groups
-
-    def _check_footer(self) -> None:
-        records = self._file.metadata.num_rows
-        if records != self._segment.records:
-            raise DamagedError(
-                f"{self._segment.path}: holds {records} records, the metadata says {self._segment.records}",
-                hint=_RESTORE,
-            )
-
-
-_RESTORE = "restore the file from a backup or a replica; nothing was changed"
-
-
-class damage_named:  # noqa: N801 - used as a statement: `with damage_named(path):`
-    """Turns an error of reading a file into a `DamagedError` that names it."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, FileNotFoundError):
-            raise DamagedError(f"{self._path}: the file is missing", hint=_RESTORE) from error
-        if isinstance(error, MemoryError):
-            return  # of this machine, and not of the file
-        if isinstance(error, (pa.ArrowException, OSError, KeyError)):
-            raise DamagedError(f"{self._path}: the file cannot be read: {_one_line(error)}", hint=_RESTORE) from error
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300]
-
-
-def read_segment(
-    access: FileAccess, segment: Segment, *, start_offset: int = 0, columns: Sequence[str] = SEGMENT_SCHEMA.names
-) -> Iterator[pa.Table]:
-    """The records of a segment from `start_offset` on, a row group at a time."""
-    with SegmentReader(access, segment) as reader:
-        for group in range(reader.first_row_group_at(start_offset), reader.row_groups):
-            table = reader.read(group, columns if OFFSET in columns else [*columns, OFFSET])
-            if start_offset > segment.base_offset:
-                table = table.filter(pc.field(OFFSET) >= start_offset)
-            if table.num_rows:
-                yield table.select(list(columns))

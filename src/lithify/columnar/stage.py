@@ -17,7 +17,8 @@ import pyarrow as pa
 from lithify.columnar.access import FileAccess
 from lithify.columnar.incoming import receive, with_offsets
 from lithify.columnar.schema import OFFSET, PARTITION, TIMESTAMP
-from lithify.columnar.segment_file import SegmentSpec, SegmentWriter, read_segment
+from lithify.columnar.segment_file import SegmentSpec, SegmentWriter
+from lithify.columnar.segment_reader import read_segment
 from lithify.errors import InvalidRecordError
 from lithify.model.log import TopicState
 from lithify.model.segment import Segment

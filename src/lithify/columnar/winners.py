@@ -25,7 +25,7 @@ from lithify.columnar.marks import MarkSet, positions_between
 from lithify.columnar.offset_comparison import OffsetComparison
 from lithify.columnar.ranks import VERSIONED_KEYS
 from lithify.columnar.schema import OFFSET
-from lithify.columnar.segment_file import read_segment
+from lithify.columnar.segment_reader import read_segment
 from lithify.columnar.tally import Tally
 from lithify.columnar.version_comparison import VersionComparison
 from lithify.compaction.rules import SurvivorRules

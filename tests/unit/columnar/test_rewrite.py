@@ -11,7 +11,8 @@ from pyroaring import BitMap
 
 from lithify.columnar import segment_file
 from lithify.columnar.rewrite import Source, Throttles, cut, rewrite
-from lithify.columnar.segment_file import SegmentReader, SegmentSpec
+from lithify.columnar.segment_file import SegmentSpec
+from lithify.columnar.segment_reader import SegmentReader
 from lithify.errors import DamagedError
 from lithify.model.record import Record
 from support.stored_topics import ACCESS, records_in, write_segments

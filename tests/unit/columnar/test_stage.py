@@ -9,7 +9,7 @@ import pytest
 from lithify.columnar import stage
 from lithify.columnar.access import FileAccess
 from lithify.columnar.convert import to_records
-from lithify.columnar.segment_file import read_segment
+from lithify.columnar.segment_reader import read_segment
 from lithify.columnar.stage import Stage, renumbered
 from lithify.errors import InvalidRecordError
 from lithify.model.log import LogState, TopicState

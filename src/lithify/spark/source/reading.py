@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 
 from lithify.columnar.access import FileAccess
 from lithify.columnar.schema import OFFSET
-from lithify.columnar.segment_file import read_segment
+from lithify.columnar.segment_reader import read_segment
 from lithify.errors import DamagedError, RefusedError
 from lithify.model.log import TopicState
 from lithify.model.scan import Everywhere, Offsets, ScanPiece, ScanSettings, ScanTask

@@ -14,7 +14,7 @@ from typing import Any
 
 from lithify.columnar.access import FileAccess, local_path
 from lithify.columnar.durable import sync_folder
-from lithify.columnar.segment_file import damage_named
+from lithify.columnar.segment_reader import damage_named
 from lithify.errors import DamagedError
 from lithify.store.iceberg.local_io import LocalOutput
 

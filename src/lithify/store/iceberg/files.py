@@ -25,7 +25,8 @@ from lithify.columnar.access import FileAccess, local_path
 from lithify.columnar.convert import to_records
 from lithify.columnar.rewrite import cut
 from lithify.columnar.schema import OFFSET, PARTITION, TIMESTAMP
-from lithify.columnar.segment_file import SegmentSpec, SegmentWriter, read_segment
+from lithify.columnar.segment_file import SegmentSpec, SegmentWriter
+from lithify.columnar.segment_reader import read_segment
 from lithify.compaction.rules import SurvivorRules
 from lithify.model.log import TopicState
 from lithify.model.record import Record

@@ -1,0 +1,23 @@
+"""Segment files that were damaged or replaced: what reads them gets the truth, or names them (C8, C51).
+
+Every reading of every mutated file runs in a process that may take half a gigabyte, and that must not die of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.bounded_child import in_bounded_child
+from support.mutated_segments import read_bomb, read_mutated
+
+MORE_BYTES = 2**29
+
+
+def test_mutated_segments_are_named_and_never_read_as_something_else(tmp_path: Path) -> None:
+    """C8: bits flipped, cut, overwritten, grown. A flipped bit used to end the process, and one to lose records."""
+    assert in_bounded_child(read_mutated, tmp_path, 15, 150, more_bytes=MORE_BYTES) == []
+
+
+def test_a_small_file_that_expands_to_gigabytes_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """C51: whoever may write into the bucket does not fill the memory of a cleaner."""
+    assert in_bounded_child(read_bomb, tmp_path, more_bytes=MORE_BYTES) == []
