@@ -51,6 +51,7 @@ FOREIGN_NAMES = {
     "message_timestamp_after_max_ms",
     "has_message_available",
     "last_message_id",
+    "null_marker",
 }
 """Names that Kafka and Pulsar gave; and an error's text is called its message everywhere."""
 

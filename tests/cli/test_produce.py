@@ -146,11 +146,20 @@ def test_a_copy_of_a_topic_is_the_topic(orders):
 
 
 def test_tab_separated_values(orders):
-    orders("produce", "orders", "--format", "tsv", stdin=b"a\t1\nb\t2\t3\n\na\nc\t\n")
+    given = b"a\t1\nb\t2\t3\n\na\t-\nc\t\n"
+    orders("produce", "orders", "--format", "tsv", "--null-marker", "-", stdin=given)
     assert sorted(pairs(orders), key=str) == [("a", "1"), ("a", None), ("b", "2\t3"), ("c", "")]
     assert orders.error("produce", "orders", "--format", "tsv", stdin=b"a\t1\nb\t\xff\n").startswith(
         "stdin, line 2: it is not UTF-8 text"
     )
+    refused = orders.error("produce", "orders", "--format", "tsv", stdin=b"a\t1\n\na\n")
+    assert refused == (
+        "stdin, line 3: it has no tab between key and value; to delete a key, write --null-marker's text as its "
+        "value (nothing was written)"
+    )
+    assert len(pairs(orders)) == 4
+    refused = orders.error("produce", "orders", "--null-marker", "-", stdin=b"")
+    assert refused == '--null-marker is for tsv (json has "value":null, and parquet has nulls)'
     refused = orders.error("produce", "orders", "--format", "tsv", "--keep-offsets", stdin=b"a\t1\n")
     assert refused == "tsv has no offsets that could be kept (use json or parquet with --keep-offsets)"
 

@@ -51,6 +51,16 @@ class Written:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class ProduceFlags:
+    """The flags of `produce`, as they were given."""
+
+    format_name: str | None
+    encoding: Encoding
+    null_marker: str | None
+    keep_offsets: bool
+
+
 @verb("produce")
 @click.argument("topic_name", metavar="TOPIC")
 @click.argument("files", metavar="[FILE]...", nargs=-1)
@@ -58,15 +68,9 @@ class Written:
     "--format", "format_name", type=click.Choice(FORMATS), help="Default: as the file's name ends, else json."
 )
 @click.option("--encoding", type=click.Choice(ENCODINGS), default="utf-8", show_default=True)
+@click.option("--null-marker", metavar="TEXT", help="With tsv: a value that is this text deletes its key.")
 @click.option("--keep-offsets", is_flag=True, help="Use the records' own partitions and offsets.")
-def produce(
-    invocation: Invocation,
-    topic_name: str,
-    files: tuple[str, ...],
-    format_name: str | None,
-    encoding: Encoding,
-    keep_offsets: bool,
-) -> None:
+def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **given: Any) -> None:
     """Append records from files or stdin.
 
     Prints the offset ranges written.
@@ -75,7 +79,8 @@ def produce(
     json     {"key":"k","value":"v"} on each line. May have: partition, timestamp
              (epoch ms), headers ([["name","value"],...]), offset. "value":null
              deletes the key.
-    tsv      key TAB value on each line; a line without a tab deletes its key.
+    tsv      key TAB value on each line. A value that is the text of
+             --null-marker deletes its key; a line without a tab is refused.
     parquet  columns key and value (binary or string); may have partition,
              timestamp, offset, headers. Copied column-wise, at bulk speed.
 
@@ -91,17 +96,19 @@ def produce(
     Examples:
       lithify produce orders orders.jsonl
       printf 'k1\\tv1\\nk2\\tv2\\n' | lithify produce orders --format tsv
+      printf 'k1\\tNULL\\n' | lithify produce orders --format tsv --null-marker NULL
       lithify produce orders part-*.parquet
       lithify consume orders | lithify produce copy --keep-offsets
     """
+    flags = ProduceFlags(**given)
     topic, partition = invocation.open_topic(topic_name)
-    sources = _sources(files, format_name, keep_offsets=keep_offsets)
+    sources = _sources(files, flags)
     written = Written(topic.name, topic.state().version)
     try:
         with record_progress("appending") as advance:
             for path, kind in sources:
-                for batch in read_batches(path, kind, encoding):
-                    _append(topic, batch, partition, written, keep_offsets=keep_offsets)
+                for batch in read_batches(path, kind, flags.encoding, flags.null_marker):
+                    _append(topic, batch, partition, written, keep_offsets=flags.keep_offsets)
                     advance(len(batch.numbers))
     except LithifyError as error:
         _say_how_far(error, written)
@@ -111,10 +118,13 @@ def produce(
     say(f"{written.topic}: {plural(written.records, 'record')} written, version {written.version}")
 
 
-def _sources(files: tuple[str, ...], format_name: str | None, *, keep_offsets: bool) -> list[tuple[str, Format]]:
+def _sources(files: tuple[str, ...], flags: ProduceFlags) -> list[tuple[str, Format]]:
     """The files and their formats, all of them looked at before anything is written."""
-    sources = [(path, format_of(path, format_name)) for path in files or (STDIN,)]
-    if keep_offsets and any(kind == "tsv" for _, kind in sources):
+    sources = [(path, format_of(path, flags.format_name)) for path in files or (STDIN,)]
+    tsv = any(kind == "tsv" for _, kind in sources)
+    if flags.null_marker is not None and not tsv:
+        raise RefusedError("--null-marker is for tsv", hint='json has "value":null, and parquet has nulls')
+    if flags.keep_offsets and tsv:
         raise RefusedError("tsv has no offsets that could be kept", hint="use json or parquet with --keep-offsets")
     for path, kind in sources:
         check_readable(path, kind)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -55,7 +56,9 @@ def format_of(path: str, given: str | None) -> Format:
     return next((f for f in FORMATS if f == given), by_suffix.get(Path(path).suffix, "json"))
 
 
-def read_batches(path: str, format_name: Format, encoding: Encoding) -> Iterator[InputBatch]:
+def read_batches(
+    path: str, format_name: Format, encoding: Encoding, null_marker: str | None = None
+) -> Iterator[InputBatch]:
     """The records of a file, or of stdin for `-`. Raises `InvalidInputError`, naming line or file."""
     source = "stdin" if path == STDIN else path
     match format_name:
@@ -64,7 +67,7 @@ def read_batches(path: str, format_name: Format, encoding: Encoding) -> Iterator
         case "json":
             yield from _text_batches(path, source, encoding, parse_json)
         case "tsv":
-            yield from _text_batches(path, source, encoding, parse_tsv)
+            yield from _text_batches(path, source, encoding, partial(parse_tsv, null_marker=null_marker))
 
 
 def check_readable(path: str, format_name: Format) -> None:

@@ -6,6 +6,8 @@ Text is UTF-8; with `base64` keys, values and header values are base64, so that 
 the way in only `key` and `value` are needed. A record whose timestamp the log gave has one field
 more, `"timestamp_type":"LogAppendTime"`, so that a copy with `produce --keep-offsets` is whole.
 
+A line of `key TAB value` deletes its key only where the value is the text that was given for it.
+
 Lines become Arrow columns a batch at a time; only a batch with something wrong in it is gone
 through record by record, to name the line.
 """
@@ -57,17 +59,20 @@ def parse_json(lines: Sequence[bytes], encoding: Encoding) -> pa.Table:
         raise
 
 
-def parse_tsv(lines: Sequence[bytes], encoding: Encoding) -> pa.Table:
-    """Lines of `key TAB value` as a table; a line without a tab deletes its key. Raises `LineError`."""
+def parse_tsv(lines: Sequence[bytes], encoding: Encoding, null_marker: str | None = None) -> pa.Table:
+    """Lines of `key TAB value` as a table; a value that is `null_marker` deletes its key. Raises `LineError`."""
     import pyarrow as pa
 
     keys: list[bytes] = []
     values: list[bytes | None] = []
+    null = None if null_marker is None else null_marker.encode()
     for index, line in enumerate(lines):
         key, tab, value = line.partition(b"\t")
+        if not tab:
+            raise LineError(index, _NO_TAB)
         try:
             keys.append(_plain(key, encoding))
-            values.append(_plain(value, encoding) if tab else None)
+            values.append(None if value == null else _plain(value, encoding))
         except ValueError as error:
             raise LineError(index, str(error)) from None
     return pa.table({"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())})
@@ -83,6 +88,7 @@ def _plain(text: bytes, encoding: Encoding) -> bytes:
     return text
 
 
+_NO_TAB = "it has no tab between key and value; to delete a key, write --null-marker's text as its value"
 _NOT_UTF8 = "it is not UTF-8 text; --encoding base64 takes any bytes"
 
 

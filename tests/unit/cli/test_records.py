@@ -166,9 +166,30 @@ def test_lines_that_only_make_sense_together_are_refused_apart() -> None:
 
 
 def test_tab_separated_lines() -> None:
-    table = parse_tsv([b"k\tv", b"k\ta\tb", b"k\t", b"k", b"\tv"], "utf-8")
+    table = parse_tsv([b"k\tv", b"k\ta\tb", b"k\t", b"k\tNULL", b"\tv"], "utf-8", "NULL")
     pairs = list(zip(*table.to_pydict().values(), strict=True))
     assert pairs == [(b"k", b"v"), (b"k", b"a\tb"), (b"k", b""), (b"k", None), (b"", b"v")]
+
+
+@pytest.mark.parametrize("null_marker", [None, "NULL", ""])
+def test_nothing_but_the_marker_deletes_a_key(null_marker: str | None) -> None:
+    lines = [b"k\tNULL", b"k\t", b"k\tnull", b"k\tNULL\t", b"NULL\tv"]
+    table = parse_tsv(lines, "utf-8", null_marker)
+    assert table["key"].to_pylist() == [b"k", b"k", b"k", b"k", b"NULL"]
+    values = [b"NULL", b"", b"null", b"NULL\t", b"v"]
+    assert table["value"].to_pylist() == [None if v.decode() == null_marker else v for v in values]
+
+
+def test_a_marker_is_looked_for_before_base64_is_read() -> None:
+    assert parse_tsv([b"aw==\t?", b"aw==\tdg=="], "base64", "?")["value"].to_pylist() == [None, b"v"]
+
+
+@pytest.mark.parametrize("line", [b"k", b"NULL", b"k v", b"k\r"])
+def test_a_line_without_a_tab_is_refused(line: bytes) -> None:
+    """A file of something else deleted whatever it had on its lines."""
+    with pytest.raises(LineError, match="no tab between key and value; to delete a key") as broken:
+        parse_tsv([b"k\tv", line], "utf-8", "NULL")
+    assert broken.value.index == 1
 
 
 def test_tab_separated_base64() -> None:
@@ -178,7 +199,7 @@ def test_tab_separated_base64() -> None:
         parse_tsv([b"aw==\taw==", b"?\taw=="], "base64")
 
 
-@pytest.mark.parametrize("line", [b"\xff\tv", b"k\t\xff", b"\xff"])
+@pytest.mark.parametrize("line", [b"\xff\tv", b"k\t\xff"])
 def test_tab_separated_lines_are_text(line: bytes) -> None:
     with pytest.raises(LineError, match="it is not UTF-8 text") as broken:
         parse_tsv([b"k\tv", line], "utf-8")
