@@ -30,6 +30,7 @@
     │   └── ConnectorError                 Spark's Kafka connector or Kafka's client is missing
     ├── SourceWentBackError                a Kafka log that ends below what we have of it
     ├── SourceLostError                    records that Kafka has let go of before we had them
+    ├── RoundsFailedError                  every log of a run of `compact` failed
     ├── EngineError                        a Spark job failed
     │   └── EngineUnavailableError         Spark does not start, has died, or its workers have
     └── DefectError                        an error that nobody foresaw
@@ -45,7 +46,7 @@ from __future__ import annotations
 import traceback
 from enum import Enum
 from pathlib import PurePath
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class Blame(Enum):
@@ -227,6 +228,12 @@ class SourceWentBackError(LithifyError):
 
 class SourceLostError(LithifyError):
     """A Kafka log starts above our log end: what lies between was let go of before we had it."""
+
+
+class RoundsFailedError(LithifyError):
+    """Every log of a run of `compact` failed, and is as it was before: `report` says why, log by log."""
+
+    report: Any = None
 
 
 class EngineError(LithifyError):

@@ -166,12 +166,13 @@ class Topic:
         """A round now (C30), on the session given or on a local one that is made once and used again.
 
         `task_memory` is in bytes, the rates in bytes per second over the whole run; text with a unit
-        is taken as well. A log that failed has an `error` in the report and is as it was before.
+        is taken as well. A log that failed has an `error` in the report and is as it was before; the
+        others go on. Raises `RoundsFailedError`, which has the report, if none is left.
         """
         limits = run_limits(task_memory, read_rate, write_rate)
         request = RunRequest(None if partitions is None else tuple(partitions), now_ms, limits)
         engine = spark_engine(self.warehouse, SparkChoice(spark, spark_conf or {}))
-        return compact(self.warehouse, engine, self.topic_name, request, progress)
+        return compact(self.warehouse, engine, self.topic_name, request, progress).unless_all_failed()
 
     def throttle(self, *, read_rate: int | str | None = None, write_rate: int | str | None = None) -> RatesReport:
         """Other rates for the rounds under way, within 10 seconds, in place of their own (C40).

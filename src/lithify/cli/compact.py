@@ -14,7 +14,7 @@ from lithify.cli.output import print_json, say, say_error
 from lithify.cli.parameters import PairType, TimeType, as_mapping
 from lithify.cli.progress import phase_progress
 from lithify.cli.round_text import plan_lines, plan_summary, round_lines, round_summary
-from lithify.errors import RefusedError
+from lithify.errors import RefusedError, RoundsFailedError
 
 if TYPE_CHECKING:
     from lithify.model.report import RoundReport
@@ -89,16 +89,20 @@ def compact(invocation: Invocation, topic_name: str, **given: Any) -> int:
 
 def _run(topic: Topic, partitions: list[int] | None, flags: CompactFlags) -> RoundReport:
     check_now(flags.now_ms, flags.yes, "what a round drops", "--plan shows what it would do")
-    with phase_progress() as progress:
-        return topic.compact(
-            now_ms=flags.now_ms,
-            partitions=partitions,
-            task_memory=flags.task_memory,
-            read_rate=flags.read_rate,
-            write_rate=flags.write_rate,
-            spark_conf=as_mapping(flags.spark_conf, "--spark-conf"),
-            progress=progress,
-        )
+    try:
+        with phase_progress() as progress:
+            return topic.compact(
+                now_ms=flags.now_ms,
+                partitions=partitions,
+                task_memory=flags.task_memory,
+                read_rate=flags.read_rate,
+                write_rate=flags.write_rate,
+                spark_conf=as_mapping(flags.spark_conf, "--spark-conf"),
+                progress=progress,
+            )
+    except RoundsFailedError as error:
+        report: RoundReport = error.report
+        return report
 
 
 def _partitions(topic_name: str, named: int | None, given: Sequence[int]) -> list[int] | None:

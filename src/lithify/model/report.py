@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from lithify.errors import RoundsFailedError
+
 REPORTS_KEPT = 100
 """Reports per topic that survive later rounds and restarts (C42)."""
 
@@ -89,6 +91,16 @@ class RoundReport:
     @property
     def failed(self) -> tuple[LogReport, ...]:
         return tuple(log for log in self.logs if log.error is not None)
+
+    def unless_all_failed(self) -> RoundReport:
+        """This report. Raises `RoundsFailedError`, which has it, if there is no log that did not fail."""
+        failed = self.failed
+        if not failed or len(failed) < len(self.logs):
+            return self
+        others = f"; so did all {len(failed)} logs, as the report of this error says" if len(failed) > 1 else ""
+        error = RoundsFailedError(f"{failed[0].error}{others}", hint="they are as they were")
+        error.report = self
+        raise error
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RoundReport:
