@@ -25,7 +25,7 @@ class FileAccess:
     read or written.
     """
 
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)  # there are credentials among them
 
     def open(self, path: str) -> Any:
         """A seekable file to read. Raises `FileNotFoundError` or `OSError`."""

@@ -6,9 +6,9 @@ ranges (`sizing.MAX_READS`) that costs less than to sort the keys and send them 
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import DataFrame
 
@@ -19,6 +19,7 @@ from lithify.columnar.throttle import unthrottled
 from lithify.columnar.winners import WinnerFinder
 from lithify.errors import LithifyError
 from lithify.spark.key_results import RESULT_DDL, error_row, result_rows
+from lithify.spark.payloads import Unpacking
 from lithify.spark.tasks import PAYLOAD, Batches, TaskPace, columns, in_worker
 
 
@@ -35,14 +36,14 @@ class RangeTask:
     pace: TaskPace
 
 
-def direct_winners(ranges: DataFrame) -> DataFrame:
+def direct_winners(ranges: DataFrame, unpack: Unpacking) -> DataFrame:
     """Rows of `RESULT`, from placed rows of `RangeTask`."""
-    return ranges.select(PAYLOAD).mapInArrow(_run_ranges, RESULT_DDL)
+    return ranges.select(PAYLOAD).mapInArrow(partial(_run_ranges, unpack=unpack), RESULT_DDL)
 
 
 @in_worker
-def _run_ranges(batches: Batches) -> Batches:
-    tasks: list[RangeTask] = [pickle.loads(payload) for (payload,) in columns(batches, PAYLOAD)]
+def _run_ranges(batches: Batches, unpack: Unpacking) -> Batches:
+    tasks: list[RangeTask] = [unpack(payload) for (payload,) in columns(batches, PAYLOAD)]
     acquire = tasks[0].pace.throttles().read if tasks else unthrottled
     with WinnerFinder(max((task.memory_bytes for task in tasks), default=0)) as finder:
         for task in tasks:

@@ -20,6 +20,7 @@ from lithify.engine import RunLimits
 from lithify.model.segment import Segment
 from lithify.spark.key_direct import RangeTask, direct_winners
 from lithify.spark.key_shuffle import BlocksTask, SegmentTask, shuffled_winners
+from lithify.spark.payloads import Unpacking
 from lithify.spark.sizing import KeyPassShape, packed, partitions, winners_memory
 from lithify.spark.tasks import TaskPace, Workers, placed, task_frame
 
@@ -74,11 +75,12 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
     segment_parts = packed([_cost([s]) for log in shuffled for s in log.read], FULL_RECORDS, at_most)
     readers = partitions(range_parts) + partitions(segment_parts)
     reading = _Reading(workers, winners_memory(limits.task_memory_bytes), workers.task_pace(limits, readers))
+    unpack = Unpacking(workers.access)
     results = []
     finding = partitions(range_parts)
     if direct:
         tasks = task_frame(session, range_parts, [task for log in direct for task in reading.range_tasks(log)])
-        results.append(direct_winners(placed(tasks, finding)))
+        results.append(direct_winners(placed(tasks, finding), unpack))
     if shuffled:
         senders: list[SegmentTask] = []
         finders: list[BlocksTask] = []
@@ -87,7 +89,7 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
             finders += reading.blocks_tasks(log)
         sending = placed(task_frame(session, segment_parts, senders), partitions(segment_parts))
         ranges = task_frame(session, range(len(finders)), finders)
-        results.append(shuffled_winners(sending, ranges, len(finders)))
+        results.append(shuffled_winners(sending, ranges, len(finders), unpack))
         finding += len(finders)
     return KeyPassJob(reduce(lambda some, more: some.unionByName(more), results), (finding, partitions(segment_parts)))
 

@@ -8,10 +8,10 @@ What a segment's task settles (`key_scan`) travels with the blocks to the first 
 
 from __future__ import annotations
 
-import pickle
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -37,6 +37,7 @@ from lithify.spark.key_results import (
     error_row,
     result_rows,
 )
+from lithify.spark.payloads import Unpacking
 from lithify.spark.tasks import PART, PAYLOAD, Batches, TaskPace, columns, in_worker, placed
 
 RANGE = "hash_range"
@@ -92,18 +93,22 @@ class BlocksTask:
     memory_bytes: int
 
 
-def shuffled_winners(segments: DataFrame, ranges: DataFrame, parts: int) -> DataFrame:
+def shuffled_winners(segments: DataFrame, ranges: DataFrame, parts: int, unpack: Unpacking) -> DataFrame:
     """Rows of `RESULT`, from placed rows of `SegmentTask` and rows (part, payload) of `BlocksTask`."""
-    sent = segments.select(PAYLOAD).mapInArrow(_send_keys, _SENT_DDL)
+    sent = segments.select(PAYLOAD).mapInArrow(partial(_send_keys, unpack=unpack), _SENT_DDL)
     together = sent.unionByName(ranges.select(PART, PAYLOAD), allowMissingColumns=True)
-    return placed(together, parts).select(PAYLOAD, *_SENT.names[1:]).mapInArrow(_find_in_blocks, RESULT_DDL)
+    return (
+        placed(together, parts)
+        .select(PAYLOAD, *_SENT.names[1:])
+        .mapInArrow(partial(_find_in_blocks, unpack=unpack), RESULT_DDL)
+    )
 
 
 @in_worker
-def _send_keys(batches: Batches) -> Batches:
+def _send_keys(batches: Batches, unpack: Unpacking) -> Batches:
     acquire = None
     for (payload,) in columns(batches, PAYLOAD):
-        task: SegmentTask = pickle.loads(payload)
+        task: SegmentTask = unpack(payload)
         acquire = acquire or task.pace.throttles().read
         scan = KeyScan(task.access, task.log, settles=True, acquire=acquire)
         try:
@@ -136,14 +141,14 @@ class _Arrived:
 
 
 @in_worker
-def _find_in_blocks(batches: Batches) -> Batches:
+def _find_in_blocks(batches: Batches, unpack: Unpacking) -> Batches:
     with tempfile.TemporaryDirectory(prefix="lithify-") as folder:
         arrived = _Arrived(Path(folder))
         names = (PAYLOAD, UNIT, RANGE, PORTION, BLOCK)
         for batch in batches:
             for row, (payload, unit, index, portion, block) in enumerate(columns(iter([batch]), *names)):
                 if payload is not None:
-                    arrived.tasks.append(pickle.loads(payload))
+                    arrived.tasks.append(unpack(payload))
                 elif block is not None:
                     arrived.spool(unit, index).add(block, Portion(portion))
                 else:

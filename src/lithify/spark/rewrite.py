@@ -12,6 +12,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from pyroaring import BitMap
@@ -25,6 +26,7 @@ from lithify.engine import RewrittenGroup
 from lithify.errors import LithifyError
 from lithify.model.segment import Segment
 from lithify.spark.key_results import MARKS, SEGMENT
+from lithify.spark.payloads import Unpacking
 from lithify.spark.tasks import PART, PAYLOAD, Batches, TaskPace, attempt, columns, in_worker, placed, task_frame
 
 GROUP = "group"
@@ -67,7 +69,8 @@ def rewritten(
         places = F.broadcast(_places(session, tasks, parts))
         placed_marks = marks.where(F.col(MARKS).isNotNull()).join(places, SEGMENT).select(PART, SEGMENT, MARKS)
         work = work.unionByName(placed_marks, allowMissingColumns=True)
-    return placed(work, max(parts) + 1).select(PAYLOAD, SEGMENT, MARKS).mapInArrow(_run_groups, _RESULT_DDL)
+    run = partial(_run_groups, unpack=Unpacking(tasks[0].access))  # they are of one warehouse
+    return placed(work, max(parts) + 1).select(PAYLOAD, SEGMENT, MARKS).mapInArrow(run, _RESULT_DDL)
 
 
 def collect_outcomes(results: DataFrame) -> dict[int, RewrittenGroup | LithifyError]:
@@ -88,12 +91,12 @@ def _places(session: SparkSession, tasks: Sequence[GroupTask], parts: Sequence[i
 
 
 @in_worker
-def _run_groups(batches: Batches) -> Batches:
+def _run_groups(batches: Batches, unpack: Unpacking) -> Batches:
     tasks: list[GroupTask] = []
     marks: dict[int, BitMap] = {}
     for payload, number, blob in columns(batches, PAYLOAD, SEGMENT, MARKS):
         if payload is not None:
-            tasks.append(pickle.loads(payload))
+            tasks.append(unpack(payload))
         else:
             marks[number] = marks.get(number, BitMap()) | BitMap.deserialize(blob)
     throttles = tasks[0].pace.throttles() if tasks else Throttles()

@@ -2,6 +2,9 @@
 
 given ──► it                   spark-submit, Spark Connect ──► theirs, by `getOrCreate`
 else ──► local[*] of this machine, quiet, no web page, on a Java that `java.py` finds
+
+What a local one puts on disk lies in folders of this user alone, encrypted, and it talks to nobody
+who does not know its secret (docs/security.md).
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +36,7 @@ COMPILES_WELL = "-XX:TieredStopAtLevel=4"
 PURGE_DELAY_MS = "60000"
 """After so long a Python worker gives memory of Arrow's back that it does not use. With Arrow's own second it
 gives back between two row groups what it needs again, which took a fifth of the CPU time of a round."""
+LOCAL_FOLDERS = "spark.local.dir"
 _QUIET = Path(__file__).with_name("log4j2.properties")
 
 _LOCAL_CONF = {
@@ -39,6 +44,8 @@ _LOCAL_CONF = {
     "spark.app.name": "lithify",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.authenticate": "true",
+    "spark.io.encryption.enabled": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
@@ -88,8 +95,25 @@ def _made(conf: Mapping[str, str]) -> SparkSession:
     path = os.pathsep.join(filter(None, (os.environ.get("PATH"), os.defpath)))
     purge_delay = os.environ.get("MIMALLOC_PURGE_DELAY", PURGE_DELAY_MS)
     variables = _environment(JAVA_HOME=home, PYSPARK_PYTHON=sys.executable, PATH=path, MIMALLOC_PURGE_DELAY=purge_delay)
-    with variables, _interrupts_held():
-        return _get_or_create(merged)
+    folders = _private_folders(merged)
+    with variables, _environment(SPARK_LOCAL_DIRS=",".join(folders)), _interrupts_held():
+        session = _get_or_create(merged)
+    for folder in folders:
+        # Its own files the JVM deletes as it ends, and after them what is marked so.
+        session.sparkContext._jvm.java.io.File(folder).deleteOnExit()
+    return session
+
+
+def _private_folders(conf: Mapping[str, str]) -> list[str]:
+    """A new folder that only this user can enter in each place that Spark is told to use: it lets all read its own."""
+    given = os.environ.get("SPARK_LOCAL_DIRS") or conf.get(LOCAL_FOLDERS) or tempfile.gettempdir()
+    try:
+        return [tempfile.mkdtemp(prefix="lithify-spark-", dir=place.strip()) for place in given.split(",")]
+    except OSError as error:
+        raise EngineUnavailableError(
+            f"{error.filename}: Spark can keep nothing there: {error.strerror}",
+            hint=f"name another folder with --spark-conf {LOCAL_FOLDERS}=FOLDER",
+        ) from error
 
 
 def _get_or_create(conf: Mapping[str, str]) -> SparkSession:

@@ -1,6 +1,6 @@
 """What travels between the driver and the tasks of a run, and how an error comes back.
 
-    driver: pickled task ──► row (part, payload) ──► task ──► rows of results ──► driver: counts
+    driver: packed task ──► row (part, payload) ──► task ──► rows of results ──► driver: counts
 
 A task that meets an error of ours (a damaged file, say) returns it as its result, so that the
 other logs of the run go on. Anything else fails the Spark job, which may try the task again: every
@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import builtins
 import gc
-import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, wraps
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -31,11 +30,13 @@ from lithify.columnar.throttle import Throttle
 from lithify.engine import RunLimits
 from lithify.errors import OF_THE_MACHINE, EngineError, EngineUnavailableError, LithifyError
 from lithify.model.rates import Rates
+from lithify.spark.payloads import packed
 
 PART = "part"
 PAYLOAD = "payload"
 
 Batches = Iterator[pa.RecordBatch]
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Workers:
         return TaskPace(self.pace, TaskRates(rates, at_once, limits.notes), self.access)
 
 
-def in_worker(run: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
+def in_worker(run: Callable[Concatenate[Batches, P], Batches]) -> Callable[Concatenate[Batches, P], Batches]:
     """For what Spark's Python workers run: what they have imported by then costs no more time.
 
     PySpark looks for garbage after every task. With all modules to look through that took 40 ms each time,
@@ -86,9 +87,9 @@ def in_worker(run: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]
     """
 
     @wraps(run)
-    def begun(batches: Batches) -> Batches:
+    def begun(batches: Batches, /, *more: P.args, **named: P.kwargs) -> Batches:
         _leave_out_imports()
-        return run(batches)
+        return run(batches, *more, **named)
 
     return begun
 
@@ -110,7 +111,7 @@ def task_frame(session: SparkSession, parts: Sequence[int], payloads: Sequence[A
     table = pa.table(
         {
             PART: pa.array(parts, pa.int32()),
-            PAYLOAD: pa.array([pickle.dumps(payload) for payload in payloads], pa.binary()),
+            PAYLOAD: pa.array([packed(payload) for payload in payloads], pa.binary()),
         }
     )
     return session.createDataFrame(table).coalesce(1).select(PART, PAYLOAD)
