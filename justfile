@@ -28,6 +28,10 @@ kills N="1000":
 random MINUTES="10":
     LITHIFY_RANDOM_SECONDS=$(({{MINUTES}} * 60)) LITHIFY_RANDOM_SEED=$(date +%s) {{python}} -m pytest tests/random -q -n 2
 
+# Change bytes of every kind of stored file, on new seeds, for so many minutes
+mutate MINUTES="10":
+    LITHIFY_MUTATE_SECONDS=$(({{MINUTES}} * 60)) LITHIFY_MUTATE_SEED=$(date +%s) {{python}} -m pytest tests/mutated -q
+
 # Feed topics for so many minutes while three cleaners, one of which is killed every minute, compact them
 soak MINUTES="10" TOPICS="200":
     PYTHONPATH=tests {{python}} -m soak.run --minutes {{MINUTES}} --topics {{TOPICS}} --seed $(date +%s)

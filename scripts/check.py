@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 
 QUICK = ("format", "lint", "types", "imports", "tidy", "unit", "properties", "scenarios")
-SERIAL = ("tidy", "formats", "cli", "spark", "kills", "examples", "engines", "kafka")
+SERIAL = ("tidy", "formats", "cli", "spark", "kills", "mutated", "examples", "engines", "kafka")
 """Test folders that run in one process: they start Spark, end processes, or are too short to split."""
 
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)")
@@ -67,7 +67,7 @@ def sections() -> tuple[Section, ...]:
 
 def _test_folders() -> list[str]:
     folders = {file.relative_to(ROOT / "tests").parts[0] for file in (ROOT / "tests").glob("*/**/test_*.py")}
-    first = ("unit", "properties", "scenarios", "store", "faults", "formats", "cli", "spark", "kills", "examples")
+    first = ("unit", "properties", "scenarios", "store", "faults", "formats", "cli", "spark", "kills", "mutated", "examples")
     return sorted(folders, key=lambda folder: (first.index(folder) if folder in first else len(first), folder))
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import sqlite3
 import zipfile
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 
 PATH_LENGTH = 200
@@ -71,23 +72,55 @@ def unpack(archive: Path, folder: Path) -> Path:
     return warehouse
 
 
+@dataclass(frozen=True)
+class Block:
+    """A block of an Avro file, unpacked."""
+
+    records: int
+    data: bytes
+
+    def with_data(self, data: bytes) -> Block:
+        return Block(self.records, data)
+
+
+@dataclass(frozen=True)
+class AvroParts:
+    """An Avro container file, as far as its blocks."""
+
+    header: dict[bytes, bytes]
+    sync: bytes
+    blocks: list[Block]
+
+    @staticmethod
+    def of(content: bytes) -> AvroParts:
+        if not content.startswith(_AVRO_MAGIC):
+            raise ValueError("not an Avro container file")
+        header, at = _read_map(content, len(_AVRO_MAGIC))
+        sync = content[at : at + _SYNC_BYTES]
+        at += _SYNC_BYTES
+        blocks = []
+        while at < len(content):
+            records, at = read_long(content, at)
+            size, at = read_long(content, at)
+            blocks.append(Block(records, _decoded(content[at : at + size], header.get(b"avro.codec", b"null"))))
+            at += size + _SYNC_BYTES
+        return AvroParts(header, sync, blocks)
+
+    def written(self, header: dict[bytes, bytes], blocks: list[Block]) -> bytes:
+        """A file like this one, with another header and other blocks."""
+        parts = [_AVRO_MAGIC, written_long(len(header))]
+        parts += [written_long(len(text)) + text for pair in header.items() for text in pair]
+        parts += [written_long(0), self.sync]
+        for block in blocks:
+            encoded = _encoded(block.data, header.get(b"avro.codec", b"null"))
+            parts += [written_long(block.records), written_long(len(encoded)), encoded, self.sync]
+        return b"".join(parts)
+
+
 def relocated_avro(content: bytes, old: bytes, new: bytes) -> bytes:
     """An Avro container file with `old` replaced by `new`, which is as long, also inside of its blocks."""
-    if not content.startswith(_AVRO_MAGIC):
-        raise ValueError("not an Avro container file")
-    metadata, at = _read_map(content, len(_AVRO_MAGIC))
-    codec = metadata.get(b"avro.codec", b"null")
-    sync = content[at : at + _SYNC_BYTES]
-    at += _SYNC_BYTES
-    parts = [content[:at]]
-    while at < len(content):
-        records, at = _read_long(content, at)
-        size, at = _read_long(content, at)
-        block = _decoded(content[at : at + size], codec).replace(old, new)
-        at += size + _SYNC_BYTES
-        encoded = _encoded(block, codec)
-        parts += [_written_long(records), _written_long(len(encoded)), encoded, sync]
-    return b"".join(parts)
+    avro = AvroParts.of(content)
+    return avro.written(avro.header, [block.with_data(block.data.replace(old, new)) for block in avro.blocks])
 
 
 def _decoded(block: bytes, codec: bytes) -> bytes:
@@ -110,22 +143,22 @@ def _read_map(content: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
     """An Avro map of bytes: blocks of pairs, ended by an empty one."""
     found: dict[bytes, bytes] = {}
     while True:
-        count, at = _read_long(content, at)
+        count, at = read_long(content, at)
         if count == 0:
             return found, at
         if count < 0:  # then the block's size in bytes follows
             count = -count
-            _, at = _read_long(content, at)
+            _, at = read_long(content, at)
         for _ in range(count):
             pair = []
             for _ in range(2):
-                size, at = _read_long(content, at)
+                size, at = read_long(content, at)
                 pair.append(content[at : at + size])
                 at += size
             found[pair[0]] = pair[1]
 
 
-def _read_long(content: bytes, at: int) -> tuple[int, int]:
+def read_long(content: bytes, at: int) -> tuple[int, int]:
     """Avro's number: seven bits a byte, lowest first, zigzag."""
     number = shift = 0
     while True:
@@ -137,7 +170,7 @@ def _read_long(content: bytes, at: int) -> tuple[int, int]:
             return (number >> 1) ^ -(number & 1), at
 
 
-def _written_long(number: int) -> bytes:
+def written_long(number: int) -> bytes:
     zigzag = (number << 1) ^ (number >> 63)
     encoded = bytearray()
     while zigzag > 0x7F:

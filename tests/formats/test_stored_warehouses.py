@@ -9,7 +9,8 @@ import pytest
 
 import lithify
 from formats.make_warehouse import reading
-from formats.relocation import unpack
+from formats.relocation import AvroParts, unpack
+from formats.restating import restate
 from lithify.service.compact import RunRequest, compact
 from lithify.store.iceberg.codec import FORMAT_VERSION
 from support.oracle_engine import OracleEngine
@@ -25,7 +26,9 @@ def archive(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def lake(archive: Path, tmp_path: Path) -> lithify.Lake:
-    return lithify.open(str(unpack(archive, tmp_path)))
+    warehouse = unpack(archive, tmp_path)
+    restate(warehouse)
+    return lithify.open(str(warehouse))
 
 
 def test_there_is_a_warehouse_of_the_version_that_is_written_now():
@@ -36,6 +39,30 @@ def test_everything_is_read_as_it_was_when_it_was_written(archive, lake):
     expected = json.loads(archive.with_suffix(".json").read_text("utf-8"))
     found = json.loads(json.dumps(reading(lake, expected["now_ms"])))
     assert known(found, expected) == expected
+
+
+def test_whoever_follows_the_page_states_what_lithify_states(tmp_path):
+    """C48: sizes and checksums made from docs/format.md alone are those that are stored."""
+    warehouse = tmp_path / "warehouse"
+    lake = lithify.open(str(warehouse))
+    topic = lake.create_topic("orders", 2, like="pulsar")
+    for batch in range(3):
+        topic.append([lithify.Record(b"k%d" % n, b"%d" % batch, batch, partition=n % 2) for n in range(4)])
+        compact(lake.warehouse, OracleEngine(lake.warehouse.files), topic.topic_name, RunRequest())
+    topic.warehouse.store.put_source(topic.state(), {"name": "Größe", "holes": []})
+    files = [path for path in warehouse.rglob("*") if path.suffix in (".avro", ".json")]
+    meant = {path: stated(path) for path in files}
+    restate(warehouse)
+    assert {path: stated(path) for path in files} == meant
+    assert "lithify.checksum" in str(meant)
+
+
+def stated(path: Path) -> object:
+    """What a file says, whatever its bytes are."""
+    if path.suffix == ".json":
+        return json.loads(path.read_text("utf-8"))
+    avro = AvroParts.of(path.read_bytes())
+    return avro.header, avro.blocks
 
 
 def known(found, expected):

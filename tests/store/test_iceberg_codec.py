@@ -27,6 +27,7 @@ from lithify.model.setting_table import SETTINGS
 from lithify.model.settings import TopicSettings, settings_of, to_config
 from lithify.store.iceberg import codec
 from support.store_builders import NOW_MS, ORDERS, Place, some_records
+from support.table_properties import as_of_format, set_sealed
 
 OFFSETS = st.integers(0, 2**63 - 1)
 TIMES = st.integers(-(2**63), 2**63 - 1)
@@ -151,8 +152,7 @@ def test_an_earlier_format_is_written_on_in_the_one_of_today(iceberg: Place, for
     """An older Lithify would drop what it does not know of a log's state, so it must refuse the topic from then on."""
     state = iceberg.append(iceberg.create(), some_records("a"))
     table = foreign.load_table(("default", "orders"))
-    with table.transaction() as older:
-        older.set_properties({"lithify.format-version": "1"})
+    as_of_format(table, 1)
     earlier = iceberg.store.load(ORDERS)
     assert replace(earlier, logs=state.logs) == state
 
@@ -168,8 +168,7 @@ def test_the_epoch_of_a_log_that_an_earlier_format_did_not_count_is_0(iceberg: P
     """
     state = iceberg.append(iceberg.create(partitions=2), some_records("a"))
     assert [log.epoch for log in state.logs] == [1, 1]
-    with foreign.load_table(("default", "orders")).transaction() as older:
-        older.set_properties({"lithify.format-version": "2"})
+    as_of_format(foreign.load_table(("default", "orders")), 2)
     earlier = iceberg.store.load(ORDERS)
     assert [log.epoch for log in earlier.logs] == [0, 0]
 
@@ -195,11 +194,9 @@ def test_a_table_that_is_no_topic_is_left_alone(iceberg: Place, foreign: Catalog
 @pytest.mark.parametrize("broken", [{"lithify.settings": "{"}, {"lithify.log.0": "7"}, {"lithify.created-ms": "x"}])
 def test_state_that_cannot_be_read_is_no_state(iceberg: Place, foreign: Catalog, broken: dict[str, str]) -> None:
     iceberg.create()
-    table = foreign.load_table(("default", "orders"))
-    with table.transaction() as breaking:
-        breaking.set_properties(broken)
+    set_sealed(foreign.load_table(("default", "orders")), broken)
 
-    with pytest.raises(DamagedError, match="orders: the state"):
+    with pytest.raises(DamagedError, match=r"orders: .*\.metadata\.json: the state"):
         iceberg.store.load(ORDERS)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from lithify.columnar.sealed import sealed
 from lithify.errors import DamagedError, WarehouseError
 from lithify.model.failure import LogFailure
 from lithify.model.rates import Rates, RatesDocument
@@ -53,7 +55,10 @@ def test_failures_of_a_later_version_are_read_without_what_is_unknown(iceberg: P
     state = iceberg.create()
     iceberg.store.put_failures(state, {0: FAILURE})
     file = Path(state.location.removeprefix("file://")) / "lithify/failures.json"
-    file.write_text(file.read_text().replace('"failures"', '"since": "4711", "failures"', 1))
+    content = json.loads(file.read_text())
+    content["logs"]["0"]["since"] = content["since"] = "4711"
+    del content["checksum"]
+    file.write_bytes(sealed(str(file), content))
 
     assert iceberg.store.failures(state) == {0: FAILURE}
 

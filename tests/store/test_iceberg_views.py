@@ -163,7 +163,7 @@ def test_records_that_a_stranger_writes_to_the_branch_are_noticed(
     place = an_iceberg_place(tmp_path / "warehouse", iceberg.clock)
 
     assert [r.offset for r in place.records(place.store.load(ORDERS))] == [0, 1, 2, 3, 4]
-    with pytest.raises(DamagedError, match="of partition 0 the branch compacted has 3 records"):
+    with pytest.raises(DamagedError, match="the table has no branch compacted as the last commit left it"):
         place.store.view(place.store.load(ORDERS))
 
 

@@ -14,6 +14,11 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
+from lithify.errors import DamagedError
+
+SMALL_BYTES = 64 * 2**20
+"""No file is larger that is read as a whole, segments apart."""
+
 _LOCAL = "file://"
 
 
@@ -34,6 +39,13 @@ class FileAccess:
             return pa.OSFile(local, "rb")
         return self._io(path).new_input(path).open(seekable=True)
 
+    def read(self, path: str) -> bytes:
+        """A whole small file. Raises `FileNotFoundError`, `OSError`, or `DamagedError` where it is too large (C48)."""
+        with self.open(path) as source:
+            check_small(path, source.seek(0, 2))
+            source.seek(0)
+            return bytes(source.read())
+
     def create(self, path: str) -> Any:
         """A file to write; its folders are made. Raises `OSError`, on a local disk `FileExistsError` as well.
 
@@ -52,6 +64,15 @@ class FileAccess:
         from pyiceberg.io import load_file_io
 
         return load_file_io(dict(self.properties), path)
+
+
+def check_small(path: str, size_bytes: int) -> None:
+    """Raises `DamagedError` for a file that no memory should be given to."""
+    if size_bytes > SMALL_BYTES:
+        raise DamagedError(
+            f"{path}: the file has {size_bytes} bytes, and no file of its kind has more than {SMALL_BYTES}",
+            hint="restore it from a backup; nothing was changed",
+        )
 
 
 def local_path(path: str) -> str | None:

@@ -9,12 +9,13 @@ none goes faster, because a small file could not be read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from lithify.columnar.access import FileAccess
+from lithify.columnar.sealed import unsealed
+from lithify.errors import DamagedError
 from lithify.model.rates import Rates, RatesDocument, RatesNote
 
 LOOK_SECONDS = 2.0
@@ -69,17 +70,13 @@ class FollowedRates:
 
 
 def read_rates(access: FileAccess, path: str) -> RatesDocument:
-    """The document at `path`. Raises `OSError`, or `ValueError` where it is not one."""
-    with access.open(path) as source:
-        content = json.loads(bytes(source.read()))
-    if not isinstance(content, dict):
-        raise ValueError(f"{path}: not a JSON object")
-    return RatesDocument.from_json(content)
+    """The document at `path`. Raises `OSError`, or `DamagedError` or `ValueError` where it is not one."""
+    return RatesDocument.from_json(unsealed(path, access.read(path)))
 
 
 def note_rates(access: FileAccess, path: str) -> RatesNote:
     """What is at `path` now; one that is no document counts as none. Raises `OSError`."""
     try:
         return RatesNote(path, read_rates(access, path).id)
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, DamagedError, ValueError):
         return RatesNote(path, None)

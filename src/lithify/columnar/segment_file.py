@@ -38,6 +38,8 @@ from lithify.model.segment import Segment
 
 ROW_GROUP_RECORDS = 128 * 1024
 ROW_GROUP_BYTES = 64 * 2**20
+OWN_PATH = "lithify.path"
+"""In the footer: the path of the file, from the topic's folder on, so that another one in its place is noticed."""
 HEADER_KEY_PATH = "headers.list.element.key"
 """Where Parquet keeps the names of headers; its null count tells whether there are any."""
 
@@ -157,6 +159,7 @@ class SegmentWriter:
             write_page_checksum=True,
             metadata_collector=collected,
         )
+        writer.add_key_value_metadata({OWN_PATH: path.removeprefix(f"{spec.location.rpartition('/')[0]}/")})
         return _OpenFile(path, sink, writer, collected)
 
     def _end_file(self) -> None:

@@ -22,7 +22,7 @@ from lithify.columnar.held_file import HeldFile
 from lithify.columnar.parquet_footer import Chunk, UnsoundFileError, read_footer
 from lithify.columnar.parquet_pages import weigh
 from lithify.columnar.schema import HEADERS, OFFSET, SEGMENT_SCHEMA
-from lithify.columnar.segment_file import HEADER_KEY_PATH
+from lithify.columnar.segment_file import HEADER_KEY_PATH, OWN_PATH
 from lithify.errors import DamagedError, LithifyError
 from lithify.model.segment import Segment
 from lithify.model.units import format_bytes
@@ -133,6 +133,9 @@ class SegmentReader:
         ):
             if found != named:
                 raise DamagedError(f"{segment.path}: holds {found} {what}, the metadata says {named}", hint=_RESTORE)
+        own = (self._file.metadata.metadata or {}).get(OWN_PATH.encode(), b"")  # of before format 3 it does not say
+        if own and not f"/{segment.path}".encode().endswith(b"/" + own):
+            raise DamagedError(f"{segment.path}: is a copy of {own.decode(errors='replace')}", hint=_RESTORE)
         if not self._file.schema_arrow.equals(SEGMENT_SCHEMA):
             raise DamagedError(f"{segment.path}: its columns are not those of a segment", hint=_RESTORE)
 

@@ -107,16 +107,23 @@ class EmbeddedCatalog:
                 f"{self.where}: the path of a warehouse cannot have '?', '#' or '%' in it", hint="use another path"
             )
         with reaching(self.where):
-            if (self._folder / CATALOG_FILE).is_file():
+            catalog = self._folder / CATALOG_FILE
+            if catalog.is_file() and catalog.stat().st_size > 0:
                 return True
             if not self._folder.exists():
                 return False
-            if not self._folder.is_dir() or next(self._folder.iterdir(), None) is not None:
+            if not self._has_nothing():
+                what = "its catalog.db is empty" if catalog.is_file() else f"there is no {CATALOG_FILE}"
                 raise WarehouseError(
-                    f"{self.where} is not a warehouse: there is no {CATALOG_FILE}, and it is not an empty directory",
-                    hint="name a warehouse, or a directory that is empty or not there yet",
+                    f"{self.where} is not a warehouse: {what}, and it is not an empty directory",
+                    hint="name a warehouse, or a directory that is empty or not there yet; "
+                    "restore the catalog of one that had topics",
                 )
             return False
+
+    def _has_nothing(self) -> bool:
+        """Whether nothing was ever put there, but for a catalog that was begun and never finished."""
+        return self._folder.is_dir() and all(file.name.startswith(CATALOG_FILE) for file in self._folder.iterdir())
 
     def _opened(self) -> Catalog:
         from pyiceberg.catalog.sql import SqlCatalog, SqlCatalogBaseTable

@@ -8,6 +8,7 @@
     lithify.log.<partition>  JSON: one `LogState`, without what is as in a new log
     lithify.versions         JSON: kept versions, newest first
     lithify.reports          JSON: ids of reports, newest first
+    lithify.refs, .checksum  what branches, tags and these properties are, to notice others (`checksums`)
 
 They change together with the data, in the commit that adds a snapshot to main, and the sequence
 number of that snapshot is the version. If main is at another, someone else moved it, and the
@@ -21,8 +22,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
-
-from pyiceberg.table.metadata import TableMetadata
 
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnsupportedFormatError
 from lithify.model.log import (
@@ -41,6 +40,7 @@ from lithify.model.log import (
 from lithify.model.names import TopicName
 from lithify.model.segment import Volume
 from lithify.model.settings import TopicSettings, settings_of, to_config
+from lithify.store.iceberg.checksums import FIRST_FORMAT, PREFIX, RESTORE, Found, check
 
 FORMAT_VERSION = 3
 """What is written. A topic of an earlier format gets it with the next commit."""
@@ -82,14 +82,16 @@ class Closed:
 
 
 def is_topic(properties: Properties) -> bool:
-    return _FORMAT in properties
+    return any(name.startswith(PREFIX) for name in properties)
 
 
 def check_format(name: TopicName, properties: Properties) -> None:
     """Raises `UnknownTopicError` for a table that is no topic, `UnsupportedFormatError` for a newer one."""
     written = properties.get(_FORMAT)
-    if written is None:
+    if written is None and not is_topic(properties):
         raise UnknownTopicError(f"{name}: there is a table of that name, but Lithify did not make it")
+    if written is None:
+        raise DamagedError(f"{name}: the table's properties do not say in which format it is", hint=RESTORE)
     if written not in map(str, range(1, FORMAT_VERSION + 1)):
         raise UnsupportedFormatError(
             f"{name}: written in format {written}, this version knows formats up to {FORMAT_VERSION}",
@@ -119,18 +121,15 @@ def changed(version: int, settings: TopicSettings | None, logs: Iterable[LogStat
 class Head:
     """What of a table's metadata the state of a topic is read off."""
 
+    file: str
+    """Where the metadata is, for messages."""
     properties: Properties
     version: int | None
     """Sequence number of main's snapshot."""
+    main: str
+    """Checksum of main's snapshot (`checksums`)."""
     identity: str
     location: str
-
-
-def topic_state(name: TopicName, metadata: TableMetadata) -> TopicState:
-    """The newest state of a topic, from its table's metadata alone. Raises what `state_of` does."""
-    snapshot = metadata.current_snapshot()
-    version = None if snapshot is None else snapshot.sequence_number
-    return state_of(name, Head(metadata.properties, version, str(metadata.table_uuid), metadata.location))
 
 
 def state_of(name: TopicName, head: Head) -> TopicState:
@@ -147,7 +146,10 @@ def state_of(name: TopicName, head: Head) -> TopicState:
             f"{name}: something other than Lithify moved the table's main branch: it is not at version {version}",
             hint=f"set main back to the snapshot with sequence number {version}",
         )
-    with readable(f"{name}: the state in the table's properties"):
+    where = f"{name}: {head.file}"
+    needed = int(properties[_FORMAT]) >= FIRST_FORMAT
+    check(where, Found(f"{name.stream}.{name.topic}", head.identity, properties, head.main), needed=needed)
+    with readable(f"{where}: the state in the table's properties"):
         return TopicState(
             name=name,
             original_name=properties[_ORIGINAL_NAME],
@@ -165,7 +167,7 @@ def readable(what: str) -> Iterator[None]:
     """Turns whatever goes wrong with reading stored JSON into a `DamagedError` that names it."""
     try:
         yield
-    except (LithifyError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (LithifyError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise DamagedError(f"{what} cannot be read: {error!r}", hint="restore it; nothing was changed") from error
 
 

@@ -1,11 +1,11 @@
-"""Small JSON files beside a table: reports, and records of closed versions.
+"""Small JSON files beside a table: reports, records of closed versions, failures, sources, rates.
 
-A local one appears whole or not at all: it is written under another name first.
+A local one appears whole or not at all: it is written under another name first. What it says is
+checked when it is read (`sealed`).
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,14 +14,14 @@ from typing import Any
 
 from lithify.columnar.access import FileAccess, local_path
 from lithify.columnar.durable import sync_folder
+from lithify.columnar.sealed import sealed, unsealed
 from lithify.columnar.segment_reader import damage_named
-from lithify.errors import DamagedError
 from lithify.store.iceberg.local_io import LocalOutput
 
 
 def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) -> None:
     """Raises `OSError`."""
-    text = json.dumps(content, indent=1).encode()
+    text = sealed(path, content)
     local = local_path(path)
     if local is None:
         with access.create(path) as sink:
@@ -36,27 +36,15 @@ def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) ->
 
 def read_document(access: FileAccess, path: str) -> dict[str, Any]:
     """Raises `DamagedError`, which names the file."""
-    with damage_named(path), access.open(path) as source:
-        return _parsed(path, bytes(source.read()))
+    with damage_named(path):
+        text = access.read(path)
+    return unsealed(path, text)
 
 
 def read_document_if_there(access: FileAccess, path: str) -> dict[str, Any] | None:
     """None if there is no such file. Raises `DamagedError`, which names it, or `OSError`."""
     try:
-        with access.open(path) as source:
-            text = bytes(source.read())
+        text = access.read(path)
     except FileNotFoundError:
         return None
-    return _parsed(path, text)
-
-
-def _parsed(path: str, text: bytes) -> dict[str, Any]:
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise DamagedError(
-            f"{path}: the file is not JSON any more: {error}", hint="restore it from a backup"
-        ) from error
-    if not isinstance(content, dict):
-        raise DamagedError(f"{path}: the file is not a JSON object any more", hint="restore it from a backup")
-    return content
+    return unsealed(path, text)

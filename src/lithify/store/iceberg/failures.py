@@ -8,14 +8,13 @@ round that is tried too early.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from lithify.columnar.access import FileAccess
 from lithify.errors import DamagedError
 from lithify.model.failure import LogFailure
-from lithify.store.iceberg.documents import write_document
+from lithify.store.iceberg.documents import read_document_if_there, write_document
 
 
 def write_failures(access: FileAccess, path: str, failures: Mapping[int, LogFailure]) -> None:
@@ -27,15 +26,12 @@ def write_failures(access: FileAccess, path: str, failures: Mapping[int, LogFail
 def read_failures(access: FileAccess, path: str) -> dict[int, LogFailure]:
     """By partition; nothing where there is no such file. Raises `DamagedError`, which names it, or `OSError`."""
     try:
-        with access.open(path) as source:
-            text = bytes(source.read())
-    except FileNotFoundError:
-        return {}
-    try:
-        return {int(partition): _failure(data) for partition, data in json.loads(text)["logs"].items()}
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        content = read_document_if_there(access, path)
+        return {} if content is None else {int(p): _failure(data) for p, data in content["logs"].items()}
+    except (DamagedError, AttributeError, LookupError, TypeError, ValueError) as error:
+        why = error.message.removeprefix(f"{path}: ") if isinstance(error, DamagedError) else repr(error)
         raise DamagedError(
-            f"{path}: the file does not say which logs fail any more: {error!r}",
+            f"{path}: the file does not say which logs fail any more: {why}",
             hint="delete this file: it only says which logs wait or are quarantined, and they are then tried again",
         ) from error
 

@@ -12,16 +12,23 @@ The column size of `key` is that of all columns of the key pass together (`scan_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestEntry, ManifestFile, read_manifest_list
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestEntry, ManifestFile
 from pyiceberg.typedef import Record
 
+from lithify.columnar.access import check_small
 from lithify.columnar.schema import FIELD_IDS, KEY, OFFSET, PARTITION, TIMESTAMP, TIMESTAMP_TYPE, VALUE, VALUE_SIZE
+from lithify.columnar.sealed import checksum_of
 from lithify.errors import DamagedError, LithifyError
 from lithify.model.segment import Segment
+from lithify.store.iceberg.avro import decoded_entries, decoded_list
+from lithify.store.iceberg.checksums import MANIFESTS, RESTORE, ManifestList, Stated
 from lithify.store.iceberg.layout import SORT_ORDER_ID
+from lithify.store.iceberg.remembered import REMEMBERED
 
 _INT_BYTES, _LONG_BYTES = 4, 8
 _PARTITION, _OFFSET, _TIMESTAMP = FIELD_IDS[PARTITION], FIELD_IDS[OFFSET], FIELD_IDS[TIMESTAMP]
@@ -96,40 +103,85 @@ def segment_of(file: DataFile) -> Segment:
     )
 
 
-def read_segments(io: FileIO, manifest_list: str, partitions: Sequence[int] | None) -> tuple[Segment, ...]:
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A manifest as a list names it; `checksum` is None in a list of before format 3."""
+
+    file: ManifestFile
+    checksum: str | None
+
+    @property
+    def path(self) -> str:
+        return self.file.manifest_path
+
+
+def read_segments(io: FileIO, manifest_list: ManifestList, partitions: Sequence[int] | None) -> tuple[Segment, ...]:
     """The segments that a manifest list names, by partition and offset; of some partitions only, if asked.
 
     Raises `DamagedError`, which names the file.
     """
     wanted = None if partitions is None else frozenset(partitions)
-    segments = [
-        segment_of(entry.data_file)
-        for manifest in read_manifests(io, manifest_list)
-        if wanted is None or may_hold(manifest, wanted)
-        for entry in read_entries(io, manifest)
-        if wanted is None or entry.data_file.partition[0] in wanted
-    ]
+    segments: list[Segment] = []
+    for manifest in read_manifests(io, manifest_list):
+        if wanted is None or may_hold(manifest.file, wanted):
+            entries = read_entries(io, manifest)
+            with _damage_named(manifest.path):
+                files = [entry.data_file for entry in entries]
+                segments += [segment_of(file) for file in files if wanted is None or file.partition[0] in wanted]
     return tuple(sorted(segments, key=lambda s: (s.partition, s.base_offset)))
 
 
-def read_manifests(io: FileIO, manifest_list: str) -> list[ManifestFile]:
-    """The manifests of a snapshot. Raises `DamagedError`."""
-    try:
-        return list(read_manifest_list(io.new_input(manifest_list)))
-    except LithifyError:
-        raise  # the store cannot be reached, which is no damage
-    except Exception as error:  # a damaged file makes the Avro reader fail in any way
-        raise _damaged(manifest_list, error) from error
+def read_manifests(io: FileIO, manifest_list: ManifestList) -> list[Manifest]:
+    """The manifests of a snapshot. Raises `DamagedError`, which names the file."""
+    content = _content(io, manifest_list.path, manifest_list.stated)
+    with _damage_named(manifest_list.path):
+        header, files = decoded_list(content, known=manifest_list.stated is not None)
+        if MANIFESTS not in header:
+            return [Manifest(file, None) for file in files]
+        return [Manifest(*pair) for pair in zip(files, header[MANIFESTS].split(), strict=True)]
 
 
-def read_entries(io: FileIO, manifest: ManifestFile) -> list[ManifestEntry]:
-    """The live entries of a manifest. Raises `DamagedError`."""
-    try:
-        return manifest.fetch_manifest_entry(io, discard_deleted=True)
-    except LithifyError:
-        raise
-    except Exception as error:  # as above
-        raise _damaged(manifest.manifest_path, error) from error
+def read_entries(io: FileIO, manifest: Manifest) -> list[ManifestEntry]:
+    """The live entries of a manifest. Raises `DamagedError`, which names the file."""
+    return _entries(manifest, _read(io, manifest))
+
+
+def checksum_on_trust(io: FileIO, manifest: Manifest) -> str:
+    """That of a manifest of before format 3, which is read to see that it is one. Raises `DamagedError`."""
+    content = _read(io, manifest)
+    _entries(manifest, content)
+    return checksum_of(content)
+
+
+def _read(io: FileIO, manifest: Manifest) -> bytes:
+    return _content(io, manifest.path, Stated(manifest.file.manifest_length, manifest.checksum))
+
+
+def _entries(manifest: Manifest, content: bytes) -> list[ManifestEntry]:
+    with _damage_named(manifest.path):
+        return decoded_entries(content, manifest.file, known=manifest.checksum is not None)
+
+
+def _content(io: FileIO, path: str, stated: Stated | None) -> bytes:
+    """A whole file, as far as it is what was said of it: no more is read than that."""
+    with _damage_named(path):
+        file = io.new_input(path)
+        with file.open() as stream:
+            size = stream.seek(0, 2)
+            if stated is None:
+                check_small(path, size)
+            elif size != stated.size_bytes:
+                raise _not_written(path, f"it has {size} bytes, and {stated.size_bytes} were written")
+            stream.seek(0)
+            content = stream.read()
+    if stated is not None and stated.checksum not in (None, checksum_of(content)):
+        raise _not_written(path, "its checksum is another")
+    return content
+
+
+def _not_written(path: str, why: str) -> DamagedError:
+    REMEMBERED.drop(path)  # the next look is at the file: it may be whole, or put back
+    return DamagedError(f"{path}: the file is not what was written: {why}", hint=RESTORE)
 
 
 def may_hold(manifest: ManifestFile, partitions: frozenset[int]) -> bool:
@@ -152,6 +204,15 @@ def _number(bound: bytes) -> int:
     return int.from_bytes(bound, "little", signed=True)
 
 
-def _damaged(path: str, error: Exception) -> DamagedError:
-    why = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read: {error!r}"
-    return DamagedError(f"{path}: the file {why}", hint="restore it from a backup or a replica; nothing was changed")
+@contextmanager
+def _damage_named(path: str) -> Iterator[None]:
+    """Whatever comes of reading bytes that are no such file is damage of it."""
+    try:
+        yield
+    except LithifyError:
+        raise  # the store cannot be reached, which is no damage; or it is told already
+    except FileNotFoundError as error:
+        raise DamagedError(f"{path}: the file is missing", hint=RESTORE) from error
+    except Exception as error:
+        why = " ".join(repr(error).split())[:300]
+        raise DamagedError(f"{path}: the file cannot be read: {why}", hint=RESTORE) from error

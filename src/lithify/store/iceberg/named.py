@@ -8,6 +8,7 @@ from typing import Any
 from pyiceberg.table import Table
 
 from lithify.columnar.access import FileAccess
+from lithify.store.iceberg.checksums import ManifestList, check_refs
 from lithify.store.iceberg.codec import closed_versions, report_ids
 from lithify.store.iceberg.documents import read_document
 from lithify.store.iceberg.folders import stored_files
@@ -30,6 +31,7 @@ def named_files(table: Table) -> Iterator[str]:
     that are not kept go with the files that they tell about. Raises `DamagedError`.
     """
     metadata = table.metadata
+    check_refs(table.metadata_location, metadata)
     yield table.metadata_location
     yield from (entry.metadata_file for entry in metadata.metadata_log)
     yield from (report_file(metadata.location, report_id) for report_id in report_ids(metadata.properties))
@@ -40,11 +42,11 @@ def named_files(table: Table) -> Iterator[str]:
     seen: set[str] = set()
     for snapshot in metadata.snapshots:
         yield snapshot.manifest_list
-        for manifest in read_manifests(table.io, snapshot.manifest_list):
-            if manifest.manifest_path in seen:
+        for manifest in read_manifests(table.io, ManifestList.of(snapshot)):
+            if manifest.path in seen:
                 continue
-            seen.add(manifest.manifest_path)
-            yield manifest.manifest_path
+            seen.add(manifest.path)
+            yield manifest.path
             yield from (entry.data_file.file_path for entry in read_entries(table.io, manifest))
 
 

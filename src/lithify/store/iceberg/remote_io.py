@@ -30,6 +30,7 @@ from pyiceberg.io import S3_CONNECT_TIMEOUT, S3_REQUEST_TIMEOUT, S3_RETRY_STRATE
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from pyiceberg.typedef import EMPTY_DICT, Properties
 
+from lithify.columnar.access import check_small
 from lithify.errors import LithifyError, WarehouseError
 from lithify.store.iceberg.remembered import REMEMBERED
 from lithify.store.iceberg.trouble import warehouse_error
@@ -115,6 +116,8 @@ class RemoteFile(PyArrowFile):
         content = REMEMBERED.get(self.location)
         if content is None:
             with self._opened(seekable) as stream:
+                check_small(self.location, stream.seek(0, 2))
+                stream.seek(0)
                 content = stream.read()
             REMEMBERED.put(self.location, content)
         return RemoteStream(self.location, pa.BufferReader(content), lambda: True)

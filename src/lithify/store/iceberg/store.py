@@ -15,7 +15,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from pyiceberg.io import load_file_io
+from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH
 
 from lithify.columnar.access import FileAccess, local_path
 from lithify.columnar.rates import note_rates
@@ -30,11 +32,12 @@ from lithify.ports import StaleVersionError, StoredFile
 from lithify.store.errors import no_common_folder, no_warehouse, unknown_version
 from lithify.store.iceberg import codec, layout
 from lithify.store.iceberg.catalog import CatalogSource
+from lithify.store.iceberg.checksums import ManifestList
 from lithify.store.iceberg.documents import read_document, read_document_if_there, write_document
 from lithify.store.iceberg.dropping import drop
 from lithify.store.iceberg.failures import read_failures, write_failures
 from lithify.store.iceberg.folders import delete_files, stored_files
-from lithify.store.iceberg.heads import Lists, read_head
+from lithify.store.iceberg.heads import Lists, named_lists, read_head, topic_state
 from lithify.store.iceberg.lock import turn_lock
 from lithify.store.iceberg.manifests import read_segments
 from lithify.store.iceberg.named import named_files, stored_records
@@ -96,7 +99,8 @@ class IcebergStore:
 
     def load(self, name: TopicName) -> TopicState:
         """Raises `UnknownTopicError`, `UnsupportedFormatError`, `DamagedError` or `WarehouseError`."""
-        return self._state(name, self._tables.load(name).metadata)
+        table = self._tables.load(name)
+        return self._state(name, table.metadata, table.metadata_location)
 
     def load_at(self, name: TopicName, mark: str | None) -> TopicState:
         """Raises what `load` raises."""
@@ -109,8 +113,8 @@ class IcebergStore:
 
     def load_version(self, name: TopicName, version: int) -> TopicState:
         """Raises what `load` raises, or `UnknownVersionError`."""
-        metadata = self._tables.load(name).metadata
-        newest = self._state(name, metadata)
+        table = self._tables.load(name)
+        metadata, newest = table.metadata, self._state(name, table.metadata, table.metadata_location)
         if version == newest.version:
             return newest
         versions = codec.closed_versions(metadata.properties)
@@ -143,13 +147,13 @@ class IcebergStore:
             table = self._tables.load(state.name)
         except UnknownTopicError as error:
             raise StaleVersionError(f"{state.name} was deleted") from error
-        newest = self._state(state.name, table.metadata)
+        newest = self._state(state.name, table.metadata, table.metadata_location)
         if (newest.identity, newest.version) != (state.identity, state.version):
             raise StaleVersionError(f"{state.name}: version {state.version} is not the newest")
         check_writable(state.name, table.metadata)
         swap = stage(table, state, edit, self._access)
         try:
-            return self._state(state.name, send(self._source.created(), table, swap))
+            return self._state(state.name, send(self._source.created(), table, swap), "the version just committed")
         except StaleVersionError:
             # A transport that sends again by itself is told of a conflict: with its own first sending.
             landed = self._newest_with(state, edit)
@@ -164,9 +168,7 @@ class IcebergStore:
 
     def versions(self, name: TopicName) -> tuple[KeptVersion, ...]:
         """Newest first. Raises what `load` raises."""
-        metadata = self._tables.load(name).metadata
-        codec.check_format(name, metadata.properties)
-        return tuple(closed.kept for closed in codec.closed_versions(metadata.properties))
+        return tuple(closed.kept for closed in codec.closed_versions(self._table(name).metadata.properties))
 
     def put_report(self, state: TopicState, report_id: str, report: Mapping[str, Any]) -> None:
         """Raises `WarehouseError`."""
@@ -175,7 +177,7 @@ class IcebergStore:
 
     def reports(self, state: TopicState) -> Iterator[Mapping[str, Any]]:
         """Newest first. Raises what `load` raises."""
-        metadata = self._tables.load(state.name).metadata
+        metadata = self._table(state.name).metadata
         for report_id in codec.report_ids(metadata.properties):
             yield read_document(self._access, layout.report_file(metadata.location, report_id))
 
@@ -227,9 +229,7 @@ class IcebergStore:
 
     def named_files(self, name: TopicName) -> frozenset[str]:
         """Raises what `load` raises, and `DamagedError` where a manifest cannot be read."""
-        table = self._tables.load(name)
-        codec.check_format(name, table.metadata.properties)
-        return frozenset(named_files(table))
+        return frozenset(named_files(self._table(name)))
 
     def closings(self, state: TopicState) -> Mapping[str, int]:
         """Raises `DamagedError` or `WarehouseError`."""
@@ -258,8 +258,14 @@ class IcebergStore:
         ours = any(edit.run_id in now.run_ids and edit.run_id not in before.run_ids for before, now in theirs)
         return newest if ours else None
 
-    def _state(self, name: TopicName, metadata: TableMetadata) -> TopicState:
-        state = codec.topic_state(name, metadata)
+    def _table(self, name: TopicName) -> Table:
+        """The table of a topic, whose metadata is what the last commit left."""
+        table = self._tables.load(name)
+        self._state(name, table.metadata, table.metadata_location)
+        return table
+
+    def _state(self, name: TopicName, metadata: TableMetadata, file: str) -> TopicState:
+        state = topic_state(name, metadata, file)
         self._remember(metadata, state.version)
         return state
 
@@ -267,14 +273,12 @@ class IcebergStore:
         """Notes the manifest lists of the newest version, or of a kept one; None if it is neither."""
         newest = metadata.current_snapshot()
         if newest is not None and newest.sequence_number == version:
-            log, view = newest, metadata.snapshot_by_name(layout.VIEW_BRANCH)
+            log, view = MAIN_BRANCH, layout.VIEW_BRANCH
         else:
-            kept = metadata.snapshot_by_name(tag(version))
-            if kept is None:
-                return None
-            log, view = kept, metadata.snapshot_by_name(view_tag(version))
-        lists = Lists(log.manifest_list, None if view is None else view.manifest_list)
-        self._manifest_lists.put((str(metadata.table_uuid), version), lists)
+            log, view = tag(version), view_tag(version)
+        lists = named_lists(metadata, log, view)
+        if lists is not None:
+            self._manifest_lists.put((str(metadata.table_uuid), version), lists)
         return lists
 
     def _lists_of(self, state: TopicState) -> Lists:
@@ -288,5 +292,5 @@ class IcebergStore:
             raise unknown_version(state.name, state.version, [closed.kept for closed in versions])
         return lists
 
-    def _read(self, manifest_list: str, partitions: Sequence[int] | None) -> tuple[Segment, ...]:
-        return read_segments(load_file_io(dict(self._source.io_properties), manifest_list), manifest_list, partitions)
+    def _read(self, listed: ManifestList, partitions: Sequence[int] | None) -> tuple[Segment, ...]:
+        return read_segments(load_file_io(dict(self._source.io_properties), listed.path), listed, partitions)

@@ -26,6 +26,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import (
     AssertRefSnapshotId,
     AssertTableUUID,
@@ -44,13 +45,14 @@ from lithify.model.report import REPORTS_KEPT
 from lithify.model.segment import Segment
 from lithify.ports import CommitUnknownError, StaleVersionError
 from lithify.store.errors import check_removed
-from lithify.store.iceberg import codec
+from lithify.store.iceberg import checksums, codec
 from lithify.store.iceberg.adapter import Exchange, SegmentProducer, delete_old_metadata
+from lithify.store.iceberg.checksums import ManifestList
 from lithify.store.iceberg.documents import write_document
 from lithify.store.iceberg.layout import VIEW_BRANCH, version_file, version_record
 from lithify.store.iceberg.manifests import read_segments
 from lithify.store.iceberg.trouble import moved_on, never_landed, warehouse_error, writing
-from lithify.store.iceberg.versions import closing_record, tag, view_gone, view_tag
+from lithify.store.iceberg.versions import closing_record, stated_refs_after, tag, view_gone, view_tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +73,12 @@ def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) 
     main = metadata.refs[MAIN_BRANCH].snapshot_id
     with writing(str(state.name)):
         exchange = Exchange(MAIN_BRANCH, main, edit.add, edit.remove)
-        producer = SegmentProducer(table, edit, exchange, {codec.RUN: edit.run_id})
-        adding, _ = producer.staged()
+        snapshot, adding = SegmentProducer(table, edit, exchange).staged()
         view_updates, view = _staged_view(table, state, edit)
         versions = codec.closed_versions(metadata.properties)
         kept = unexpired(versions, edit.expire_closed_before_ms)
         if edit.closes:
-            record = version_record(state.version, producer.snapshot_id)
+            record = version_record(state.version, snapshot.snapshot_id)
             gone = _no_longer_named(table, edit)
             write_document(access, version_file(state.location, record), closing_record(state, edit, gone))
             settings = edit.settings or state.settings
@@ -85,14 +86,19 @@ def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) 
             kept = (closed, *kept)[: settings.versions_kept]
     before = {name: ref.snapshot_id for name, ref in metadata.refs.items()}
     tags = _tags(versions, kept, before)
-    after = {**before, MAIN_BRANCH: producer.snapshot_id, VIEW_BRANCH: view, **tags}
+    moved = {MAIN_BRANCH: snapshot, **view}
+    heads = {name: None if at is None else at.snapshot_id for name, at in moved.items()}
+    after = {**before, **heads, **tags}
+    properties = _properties(metadata, edit, versions, kept)
+    refs = stated_refs_after(metadata, [closed.version for closed in versions], moved, tags)
+    properties |= checksums.sealing(table, {**metadata.properties, **properties}, refs)
     return Swap(
         updates=(
             *adding,  # main comes first: of several assertions on refs PyIceberg keeps the first
             *view_updates,
             *_tag_updates(tags),
-            *_expired(metadata, {snapshot for snapshot in after.values() if snapshot is not None}),
-            SetPropertiesUpdate(updates=_properties(metadata, edit, versions, kept)),
+            *_expired(metadata, {at for at in after.values() if at is not None}),
+            SetPropertiesUpdate(updates=properties),
         ),
         requirements=(
             AssertTableUUID(uuid=metadata.table_uuid),
@@ -120,8 +126,10 @@ def send(catalog: Catalog, table: Table, swap: Swap) -> TableMetadata:
 Versions = tuple[codec.Closed, ...]
 
 
-def _staged_view(table: Table, state: TopicState, edit: TopicEdit) -> tuple[tuple[TableUpdate, ...], int | None]:
-    """What the commit does to the branch of the views, and the snapshot it is at then, None without it.
+def _staged_view(
+    table: Table, state: TopicState, edit: TopicEdit
+) -> tuple[tuple[TableUpdate, ...], Mapping[str, Snapshot | None]]:
+    """What the commit does to the branch of the views, and where it is then if it moves: None if it goes.
 
     The branch is there while any log has a view. Main's assertion guards it: no commit but ours,
     which moves main as well, moves it. One that is gone all the same is never made anew: an empty
@@ -133,16 +141,15 @@ def _staged_view(table: Table, state: TopicState, edit: TopicEdit) -> tuple[tupl
     if all(log.view is None for log in after):
         check_removed(edit, edit.view_remove, _named(table, VIEW_BRANCH, edit.view_remove))
         gone = RemoveSnapshotRefUpdate.model_validate({"ref-name": VIEW_BRANCH})
-        return ((gone,) if branch is not None else ()), None
+        return ((gone,) if branch is not None else ()), {VIEW_BRANCH: None}
     had = any(log.view is not None for log in before)
     if had and not edit.view_add and not edit.view_remove:
-        return (), head
-    if had and head is None:
+        return (), {}
+    if had and not checksums.stands(table.metadata, VIEW_BRANCH):
         raise view_gone(state)
     exchange = Exchange(VIEW_BRANCH, head if had else None, edit.view_add, edit.view_remove)
-    producer = SegmentProducer(table, edit, exchange, {codec.RUN: edit.run_id})
-    updates, _ = producer.staged()
-    return updates, producer.snapshot_id
+    snapshot, updates = SegmentProducer(table, edit, exchange).staged()
+    return updates, {VIEW_BRANCH: snapshot}
 
 
 def _no_longer_named(table: Table, edit: TopicEdit) -> list[str]:
@@ -161,7 +168,7 @@ def _named(table: Table, branch: str, segments: tuple[Segment, ...]) -> tuple[Se
     if snapshot is None or not segments:
         return ()
     partitions = sorted({segment.partition for segment in segments})
-    named = _paths(read_segments(table.io, snapshot.manifest_list, partitions))
+    named = _paths(read_segments(table.io, ManifestList.of(snapshot), partitions))
     return tuple(segment for segment in segments if segment.path in named)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,12 +15,15 @@ from pyiceberg.exceptions import (
     ValidationError,
 )
 from pyiceberg.table import CreateTableTransaction, Table
+from pyiceberg.table.refs import MAIN_BRANCH
 
 from lithify.errors import ConflictError, DamagedError, LithifyError, UnknownTopicError, WarehouseError
 from lithify.model.names import TopicName
 from lithify.store.errors import topic_exists, unknown_topic
 from lithify.store.iceberg import codec, layout
+from lithify.store.iceberg.adapter import first_snapshot
 from lithify.store.iceberg.catalog import CatalogSource
+from lithify.store.iceberg.checksums import ref_checksum, sealing
 from lithify.store.iceberg.folders import stored_files
 from lithify.store.iceberg.trouble import reaching
 
@@ -28,6 +32,12 @@ if TYPE_CHECKING:
 
 DROPS = 25
 """Times that a table is tried to be taken out of the catalog while others commit to it."""
+
+_NO_METADATA = (
+    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RecursionError, TypeError, ValueError),
+    *(ValidationError, zlib.error),
+)
+"""What bytes that are no metadata make PyIceberg fail with; a catalog that cannot be reached fails with others."""
 
 READINGS = 5
 """Times that the metadata is looked for: the file may go while its name is on its way."""
@@ -47,7 +57,9 @@ class TopicTables:
                 _make_namespace(catalog, name.stream)
                 creation = self._staged(name, properties, new_id())
                 # Every version is a snapshot on main, the first one as well.
-                creation.update_snapshot(snapshot_properties={codec.RUN: "create"}).fast_append().commit()
+                table, snapshot = first_snapshot(creation, "create")
+                stated = {MAIN_BRANCH: ref_checksum(snapshot)}
+                creation.set_properties(sealing(table, table.metadata.properties, stated))
                 creation.commit_transaction()
         except WarehouseError as error:
             if isinstance(error.__cause__, TableAlreadyExistsError | CommitFailedException):
@@ -126,7 +138,7 @@ class TopicTables:
                 raise unknown_topic(name) from error
             except FileNotFoundError as error:
                 missing = error
-            except (ValueError, ValidationError) as error:
+            except _NO_METADATA as error:
                 raise self._damaged(name, error) from error
             except Exception as error:
                 with reaching(self._source.where):

@@ -15,12 +15,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Snapshot
+
 from lithify.errors import DamagedError
 from lithify.model.log import TopicEdit, TopicState, View, segments_of
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings import settings_of, to_config
+from lithify.store.iceberg import checksums
 from lithify.store.iceberg.codec import log_from_json, log_to_json, readable
 from lithify.store.iceberg.layout import VIEW_BRANCH
+
+_VIEW = "-view"
 
 
 def tag(version: int) -> str:
@@ -30,11 +37,31 @@ def tag(version: int) -> str:
 
 def view_tag(version: int) -> str:
     """The tag on the snapshot of its compacted views."""
-    return f"{tag(version)}-view"
+    return f"{tag(version)}{_VIEW}"
+
+
+def stated_refs_after(
+    metadata: TableMetadata,
+    kept: Iterable[int],
+    moved: Mapping[str, Snapshot | None],
+    tags: Mapping[str, int | None],
+) -> dict[str, str]:
+    """What `lithify.refs` says after a commit that moves branches, or drops them, and sets or drops tags.
+
+    Of the rest it says what it said: what was lost, or moved by somebody else, is not taken for ours (C48).
+    """
+    said = checksums.stated_refs(metadata.properties)
+    if said is None:
+        names = [name for version in kept for name in (tag(version), view_tag(version))]
+        said = checksums.refs_there(metadata, [MAIN_BRANCH, VIEW_BRANCH, *names])
+    tagged = {name: said.get(VIEW_BRANCH if name.endswith(_VIEW) else MAIN_BRANCH) for name, at in tags.items() if at}
+    now = {name: checksums.ref_checksum(snapshot) for name, snapshot in moved.items() if snapshot is not None}
+    gone = {name for name, at in {**moved, **tags}.items() if at is None}
+    return {name: of for name, of in {**said, **tagged, **now}.items() if of is not None and name not in gone}
 
 
 def view_gone(state: TopicState) -> DamagedError:
-    return _view_damage(state, f"the table has no branch {VIEW_BRANCH} for it")
+    return _view_damage(state, f"the table has no branch {VIEW_BRANCH} as the last commit left it")
 
 
 def check_view(state: TopicState, partitions: Iterable[int], segments: tuple[Segment, ...]) -> None:

@@ -1,0 +1,167 @@
+"""Manifests and manifest lists decoded from memory, with PyIceberg's readers and never on trust alone (C48).
+
+    checksum known    the bytes are those that were written: PyIceberg's quick decoder
+    not known         any bytes: a decoder that looks where the data ends, blocks that may not unpack to more
+                      than `BLOCK_BYTES`, and a file that ends where a block does
+
+PyIceberg's quick decoder reads past the end of its buffer where a length is wrong, and takes a file that was cut
+for a shorter one. Beside the adapter the only module that leans on private names of PyIceberg.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+from pyiceberg.avro.codecs.deflate import DeflateCodec
+from pyiceberg.avro.decoder import StreamingBinaryDecoder
+from pyiceberg.avro.file import SYNC_SIZE, AvroFile, Block
+from pyiceberg.io import InputFile
+from pyiceberg.manifest import (
+    DEFAULT_READ_VERSION,
+    MANIFEST_ENTRY_SCHEMAS,
+    MANIFEST_LIST_FILE_SCHEMAS,
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    PartitionFieldSummary,
+    _inherit_from_manifest,
+)
+from pyiceberg.schema import Schema
+
+BLOCK_BYTES = 64 * 2**20
+"""No block of an Avro file unpacks to more: ours have one entry each, or one list."""
+_NUMBER_BYTES = 10
+"""Avro's longest number."""
+
+
+def decoded_list(content: bytes, *, known: bool) -> tuple[dict[str, str], list[ManifestFile]]:
+    """The header of a manifest list and its manifests. Raises whatever comes of bytes that are no such file."""
+    return _decoded(
+        content,
+        MANIFEST_LIST_FILE_SCHEMAS[DEFAULT_READ_VERSION],
+        ({-1: ManifestFile, 508: PartitionFieldSummary}, {517: ManifestContent}),
+        known=known,
+    )
+
+
+def decoded_entries(content: bytes, manifest: ManifestFile, *, known: bool) -> list[ManifestEntry]:
+    """The live entries of a manifest. Raises whatever comes of bytes that are no such file."""
+    _, entries = _decoded(
+        content,
+        MANIFEST_ENTRY_SCHEMAS[DEFAULT_READ_VERSION],
+        (
+            {-1: ManifestEntry, 2: DataFile},
+            {0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
+        ),
+        known=known,
+    )
+    return [_inherit_from_manifest(entry, manifest) for entry in entries if entry.status != ManifestEntryStatus.DELETED]
+
+
+_Types = tuple[dict[int, Callable[..., Any]], dict[int, Callable[..., Any]]]
+
+
+def _decoded(content: bytes, schema: Schema, types: _Types, *, known: bool) -> tuple[dict[str, str], list[Any]]:
+    reader: type[AvroFile[Any]] = AvroFile if known else _BoundedAvroFile
+    with reader(_InMemory(content), schema, *types) as file:
+        return dict(file.header.meta), list(file)
+
+
+class _BoundedAvroFile(AvroFile[Any]):
+    """An Avro file of anybody's."""
+
+    __slots__ = ("_size",)
+
+    def _read_header(self) -> Any:
+        with self.input_file.open() as file:
+            content = file.read()
+        self._size = len(content)
+        self.decoder = _BoundedDecoder(content)
+        return super()._read_header()
+
+    def _read_block(self) -> int:
+        if self.block is not None and self._ended(self.block):
+            raise EOFError  # at which PyIceberg's iteration ends
+        try:
+            records, packed = self.decoder.read_int(), self.decoder.read_bytes()
+        except EOFError as error:
+            raise ValueError("the file ends within a block") from error
+        codec = self.header.compression_codec()
+        data = packed if codec is None else _inflated(packed) if codec is DeflateCodec else codec.decompress(packed)
+        last = self._size - self.decoder.tell() == SYNC_SIZE
+        if not (0 < records <= len(data) or (last and records == len(data) == 0)):
+            raise ValueError(f"a block of {len(data)} bytes with {records} records")
+        self.block = Block(reader=self.reader, block_records=records, block_decoder=_BoundedDecoder(data))
+        return records
+
+    def _ended(self, block: Block[Any]) -> bool:
+        """Reads the end of a block that was read; whether it is that of the file."""
+        assert isinstance(block.block_decoder, _BoundedDecoder)  # as `_read_block` made it
+        if not block.block_decoder.at_end():
+            raise ValueError("a block with more than its records")
+        if self._size - self.decoder.tell() < SYNC_SIZE or self.decoder.read(SYNC_SIZE) != self.header.sync:
+            raise ValueError("a block does not end where it says")
+        return bool(self.decoder.tell() == self._size)
+
+
+class _BoundedDecoder(StreamingBinaryDecoder):
+    """One that never goes back, nor beyond the end."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(content)
+        self._left = len(content)
+
+    def read(self, n: int) -> bytes:
+        if n > self._left:
+            raise EOFError(f"{n} bytes of {self._left}")
+        content = super().read(n)
+        self._left -= n
+        return content
+
+    def skip(self, n: int) -> None:
+        self.read(n)
+
+    def read_int(self) -> int:
+        number = shift = 0
+        for _ in range(_NUMBER_BYTES):
+            byte = self.read(1)[0]
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                return (number >> 1) ^ -(number & 1)
+        raise ValueError("a number that does not end")
+
+    def at_end(self) -> bool:
+        return self._left == 0
+
+
+def _inflated(block: bytes) -> bytes:
+    unpacking = zlib.decompressobj(-zlib.MAX_WBITS)
+    data = unpacking.decompress(block, BLOCK_BYTES)
+    if not unpacking.eof:
+        raise ValueError(f"a block that does not end, or unpacks to more than {BLOCK_BYTES} bytes")
+    return data
+
+
+class _InMemory(InputFile):
+    """A file that was read already."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__("memory")
+        self._content = content
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    def exists(self) -> bool:
+        return True
+
+    def open(self, seekable: bool = True) -> Any:
+        return BytesIO(self._content)

@@ -1,0 +1,58 @@
+"""A file that is made in memory and written in one piece, so that what is said of it is of these very bytes (C48)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyiceberg.io import InputFile, OutputFile
+
+
+class WholeOutput(OutputFile):
+    """Goes to `output` when it is closed; `note` is then told its path and bytes."""
+
+    def __init__(self, output: OutputFile, note: Callable[[str, bytes], None]) -> None:
+        super().__init__(output.location)
+        self._output = output
+        self._note = note
+
+    def __len__(self) -> int:
+        return len(self._output)
+
+    def exists(self) -> bool:
+        return self._output.exists()
+
+    def to_input_file(self) -> InputFile:
+        return self._output.to_input_file()
+
+    def create(self, overwrite: bool = False) -> Any:
+        return _Buffer(self, overwrite)
+
+    def put(self, content: bytes, overwrite: bool) -> None:
+        with self._output.create(overwrite=overwrite) as stream:
+            stream.write(content)
+        self._note(self.location, content)
+
+
+class _Buffer:
+    """Not a stream of Python's: those are closed, and this one written, also when they are thrown away."""
+
+    def __init__(self, output: WholeOutput, overwrite: bool) -> None:
+        self._output = output
+        self._overwrite = overwrite
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._closed = False
+
+    def write(self, piece: bytes) -> int:
+        self._pieces.append(bytes(piece))
+        self._size += len(piece)
+        return len(piece)
+
+    def tell(self) -> int:
+        return self._size
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._output.put(b"".join(self._pieces), self._overwrite)

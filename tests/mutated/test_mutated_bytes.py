@@ -1,0 +1,262 @@
+"""Every kind of stored file with other bytes than were written: an error that names it, or the truth (C8, C48).
+
+    a warehouse ─► one file changed ─► in a child with little memory: all that can be read, then verbs that write
+                                                     │                          │
+                                   as it was, or an error with the name    as it was, the file put back:
+                                                                           whole, and goes on
+
+A seeded few hundred here; `just mutate MINUTES` goes on with new seeds.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from kills.forked import result
+from lithify.errors import DamagedError, LithifyError, UnknownTopicError, WarehouseError
+from lithify.model.names import TopicName
+from lithify.service.append import append
+from lithify.service.compact import RunRequest, compact
+from lithify.service.sweep import sweep
+from mutated.lake import DAY_MS, LOOKS, READERS, TOPICS, check_usable, kinds, opened, prepare, records
+from mutated.mutations import MUTATIONS, huge
+from support.kernel_engine import KernelEngine
+
+SECONDS = float(os.environ.get("LITHIFY_MUTATE_SECONDS", "0"))
+SEED = int(os.environ.get("LITHIFY_MUTATE_SEED", "0"))
+EACH = 24
+"""Mutations of each kind of file in a normal run."""
+
+MEMORY_BYTES = 768 * 2**20
+"""What a child may map beyond what it was born with: most is for the stacks and arenas of threads."""
+CPU_SECONDS = 15
+
+CATALOG = "catalog.db"
+KINDS = tuple(READERS)
+WRITES = 6
+"""Of so many mutations in a normal run one is tried with verbs that write as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A warehouse, a copy of it to begin with anew, and what can be read of it."""
+
+    folder: Path
+    copy: Path
+    files: dict[str, dict[TopicName, list[Path]]]
+    truth: dict[TopicName, dict[str, Any]]
+
+    def anew(self) -> None:
+        shutil.rmtree(self.folder)
+        shutil.copytree(self.copy, self.folder)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    root = tmp_path_factory.mktemp("mutated")
+    folder = root / "warehouse"
+    result(lambda: prepare(folder))
+    shutil.copytree(folder, root / "copy")
+    files = result(lambda: kinds(folder))
+    assert files.keys() == set(KINDS) - {CATALOG}
+    files[CATALOG] = {name: [folder / CATALOG] for name in TOPICS}
+    truth = result(lambda: {name: looked(folder, name) for name in TOPICS})
+    assert [found for looks in truth.values() for found in looks.values() if isinstance(found, Told)] == []
+    return Place(folder, root / "copy", files, truth)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An error, as far as it travels."""
+
+    kind: type[Exception]
+    text: str
+
+    @property
+    def expected(self) -> bool:
+        return issubclass(self.kind, LithifyError) and not self.out_of_memory
+
+    @property
+    def out_of_memory(self) -> bool:
+        return any(sign in self.text for sign in ("MemoryError", "malloc of size", "realloc of size"))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A file and what is done to it."""
+
+    kind: str
+    topic: TopicName
+    path: Path
+    how: str
+    change: Callable[[], None]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.path.name} of {self.topic}, {self.how}"
+
+
+def looked(folder: Path, name: TopicName, parts: Iterable[str] = LOOKS) -> dict[str, Any]:
+    """What can be read of a topic, each part by a program of its own."""
+    return {part: tried(lambda look=LOOKS[part]: repr(look(opened(folder), name))) for part in parts}
+
+
+def tried(action: Callable[[], Any]) -> Any:
+    try:
+        return action()
+    except Exception as error:
+        return Told(type(error), str(error))
+
+
+def written(folder: Path, name: TopicName) -> dict[str, Any]:
+    """What becomes of verbs that write, a day later."""
+
+    def verb(action: Callable[[Any], Any]) -> Any:
+        return tried(lambda: action(opened(folder, later_ms=DAY_MS, ids_from=200)))
+
+    def a_round(warehouse: Any) -> str:
+        report = compact(warehouse, KernelEngine(), name, RunRequest())
+        if report.failed:
+            raise DamagedError(report.failed[0].error)
+        return "done"
+
+    return {
+        "append": verb(lambda w: append(w, name, records(7)) and "done"),
+        "round": verb(a_round),
+        "sweep": verb(lambda w: sweep(w, name, delete=True) and "done"),
+    }
+
+
+def limited(action: Callable[[], Any]) -> Any:
+    """The result of an action in a child with little memory and time."""
+
+    def child() -> Any:
+        mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY_BYTES, mapped + MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+        return action()
+
+    return result(child)
+
+
+def cases(place: Place, kind: str, chance: Random) -> Iterator[Case]:
+    """Without end."""
+    of_kind = place.files[kind]
+    while True:
+        name = chance.choice(list(of_kind))
+        path = chance.choice(of_kind[name])
+        content = path.read_bytes()
+        others = [p for paths in of_kind.values() for p in paths if p != path and p.read_bytes() != content]
+        match chance.randrange(10):
+            case 0:
+                yield Case(kind, name, path, "endless", lambda p=path: huge(p))
+            case 1 | 2 if others:
+                other = chance.choice(others)
+                text = other.read_bytes()
+                yield Case(kind, name, path, f"swapped with {other.name}", lambda p=path, t=text: _put(p, t))
+            case _:
+                mutation = chance.choice(MUTATIONS)
+                changed = mutation(content, chance)
+                if changed != content:
+                    yield Case(kind, name, path, mutation.__name__, lambda p=path, t=changed: _put(p, t))
+
+
+def _put(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What is tried on a mutation: which parts are read, and whether verbs that write follow."""
+
+    parts: Iterable[str]
+    writes: bool
+
+    @staticmethod
+    def of(kind: str, number: int, chance: Random) -> Effort:
+        """All in a long run; a share in a normal one, and in the end all of them there too."""
+        if SECONDS:
+            return Effort(LOOKS, writes=True)
+        mine = READERS[kind]
+        parts = {*chance.sample(mine, min(2, len(mine))), chance.choice(list(LOOKS))}
+        return Effort(sorted(parts), writes=number % WRITES == 0)
+
+
+def check(place: Place, case: Case, effort: Effort) -> Counter[str]:
+    """What came of a mutation; fails where something was changed without a word."""
+    whole = case.path.read_bytes()
+    case.change()
+    said: Counter[str] = Counter()
+    for part, found in limited(lambda: looked(place.folder, case.topic, effort.parts)).items():
+        said[_judged(place, case, part, found)] += 1
+    if not effort.writes:
+        case.path.write_bytes(whole)
+        return said
+    for verb, found in limited(lambda: written(place.folder, case.topic)).items():
+        said[_judged_verb(case, verb, found)] += 1
+    if case.path.exists() or case.kind == "segment":
+        case.path.write_bytes(whole)
+    if case.kind != CATALOG:
+        result(lambda: check_usable(opened(place.folder, later_ms=2 * DAY_MS, ids_from=400), case.topic))
+    place.anew()
+    return said
+
+
+def _judged(place: Place, case: Case, part: str, found: Any) -> str:
+    if isinstance(found, Told):
+        _check_told(case, part, found)
+        return "told"
+    if case.kind == "rates" and part == "rates":
+        return "same" if found == place.truth[case.topic][part] else "none"  # one that cannot be read is none
+    if case.kind == CATALOG and part in ("topics", "at its mark", "overview"):
+        return "same"  # a list of tables is as good as the database that has it
+    assert found == place.truth[case.topic][part], f"{case}: {part} changed silently"
+    return "same"
+
+
+def _judged_verb(case: Case, verb: str, found: Any) -> str:
+    if isinstance(found, Told):
+        _check_told(case, verb, found)
+        return "told"
+    return "done"
+
+
+def _check_told(case: Case, part: str, told: Told) -> None:
+    assert told.expected, f"{case}: {part}: {told.kind.__name__}: {told.text[:300]}"
+    if case.kind == CATALOG:
+        assert issubclass(told.kind, WarehouseError | DamagedError | UnknownTopicError), f"{case}: {part}: {told}"
+        return
+    assert issubclass(told.kind, DamagedError), f"{case}: {part}: {told}"
+    assert case.path.name in told.text, f"{case}: {part}: {told.text[:300]}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.timeout(max(300, SECONDS + 300))
+def test_changed_bytes_are_told_or_do_not_matter(kind: str, place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """C8, C48: no raw error, no silent change, no wedge, and no memory beyond a bound."""
+    until = time.monotonic() + SECONDS / len(KINDS)
+    seen: Counter[str] = Counter()
+    chance = Random(f"{SEED} {kind}")
+    place.anew()
+    for number, case in enumerate(cases(place, kind, chance)):
+        if number >= EACH and time.monotonic() >= until:
+            break
+        try:
+            seen += check(place, case, Effort.of(kind, number, chance))
+        except BaseException as error:
+            error.add_note(f"LITHIFY_MUTATE_SEED={SEED}, {kind}, mutation {number}: {case}")
+            raise
+    assert seen["told"] + seen["same"] > 0
+    if SECONDS:
+        with capsys.disabled():
+            print(f"\n{kind}: {number} mutations, {dict(seen)}")
