@@ -4,6 +4,7 @@
                                        cut     connections end, new ones are refused
                                        slow    every chunk waits
                                        silent  connections are taken, and nothing ever comes back
+                                       trickle answers come a byte at a time
                                        answer  the next HTTP requests get an error of S3's, and no server sees them
 
 `on_request` sees every chunk on its way to the server before it goes on, and `on_answer` those on their
@@ -59,6 +60,7 @@ class TcpProxy:
         self._closed = False
         self.delay_s = 0.0
         self.silent = False
+        self.trickle_s = 0.0
         self.errors_left = 0
         self.error = SLOW_DOWN
         self.requests: list[str] = []
@@ -89,7 +91,7 @@ class TcpProxy:
     def mend(self) -> None:
         """Back to passing everything on."""
         self._refusing = self.silent = False
-        self.delay_s = 0.0
+        self.delay_s = self.trickle_s = 0.0
         self.errors_left = 0
         self.on_request = self.on_answer = None
 
@@ -132,6 +134,8 @@ class TcpProxy:
             while data := source.recv(CHUNK_BYTES):
                 if not look(data, source):
                     break
+                if look == self._towards_client:
+                    data = self._trickled(data, sink)
                 sink.sendall(data)
         except OSError:
             pass
@@ -166,6 +170,14 @@ class TcpProxy:
         while self.silent and not self._closed:
             time.sleep(POLL_S)
         return not self._refusing
+
+    def _trickled(self, data: bytes, sink: socket.socket) -> bytes:
+        """Sends bytes one by one for as long as the wire is like that; what is left then."""
+        while self.trickle_s and data and not self._closed:
+            sink.sendall(data[:1])
+            data = data[1:]
+            time.sleep(self.trickle_s)
+        return data
 
 
 def _take_in(data: bytes, client: socket.socket) -> None:

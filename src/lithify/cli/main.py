@@ -33,6 +33,7 @@ from lithify.cli.quarantine_list import list_quarantine
 from lithify.cli.quarantine_release import release
 from lithify.cli.retain import retain
 from lithify.cli.status import status
+from lithify.cli.stopping import end_in_time, leave
 from lithify.cli.sweep import sweep
 from lithify.cli.table import table
 from lithify.cli.throttle import throttle
@@ -141,7 +142,8 @@ _LIBRARIES = logging.NullHandler()
 
 def main() -> None:
     """The entry point of the program."""
-    sys.exit(run(sys.argv[1:]))
+    end_in_time()
+    leave(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:

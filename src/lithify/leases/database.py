@@ -13,18 +13,12 @@ Texts name a database without its password and without the query of its URL, whe
 
 from __future__ import annotations
 
-import os
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
-
-from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool
 
 from lithify.errors import CoordinationError
+from lithify.sql_answers import bound_answers
 
 CONNECT_S = 3
 STATEMENT_S = 3
@@ -89,70 +83,5 @@ def _unreadable() -> CoordinationError:
 def _postgres(url: URL) -> Engine:
     options = f"{url.query.get('options', '')} -c statement_timeout={STATEMENT_S * 1000}".strip()
     engine = create_engine(url, pool_timeout=CONNECT_S, connect_args={"connect_timeout": CONNECT_S, "options": options})
-    # `insert`: before SQLAlchemy's own first questions on a new connection, whose answers may not come either.
-    event.listen(engine, "connect", _watch, insert=True)
-    event.listen(engine, "checkout", _watch)
+    bound_answers(engine, ANSWER_S)
     return engine
-
-
-class _Deadline:
-    """Shuts the socket of a connection when the time is over, so that whoever waits on it gets an error."""
-
-    def __init__(self) -> None:
-        self._socket: socket.socket | None = None
-        self._over = False
-        self._lock = threading.Lock()
-        self._timer = threading.Timer(ANSWER_S, self._end)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def watch(self, descriptor: int) -> None:
-        with self._lock:
-            self._let_go()
-            # A descriptor of our own: by the time it is shut, the driver's number may be another's.
-            self._socket = socket.socket(fileno=os.dup(descriptor))
-            if self._over:
-                self._shut()
-
-    def close(self) -> None:
-        self._timer.cancel()
-        with self._lock:
-            self._let_go()
-
-    def _end(self) -> None:
-        with self._lock:
-            self._over = True
-            self._shut()
-
-    def _shut(self) -> None:
-        if self._socket is not None:
-            with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
-
-    def _let_go(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
-
-
-class _OfThread(threading.local):
-    deadline: _Deadline | None = None
-
-
-_current = _OfThread()
-
-
-@contextmanager
-def answering() -> Iterator[None]:
-    """Within it, connections of this thread get `ANSWER_S` together."""
-    deadline = _current.deadline = _Deadline()
-    try:
-        yield
-    finally:
-        _current.deadline = None
-        deadline.close()
-
-
-def _watch(connection: Any, *_: Any) -> None:
-    if _current.deadline is not None and not connection.closed:
-        _current.deadline.watch(connection.fileno())

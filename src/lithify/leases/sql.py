@@ -36,7 +36,7 @@ from sqlalchemy.schema import CreateTable
 
 from lithify.coordination import Coordination, Lease
 from lithify.errors import CoordinationError
-from lithify.leases.database import answering, bounded_engine, in_memory, parsed, shown
+from lithify.leases.database import bounded_engine, in_memory, parsed, shown
 from lithify.leases.memory import MemoryCoordination
 
 T = TypeVar("T")
@@ -120,7 +120,7 @@ class SqlCoordination:
             raise self._trouble(error) from error
 
     def _once(self, work: Callable[[Connection], T]) -> T:
-        with answering(), self._engine.begin() as connection:
+        with self._engine.begin() as connection:
             return work(connection)
 
     def _trouble(self, error: SQLAlchemyError) -> CoordinationError:

@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from lithify.columnar.access import local_path
 from lithify.model.names import TopicName
+from lithify.sql_answers import let_wait
 from lithify.store.iceberg.layout import lock_file
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def _database_turn(engine: Engine, what: str) -> Iterator[None]:
             held.callback(_let_go, connection)
             connection.exec_driver_sql(f"SELECT {settings}")
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({number})")
+            let_wait(connection)
         yield
 
 

@@ -5,10 +5,13 @@ say otherwise:
 
     connect_timeout, tcp_user_timeout    how long a host that does not answer is waited for
     keepalives_idle, _interval, _count   how soon a connection whose other end is gone is found dead
-    pool_pre_ping                        a connection that broke since its last use is made anew
     (no parameter)                       10 s in which a server that is starting again is tried again
     statement_timeout                    how long a commit waits for another one's few milliseconds
     idle_in_transaction_session_timeout  how long a program that froze within its commit blocks others
+
+All that is asked on a connection is answered within `ANSWER_S`, or its socket is shut; one that broke
+since its last use is made anew (`sql_answers`). Opening any catalog takes `OPENING_S` at most, and so
+does each request to a REST catalog (`rest_answers`).
 
 An SQL catalog opens at most 15 connections for all threads of a process (SQLAlchemy's own bound),
 and a thread waits at most 30 s for one; one in PostgreSQL as many again for turns of committers
@@ -18,11 +21,12 @@ and a thread waits at most 30 s for one; one in PostgreSQL as many again for tur
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.io import PY_IO_IMPL
+from requests import Session
 from tenacity import (
     Retrying,
     retry_if_exception,
@@ -32,8 +36,11 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from lithify.sql_answers import bound_answers
 from lithify.store.iceberg.file_io import by_configuration
+from lithify.store.iceberg.rest_answers import bound_session
 from lithify.store.iceberg.trouble import made_by_another, reaching
+from lithify.waits import within
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -54,10 +61,17 @@ CONNECTING = {
 }
 """Parameters of libpq: in s, but for `tcp_user_timeout`, which is in ms."""
 
+TURN_S = 15.0
+"""For a turn of committers: a few seconds more than it is waited for within the server (`lock`)."""
+
 PATIENCE_S = 10.0
 """How long connecting is tried again. A restart takes less, and in the middle of a commit it leaves
 its outcome unknown to whoever cannot look at once."""
 MAX_PAUSE_S = 0.5
+
+OPENING_S = 60.0
+ANSWER_S = 40.0
+"""More than a statement may take within the server, so that one that is alive says itself what is wrong."""
 
 STATEMENT_TIMEOUT_MS = 30_000
 IDLE_TIMEOUT_MS = 20_000
@@ -95,7 +109,9 @@ class NamedCatalog:
             return None
         from sqlalchemy import create_engine
 
-        return create_engine(engine.url, pool_pre_ping=True)
+        turns = create_engine(engine.url)
+        bound_answers(turns, TURN_S)
+        return turns
 
     def existing(self) -> Catalog | None:
         return self._catalog
@@ -116,12 +132,16 @@ class NamedCatalog:
         retrying = Retrying(retry=retry_if_exception(made_by_another), stop=stop_after_attempt(OPENINGS), reraise=True)
         with reaching(self.where):
             described = Config().get_catalog_config(self._name) or {}
-            catalog = retrying(load_catalog, self._name, **(described | _left_open(described)))
+            given = described | _left_open(described)
+            catalog = within(OPENING_S, partial(retrying, load_catalog, self._name, **given))
         catalog.properties = {PY_IO_IMPL: REMOTE_IO, **catalog.properties}
         engine = _postgres(catalog)
         if engine is not None:
             _connect_patiently(engine)
             _bound_transactions(engine)
+            bound_answers(engine, ANSWER_S)
+        elif isinstance(session := getattr(catalog, "_session", None), Session):
+            bound_session(session)
         return by_configuration(catalog)
 
 
@@ -133,11 +153,10 @@ def _postgres(catalog: Catalog) -> Engine | None:
 def _left_open(described: Mapping[str, Any]) -> dict[str, str]:
     """What to say of a catalog beside its description; nothing, but for an SQL catalog."""
     uri = str(described.get("uri", ""))
-    return (
-        {"uri": _bounded(uri), "pool_pre_ping": str(described.get("pool_pre_ping", "true"))}
-        if _is_database(uri)
-        else {}
-    )
+    if not _is_database(uri):
+        return {}
+    # Where we ask ourselves whether a connection is alive, SQLAlchemy need not, which waits for an answer for ever.
+    return {"uri": _bounded(uri), "pool_pre_ping": "false" if _is_libpq(uri) else "true"}
 
 
 def _is_database(uri: str) -> bool:
@@ -145,12 +164,18 @@ def _is_database(uri: str) -> bool:
     return not uri.startswith(("http://", "https://", "thrift://"))
 
 
+def _is_libpq(uri: str) -> bool:
+    from sqlalchemy import make_url
+
+    return make_url(uri).drivername in LIBPQ_DRIVERS
+
+
 def _bounded(uri: str) -> str:
     from sqlalchemy import make_url
 
-    url = make_url(uri)
-    if url.drivername not in LIBPQ_DRIVERS:
+    if not _is_libpq(uri):
         return uri
+    url = make_url(uri)
     open_ones = {name: value for name, value in CONNECTING.items() if name not in url.query}
     return url.update_query_dict(open_ones).render_as_string(hide_password=False)
 

@@ -11,7 +11,8 @@ So nobody takes a cut wire for a damaged file (C8). What the catalog's configura
     s3.retry-strategy-impl   5 attempts of each request, with pauses of up to 1, 2, 4 and 8 s
 
 A request to a store that is gone fails after some 8 s where connections are refused, and after some
-60 s where nothing comes back; a store that is busy for a few seconds is not noticed.
+60 s where nothing comes back; a store that is busy for a few seconds is not noticed. One that sends a
+byte now and then is given up after `REQUEST_S` and a second for every `LEAST_BYTES` (C50).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 
 import pyarrow as pa
 from cachetools import TTLCache
-from pyarrow.fs import AwsStandardS3RetryStrategy, FileSystem, FileType, S3FileSystem
+from pyarrow.fs import AwsStandardS3RetryStrategy, FileSelector, FileSystem, FileType, S3FileSystem
 from pyiceberg.io import S3_CONNECT_TIMEOUT, S3_REQUEST_TIMEOUT, S3_RETRY_STRATEGY_IMPL
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from pyiceberg.typedef import EMPTY_DICT, Properties
@@ -34,12 +35,20 @@ from lithify.columnar.access import check_small
 from lithify.errors import LithifyError, WarehouseError
 from lithify.store.iceberg.remembered import REMEMBERED
 from lithify.store.iceberg.trouble import warehouse_error
+from lithify.waits import within
 
 IMPLEMENTATION = f"{__name__}.RemoteFileIO"
 """Its name for PyIceberg's property `py-io-impl`."""
 
 TIMEOUTS_S = {S3_CONNECT_TIMEOUT: "5", S3_REQUEST_TIMEOUT: "10"}
 ATTEMPTS = 5
+
+REQUEST_S = 90.0
+"""For a whole request with all its attempts; the client's own timeouts end one to a silent store before that."""
+FOLDER_S = 900.0
+"""For listing or deleting everything below a folder, which is many requests."""
+LEAST_BYTES = 128 * 1024
+"""A second: what is slower for long is as good as gone."""
 
 FILE_SYSTEMS_KEPT = 64
 _OF_FILE_SYSTEMS = ("s3.", "client.", "gcs.", "adls.", "hdfs.")
@@ -80,16 +89,42 @@ class RemoteFileIO(PyArrowFileIO):
 
 
 @lru_cache(maxsize=FILE_SYSTEMS_KEPT)
-def _file_system(opening: frozenset[tuple[str, str]], scheme: str, netloc: str | None) -> FileSystem:
+def _file_system(opening: frozenset[tuple[str, str]], scheme: str, netloc: str | None) -> BoundedFileSystem:
     properties = TIMEOUTS_S | dict(opening)
     made = PyArrowFileIO(properties).fs_by_scheme(scheme, netloc)
-    if not isinstance(made, S3FileSystem) or S3_RETRY_STRATEGY_IMPL in properties:
-        return made
-    # PyIceberg passes neither on. A small file is then one request instead of three, and nothing
-    # stays behind of one that was never finished.
-    _, (options,) = made.__reduce__()
-    options |= {"allow_delayed_open": True, "retry_strategy": AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS)}
-    return S3FileSystem(**options)
+    if isinstance(made, S3FileSystem) and S3_RETRY_STRATEGY_IMPL not in properties:
+        # PyIceberg passes neither on. A small file is then one request instead of three, and nothing
+        # stays behind of one that was never finished.
+        _, (options,) = made.__reduce__()
+        options |= {"allow_delayed_open": True, "retry_strategy": AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS)}
+        made = S3FileSystem(**options)
+    return BoundedFileSystem(made)
+
+
+class BoundedFileSystem:
+    """A file system of Arrow's whose calls end. What it opens is read and written through `RemoteStream`."""
+
+    def __init__(self, real: FileSystem) -> None:
+        self.real = real
+
+    def get_file_info(self, what: Any) -> Any:
+        """Of a path, or of all files that a selector finds."""
+        return within(FOLDER_S if isinstance(what, FileSelector) else REQUEST_S, partial(self.real.get_file_info, what))
+
+    def open_input_file(self, path: str) -> Any:
+        return within(REQUEST_S, partial(self.real.open_input_file, path))
+
+    def open_input_stream(self, path: str, **options: Any) -> Any:
+        return within(REQUEST_S, partial(self.real.open_input_stream, path, **options))
+
+    def open_output_stream(self, path: str, **options: Any) -> Any:
+        return within(REQUEST_S, partial(self.real.open_output_stream, path, **options))
+
+    def delete_file(self, path: str) -> None:
+        within(REQUEST_S, partial(self.real.delete_file, path))
+
+    def delete_dir_contents(self, path: str, **options: Any) -> None:
+        within(FOLDER_S, partial(self.real.delete_dir_contents, path, **options))
 
 
 class RemoteFile(PyArrowFile):
@@ -142,7 +177,7 @@ class RemoteFile(PyArrowFile):
 
     def _check_bucket(self) -> None:
         bucket = self._path.partition("/")[0]
-        if isinstance(self._filesystem, S3FileSystem) and not self._is_there(bucket):
+        if isinstance(self._filesystem.real, S3FileSystem) and not self._is_there(bucket):
             raise WarehouseError(
                 f"{self.location}: there is no bucket {bucket}",
                 hint="make it, or correct what the catalog's configuration says",
@@ -185,17 +220,26 @@ class RemoteStream:
         """Raises `FileNotFoundError` or `WarehouseError`."""
         with _told(self._location):
             try:
-                return bytes(self._stream.read(None if size < 0 else size))
+                wanted = None if size < 0 else size
+                if isinstance(self._stream, pa.BufferReader):
+                    return bytes(self._stream.read(wanted))
+                return within(_seconds(self._left(wanted)), lambda: bytes(self._stream.read(wanted)))
             except OSError:
                 # Arrow calls a file that went away since it was opened a failure of the store.
                 if not self._is_there():
                     raise FileNotFoundError(f"{self._location} is not there any more") from None
                 raise
 
+    def _left(self, wanted: int | None) -> int:
+        """How much is read at most."""
+        if wanted is not None:
+            return wanted
+        return int(self._stream.size() - self._stream.tell()) if self._stream.seekable() else 0
+
     def write(self, content: bytes) -> int:
         """Raises `WarehouseError`."""
         with _told(self._location):
-            self._stream.write(content)
+            within(_seconds(len(content)), partial(self._stream.write, content))
         if self._keep is not None:
             self._kept.append(bytes(content))
         self.size_bytes += len(content)
@@ -213,7 +257,8 @@ class RemoteStream:
     def close(self) -> None:
         """Raises `WarehouseError`."""
         with _told(self._location):
-            self._stream.close()
+            # What was written may still be on its way.
+            within(_seconds(self.size_bytes), self._stream.close)
         keep, self._keep = self._keep, None
         if keep is not None:
             keep(self._location, b"".join(self._kept))
@@ -240,6 +285,11 @@ class RemoteStream:
         if error is not None:
             self._keep = None  # it is not whole
         self.close()
+
+
+def _seconds(size_bytes: int) -> float:
+    """For reading or writing so much."""
+    return REQUEST_S + size_bytes / LEAST_BYTES
 
 
 @contextmanager

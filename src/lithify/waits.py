@@ -1,0 +1,104 @@
+"""Waits for other machines that end, whatever these do: send nothing, or a byte now and then (C50).
+
+Libraries bound the time between two bytes, and a peer that sends one now and then is waited for without
+end. What is bounded here is the whole time, from the beginning of a call.
+
+    within(90, call)          the call has a thread of its own, and is left to itself when time is over
+    AnswerDeadline            shuts the socket of a connection, so that the call on it fails
+
+The first is for libraries that show no socket, such as Arrow's. What is left to itself holds a thread and
+a connection until its peer ends it, so there is a limit to how many do.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from threading import Lock, Thread, Timer
+from typing import TypeVar
+
+T = TypeVar("T")
+
+HANGING_AT_MOST = 64
+"""Calls that were left to themselves; while there are so many no other is begun."""
+
+_lock = Lock()
+_hanging: set[object] = set()
+
+
+def hanging() -> int:
+    """How many calls were left to themselves and have not ended yet."""
+    with _lock:
+        return len(_hanging)
+
+
+def within(seconds: float, call: Callable[[], T]) -> T:
+    """What `call` returns or raises. Raises `TimeoutError` where it takes longer; it may still do its work then.
+
+    A thread that waits here can be interrupted, which it could not be in the call itself.
+    """
+    if hanging() >= HANGING_AT_MOST:
+        raise TimeoutError(f"{HANGING_AT_MOST} requests without an answer are waited for already")
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:
+            outcome.set_exception(error)
+        finally:
+            with _lock:
+                _hanging.discard(outcome)
+
+    Thread(target=run, daemon=True).start()
+    try:
+        return outcome.result(seconds)
+    except TimeoutError:
+        if outcome.done():
+            raise  # the call's own
+    finally:
+        with _lock:
+            if not outcome.done():
+                _hanging.add(outcome)
+    raise TimeoutError(f"no whole answer within {seconds:g} s")
+
+
+class AnswerDeadline:
+    """Of one connection: shuts its socket when it was waited for too long, so that whoever waits gets an error."""
+
+    def __init__(self) -> None:
+        self._socket: socket.socket | None = None
+        self._timer: Timer | None = None
+        self._lock = Lock()
+
+    def begin(self, descriptor: int, seconds: float) -> None:
+        """Counts from now on, unless it does already. Raises `OSError` if it is no open socket."""
+        with self._lock:
+            if self._timer is None:
+                # A descriptor of our own: by the time it is shut, the driver's number may be another's.
+                self._socket = socket.socket(fileno=os.dup(descriptor))
+                self._timer = Timer(seconds, self._shut)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def end(self) -> None:
+        """It was answered."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._close()
+
+    def _shut(self) -> None:
+        with self._lock:
+            if self._socket is not None:  # else it was answered just now
+                with suppress(OSError):
+                    self._socket.shutdown(socket.SHUT_RDWR)
+            self._close()
+
+    def _close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = self._timer = None
