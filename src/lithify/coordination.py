@@ -17,6 +17,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from lithify.model.cleaner_note import CleanerNote
+
+NOTES_KEPT_MS = 86_400_000
+"""Of cleaners that did not end in order. Clocks of machines may differ by minutes, not by a day."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:
@@ -54,4 +59,18 @@ class Coordination(Protocol):
 
     def release(self, owner: str, names: Collection[str]) -> None:
         """Takes away those of the leases that are still the owner's."""
+        ...
+
+    def remove(self, seen: Sequence[Lease]) -> None:
+        """Takes away those that stand as they were seen, whoever's they are."""
+        ...
+
+    def put_note(self, note: CleanerNote) -> None:
+        """Puts a cleaner's note in the place of its last one, and takes those away that are a day older."""
+        ...
+
+    def notes(self) -> tuple[CleanerNote, ...]: ...
+
+    def drop_note(self, cleaner: str) -> None:
+        """Takes the note of a cleaner away."""
         ...

@@ -22,11 +22,19 @@ from lithify.model.quarantine import QuarantineReport
 from lithify.model.rates import RatesNote, RatesReport
 from lithify.model.settings import settings_of
 from lithify.ports import Warehouse
-from lithify.service.overview import Lookout
 from lithify.service.quarantine import failing_logs
 from lithify.service.throttle import throttle
 from lithify.topic import MAX_PARTITIONS, Topic
-from lithify.wiring import SparkChoice, cleaner_loop, coordination_of, kafka_ingest, machine, open_warehouse, scope_of
+from lithify.wiring import (
+    SparkChoice,
+    cleaner_loop,
+    coordination_of,
+    kafka_ingest,
+    lookout,
+    machine,
+    open_warehouse,
+    scope_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,7 +78,7 @@ class Lake:
 
         A topic that cannot be read is one of them. Raises `WarehouseError` if the catalog cannot be read.
         """
-        return Lookout(self.warehouse).overview(now_ms=now_ms)
+        return lookout(self.warehouse).overview(now_ms=now_ms)
 
     def quarantine(self) -> QuarantineReport:
         """The logs of all topics whose rounds fail, the worst first (C31). `Topic.release` lets them go on."""

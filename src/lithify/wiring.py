@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lithify.cleaner.loop import Loop
@@ -20,8 +21,10 @@ from lithify.cleaner.starting import make_loop
 from lithify.coordination import Coordination
 from lithify.engine import RewriteEngine
 from lithify.inspection import Inspector
+from lithify.model.cleaner_note import CleanerNote
 from lithify.model.ingest import IngestReport, IngestRequest, TellBatch
 from lithify.ports import Warehouse
+from lithify.service.overview import Lookout
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 DEFAULT_WAREHOUSE = "./lithify-warehouse"
 WAREHOUSE_VARIABLE = "LITHIFY_WAREHOUSE"
+COORDINATION_VARIABLE = "LITHIFY_COORDINATION_URL"
 
 
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -138,6 +142,31 @@ def coordination_of(warehouse: Warehouse, url: str | None) -> Coordination:
         return open_coordination(url)
     catalog = _source(warehouse).created()
     return of_engine(catalog.engine) if isinstance(catalog, SqlCatalog) else MemoryCoordination()
+
+
+def lookout(warehouse: Warehouse) -> Lookout:
+    """What looks at all topics of a warehouse, and asks when their cleaners last did."""
+    return Lookout(warehouse, partial(cleaner_notes, warehouse, os.environ.get(COORDINATION_VARIABLE) or None))
+
+
+def cleaner_notes(warehouse: Warehouse, url: str | None) -> tuple[CleanerNote, ...] | None:
+    """What the cleaners of a warehouse say of themselves; None where they have no database that is shared.
+
+    Makes nothing. Raises `CoordinationError`.
+    """
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    from lithify.leases.sql import of_engine, open_coordination
+
+    catalog = _source(warehouse).existing()
+    if url is not None:
+        coordination: Coordination = open_coordination(url, makes_table=False)
+    elif isinstance(catalog, SqlCatalog):
+        coordination = of_engine(catalog.engine, makes_table=False)
+    else:
+        return None
+    scope = scope_of(warehouse)
+    return tuple(note for note in coordination.notes() if note.scope == scope) if coordination.shared else None
 
 
 def scope_of(warehouse: Warehouse) -> str:

@@ -14,7 +14,7 @@ from lithify.cleaner import look_watch, loop
 from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import CleanerOptions
 from lithify.cleaner.starting import make_loop
-from lithify.errors import WarehouseError
+from lithify.errors import CoordinationError, WarehouseError
 from lithify.leases.memory import MemoryCoordination
 from lithify.model.cleaning import CleanerEvent, EventKind
 from lithify.ports import Warehouse
@@ -252,3 +252,41 @@ def test_nothing_of_it_goes_on_when_it_has_ended(lake: LiveLake, monkeypatch: py
     before = len(calls)
     time.sleep(2 * LEASE_MS / 1000)
     assert len(calls) == before
+
+
+def test_others_see_when_it_last_looked_until_it_has_ended_in_order(lake: LiveLake) -> None:
+    with lake.running() as made:
+        until(lambda: any(note.looked_ms for note in lake.coordination.notes()), "no note")
+        (note,) = lake.coordination.notes()
+        assert (note.cleaner, note.scope, note.interval_ms) == ("alpha", "memory", INTERVAL_MS)
+        until(lambda: lake.coordination.notes()[0].looked_ms > note.looked_ms, "the note is not renewed")
+        assert made.cleaner.last_look_ms is not None
+    assert lake.coordination.notes() == ()
+
+
+def test_of_one_that_failed_others_see_since_when_it_does_not_look(
+    lake: LiveLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> Any:
+        raise WarehouseError("catalog prod cannot be reached")
+
+    with lake.running() as made:
+        until(lambda: made.cleaner.looks > 0, "it does not look")
+        monkeypatch.setattr(lake.warehouse.store, "marks", refused)
+        until(made.stop.asked.is_set, "it goes on for ever")
+    (note,) = lake.coordination.notes()
+    assert note.looked_ms == made.cleaner.last_look_ms
+
+
+def test_notes_that_cannot_be_written_are_told_once_and_looks_go_on(
+    lake: LiveLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: Any) -> None:
+        raise CoordinationError("permission denied for schema public")
+
+    monkeypatch.setattr(lake.coordination, "put_note", refused)
+    with lake.running() as made:
+        until(lambda: made.cleaner.looks > 5, "it does not look")
+    assert [str(event.facts["error"]) for event in lake.told(EventKind.TROUBLE)] == [
+        "permission denied for schema public"
+    ]

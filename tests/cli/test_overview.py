@@ -164,7 +164,7 @@ def test_in_a_pipe_every_look_is_printed_anew_with_its_time(catalog, looks, mask
 def test_as_json_every_look_is_an_object(catalog, looks):
     looks(lambda: None)
     one, two = catalog("status", "--watch", "--interval", "1ms", "--json", code=130).lines
-    assert list(one) == ["now_ms", "now_given", "counts", "topics"]
+    assert list(one) == ["now_ms", "now_given", "counts", "topics", "cleaners", "cleaners_error"]
     assert one["counts"] == {"quarantined": 1, "overdue": 1, "due": 1, "waiting": 1, "clean": 1}
     assert [topic["topic"] for topic in two["topics"]] == ["stuck", "late", "due", "kept", "clean"]
     looks(lambda: None)

@@ -9,6 +9,7 @@ from typing import TypeVar
 from lithify.coordination import Coordination, Lease
 from lithify.errors import CoordinationError
 from lithify.leases.sql import open_coordination
+from lithify.model.cleaner_note import CleanerNote
 
 T = TypeVar("T")
 
@@ -51,6 +52,18 @@ class TroubledCoordination:
 
     def release(self, owner: str, names: Collection[str]) -> None:
         return self._around("release", lambda: self._inner.release(owner, names))
+
+    def remove(self, seen: Sequence[Lease]) -> None:
+        return self._around("remove", lambda: self._inner.remove(seen))
+
+    def put_note(self, note: CleanerNote) -> None:
+        return self._around("put_note", lambda: self._inner.put_note(note))
+
+    def notes(self) -> tuple[CleanerNote, ...]:
+        return self._around("notes", self._inner.notes)
+
+    def drop_note(self, cleaner: str) -> None:
+        return self._around("drop_note", lambda: self._inner.drop_note(cleaner))
 
     def _around(self, operation: str, work: Callable[[], T]) -> T:
         self.before(operation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 
 from hypothesis import HealthCheck, given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from leases.places import LeasePlace
 from lithify.coordination import Coordination, Lease
 from lithify.leases.memory import MemoryCoordination
+from lithify.model.cleaner_note import CleanerNote
 
 ALPHA, BETA = "alpha/3f2a", "beta/90c1"
 THREADS, ROUNDS, NAMES = 6, 10, 8
@@ -163,3 +165,45 @@ def test_every_place_does_what_memory_does(place: LeasePlace, operations: list[t
             case _:
                 seen = by_name(both[0])
         assert by_name(both[0]) == by_name(both[1])
+
+
+def test_those_are_removed_that_are_as_they_were_seen(place: LeasePlace) -> None:
+    stands, moved, taken = (Lease(name, ALPHA, 1) for name in ("stands", "moved", "taken"))
+    place.coordination.take([stands, moved, taken], {})
+    place.coordination.release(ALPHA, ["moved", "taken"])
+    place.coordination.take([Lease("moved", ALPHA, 2)], {})
+    place.coordination.take([Lease("taken", BETA, 1)], {})
+    place.opened().remove([stands, moved, taken, Lease("never there", ALPHA, 1)])
+    assert set(place.coordination.leases()) == {Lease("moved", ALPHA, 2), Lease("taken", BETA, 1)}
+
+
+def test_thousands_are_removed_at_once(place: LeasePlace) -> None:
+    many = [Lease(f"cleaner:pod-{number:05}", f"pod-{number:05}/abc", 7) for number in range(2_000)]
+    for lease in many[:3]:
+        place.coordination.take([lease], {})
+    place.coordination.remove(many)
+    assert place.coordination.leases() == ()
+
+
+class TestNotes:
+    """What cleaners say of themselves, for people."""
+
+    NOTE = CleanerNote("alpha", "s3://lake", 15_000, 1_000_000, None)
+
+    def test_at_first_there_are_none(self, place: LeasePlace) -> None:
+        assert place.coordination.notes() == ()
+        place.coordination.drop_note("alpha")
+
+    def test_the_last_one_of_each_is_seen_by_others(self, place: LeasePlace) -> None:
+        other = replace(self.NOTE, cleaner="beta")
+        for note in (self.NOTE, other, replace(self.NOTE, looked_ms=1_500_000)):
+            place.coordination.put_note(note)
+        assert set(place.opened().notes()) == {other, replace(self.NOTE, looked_ms=1_500_000)}
+        place.opened().drop_note("alpha")
+        assert place.coordination.notes() == (other,)
+
+    def test_those_of_cleaners_that_are_gone_for_a_day_go(self, place: LeasePlace) -> None:
+        place.coordination.put_note(replace(self.NOTE, cleaner="gone"))
+        newer = replace(self.NOTE, looked_ms=self.NOTE.started_ms + 86_400_001)
+        place.coordination.put_note(newer)
+        assert place.coordination.notes() == (newer,)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+import pytest
+
 from leases.places import TroubledCoordination, down, nothing
 from lithify.cleaner.lease_keeper import Beat, LeaseKeeper, Refused, Registered, Waiting
 from lithify.coordination import Lease
@@ -483,3 +485,74 @@ def _raises(work: Callable[[], object]) -> bool:
     except CoordinationError:
         return True
     return False
+
+
+class TestGone:
+    """Rows of owners that are gone, one for each name of a pod, do not pile up (C50)."""
+
+    def beats(self, fleet: Fleet, keeper: LeaseKeeper, leases: float) -> None:
+        ends_ms = fleet.now_ms + int(leases * LEASE_MS)
+        while fleet.now_ms < ends_ms:
+            fleet.now_ms += BEAT_MS
+            keeper.beat()
+            keeper.observe()
+
+    def test_what_stands_still_for_ten_leases_is_removed(self) -> None:
+        fleet = Fleet()
+        for number in range(3):
+            assert isinstance(fleet.keeper(f"pod{number}/1").register(f"pod{number}"), Registered)
+        fleet.keeper("pod3/1").take(["a deleted topic"])
+        alpha = fleet.keeper("alpha/1")
+        alpha.register("alpha")
+        self.beats(fleet, alpha, 9.5)
+        assert len(fleet.owners()) == 5
+        self.beats(fleet, alpha, 1)
+        assert fleet.owners() == {"cleaner:alpha": "alpha/1"}
+
+    def test_what_moves_stays(self) -> None:
+        fleet = Fleet()
+        alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
+        beta.take(["orders"])
+        for _ in range(100):
+            self.beats(fleet, alpha, 0.5)
+            beta.beat()
+        assert beta.holds("orders")
+
+    def test_whoever_wakes_up_after_that_has_lost_it_and_can_have_it_again(self) -> None:
+        fleet = Fleet()
+        alpha, beta = fleet.keeper("alpha/1"), fleet.keeper("beta/1")
+        beta.register("beta")
+        beta.take(["orders"])
+        self.beats(fleet, alpha, 11)
+        assert fleet.owners() == {}
+        assert beta.beat().lost == {"orders"}
+        assert fleet.owners() == {"cleaner:beta": "beta/1"}
+        assert beta.take(["orders"]) == {"orders"}
+
+    def test_so_many_are_removed_at_once_and_the_others_after_them(self) -> None:
+        fleet = Fleet()
+        many = [Lease(f"cleaner:pod-{number:05}", f"pod-{number:05}/1", 7) for number in range(12_000)]
+        for lease in many:
+            fleet.database.take([lease], {})
+        alpha = fleet.keeper("alpha")
+        alpha.observe()
+        fleet.now_ms += 10 * LEASE_MS
+        left = []
+        for _ in range(3):
+            alpha.observe()
+            left.append(len(fleet.owners()))
+        assert left == [7_000, 2_000, 0]
+
+    def test_a_database_that_is_down_then_is_told_and_tried_again(self) -> None:
+        fleet = Fleet()
+        fleet.keeper("pod/1").register("pod")
+        alpha = fleet.keeper("alpha")
+        self.beats(fleet, alpha, 9.5)
+        wire = fleet.wires["alpha"]
+        fleet.now_ms += LEASE_MS
+        wire.before = lambda operation: down(operation) if operation == "remove" else None
+        with pytest.raises(CoordinationError):
+            alpha.observe()
+        wire.mend()
+        alpha.observe()
+        assert fleet.owners() == {}

@@ -24,6 +24,10 @@ from threading import Lock
 from lithify.coordination import Coordination, Lease
 from lithify.errors import CoordinationError, RefusedError
 
+GONE_LEASES = 10
+"""After so many lease times in which it stood still a lease is removed. Who had it and wakes up has lost it."""
+REMOVED_AT_ONCE = 5_000
+
 CLEANER = "cleaner:"
 """Begins the name of the lease that a running cleaner has for its id."""
 
@@ -117,12 +121,22 @@ class LeaseKeeper:
         return Registered()
 
     def observe(self) -> None:
-        """Looks at all leases, to know since when each stands still. Raises `CoordinationError`."""
+        """Looks at all leases, to know since when each stands still, and removes those that do for long.
+
+        Raises `CoordinationError`.
+        """
         leases = self._coordination.leases()
         with self._lock:
             # Taken after they were read: what was changed before that is not taken for standing still.
             now_ms = self._monotonic()
             self._seen = {lease.name: _next_sight(self._seen.get(lease.name), lease, now_ms) for lease in leases}
+            gone = [seen.lease for name, seen in self._seen.items() if self._is_gone(name, seen)][:REMOVED_AT_ONCE]
+        if gone:
+            self._coordination.remove(gone)
+
+    def _is_gone(self, name: str, seen: _Seen) -> bool:
+        """Whether its owner is: what nobody else wants, such as a cleaner's id, would stay for ever."""
+        return self._is_free(name) and self._left_ms(seen) <= -(GONE_LEASES - 1) * self._lease_ms
 
     def take(self, names: Collection[str]) -> frozenset[str]:
         """Those of the leases that are ours from now on: that nobody had, or whose owner stands still.

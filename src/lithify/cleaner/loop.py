@@ -21,6 +21,7 @@ from threading import Event, Thread
 
 from lithify.cleaner.cleaner import Cleaner, Did, Waits
 from lithify.cleaner.lease_keeper import LeaseKeeper, Refused, Registered
+from lithify.cleaner.look_notes import LookNotes
 from lithify.cleaner.look_watch import LookWatch
 from lithify.cleaner.options import CleanerOptions
 from lithify.cleaner.stop import Stop
@@ -63,7 +64,8 @@ class Loop:
         work = self._until_idle if once else self._for_ever
         steps = [partial(self._guarded, work, self.stop.asked) for _ in range(self.options.threads)]
         if not once:
-            steps.append(partial(self._guarded, self._look, self.stop.asked))
+            notes = LookNotes(self.coordination, self.options, self.teller, self.cleaner.clock.now_ms())
+            steps.append(partial(self._guarded, partial(self._look, notes), self.stop.asked))
         workers = _started(*steps)
         _started(partial(self._guarded, self._beat, self.stop.gives_up))
         watch = LookWatch(self.options.interval_ms)
@@ -76,7 +78,7 @@ class Loop:
             self.stop.gives_up.set()
             ended = _joined(workers, GIVE_UP_S)
         self.stop.gives_up.set()
-        return _joined(_started(self.leases.leave, self._say_stopped), FAREWELL_S) and ended
+        return _joined(_started(self._leave, self._say_stopped), FAREWELL_S) and ended
 
     def _no_look(self, limit_ms: int) -> str:
         trouble = self.cleaner.last_trouble
@@ -84,6 +86,12 @@ class Loop:
             f"no look at the topics has been completed for {format_duration(limit_ms)}"
             f"{f': {trouble}' if trouble else ''}; this process ends so that another one is started"
         )
+
+    def _leave(self) -> None:
+        self.leases.leave()
+        if not self.stop.failed:  # else people should see since when it did not look
+            with suppress(CoordinationError):
+                self.coordination.drop_note(self.options.cleaner_id)
 
     def _say_stopped(self) -> None:
         # Whoever listened may be gone: then there is nobody to tell.
@@ -111,7 +119,8 @@ class Loop:
     def _for_ever(self) -> bool:
         return self._stepped(self.cleaner.step(looks=False))
 
-    def _look(self) -> bool:
+    def _look(self, notes: LookNotes) -> bool:
+        notes.note(self.cleaner.last_look_ms)
         return self._stepped(self.cleaner.step(works=False))
 
     def _until_idle(self) -> bool:

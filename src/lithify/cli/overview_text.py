@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 
-from lithify.cli.output import columns, count, plural
+from lithify.cli.output import columns, count, plural, when
 from lithify.model.failure import number_of_times
 from lithify.model.overview import CatalogOverview, Standing, TopicOverview
 from lithify.model.units import format_bytes, format_duration, format_time
@@ -31,14 +31,28 @@ def overview_lines(found: CatalogOverview, *, everything: bool = False) -> list[
 def overview_notes(found: CatalogOverview, *, everything: bool = False) -> list[str]:
     """How many are not shown, and how all of them stand."""
     if not found.topics:
-        return ["no topics yet (`lithify topic create` makes one)"]
+        return ["no topics yet (`lithify topic create` makes one)", *_cleaner_notes(found)]
     notes = []
     hidden = () if everything else found.topics[SHOWN:]
     if hidden:
         left = CatalogOverview(hidden, found.now_ms).counts()
         notes.append(f"and {count(len(hidden))} more: {_counted(left)} (`--all` shows them)")
     as_of = f", as of {format_time(found.now_ms)}" if found.now_given else ""
-    return [*notes, f"{plural(len(found.topics), 'topic')}: {_counted(found.counts())}{as_of}"]
+    notes.append(f"{plural(len(found.topics), 'topic')}: {_counted(found.counts())}{as_of}")
+    return [*notes, *_cleaner_notes(found)]
+
+
+def _cleaner_notes(found: CatalogOverview) -> Iterator[str]:
+    """When each cleaner last looked."""
+    if found.cleaners_error is not None:
+        yield f"cleaners cannot be asked for: {found.cleaners_error}"
+    for note in found.cleaners or ():
+        looked = (
+            f"has not completed a look since it started {when(note.started_ms, found.now_ms)}"
+            if note.looked_ms is None
+            else f"completed its last look {when(note.looked_ms, found.now_ms)}"
+        )
+        yield f"cleaner {note.cleaner} {looked} (looks every {format_duration(note.interval_ms)})"
 
 
 def _counted(counts: Mapping[Standing, int]) -> str:

@@ -40,7 +40,9 @@ def status(
 
     Without TOPIC it shows every topic on a line, as its worst log stands, the worst first:
     unreadable, quarantined, overdue (past max.compaction.lag.ms), failing, due, waiting, clean.
-    DIRTY is of that log; bytes above the horizon count as dirty unless it is due.
+    DIRTY is of that log; bytes above the horizon count as dirty unless it is due. Below it says when
+    each cleaner of the catalog last completed a look, if their leases are in the catalog's database or
+    in that of $LITHIFY_COORDINATION_URL.
 
     Of one topic it shows every log. LOG is a partition; offsets from START on are in it; below CLEAN
     BELOW a round has been; the next one may touch what is below HORIZON; END is where the next record
@@ -79,17 +81,20 @@ def status(
 
 
 def _overview_look(invocation: Invocation, now_ms: int | None, *, everything: bool) -> Callable[[], Frame]:
-    from lithify.service.overview import Lookout
+    from lithify.wiring import lookout
 
-    lookout = Lookout(invocation.open_lake().warehouse)
+    seen = lookout(invocation.open_lake().warehouse)
 
     def look() -> Frame:
-        found = lookout.overview(now_ms=now_ms)
+        found = seen.overview(now_ms=now_ms)
         return Frame(
             lines=overview_lines(found, everything=everything),
             notes=overview_notes(found, everything=everything),
             whole=found.to_json(),
-            values=[topic.to_json() for topic in found.topics],
+            values=[
+                *(topic.to_json() for topic in found.topics),
+                *(note.to_json() for note in found.cleaners or ()),
+            ],
             code=1 if Standing.UNREADABLE in found.counts() else 0,
         )
 

@@ -1,6 +1,6 @@
 """However a program is held up, it ends within 10 seconds of a signal (C50).
 
-    signal ─► C handler ─► a byte on a socket ─► this thread ─► 9.5 s ─► the process ends
+    signal ─► C handler ─► a byte in a pipe   ─► this thread ─► 9.5 s ─► the process ends
                   └──────► Python's handler, when the main thread comes back from where it is
 
 Python runs handlers between two steps of the main thread, which may be within a library that waits
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 import time
 from threading import Thread
@@ -24,14 +23,14 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 def end_in_time() -> None:
     """From now on, for signals that Python handles; others end a process at once."""
-    told, teller = socket.socketpair()
-    teller.setblocking(False)
-    signal.set_wakeup_fd(teller.detach(), warn_on_full_buffer=False)
+    told, tells = os.pipe()
+    os.set_blocking(tells, False)
+    signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
     Thread(target=_watch, args=(told,), daemon=True).start()
 
 
-def _watch(told: socket.socket) -> None:
-    while number := told.recv(1):
+def _watch(told: int) -> None:
+    while number := os.read(told, 1):
         if number[0] in _SIGNALS:
             time.sleep(ENDS_WITHIN_S)
             os._exit(128 + number[0])

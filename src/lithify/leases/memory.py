@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 
-from lithify.coordination import Lease
+from lithify.coordination import NOTES_KEPT_MS, Lease
+from lithify.model.cleaner_note import CleanerNote
 
 
 class MemoryCoordination:
@@ -19,6 +20,7 @@ class MemoryCoordination:
 
     def __init__(self) -> None:
         self._leases: dict[str, Lease] = {}
+        self._notes: dict[str, CleanerNote] = {}
         self._lock = Lock()
 
     def leases(self) -> tuple[Lease, ...]:
@@ -43,3 +45,23 @@ class MemoryCoordination:
             for name in names:
                 if name in self._leases and self._leases[name].owner == owner:
                     del self._leases[name]
+
+    def remove(self, seen: Sequence[Lease]) -> None:
+        with self._lock:
+            for lease in seen:
+                if self._leases.get(lease.name) == lease:
+                    del self._leases[lease.name]
+
+    def put_note(self, note: CleanerNote) -> None:
+        with self._lock:
+            last_ms = note.last_ms - NOTES_KEPT_MS
+            self._notes = {name: kept for name, kept in self._notes.items() if kept.last_ms >= last_ms}
+            self._notes[note.cleaner] = note
+
+    def notes(self) -> tuple[CleanerNote, ...]:
+        with self._lock:
+            return tuple(self._notes.values())
+
+    def drop_note(self, cleaner: str) -> None:
+        with self._lock:
+            self._notes.pop(cleaner, None)

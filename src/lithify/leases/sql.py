@@ -28,6 +28,7 @@ from sqlalchemy import (
     delete,
     inspect,
     select,
+    tuple_,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
@@ -38,6 +39,8 @@ from lithify.coordination import Coordination, Lease
 from lithify.errors import CoordinationError
 from lithify.leases.database import bounded_engine, in_memory, parsed, shown
 from lithify.leases.memory import MemoryCoordination
+from lithify.leases.notes import drop_note, put_note, read_notes
+from lithify.model.cleaner_note import CleanerNote
 
 T = TypeVar("T")
 
@@ -57,13 +60,14 @@ class SqlCoordination:
 
     shared = True
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, makes_table: bool = True) -> None:
         self._engine = engine
         dialect = postgresql if engine.dialect.name == "postgresql" else sqlite
         self._insert = dialect.insert(LEASES).on_conflict_do_nothing()
         # Two statements about several rows each could wait for each other's rows, so ours take turns.
         self._many_rows = Lock()
-        self._done(_make_table)
+        if makes_table:
+            self._done(_make_table)
 
     def leases(self) -> tuple[Lease, ...]:
         rows = self._done(lambda connection: connection.execute(select(LEASES)).all())
@@ -108,6 +112,26 @@ class SqlCoordination:
         with self._many_rows:
             self._done(released)
 
+    def remove(self, seen: Sequence[Lease]) -> None:
+        ordered = sorted((lease.name, lease.owner, lease.beats) for lease in seen)
+        row = tuple_(LEASES.c.name, LEASES.c.owner, LEASES.c.beats)
+
+        def removed(connection: Connection) -> None:
+            for some in _parts(ordered):
+                connection.execute(delete(LEASES).where(row.in_(some)))
+
+        with self._many_rows:
+            self._done(removed)
+
+    def put_note(self, note: CleanerNote) -> None:
+        self._done(lambda connection: put_note(connection, note))
+
+    def notes(self) -> tuple[CleanerNote, ...]:
+        return self._done(read_notes)
+
+    def drop_note(self, cleaner: str) -> None:
+        self._done(lambda connection: drop_note(connection, cleaner))
+
     def _done(self, work: Callable[[Connection], T]) -> T:
         """A transaction, once more if it fails. Raises `CoordinationError`."""
         try:
@@ -133,20 +157,20 @@ class SqlCoordination:
         )
 
 
-def open_coordination(url: str) -> SqlCoordination:
-    """Leases in the database of a SQLAlchemy URL, which is connected to. Raises `CoordinationError`."""
+def open_coordination(url: str, *, makes_table: bool = True) -> SqlCoordination:
+    """Leases in the database of a SQLAlchemy URL. Who `makes_table` connects to it. Raises `CoordinationError`."""
     database = parsed(url)
     if in_memory(database):
         raise CoordinationError("a database in memory cannot be shared", hint="name a file: sqlite:////PATH/FILE.db")
-    return SqlCoordination(bounded_engine(database))
+    return SqlCoordination(bounded_engine(database), makes_table=makes_table)
 
 
-def of_engine(engine: Engine) -> Coordination:
+def of_engine(engine: Engine, *, makes_table: bool = True) -> Coordination:
     """Leases in the database of a catalog, on connections of our own. Raises `CoordinationError`."""
     if in_memory(engine.url):
         return MemoryCoordination()  # nobody else can see the catalog either
     kind = f"{engine.dialect.name}+{engine.driver}"
-    return SqlCoordination(bounded_engine(engine.url.set(drivername=kind)))
+    return SqlCoordination(bounded_engine(engine.url.set(drivername=kind)), makes_table=makes_table)
 
 
 def _make_table(connection: Connection) -> None:
@@ -168,5 +192,5 @@ def _takeovers(seen: Sequence[Lease]) -> list[ColumnElement[bool]]:
     ]
 
 
-def _parts(names: Sequence[str]) -> list[Sequence[str]]:
-    return [names[start : start + NAMES_AT_ONCE] for start in range(0, len(names), NAMES_AT_ONCE)]
+def _parts(these: Sequence[T]) -> list[Sequence[T]]:
+    return [these[start : start + NAMES_AT_ONCE] for start in range(0, len(these), NAMES_AT_ONCE)]

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from lithify.model.cleaner_note import CleanerNote
+
 
 class Standing(StrEnum):
     """How a log or a topic stands, the worst first."""
@@ -74,6 +76,10 @@ class CatalogOverview:
     topics: tuple[TopicOverview, ...]
     now_ms: int
     now_given: bool = False
+    cleaners: tuple[CleanerNote, ...] | None = None
+    """Those of the catalog, and when each last looked; None where nobody can tell."""
+    cleaners_error: str | None = None
+    """Why they could not be asked for."""
 
     def counts(self) -> dict[Standing, int]:
         """How many topics stand how, the worst first; what there is none of is left out."""
@@ -86,4 +92,6 @@ class CatalogOverview:
             "now_given": self.now_given,
             "counts": {standing.value: number for standing, number in self.counts().items()},
             "topics": [topic.to_json() for topic in self.topics],
+            "cleaners": None if self.cleaners is None else [note.to_json() for note in self.cleaners],
+            "cleaners_error": self.cleaners_error,
         }

@@ -10,14 +10,15 @@ only what has been committed to since, where the catalog tells, and what is know
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from lithify.compaction.due import Dirtiness, Due, dirtiness, due
 from lithify.compaction.horizon import compaction_horizon
 from lithify.compaction.idle import may_be_due_at_ms, state_dirtiness
 from lithify.compaction.overview import at_rest, glance, topic_overview, worst_first
-from lithify.errors import UnknownTopicError, ours
+from lithify.errors import CoordinationError, UnknownTopicError, ours
+from lithify.model.cleaner_note import CleanerNote
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
 from lithify.model.overview import CatalogOverview, Standing, TopicOverview
@@ -41,6 +42,8 @@ class Lookout:
     """Looks at a whole catalog, once or again and again. Not for several threads at once."""
 
     warehouse: Warehouse
+    cleaners: Callable[[], tuple[CleanerNote, ...] | None] = lambda: None
+    """What the cleaners of the catalog say of themselves, where that can be asked. Raises `CoordinationError`."""
     _seen: dict[TopicName, _Seen] = field(default_factory=dict)
 
     def overview(self, *, now_ms: int | None = None) -> CatalogOverview:
@@ -66,7 +69,11 @@ class Lookout:
             topics += [] if overview is None else [overview]
             if seen is not None:
                 self._seen[name] = seen
-        return CatalogOverview(worst_first(topics), judged_ms, now_given=now_ms is not None)
+        found = CatalogOverview(worst_first(topics), judged_ms, now_given=now_ms is not None)
+        try:
+            return replace(found, cleaners=self.cleaners())
+        except CoordinationError as error:
+            return replace(found, cleaners_error=str(error))
 
     def _read(self, name: TopicName, mark: str | None, before: _Seen | None) -> _Seen:
         """A topic as it is now; one that nobody has committed to is as it was read."""

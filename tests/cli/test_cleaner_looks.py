@@ -1,0 +1,61 @@
+"""`lithify status` tells when each cleaner of the catalog last completed a look (C50)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from lithify.errors import CoordinationError
+from lithify.leases.sql import open_coordination
+from lithify.model.cleaner_note import CleanerNote
+from support.cleaner_process import CleanerProcess
+from support.tcp_proxy import wait_until
+
+
+def looks(lithify, **environment: str):
+    """The cleaners in `status --json`."""
+    found = [json.loads(line) for line in lithify("status", "--json").out.splitlines()]
+    return {line["cleaner"]: line for line in found if "cleaner" in line}
+
+
+def test_it_shows_the_cleaners_of_this_catalog_and_makes_nothing_for_it(lithify, tmp_path: Path) -> None:
+    lithify("topic", "create", "orders")
+    assert looks(lithify) == {}
+    folder = Path(os.environ["LITHIFY_WAREHOUSE"])
+    with CleanerProcess("--warehouse", str(folder), "--id=alpha", "--interval=200ms") as alpha:
+        alpha.wait_for_kind("started")
+        wait_until(lambda: bool(looks(lithify).get("alpha", {}).get("looked_ms")), "no look is shown", 60)
+        assert re.search(
+            r"cleaner alpha completed its last look .* ago\) \(looks every 200 ms\)", lithify("status").err
+        )
+        alpha.signal(signal.SIGTERM)
+        assert alpha.ended() == 0
+    assert looks(lithify) == {}
+
+
+def test_one_that_has_not_looked_yet_and_those_of_other_catalogs(lithify, tmp_path, monkeypatch) -> None:
+    lithify("topic", "create", "orders")
+    folder = Path(os.environ["LITHIFY_WAREHOUSE"]).resolve()
+    url = f"sqlite:///{tmp_path}/leases.db"
+    monkeypatch.setenv("LITHIFY_COORDINATION_URL", url)
+    assert looks(lithify) == {}
+    shared = open_coordination(url)
+    shared.put_note(CleanerNote("mine", f"file://{folder}", 15_000, 1_000_000, None))
+    shared.put_note(CleanerNote("theirs", "s3://elsewhere", 15_000, 1_000_000, 1_000_000))
+    assert set(looks(lithify)) == {"mine"}
+    assert "cleaner mine has not completed a look since it started 1970" in lithify("status").err
+
+
+def test_a_database_that_cannot_be_asked_hides_no_topic(lithify, monkeypatch: pytest.MonkeyPatch) -> None:
+    lithify("topic", "create", "orders")
+    monkeypatch.setenv("LITHIFY_COORDINATION_URL", "postgresql://lithify:s3cret@127.0.0.1:1/leases")
+    shown = lithify("status")
+    assert "orders" in shown.out
+    assert "cleaners cannot be asked for: the database of leases cannot be used" in shown.err
+    assert "s3cret" not in shown.err
+    assert CoordinationError.exit_code == 1 and shown.code == 0
