@@ -245,7 +245,16 @@ def test_no_file_names_a_machine_or_a_package_registry():
 def test_the_public_surface_is_what_we_promise():
     import lithify
 
-    assert sorted(lithify.__all__) == ["AtTime", "Lake", "LithifyError", "Record", "RefusedError", "Topic", "open"]
+    assert sorted(lithify.__all__) == [
+        "AtTime",
+        "Lake",
+        "LithifyError",
+        "Place",
+        "Record",
+        "RefusedError",
+        "Topic",
+        "open",
+    ]
     assert [name for name in lithify.__all__ if not hasattr(lithify, name)] == []
 
 

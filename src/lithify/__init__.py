@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lithify.errors import LithifyError, RefusedError
+from lithify.model.place import Place
 from lithify.model.position import AtTime
 from lithify.model.record import Record
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from lithify.lake import Lake
     from lithify.topic import Topic
 
-__all__ = ["AtTime", "Lake", "LithifyError", "Record", "RefusedError", "Topic", "open"]
+__all__ = ["AtTime", "Lake", "LithifyError", "Place", "Record", "RefusedError", "Topic", "open"]
 __version__ = "0.1.0"
 
 

@@ -26,7 +26,7 @@ from lithify.model.names import TopicName
 from lithify.model.scan import Bound, Offsets, ScanSettings, ScanTask, Subscription
 from lithify.model.staged import StagedLog
 from lithify.ports import Warehouse
-from lithify.service import scan
+from lithify.service import scan, watched
 from lithify.service.append_staged import StagedBatch, append_staged
 from lithify.spark.source.source import LithifySource
 from lithify.spark.source.topics import Connect
@@ -70,7 +70,7 @@ class WarehouseTopics:
     """The topics of a warehouse as the data source needs them: each method is that of a service."""
 
     warehouse: Warehouse
-    watched: scan.Watched = field(default_factory=scan.Watched)
+    watching: watched.Watched = field(default_factory=watched.Watched)
 
     @property
     def access(self) -> FileAccess:
@@ -99,7 +99,17 @@ class WarehouseTopics:
         return scan.offsets_at(self.warehouse, states, bound, settings)
 
     def check_going_on(self, states: Iterable[TopicState], positions: Offsets) -> None:
-        self.watched.look(states, positions)
+        self.watching.look(states, positions)
+
+    def check_deletes(
+        self, states: Iterable[TopicState], positions: Offsets, epochs: Offsets, settings: ScanSettings
+    ) -> None:
+        watched.check_deletes(states, positions, epochs, compacted=settings.compacted)
+
+    def epochs_at(
+        self, states: Iterable[TopicState], start: Offsets, end: Offsets, epochs: Offsets
+    ) -> dict[str, dict[int, int]]:
+        return watched.epochs_at(states, start, end, epochs)
 
     def plan_tasks(
         self, states: Iterable[TopicState], start: Offsets, end: Offsets, settings: ScanSettings

@@ -14,6 +14,7 @@ from lithify.model.alter_report import AlterReport
 from lithify.model.cut_report import CutReport, SweepReport
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
+from lithify.model.place import Place
 from lithify.model.position import Start
 from lithify.model.quarantine import ReleaseReport
 from lithify.model.rates import RatesReport
@@ -88,7 +89,7 @@ class Topic:
     def reader(
         self,
         partition: int,
-        start: Start = "earliest",
+        start: Start | Place = "earliest",
         *,
         compacted: bool = False,
         follow: bool = False,
@@ -98,7 +99,7 @@ class Topic:
     def reader(
         self,
         partition: None = None,
-        start: Start = "earliest",
+        start: Start | Mapping[int, Place] = "earliest",
         *,
         compacted: bool = False,
         follow: bool = False,
@@ -107,7 +108,7 @@ class Topic:
     def reader(
         self,
         partition: int | None = None,
-        start: Start = "earliest",
+        start: Start | Place | Mapping[int, Place] = "earliest",
         *,
         compacted: bool = False,
         follow: bool = False,
@@ -115,7 +116,9 @@ class Topic:
     ) -> LogReader | TopicReader:
         """Reads one log, or all of them one after the other, over the newest version or a kept one.
 
-        `start` is `"earliest"`, `"latest"`, an offset (one log only) or `AtTime(ms)`. A following
+        `start` is `"earliest"`, `"latest"`, an offset (one log only), `AtTime(ms)`, or what an earlier
+        reader said with `place()`, or `places()` of all logs: then it goes on there, or raises
+        `LogTruncatedError` if it would miss a delete (C49). An offset is taken as it is. A following
         reader goes on with new records for ever. With `compacted` it reads the compacted view, where
         there is one, and what follows it (C33); in an in-place topic that changes nothing (C32).
         Raises `OffsetOutOfRangeError`, `UnknownTopicError` or `UnknownVersionError`.
@@ -125,9 +128,13 @@ class Topic:
             raise RefusedError(f"version {version} does not change, so there is nothing to follow")
         how = Reading(follow=follow, compacted=compacted)
         if partition is not None:
+            if isinstance(start, Mapping):
+                raise RefusedError(f"places of all logs, but partition {partition} is to be read", hint="give its own")
             return open_log(self.warehouse, state, partition, start, how)
         if isinstance(start, int):
             raise RefusedError(f"offset {start} belongs to one log", hint="give a partition")
+        if isinstance(start, Place):
+            raise RefusedError("a place belongs to one log", hint="give a partition, or the places of all logs")
         return open_topic(self.warehouse, state, start, how)
 
     def plan(

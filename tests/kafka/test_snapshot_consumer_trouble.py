@@ -6,8 +6,10 @@ import time
 
 import pytest
 
-from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, SourceWentBackError
+from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, RefusedError, SourceWentBackError
 from lithify.kafka import SnapshotConsumer, publish
+from lithify.kafka.client import Cluster
+from lithify.model.ingest import CopiedTopic
 from lithify.model.record import Record
 from support.kafka_lake import kafka_lake, send, table_of
 
@@ -78,8 +80,67 @@ def test_a_topic_that_is_made_again_meanwhile_is_named(broker, tmp_path):
         assert consumer.caught_up()
         broker.delete_topic(both.name)
         broker.make_topic(name=both.name)
-        with pytest.raises(SourceWentBackError, match="ends at 0, below offset 1"):
+        with pytest.raises(SourceWentBackError, match="deleted and made again"):
             list(consumer)
+
+
+@pytest.mark.parametrize("new", [30, 1])
+def test_a_topic_that_is_made_again_and_has_grown_is_another(broker, tmp_path, new):
+    """Kafka's client reads on at the offset, in the other topic; none of its records is handed out or counted."""
+    both = kafka_lake(broker, tmp_path)
+    both.produce([Record(b"k%d" % n, b"old", NOW) for n in range(5)])
+    both.take_in()
+    both.produce([Record(b"k5", b"old", NOW)])
+    path = tmp_path / "position.json"
+    table: dict[bytes, Record] = {}
+    with SnapshotConsumer(both.topic, both.conf, position=path) as consumer:
+        consumer.fill(table)
+        broker.delete_topic(both.name)
+        broker.make_topic(name=both.name)
+        both.produce([Record(b"k%d" % n, b"new", NOW) for n in range(new)])
+        with pytest.raises(SourceWentBackError):
+            list(consumer)
+        with pytest.raises(SourceWentBackError, match="was deleted and made again"):
+            consumer.fill(table)
+    assert {record.value for record in table.values()} == {b"old"}
+    with pytest.raises(SourceWentBackError, match="was deleted and made again"):
+        SnapshotConsumer(both.topic, both.conf, position=path)
+
+
+def test_a_topic_that_was_made_again_since_it_was_copied_is_another(broker, tmp_path):
+    """As the copy knows it, however long the new one is by now."""
+    both = kafka_lake(broker, tmp_path)
+    both.produce([Record(b"a", b"old", NOW)])
+    both.take_in()
+    store, state = both.topic.warehouse.store, both.topic.state()
+    store.put_source(state, CopiedTopic(both.name, Cluster(both.conf).topic_id(both.name), ()).to_json())
+    with SnapshotConsumer(both.topic, both.conf) as consumer:
+        assert consumer.poll().value == b"old"
+    broker.delete_topic(both.name)
+    broker.make_topic(name=both.name)
+    both.produce([Record(b"a", b"new", NOW)] * 9)
+    with pytest.raises(SourceWentBackError, match="was deleted and made again"):
+        SnapshotConsumer(both.topic, both.conf)
+
+
+def test_a_table_is_not_gone_on_with_where_versions_decide(broker, tmp_path):
+    """C11: what was deleted before is in no table; in one process it is known."""
+    both = kafka_lake(broker, tmp_path, compaction_strategy="timestamp")
+    both.produce([Record(b"k", b"v1", NOW), Record(b"k", None, NOW + 9)])
+    path, table = tmp_path / "position.json", {}
+    with SnapshotConsumer(both.topic, both.conf, position=path) as consumer:
+        consumer.fill(table)
+        both.produce([Record(b"k", b"old", NOW + 1)])
+        consumer.fill(table)
+        assert table == {}
+    both.produce([Record(b"k", b"old", NOW + 2)])
+    with SnapshotConsumer(both.topic, both.conf, position=path) as consumer:
+        with pytest.raises(RefusedError, match="cannot be gone on with from a stored position"):
+            consumer.fill(table)
+        assert consumer.poll().value == b"old"  # those who fold themselves may
+    with SnapshotConsumer(both.topic, both.conf) as consumer:
+        consumer.fill(table)
+    assert table == {}
 
 
 def test_authentication_that_is_refused_ends_at_once(broker, tmp_path):

@@ -15,7 +15,8 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lithify.errors import InvalidRecordError, OffsetOutOfRangeError
+from lithify.compaction.places import why_deletes_missed
+from lithify.errors import InvalidRecordError, LogTruncatedError, OffsetOutOfRangeError
 from lithify.model.position import AtTime
 from lithify.model.record import Record
 from lithify.service.compact import RunRequest, compact
@@ -204,7 +205,13 @@ class TopicMachine(RuleBasedStateMachine):
     def follow(self) -> None:
         """C3, C7: a following reader goes on in the newest version, at the same offset."""
         position = self.follower.position
-        got = [r for batch in self.follower.poll() for r in batch.records()]
+        try:
+            got = [r for batch in self.follower.poll() for r in batch.records()]
+        except LogTruncatedError:
+            newest, epoch = self.topic.log(0), self.follower.place().epoch
+            assert why_deletes_missed(newest, position, epoch, compacted=False)  # C49
+            self.follower = self.topic.reader(0, position, follow=True)
+            got = [r for batch in self.follower.poll() for r in batch.records()]
         assert got == [r for r in self.logs[0].textbook.records if (r.offset or 0) >= position]
         assert self.follower.position == self.logs[0].end
         self.followed += got

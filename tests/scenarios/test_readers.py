@@ -1,11 +1,13 @@
-"""What readers may rely on while a log is compacted under them (C3, C5, C7, C8, C32, C33, C36)."""
+"""What readers may rely on while a log is compacted under them (C3, C5, C7, C8, C32, C33, C36, C49)."""
 
 from __future__ import annotations
 
 import pytest
 
-from lithify.errors import DamagedError, LogTruncatedError, VersionSweptError
+from lithify.errors import DamagedError, LogTruncatedError, RefusedError, UnknownTopicError, VersionSweptError
 from lithify.model.log import Position
+from lithify.model.place import Place
+from lithify.model.record import Record
 from lithify.service.alter import uncompact
 from lithify.service.cut import delete_records, truncate
 from lithify.service.sweep import sweep
@@ -181,15 +183,95 @@ def test_a_plain_reader_never_gets_what_only_the_view_has():
 
 def test_a_following_compacted_reader_goes_on_behind_a_round():
     """C33, C7: at the same offset; what the round took from below it was seen before."""
-    topic = MemoryTopic(**BESIDE)
+    topic = MemoryTopic(compaction_mode="side-by-side")
     append(topic, "a=1 b=1")
     follower = topic.reader(follow=True, compacted=True)
     assert polled(follower) == "a=1@0 b=1@1"
+    append(topic, "a=2 a=3 b=∅")
+    topic.compact()
+    append(topic, "c=1")
+    assert polled(follower) == "a=3@3 b=∅@4 c=1@5"
+    assert polled(follower) == ""
+
+
+@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_delete_that_went_unseen_is_told(mode, compacted):
+    """C49: to followers, and to readers that come back to their place; not to those who take an offset."""
+    topic = MemoryTopic(compaction_mode=mode, delete_retention_ms=0)
+    append(topic, "a=1 b=1")
+    follower = topic.reader(follow=True, compacted=compacted)
+    assert polled(follower) == "a=1@0 b=1@1"
+    place = follower.place()
     append(topic, "a=2 b=∅")
     topic.compact()
     append(topic, "c=1")
-    assert polled(follower) == "a=2@2 c=1@4"  # the delete was gone with the round that covered it
-    assert polled(follower) == ""
+    has_it = mode == "side-by-side" and not compacted  # the backlog
+    if has_it:
+        assert polled(follower) == polled(topic.reader(start=place)) == "a=2@2 b=∅@3 c=1@4"
+        return
+    gone = "removed deletes below offset 4 since it was read up to offset 2"
+    for read in (follower.poll, follower, follower.batches):
+        with pytest.raises(LogTruncatedError, match=gone):
+            next(iter(read() if callable(read) else read))
+    with pytest.raises(LogTruncatedError, match=gone):
+        follower.has_message_available()
+    with pytest.raises(LogTruncatedError, match=gone):
+        topic.reader(start=place, compacted=compacted)
+    assert drawn(topic.reader(start=2, compacted=compacted)) == "a=2@2 c=1@4"
+
+
+def test_whoever_has_seen_the_delete_goes_on_from_their_place():
+    """C49: whatever rounds, settings and clocks do afterwards; through JSON as well."""
+    topic = MemoryTopic(delete_retention_ms=HOUR)
+    append(topic, "a=1 b=1 b=∅")
+    reader = topic.reader()
+    behind, seen = [], []
+    for _ in reader:
+        behind.append(reader.place())
+    seen.append(behind.pop())
+    topic.compact()
+    topic.compact(now_ms=topic.clock.now_ms() + 2 * HOUR)
+    append(topic, "c=1")
+    topic.compact()
+    for place in seen:
+        assert drawn(topic.reader(start=Place.from_json(place.to_json()))) == "c=1@3"
+    for place in behind:
+        with pytest.raises(LogTruncatedError, match="removed deletes below offset 3"):
+            topic.reader(start=Place.from_json(place.to_json()))
+
+
+def test_places_of_all_logs_are_gone_on_from():
+    """C49: a log that has come since is read from its start."""
+    memory = MemoryTopic(partitions=2)
+    topic = Topic(memory.warehouse, ORDERS)
+    memory.append([Record(b"k", b"%d" % n, partition=n % 2) for n in range(6)])
+    reader = topic.reader()
+    first = [reader.read_next() for _ in range(4)]
+    topic.alter(partitions=3)
+    memory.append([Record(b"k", b"%d" % n, partition=n % 3) for n in range(6, 9)])
+    rest = list(topic.reader(start=reader.places()))
+    assert sorted(r.value for r in first + rest) == [b"%d" % n for n in range(9)]
+    with pytest.raises(UnknownTopicError, match="no partition 7"):
+        topic.reader(start={7: reader.places()[0]})
+    for partition, start in ((0, reader.places()), (None, reader.places()[0])):
+        with pytest.raises(RefusedError, match="place"):
+            topic.reader(partition, start)
+
+
+def test_a_place_in_a_log_that_is_another_is_told():
+    """C49, C7: made again, or truncated below."""
+    topic = MemoryTopic()
+    append(topic, "a=1 b=1 c=1")
+    place = topic.reader(start=2).place()
+    truncate(topic.warehouse, ORDERS, 0, 1)
+    append(topic, "d=1 e=1")
+    with pytest.raises(LogTruncatedError, match=r"truncated below offset 2.*\(start at offset 2 to go on all the same"):
+        topic.reader(start=place)
+    topic.make_again()
+    append(topic, "a=1 b=1 c=1")
+    with pytest.raises(LogTruncatedError, match="made again"):
+        topic.reader(start=place)
 
 
 def test_a_following_compacted_reader_stays_where_a_round_took_the_front_of_the_view():

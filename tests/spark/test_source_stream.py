@@ -84,7 +84,7 @@ def test_the_checkpoint_has_offsets_as_kafkas(topic, run, tmp_path):
     topic.append([Record(b"k", b"v", partition=1)] * 3)
     run()
     [*_, offset] = (tmp_path / "checkpoint" / "offsets" / "0").read_text().splitlines()
-    assert json.loads(offset) == {"t": {"0": 0, "1": 3}}
+    assert json.loads(offset) == {"t": {"0": 0, "1": 3}, "#epochs": {"t": {"0": 1, "1": 1}}}
 
 
 def test_without_a_start_it_begins_at_the_end(session, topic, tmp_path):
@@ -170,6 +170,46 @@ def test_a_stream_whose_place_was_deleted_fails_and_says_so(topic, run):
     with pytest.raises(StreamingQueryException, match=rf"t-0: the log starts at {end - 10} now.*failOnDataLoss=false"):
         run()
     assert run(failOnDataLoss=False).places == [(0, offset) for offset in range(end - 10, end)]
+
+
+def test_a_stream_that_has_missed_a_delete_fails_and_says_so(session, topic, run):
+    """C49: the key that it has read before is deleted, and it would never get to know."""
+    topic.alter({"delete.retention.ms": 0})
+    topic.append([Record(b"k", b"v", partition=0), Record(b"l", b"v", partition=0)])
+    run()
+    topic.append([Record(b"k", None, partition=0), Record(b"m", b"v", partition=0)])
+    topic.compact(spark=session)
+    topic.alter({"delete.retention.ms": 86_400_000})  # which says nothing about what has gone
+    gone = r"t-0: rounds have removed deletes below offset \d since it was read up to offset 2.*failOnDataLoss=false"
+    with pytest.raises(StreamingQueryException, match=gone):
+        run()
+    assert run(failOnDataLoss=False).places == [(0, 3)]
+    topic.append([Record(b"n", b"v", partition=0)])
+    assert run().places == [(0, 4)]
+
+
+def test_a_stream_that_has_read_the_delete_goes_on(session, topic, run):
+    """C49: what rounds take below its place it has seen; nothing new is no new batch."""
+    topic.alter({"delete.retention.ms": 0})
+    topic.append([Record(b"k", b"v", partition=0), Record(b"k", None, partition=0), Record(b"l", b"v", partition=0)])
+    run()
+    topic.compact(spark=session)
+    assert run().batches == []
+    topic.append([Record(b"m", b"v", partition=0)])
+    assert run().places == [(0, 3)]
+
+
+def test_a_checkpoint_from_before_there_were_epochs_is_gone_on_from(session, topic, run, tmp_path):
+    topic.append(some_records(20))
+    run()
+    for offsets in (tmp_path / "checkpoint" / "offsets").glob("[0-9]*"):
+        lines = offsets.read_text().splitlines()
+        told = json.loads(lines[-1])
+        assert told.pop("#epochs")
+        offsets.write_text("\n".join([*lines[:-1], json.dumps(told)]))
+        (offsets.parent / f".{offsets.name}.crc").unlink(missing_ok=True)
+    topic.append(some_records(5, start=20))
+    assert len(run().records) == 5
 
 
 def test_a_stream_whose_log_was_truncated_fails_and_says_so(topic, running):

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from lithify.columnar.convert import to_records
+from lithify.errors import LogTruncatedError
 from lithify.model.record import Record
 from lithify.ports import Warehouse
 from lithify.service.compact import RunRequest, compact
@@ -52,9 +53,9 @@ class Place:
         assert compact(self.topic.warehouse, self.engine, ORDERS, RunRequest()).failed == ()
 
     def churn(self) -> None:
-        """A batch, another of which a delete is gone, and a round."""
-        self.append("k", "l", "L")
-        self.append("m")
+        """A batch, another of which records were superseded, and a round."""
+        self.append("k", "l", "l")
+        self.append("m", "k")
         self.compact()
 
     def _record(self, key: str, partition: int) -> Record:
@@ -204,6 +205,34 @@ def test_a_loop_goes_on_with_what_is_new(changing):
             else:
                 assert taken == wanted[kind], kind
         wanted |= {kind: taken for (kind, _, _), taken in zip(readers, map(list, got), strict=True)}
+
+
+def test_a_delete_that_went_unseen_is_told(changing):
+    """C49: to followers of one log and of all, and to readers that come back; the backlog has it still."""
+    topic = changing.topic
+    readers = [(kind, kind.open(topic)) for kind in KINDS]
+    places = [(kind, reader.place() if kind.partition == 0 else reader.places()) for kind, reader in readers]
+    for _, reader in readers:
+        run(one_by_one, reader)
+    changing.append("n")
+    changing.append("a", "A")
+    changing.compact()
+    for kind, reader in readers:
+        has_them = topic.state().settings.side_by_side and not kind.compacted
+        if not kind.follow:
+            assert not reader.has_message_available()
+        elif has_them:
+            assert [r.value is None for r in run(one_by_one, reader)][:3] == [False, False, True]
+        else:
+            with pytest.raises(LogTruncatedError, match="removed deletes"):
+                reader.read_next()
+    for kind, start in places:
+        has_them = topic.state().settings.side_by_side and not kind.compacted
+        if has_them:
+            assert list(topic.reader(kind.partition, start)) == Kind(kind.partition, False, False).wanted(topic)
+        else:
+            with pytest.raises(LogTruncatedError, match="removed deletes"):
+                topic.reader(kind.partition, start, compacted=kind.compacted)
 
 
 def test_what_was_said_to_be_available_is_not_taken_away_by_a_round(changing):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from faults.injection import CrashError, Injector, faulty
+from lithify.compaction.places import why_deletes_missed
 from lithify.errors import LithifyError, LogTruncatedError, OffsetOutOfRangeError, VersionSweptError
 from lithify.model.log import LogState, Position, TopicState
 from lithify.model.position import AtTime, Start
@@ -204,13 +205,16 @@ class Follower:
         start = log.first_place(compacted=self.compacted)
         lost = start > position or any(cut < position for cut in missed)
         wanted = tuple(r for r in log.reading(compacted=self.compacted) if at(r) >= position)
+        newest, epoch = self.topic.state.log(self.partition), self.reader.place().epoch
+        unseen = why_deletes_missed(newest, position, epoch, compacted=self.compacted)
         try:
             available = self.reader.has_message_available()
             got = tuple(record for batch in self.reader.poll() for record in batch.records())
         except LogTruncatedError:
-            assert lost or len(missed) > 8, "the log was not cut below the position"
+            assert lost or unseen or len(missed) > 8, "the log was not cut below the position, and no delete is gone"
             return False
         assert not lost, "a reader went on where the log no longer is"
+        assert not unseen, "a reader went on where it has missed a delete (C49)"
         assert got == wanted
         assert available == bool(wanted)
         assert self.reader.position == log.end

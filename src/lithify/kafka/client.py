@@ -58,6 +58,7 @@ class Cluster:
     conf: Conf
     timeout_s: float = 30.0
     trouble: KafkaError | None = field(default=None, init=False)
+    _asked: AdminClient | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if not self.servers:
@@ -99,6 +100,20 @@ class Cluster:
         if found.error is not None:
             raise self.named(found.error, topic)
         return len(found.partitions)
+
+    def topic_id(self, topic: str) -> str:
+        """Kafka's id of the topic: another one once it was made again. Raises `UnknownSourceError` or `BrokerError`.
+
+        Empty where the brokers give none, which is below Kafka 2.8.
+        """
+        wanted = client().TopicCollection([topic])
+        if self._asked is None:
+            self._asked = self.admin()  # kept: a connection for each question would take longer than the answer
+        with self.explained(topic):
+            found = self._asked.describe_topics(wanted, request_timeout=self.timeout_s)[topic]
+            given = found.result(timeout=self.timeout_s * 2).topic_id
+        none = not given.get_most_significant_bits() and not given.get_least_significant_bits()
+        return "" if none else str(given)
 
     def ends(self, consumer: Consumer, topic: str, partition: int) -> tuple[int, int]:
         """The log start offset and the log end offset that a reader of `consumer` can get to."""

@@ -31,9 +31,14 @@ class Folding:
         # Of any log: where one starts and ends has no part in which record wins, and which deletes.
         self._rules = table_rules(LogState(0), settings)
 
+    @property
+    def by_version(self) -> bool:
+        """Whether what was deleted decides about late records (C10, C11): then a table alone cannot be gone on with."""
+        return self._rules.strategy != "offset"
+
     def put_all(self, table: Table, records: Iterable[Record]) -> None:
         """Each wins its key, deletes it, or is older than what won. Keyless ones count for nothing."""
-        versioned = self._rules.strategy != "offset"
+        versioned = self.by_version
         for record in records:
             if record.key is None or not record.value or versioned:
                 self._put(table, record)
@@ -46,7 +51,7 @@ class Folding:
             return
         size = None if record.value is None else len(record.value)
         deletes = is_tombstone(size, empty_is_tombstone=self._rules.empty_is_tombstone)
-        if self._rules.strategy != "offset" and not self._wins(table, key, record, deletes=deletes):
+        if self.by_version and not self._wins(table, key, record, deletes=deletes):
             return
         if deletes:
             table.pop(key, None)

@@ -1,4 +1,4 @@
-"""The part of a consumer's records that the lake has, version by version, and what is known of each log (C5, C7)."""
+"""The part of a consumer's records that the lake has, version by version, and what is known of each log (C7, C49)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 
+from lithify.compaction.places import moved
 from lithify.errors import LithifyError
-from lithify.kafka.place import COMPACTED, Place, log_of
+from lithify.kafka.place import COMPACTED, check_place, first_place, log_of
+from lithify.model.ingest import CopiedTopic
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
+from lithify.model.place import Place
 from lithify.model.record import Record
 from lithify.ports import Warehouse
 from lithify.service.fetch import open_log
@@ -21,20 +24,24 @@ TAKEN_AT_ONCE = 8192
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """A version of the topic, and when it was loaded at the latest."""
+    """A version of the topic."""
 
     state: TopicState
-    loaded_ms: int
 
     @classmethod
     def newest(cls, warehouse: Warehouse, name: TopicName) -> Sight:
         """Raises `UnknownTopicError` or `WarehouseError`."""
-        loaded_ms = warehouse.clock.now_ms()  # before it: a round after this is not in there
-        return cls(warehouse.store.load(name), loaded_ms)
+        return cls(warehouse.store.load(name))
 
     def records(self, warehouse: Warehouse, partition: int, offset: int) -> Iterator[Record]:
         """The compacted records of a log from an offset on, up to the end of this version."""
         return chain.from_iterable(self.batches(warehouse, partition, offset))
+
+    def kafka_id(self, warehouse: Warehouse, kafka_topic: str) -> str:
+        """The id of the topic in Kafka that this one was copied from; empty where that is not known."""
+        source = warehouse.store.source_of(self.state)
+        copied = None if source is None else CopiedTopic.from_json(source)
+        return copied.topic_id if copied is not None and copied.name == kafka_topic else ""
 
     def batches(self, warehouse: Warehouse, partition: int, offset: int) -> Iterator[Sequence[Record]]:
         """The same, many at a time."""
@@ -53,7 +60,7 @@ class Places:
     def __init__(self, sight: Sight, stored: Mapping[int, Place], partitions: Iterable[int]) -> None:
         """Raises `LogTruncatedError` where a stored place cannot be gone on from."""
         self._places: dict[int, Place] = {}
-        self._seen: dict[int, tuple[LogState, int]] = {}
+        self._seen: dict[int, LogState] = {}
         for partition in partitions:
             self.add(partition, sight, stored.get(partition))
 
@@ -62,10 +69,10 @@ class Places:
 
     def add(self, partition: int, sight: Sight, stored: Place | None = None) -> int:
         """Goes on in a partition, or begins with it; returns the offset."""
-        place = Place.first(sight.state, partition, sight.loaded_ms) if stored is None else stored
-        place.check(sight.state, partition)
+        place = first_place(sight.state, partition) if stored is None else stored
+        check_place(place, sight.state, partition)
         self._places[partition] = place
-        self._seen[partition] = (log_of(sight.state, partition), sight.loaded_ms)
+        self._seen[partition] = log_of(sight.state, partition)
         return place.offset
 
     def offset(self, partition: int) -> int:
@@ -73,10 +80,10 @@ class Places:
 
     def see(self, partition: int, sight: Sight, settled: int, read: int) -> None:
         """The log is at that version now. Raises `LogTruncatedError` where reading cannot go on in it."""
-        place = self._places[partition].moved(*self._seen[partition], settled)
-        place.moved(*self._seen[partition], read).check(sight.state, partition)
+        place = moved(self._places[partition], self._seen[partition], settled)
+        check_place(moved(place, self._seen[partition], read), sight.state, partition)
         self._places[partition] = place
-        self._seen[partition] = (log_of(sight.state, partition), sight.loaded_ms)
+        self._seen[partition] = log_of(sight.state, partition)
 
     def see_all(self, warehouse: Warehouse, name: TopicName, settled: Mapping[int, int]) -> None:
         """Looks at the newest version, if it can be had: what is live does not depend on it."""
@@ -87,4 +94,4 @@ class Places:
 
     def settled(self, offsets: Mapping[int, int]) -> dict[int, Place]:
         """What is to be stored for a user who came to these offsets."""
-        return {p: place.moved(*self._seen[p], offsets[p]) for p, place in self._places.items()}
+        return {p: moved(place, self._seen[p], offsets[p]) for p, place in self._places.items()}

@@ -18,14 +18,21 @@ from lithify.ports import Clock
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message
 
-FETCHED_AT_ONCE = 1000
+FETCHED_AT_ONCE = 10_000
+"""Records for each of which the cluster need not be asked on its own whether they are of the right topic."""
 
 
 class LiveTail:
-    """Reads on in partitions of `topic`, from `offsets` on. Raises `BrokerError` while there is no cluster."""
+    """Reads on in partitions of `topic`, from `offsets` on. Raises `BrokerError` while there is no cluster.
 
-    def __init__(self, cluster: Cluster, topic: str, offsets: Mapping[int, int], clock: Clock) -> None:
-        self._cluster, self._topic, self._clock = cluster, topic, clock
+    With a `topic_id` it gives records of that very topic alone: Kafka's client reads on in one that was
+    made again under the same name. Raises `SourceWentBackError` then.
+    """
+
+    def __init__(
+        self, cluster: Cluster, topic: str, offsets: Mapping[int, int], clock: Clock, *, topic_id: str = ""
+    ) -> None:
+        self._cluster, self._topic, self._clock, self._topic_id = cluster, topic, clock, topic_id
         self._waiting: list[Record] = []
         self._heard_ms = clock.monotonic_ms()
         self.offsets = dict(offsets)
@@ -40,6 +47,8 @@ class LiveTail:
         """The next records, at least one if any came in that time."""
         if not self._waiting:
             self._fetch(timeout_s)
+        if self._waiting:  # asked after they were fetched, so that they are surely of it
+            self._check_same()
         taken, self._waiting = self._waiting, []
         for record in taken:
             assert record.partition is not None and record.offset is not None
@@ -90,6 +99,10 @@ class LiveTail:
         for partition, end in self.ends.items():
             self.offsets[partition] = max(end, self.offsets[partition])
 
+    def _check_same(self) -> None:
+        if self._topic_id:
+            check_same(self._topic, self._topic_id, self._cluster.topic_id(self._topic))
+
     def _check_there(self) -> None:
         """A cluster that has been silent since it was in trouble is asked whether it is there."""
         if refused := self._cluster.refused():
@@ -106,12 +119,22 @@ class LiveTail:
         partition = fetched.partition()
         if failure.code() in (k._AUTO_OFFSET_RESET, k.OFFSET_OUT_OF_RANGE) and partition is not None:
             try:
+                self._check_same()
                 with self._cluster.asking() as asking:
                     ends = self._cluster.ends(asking, self._topic, partition)
                 check_reachable(self._topic, partition, ends, self.offsets[partition])
             except LithifyError as error:
                 return error
         return self._cluster.named(failure, self._topic)
+
+
+def check_same(topic: str, known: str, found: str) -> None:
+    """Raises `SourceWentBackError` if Kafka's id of the topic is another than the one that was known, if any was."""
+    if known and found != known:
+        raise SourceWentBackError(
+            f"Kafka's {topic} was deleted and made again: the records there now are of another topic than those before",
+            hint="copy it into a new topic of the lake, and begin there",
+        )
 
 
 def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: int) -> None:

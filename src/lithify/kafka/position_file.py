@@ -1,6 +1,8 @@
 """Where a consumer stands, in a small file that is replaced as a whole or not at all.
 
-{"format": 1, "lake": "orders", "kafka": "orders", "places": {"0": {"offset": 17, ...}}}
+{"format": 2, "lake": "orders", "kafka": "orders", "kafka_id": "...", "places": {"0": {"offset": 17, ...}}}
+
+Format 1 had no id of Kafka's topic, and its places no epochs.
 """
 
 from __future__ import annotations
@@ -13,9 +15,17 @@ from pathlib import Path
 
 from lithify.columnar.durable import sync_folder
 from lithify.errors import InvalidInputError, WarehouseError
-from lithify.kafka.place import Place
+from lithify.model.place import Place
 
-FORMAT = 1
+FORMAT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """By partition where the consumer stands, and the id of Kafka's topic, empty if it is not known."""
+
+    places: Mapping[int, Place]
+    kafka_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +36,21 @@ class PositionFile:
     lake_topic: str
     kafka_topic: str
 
-    def load(self) -> dict[int, Place]:
-        """By partition; nothing if there is no file yet.
+    def load(self) -> Position:
+        """What was stored; nothing if there is no file yet.
 
         Raises `InvalidInputError` for a file of something else, `WarehouseError` if it cannot be read.
         """
         try:
             text = self.path.read_text("utf-8")
         except FileNotFoundError:
-            return {}
+            return Position({})
         except OSError as error:
             raise WarehouseError(f"{self.path}: the position cannot be read: {error.strerror}") from error
         try:
             found = json.loads(text)
             topics = (found["lake"], found["kafka"])
-            if found["format"] != FORMAT:
+            if found["format"] not in (1, FORMAT):
                 raise ValueError(f"format {found['format']}")
             places = {int(partition): Place.from_json(place) for partition, place in found["places"].items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -52,15 +62,16 @@ class PositionFile:
                 f"not of {self.lake_topic} with {self.kafka_topic}",
                 hint="name another file",
             )
-        return places
+        return Position(places, str(found.get("kafka_id", "")))
 
-    def store(self, places: Mapping[int, Place]) -> None:
+    def store(self, position: Position) -> None:
         """Replaces the file. Raises `WarehouseError` if it cannot be written."""
         told = {
             "format": FORMAT,
             "lake": self.lake_topic,
             "kafka": self.kafka_topic,
-            "places": {str(partition): place.to_json() for partition, place in sorted(places.items())},
+            "kafka_id": position.kafka_id,
+            "places": {str(partition): place.to_json() for partition, place in sorted(position.places.items())},
         }
         new = self.path.with_name(f"{self.path.name}.new")
         try:

@@ -14,13 +14,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from lithify.compaction.places import moved
 from lithify.errors import InvalidRecordError
 from lithify.kafka.client import Cluster
 from lithify.kafka.lake_part import Sight
-from lithify.kafka.place import Place
+from lithify.kafka.place import check_place, first_place
 from lithify.kafka.publish_target import check_only_ours, find_or_make, largest_batch, partitions_of
 from lithify.kafka.transactions import Stored, Transactions
 from lithify.model.names import LogId
+from lithify.model.place import Place
 from lithify.model.record import Record
 from lithify.ports import Warehouse
 
@@ -96,7 +98,7 @@ def publish(
         everywhere = range(partitions_of(cluster, to))
         stored = transactions.stored(len(everywhere))
         for partition, found in stored.items():
-            found.place.check(sight.state, partition)
+            check_place(found.place, sight.state, partition)
         ends = {p: stored[p].end if p in stored else 0 for p in everywhere}
         check_only_ours(cluster, to, ends, warehouse.clock)
         work = _Publishing(warehouse, sight, transactions, target.compacts, tell)
@@ -120,7 +122,7 @@ class _Publishing:
     def publish(self, partition: int, stored: Stored | None) -> PublishedLog:
         """One log, from where it got to."""
         log, clock = self.sight.state.log(partition), self.warehouse.clock
-        first = Place.first(self.sight.state, partition, self.sight.loaded_ms)
+        first = first_place(self.sight.state, partition)
         place, end = (first, 0) if stored is None else (stored.place, stored.end)
         start, records = place.offset, 0
         begun_ms = clock.monotonic_ms()
@@ -146,11 +148,11 @@ class _Publishing:
             )
 
     def _commit(self, partition: int, place: Place, offset: int, end: int) -> tuple[Place, int]:
-        moved = place.moved(self.sight.state.log(partition), self.sight.loaded_ms, offset)
+        reached = moved(place, self.sight.state.log(partition), offset)
         brought = self.transactions.records
-        end = self.transactions.commit(partition, moved, end)
+        end = self.transactions.commit(partition, reached, end)
         self.tell(brought)
-        return moved, end
+        return reached, end
 
     def _is_full(self, begun_ms: int) -> bool:
         return (

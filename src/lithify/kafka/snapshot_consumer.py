@@ -22,9 +22,9 @@ from lithify.errors import BrokerError, RefusedError, UnknownSourceError
 from lithify.kafka.client import SLICE_S, Cluster
 from lithify.kafka.folding import Folding, Table, collector_at_rest
 from lithify.kafka.lake_part import Places, Sight
-from lithify.kafka.live_tail import LiveTail, check_reachable
-from lithify.kafka.place import log_of
-from lithify.kafka.position_file import PositionFile
+from lithify.kafka.live_tail import LiveTail, check_reachable, check_same
+from lithify.kafka.place import first_place, log_of
+from lithify.kafka.position_file import Position, PositionFile
 from lithify.model.record import Record
 
 if TYPE_CHECKING:
@@ -67,9 +67,14 @@ class SnapshotConsumer:
         self._asking = self._cluster.consumer()
         try:
             sight = Sight.newest(self._warehouse, self._name)
-            stored = {} if self._file is None else self._file.load()
+            stored = Position({}) if self._file is None else self._file.load()
+            partitions = self._chosen(len(sight.state.logs))
+            self._kafka_id = self._cluster.topic_id(self._kafka_topic)
+            for known in (stored.kafka_id, sight.kafka_id(self._warehouse, self._kafka_topic)):
+                check_same(self._kafka_topic, known, self._kafka_id)
             self._folding = Folding(sight.state.settings)
-            self._places = Places(sight, stored, self._chosen(len(sight.state.logs)))
+            self._places = Places(sight, stored.places, partitions)
+            self._goes_on = any(at.offset > first_place(sight.state, p).offset for p, at in stored.places.items())
             self._settled = {partition: self._first_offset(sight, partition) for partition in self._places}
         except BaseException:
             self._asking.close()
@@ -121,9 +126,17 @@ class SnapshotConsumer:
         """Brings a plain dict up to what Kafka has now: the latest record of every live key, by key.
 
         Returns how many records that took; the next call goes on from there. A stored position is of use
-        only to a table that is kept as well.
+        only to a table that is kept as well. Raises `RefusedError` where versions decide and a position was stored
+        before: what they had deleted by then is in no table, and a late record would bring it back (C11).
         """
         self._check_open()
+        if self._goes_on and self._folding.by_version:
+            raise RefusedError(
+                f"{self._name}: a table cannot be gone on with from a stored position, as "
+                "compaction.strategy is not offset: late records may be older than what deleted their keys",
+                hint="fill an empty table with a consumer that has no position",
+            )
+        check_same(self._kafka_topic, self._kafka_id, self._cluster.topic_id(self._kafka_topic))
         self._settle()
         ends = {partition: self._kafka_ends(partition)[1] for partition in self._settled}
         taken = 0
@@ -148,7 +161,7 @@ class SnapshotConsumer:
         if self._file is None:
             raise RefusedError("there is no file for the position", hint="position= names one")
         self._settle()
-        self._file.store(self._places.settled(self._settled))
+        self._store()
 
     def close(self) -> None:
         """Ends it, and stores the position: what was returned counts as dealt with."""
@@ -162,8 +175,11 @@ class SnapshotConsumer:
         self._closed = True
         self._close_tail()
         self._asking.close()
+        self._store()
+
+    def _store(self) -> None:
         if self._file is not None:
-            self._file.store(self._places.settled(self._settled))
+            self._file.store(Position(self._places.settled(self._settled), self._kafka_id))
 
     def _check_open(self) -> None:
         if self._closed:
@@ -216,7 +232,8 @@ class SnapshotConsumer:
                 yield from self._from_lake(partition)
             for partition in list(self._read):
                 yield from self._up_to_kafka(partition)
-            self._tail = LiveTail(self._cluster, self._kafka_topic, self._read, self._warehouse.clock)
+            clock, topic_id = self._warehouse.clock, self._kafka_id
+            self._tail = LiveTail(self._cluster, self._kafka_topic, self._read, clock, topic_id=topic_id)
             while self._tail is not None:
                 yield self._tail.take(min(self._wait_s, SLICE_S))
 
@@ -246,8 +263,7 @@ class SnapshotConsumer:
             self._places.see_all(self._warehouse, self._name, self._settled)
             with suppress(BrokerError):  # reading goes on trying, and says it
                 self._take_up_new_partitions()
-        if self._file is not None:
-            self._file.store(self._places.settled(self._settled))
+        self._store()
 
     def _take_up_new_partitions(self) -> None:
         sight = Sight.newest(self._warehouse, self._name)

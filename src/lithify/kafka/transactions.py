@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.errors import ConflictError, InvalidRecordError, LithifyError, RefusedError
 from lithify.kafka.client import Cluster, client
-from lithify.kafka.place import Place
+from lithify.model.place import Place
 from lithify.model.record import Record
 
 if TYPE_CHECKING:

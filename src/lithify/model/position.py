@@ -7,6 +7,7 @@ from typing import Literal
 
 from lithify.errors import OffsetOutOfRangeError
 from lithify.model.names import LogId
+from lithify.model.place import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,8 @@ class AtTime:
 
 
 Start = Literal["earliest", "latest"] | int | AtTime
+From = Start | Place
+"""Where a reader of one log may begin."""
 
 
 def checked_offset(log: LogId, start: int, end: int, offset: int) -> int:

@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lithify.compaction.places import why_lost
 from lithify.errors import DamagedError, LogTruncatedError, VersionSweptError
 from lithify.model.log import LogState, Position, TopicState
 from lithify.model.names import LogId
-from lithify.model.position import AtTime, Start, checked_offset
+from lithify.model.place import Place
+from lithify.model.position import AtTime, From, checked_offset
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.ports import Batch, Warehouse
@@ -45,7 +47,7 @@ class Reading:
 class Cursor:
     """Reads one log of one version after the other, from its position on."""
 
-    def __init__(self, warehouse: Warehouse, state: TopicState, partition: int, start: Start, how: Reading) -> None:
+    def __init__(self, warehouse: Warehouse, state: TopicState, partition: int, start: From, how: Reading) -> None:
         self._warehouse = warehouse
         self._how = how
         self._partition = partition
@@ -58,6 +60,11 @@ class Cursor:
         return self._position
 
     @property
+    def place(self) -> Place:
+        """What to keep, to go on from here another time (C49)."""
+        return Place.of(self._state, self._log, self._position)
+
+    @property
     def is_at_end(self) -> bool:
         """Whether this version was read to its end."""
         return self._position >= self._log.log_end_offset
@@ -68,8 +75,8 @@ class Cursor:
         last = self._how.last_record(self._log)
         return last is not None and last.offset >= self._position
 
-    def go_to(self, start: Start) -> None:
-        """Raises `OffsetOutOfRangeError`."""
+    def go_to(self, start: From) -> None:
+        """Raises `OffsetOutOfRangeError`, or `LogTruncatedError` for a place that is lost."""
         self._position = self._resolve(start)
 
     def records(self) -> Iterator[Record]:
@@ -127,8 +134,11 @@ class Cursor:
     def _id(self) -> LogId:
         return LogId(self._state.name, self._partition)
 
-    def _resolve(self, start: Start) -> int:
+    def _resolve(self, start: From) -> int:
         match start:
+            case Place(offset=offset):
+                self._check(start, self._state, f"start at offset {offset} to go on all the same, or at earliest")
+                return self._resolve(offset)
             case "earliest":
                 return self._how.start(self._log)
             case "latest":
@@ -167,29 +177,13 @@ class Cursor:
             ) from error
 
     def _check_still_there(self, newest: TopicState) -> None:
-        """A log that was cut below the position, or whose start passed it, cannot be followed (C7)."""
-        if newest.identity != self._state.identity:
-            raise LogTruncatedError(f"{self._id}: the topic was deleted and made again", hint="open a new reader")
-        log = newest.log(self._partition)
-        if was_cut_below(log, self._log.generation, self._position):
-            raise LogTruncatedError(
-                f"{self._id}: the log was truncated while it was read; it ends at {log.log_end_offset} now",
-                hint=f"open a new reader at or below that, this one stood at {self._position}",
-            )
-        start = self._how.start(log)
-        if start > self._position:
-            raise LogTruncatedError(
-                f"{self._id}: the log starts at {start} now, behind the position {self._position}",
-                hint="records in between are gone; open a new reader at earliest",
-            )
+        """Nobody goes on where the log no longer is, or where deletes went unseen (C7, C49)."""
+        self._check(self.place, newest, "open a new reader, at earliest or where the log still is")
 
-
-def was_cut_below(log: LogState, generation: int, position: int) -> bool:
-    """Whether a truncation since the log was of that generation cut below a reader's position (C7)."""
-    missed = log.generation - generation
-    if missed > len(log.truncated):
-        return True
-    return missed > 0 and min(log.truncated[-missed:]) < position
+    def _check(self, place: Place, state: TopicState, hint: str) -> None:
+        reason = why_lost(place, state, state.log(self._partition), compacted=self._how.compacted)
+        if reason is not None:
+            raise LogTruncatedError(f"{self._id}: {reason}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

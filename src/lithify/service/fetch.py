@@ -9,14 +9,15 @@ one order (C33). Where all logs are at the end of their version, a following rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from inspect import GEN_CLOSED, getgeneratorstate
 from typing import Any, TypeVar
 
 from lithify.compaction.rules import table_rules
 from lithify.errors import RefusedError
 from lithify.model.log import Position, TopicState, segments_of
-from lithify.model.position import AtTime, Start
+from lithify.model.place import Place
+from lithify.model.position import AtTime, From, Start
 from lithify.model.record import Record
 from lithify.ports import Batch, Warehouse
 from lithify.service.cursor import Cursor, Reading, pieces_of
@@ -105,6 +106,10 @@ class LogReader(_Reader):
         """The offset from which the next read goes on."""
         return self._cursors[0].position
 
+    def place(self) -> Place:
+        """What to keep, to go on from here another time: `start` of a later reader (C49)."""
+        return self._cursors[0].place
+
     def seek(self, offset: int | None = None, *, at_ms: int | None = None) -> None:
         """Goes to an offset, or to the first record at or after a time (C37): what is read next is there."""
         self._cursors[0].go_to(_sought(offset, at_ms))
@@ -116,6 +121,10 @@ class LogReader(_Reader):
 
 class TopicReader(_Reader):
     """Reads all logs of a topic: one after the other, while following version by version."""
+
+    def places(self) -> dict[int, Place]:
+        """By partition, what to keep, to go on from here another time: `start` of a later reader (C49)."""
+        return {partition: cursor.place for partition, cursor in enumerate(self._cursors)}
 
     def seek(self, offset: int | None = None, *, at_ms: int | None = None) -> None:
         """Goes to a time in every log. An offset means nothing across logs and is refused."""
@@ -149,16 +158,27 @@ def table_batches(warehouse: Warehouse, state: TopicState) -> Iterator[Batch]:
 
 
 def open_log(
-    warehouse: Warehouse, state: TopicState, partition: int, start: Start = "earliest", how: Reading = AS_IT_STANDS
+    warehouse: Warehouse,
+    state: TopicState,
+    partition: int,
+    start: From = "earliest",
+    how: Reading = AS_IT_STANDS,
 ) -> LogReader:
-    """A reader of one log of `state`. Raises `UnknownTopicError` or `OffsetOutOfRangeError`."""
+    """A reader of one log of `state`. Raises `UnknownTopicError`, `OffsetOutOfRangeError` or `LogTruncatedError`."""
     state.check_partition(partition)
     return LogReader(warehouse, state, (Cursor(warehouse, state, partition, start, how),), how)
 
 
 def open_topic(
-    warehouse: Warehouse, state: TopicState, start: Start = "earliest", how: Reading = AS_IT_STANDS
+    warehouse: Warehouse,
+    state: TopicState,
+    start: Start | Mapping[int, Place] = "earliest",
+    how: Reading = AS_IT_STANDS,
 ) -> TopicReader:
-    """A reader of all logs of `state`."""
-    cursors = tuple(Cursor(warehouse, state, p, start, how) for p in state.partitions)
+    """A reader of all logs of `state`; one that has no place among those that are given begins with its log."""
+    if isinstance(start, Mapping):
+        for partition in start:
+            state.check_partition(partition)
+    starts = start if isinstance(start, Mapping) else dict.fromkeys(state.partitions, start)
+    cursors = tuple(Cursor(warehouse, state, p, starts.get(p, "earliest"), how) for p in state.partitions)
     return TopicReader(warehouse, state, cursors, how)

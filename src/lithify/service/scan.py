@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from lithify.errors import LithifyError, LogTruncatedError, RefusedError, UnknownTopicError, VersionSweptError
 from lithify.model.log import LogState, TopicState, segments_of
@@ -32,8 +31,9 @@ from lithify.model.scan import (
     Subscription,
 )
 from lithify.ports import Warehouse
-from lithify.service.cursor import Reading, pieces_of, was_cut_below
+from lithify.service.cursor import Reading, pieces_of
 from lithify.service.fetch import open_log
+from lithify.service.watched import check_all_there
 
 TASK_BYTES = 128 * 2**20
 """Compressed bytes that a task reads: Spark's own default for files."""
@@ -81,7 +81,7 @@ def plan_tasks(
     """
     states = tuple(states)
     if settings.fail_on_data_loss:
-        _check_all_there(end, states)
+        check_all_there(end, states)
     logs: list[tuple[TopicState, int, list[ScanPiece]]] = []
     for state in states:
         ranges = _ranges(state, start.get(str(state.name), {}), end.get(str(state.name), {}), settings)
@@ -104,66 +104,6 @@ def why_missing(warehouse: Warehouse, task: ScanTask, path: str) -> LithifyError
         f"{LogId(name, task.partition)}: version {task.version}, which this read was planned on, was swept: "
         f"{path} is gone",
         hint=f"start the query again; it stood at {task.pieces[0].start_offset}",
-    )
-
-
-@dataclass(slots=True)
-class Watched:
-    """The logs of a stream as it saw them last, so that it notices what its positions do not show (C7).
-
-    A log that was truncated and has grown again, or a topic that was made again, has other records
-    at the same offsets.
-    """
-
-    seen: dict[str, TopicState] = field(default_factory=dict)
-
-    def look(self, states: Iterable[TopicState], positions: Offsets) -> None:
-        """Raises `LogTruncatedError` if a log was cut below the position of the stream since the last look."""
-        states = tuple(states)
-        _check_all_there(positions, states)
-        for state in states:
-            before, here = self.seen.get(str(state.name)), positions.get(str(state.name), {})
-            if before is not None:
-                _check_same(before, state, here)
-            _check_ends(state, here)
-            self.seen[str(state.name)] = state
-
-
-def _check_all_there(positions: Offsets, states: Iterable[TopicState]) -> None:
-    there = {(str(state.name), partition) for state in states for partition in state.partitions}
-    for topic, partitions in positions.items():
-        for partition in partitions:
-            if (topic, partition) not in there:
-                raise LogTruncatedError(
-                    f"{topic}-{partition}: the log that is being read is gone: its topic was deleted or made again",
-                    hint="start a new query, with a new checkpoint, or go on with failOnDataLoss=false",
-                )
-
-
-def _check_same(before: TopicState, now: TopicState, positions: Mapping[int, int]) -> None:
-    if before.identity != now.identity:
-        raise LogTruncatedError(
-            f"{now.name}: the topic was deleted and made again while it was read",
-            hint="start a new query, with a new checkpoint",
-        )
-    for partition, position in positions.items():
-        if partition not in before.partitions:
-            continue
-        if was_cut_below(now.log(partition), before.log(partition).generation, position):
-            raise _truncated(now, partition, position)
-
-
-def _check_ends(now: TopicState, positions: Mapping[int, int]) -> None:
-    for partition, position in positions.items():
-        if position > now.log(partition).log_end_offset:
-            raise _truncated(now, partition, position)
-
-
-def _truncated(now: TopicState, partition: int, position: int) -> LogTruncatedError:
-    return LogTruncatedError(
-        f"{LogId(now.name, partition)}: the log was truncated while it was read; it ends at "
-        f"{now.log(partition).log_end_offset} now, and the stream stood at {position}",
-        hint="start a new query, with a new checkpoint, or go on with failOnDataLoss=false",
     )
 
 

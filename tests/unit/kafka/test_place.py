@@ -1,4 +1,4 @@
-"""Where somebody outside stands in a log, and whether they can go on (C5, C7)."""
+"""Where somebody outside stands in a log, and whether they can go on (C7, C49)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from lithify.compaction.places import moved
 from lithify.errors import LogTruncatedError
-from lithify.kafka.place import Place, log_of
-from lithify.model.log import LogState, TopicState, View
+from lithify.kafka.place import check_place, first_place, log_of
+from lithify.model.log import DroppedDeletes, LogState, TopicState, View
 from lithify.model.names import TopicName
+from lithify.model.place import Place
 from support.builders import some_settings
 
 HOUR = 3_600_000
-LOG = LogState(0, first_dirty_offset=50, log_end_offset=100, last_round_ms=10 * HOUR)
+LOG = LogState(0, first_dirty_offset=50, log_end_offset=100, last_round_ms=10 * HOUR, epoch=9)
 
 
 def a_state(log: LogState = LOG, *, identity: str = "i", **config: object) -> TopicState:
@@ -21,19 +23,25 @@ def a_state(log: LogState = LOG, *, identity: str = "i", **config: object) -> To
     return TopicState(TopicName("default", "t"), "t", identity, 1, "", settings, (log,), 0)
 
 
-def a_place(offset: int, as_of_ms: int = 10 * HOUR) -> Place:
-    return Place("i", 0, offset, as_of_ms)
+def a_place(offset: int, epoch: int = 5) -> Place:
+    return Place("i", 0, offset, epoch)
+
+
+def stored_before(offset: int, as_of_ms: int = 10 * HOUR) -> Place:
+    """In a format that had no epochs."""
+    return Place.from_json({"identity": "i", "generation": 0, "offset": offset, "as_of_ms": as_of_ms})
 
 
 def test_a_place_goes_there_and_back():
     assert Place.from_json(a_place(7).to_json()) == a_place(7)
+    assert Place.from_json(stored_before(7).to_json() | {"epoch": 3}) == a_place(7, 3)
 
 
 def test_whoever_begins_stands_where_a_compacted_reader_starts():
-    assert Place.first(a_state(replace(LOG, log_start_offset=3)), 0, 77) == Place("i", 0, 3, 77)
+    assert first_place(a_state(replace(LOG, log_start_offset=3)), 0) == Place("i", 0, 3, 9)
     viewed = replace(LOG, view=View(start_offset=9))
-    assert Place.first(a_state(viewed), 0, 77).offset == 9
-    assert Place.first(a_state(), 5, 77).offset == 0  # a partition that the lake does not have yet
+    assert first_place(a_state(viewed), 0).offset == 9
+    assert first_place(a_state(), 5).offset == 0  # a partition that the lake does not have yet
 
 
 def test_a_partition_that_only_kafka_has_is_an_empty_log():
@@ -41,14 +49,23 @@ def test_a_partition_that_only_kafka_has_is_an_empty_log():
     assert log_of(a_state(), 5) == LogState(5)
 
 
-@pytest.mark.parametrize(("offset", "as_of_ms"), [(49, 1), (50, 99), (100, 99)])
-def test_what_no_round_has_covered_is_all_seen(offset, as_of_ms):
-    """Only behind the first dirty offset does the time move on: deletes below it may be ageing since before."""
-    assert a_place(10, 1).moved(LOG, 99, offset) == Place("i", 0, offset, as_of_ms)
+@pytest.mark.parametrize(("offset", "epoch"), [(10, 5), (39, 5), (40, 9), (100, 9)])
+def test_a_place_is_of_the_newest_epoch_once_it_is_behind_the_deletes_that_are_gone(offset, epoch):
+    """What was read ahead of it, and not dealt with, may have had them."""
+    log = replace(LOG, dropped=(DroppedDeletes(6, 40),))
+    assert moved(a_place(10), log, offset) == Place("i", 0, offset, epoch)
+    assert moved(stored_before(10), LOG, offset) == Place("i", 0, offset, 9)
 
 
-def test_the_time_never_goes_back():
-    assert a_place(10, 200).moved(LOG, 99, 100).as_of_ms == 200
+@pytest.mark.parametrize(("offset", "epoch", "gone"), [(39, 5, True), (39, 6, False), (40, 5, False)])
+def test_deletes_that_a_round_has_taken(offset, epoch, gone):
+    """C49: whatever the settings say by now, and whatever the clock said."""
+    state = a_state(replace(LOG, dropped=(DroppedDeletes(6, 40),)), delete_retention_ms=10**12)
+    if gone:
+        with pytest.raises(LogTruncatedError, match=f"t-0: rounds have removed deletes below offset 40 .* {offset};"):
+            check_place(a_place(offset, epoch), state, 0)
+    else:
+        check_place(a_place(offset, epoch), state, 0)
 
 
 @pytest.mark.parametrize(
@@ -59,21 +76,21 @@ def test_the_time_never_goes_back():
         (50, 0, False),  # no round has been above
     ],
 )
-def test_deletes_that_a_round_may_have_taken(offset, as_of_ms, gone):
+def test_deletes_that_a_round_may_have_taken_from_a_place_without_an_epoch(offset, as_of_ms, gone):
     if gone:
-        with pytest.raises(LogTruncatedError, match=f"t-0: a round may have removed deletes .* below offset {offset}"):
-            a_place(offset, as_of_ms).check(a_state(), 0)
+        with pytest.raises(LogTruncatedError, match=f"t-0: rounds may have removed deletes .* up to offset {offset}"):
+            check_place(stored_before(offset, as_of_ms), a_state(), 0)
     else:
-        a_place(offset, as_of_ms).check(a_state(), 0)
+        check_place(stored_before(offset, as_of_ms), a_state(), 0)
 
 
 def test_a_log_without_a_round_has_lost_no_delete():
-    a_place(0, 0).check(a_state(replace(LOG, last_round_ms=None)), 0)
+    check_place(stored_before(0, 0), a_state(replace(LOG, last_round_ms=None)), 0)
 
 
 def test_a_topic_that_was_made_again_is_another():
     with pytest.raises(LogTruncatedError, match="made again"):
-        a_place(60).check(a_state(identity="j"), 0)
+        check_place(a_place(60), a_state(identity="j"), 0)
 
 
 @pytest.mark.parametrize(("offset", "cut"), [(60, False), (61, True)])
@@ -81,28 +98,28 @@ def test_a_log_that_was_truncated_below(offset, cut):
     state = a_state(replace(LOG, generation=1, truncated=(60,)))
     if cut:
         with pytest.raises(LogTruncatedError, match="truncated below offset 61"):
-            a_place(offset).check(state, 0)
+            check_place(a_place(offset), state, 0)
     else:
-        a_place(offset).check(state, 0)
+        check_place(a_place(offset), state, 0)
 
 
 def test_truncations_that_are_not_remembered_count_as_below():
     with pytest.raises(LogTruncatedError, match="truncated"):
-        a_place(0).check(a_state(replace(LOG, generation=2, truncated=(99,))), 0)
+        check_place(a_place(0), a_state(replace(LOG, generation=2, truncated=(99,))), 0)
 
 
 def test_a_truncation_from_before_does_not_count():
-    replace(a_place(99), generation=1).check(a_state(replace(LOG, generation=1, truncated=(60,))), 0)
+    check_place(replace(a_place(99), generation=1), a_state(replace(LOG, generation=1, truncated=(60,))), 0)
 
 
 def test_a_log_start_that_has_passed_the_place():
     with pytest.raises(LogTruncatedError, match="starts at 70 now, behind offset 60"):
-        a_place(60).check(a_state(replace(LOG, log_start_offset=70)), 0)
+        check_place(a_place(60), a_state(replace(LOG, log_start_offset=70)), 0)
 
 
 def test_the_backlog_of_a_view_may_be_trimmed():
     """Only `delete-records` makes a place in a view invalid."""
     viewed = replace(LOG, log_start_offset=70, view=View(first_offset=65, start_offset=60))
-    a_place(60).check(a_state(viewed), 0)
+    check_place(a_place(60), a_state(viewed), 0)
     with pytest.raises(LogTruncatedError, match="starts at 61"):
-        a_place(60).check(a_state(replace(viewed, deleted_below=61)), 0)
+        check_place(a_place(60), a_state(replace(viewed, deleted_below=61)), 0)

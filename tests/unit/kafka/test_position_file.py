@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from lithify.errors import InvalidInputError, WarehouseError
-from lithify.kafka.place import Place
-from lithify.kafka.position_file import PositionFile
+from lithify.kafka.position_file import Position, PositionFile
+from lithify.model.place import Place
 
 
 def test_what_is_stored_is_loaded(tmp_path):
     file = PositionFile(tmp_path / "p", "lake", "kafka")
-    assert file.load() == {}
+    assert file.load() == Position({})
     for offset in (1, 2):
-        places = {0: Place("i", 0, offset, 5), 12: Place("i", 3, 0, 6)}
-        file.store(places)
-        assert file.load() == places
+        position = Position({0: Place("i", 0, offset, 5), 12: Place("i", 3, 0, 6)}, "id")
+        file.store(position)
+        assert file.load() == position
     assert [path.name for path in tmp_path.iterdir()] == ["p"]
+
+
+def test_one_of_format_1_is_loaded(tmp_path):
+    """It had no id of Kafka's topic, and no epochs."""
+    place = {"identity": "i", "generation": 1, "offset": 7, "as_of_ms": 99}
+    told = {"format": 1, "lake": "lake", "kafka": "kafka", "places": {"0": place}}
+    (tmp_path / "p").write_text(json.dumps(told))
+    assert PositionFile(tmp_path / "p", "lake", "kafka").load() == Position({0: Place("i", 1, 7, 0, 99)})
 
 
 def test_a_store_that_fails_leaves_the_old_one(tmp_path):
     file = PositionFile(tmp_path / "p", "lake", "kafka")
-    file.store({0: Place("i", 0, 1, 5)})
+    file.store(Position({0: Place("i", 0, 1, 5)}))
     (tmp_path / "p.new").mkdir()
     with pytest.raises(WarehouseError, match="cannot be stored"):
-        file.store({0: Place("i", 0, 2, 5)})
-    assert file.load()[0].offset == 1
+        file.store(Position({0: Place("i", 0, 2, 5)}))
+    assert file.load().places[0].offset == 1
 
 
 @pytest.mark.parametrize("lake, kafka", [("other", "kafka"), ("lake", "other")])
 def test_that_of_others_is_refused(tmp_path, lake, kafka):
-    PositionFile(tmp_path / "p", lake, kafka).store({})
+    PositionFile(tmp_path / "p", lake, kafka).store(Position({}))
     with pytest.raises(InvalidInputError, match=f"the position of {lake} with Kafka's {kafka}"):
         PositionFile(tmp_path / "p", "lake", "kafka").load()
 

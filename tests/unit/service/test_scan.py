@@ -18,6 +18,7 @@ from lithify.model.settings import TopicSettings
 from lithify.service import scan
 from lithify.service.append import append
 from lithify.service.cut import delete_records, truncate
+from lithify.service.watched import Watched
 from lithify.store.memory import MemoryWarehouse
 from support.builders import a_segment
 from support.fake_clock import FakeClock
@@ -138,7 +139,7 @@ def test_a_place_that_is_lost_is_named(warehouse):
 
 def test_a_stream_notices_what_its_offsets_do_not_show(warehouse):
     """C7: other records at the same offsets."""
-    watched = scan.Watched()
+    watched = Watched()
     watched.look(states(warehouse), {"t": {0: 25, 1: 5}})
     truncate(warehouse, NAME, 1, 10)  # above the position
     truncate(warehouse, NAME, 0, 20)
@@ -153,7 +154,7 @@ def test_a_stream_notices_what_its_offsets_do_not_show(warehouse):
 
 
 def test_a_stream_notices_another_topic_of_the_same_name(warehouse):
-    watched = scan.Watched()
+    watched = Watched()
     watched.look(states(warehouse), {"t": {0: 5, 1: 5}})
     warehouse.store.drop_topic(NAME)
     warehouse.store.create_topic(NAME, "t", TopicSettings(), 2, 0)
@@ -164,9 +165,9 @@ def test_a_stream_notices_another_topic_of_the_same_name(warehouse):
 
 
 def test_a_stream_notices_a_log_that_ends_below_its_position(warehouse):
-    scan.Watched().look(states(warehouse), {"t": {0: 30}})
+    Watched().look(states(warehouse), {"t": {0: 30}})
     with pytest.raises(LogTruncatedError, match=r"t-0: .* ends at 30 now, and the stream stood at 31"):
-        scan.Watched().look(states(warehouse), {"t": {0: 31}})
+        Watched().look(states(warehouse), {"t": {0: 31}})
 
 
 @given(st.integers(0, 50), st.integers(1, 50), st.integers(1, 80))

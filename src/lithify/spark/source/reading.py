@@ -4,12 +4,13 @@
     task     piece  ─► row groups ─► columns asked for ─► record batches of some 16,000
 
 A stream's offset is `{topic: {partition: offset}}`, the next one to read: what Kafka's source keeps,
-so that a checkpoint shows where a job stands.
+so that a checkpoint shows where a job stands. Beside the topics, under a name that no topic has, are
+the epochs of the logs when the stream came there, by which it notices deletes that are gone (C49).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -35,6 +36,7 @@ from lithify.spark.source.limit import limited
 from lithify.spark.source.options import ReadOptions
 from lithify.spark.source.topics import Connect, Topics
 
+EPOCHS = "#epochs"
 _EARLIEST, _LATEST = Everywhere("earliest"), Everywhere("latest")
 
 
@@ -137,14 +139,17 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Where a query without a checkpoint begins: at the end, unless options say otherwise."""
-        options = self._options
-        return _to_json(self._opened().offsets_at(self._states(), options.start or _LATEST, options.settings))
+        topics, states, options = self._opened(), self._states(), self._options
+        offsets = topics.offsets_at(states, options.start or _LATEST, options.settings)
+        return _to_json(offsets, topics.epochs_at(states, {}, offsets, {}))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """How far the next batch goes. Raises `LogTruncatedError` where a log is no longer what it was (C7)."""
-        topics, states, positions = self._opened(), self._states(), _from_json(start)
+        topics, states = self._opened(), self._states()
+        positions, epochs = _from_json(start), _epochs(start)
         if self._options.settings.fail_on_data_loss:
             topics.check_going_on(states, positions)
+            topics.check_deletes(states, positions, epochs, self._options.settings)
         ends: Offsets = topics.log_ends(states)
         if self._target is not None:
             ends = _capped(ends, self._target, positions)
@@ -152,7 +157,7 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
             first = topics.offsets_at(states, _EARLIEST, self._options.settings)
             begins = {t: {p: positions.get(t, {}).get(p, first[t][p]) for p in logs} for t, logs in ends.items()}
             ends = limited(begins, ends, limit.max_rows)
-        return _to_json(ends)
+        return _to_json(ends, topics.epochs_at(states, positions, ends, epochs))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """`maxOffsetsPerTrigger`."""
@@ -169,8 +174,11 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a batch, on the newest versions. Raises `LogTruncatedError`."""
-        topics, settings = self._opened(), self._options.settings
-        tasks = topics.plan_tasks(self._states(), _from_json(start), _from_json(end), settings)
+        topics, states, settings = self._opened(), self._states(), self._options.settings
+        positions = _from_json(start)
+        if settings.fail_on_data_loss:
+            topics.check_deletes(states, positions, _epochs(start), settings)
+        tasks = topics.plan_tasks(states, positions, _from_json(end), settings)
         return [TaskPartition(topics.access, task) for task in tasks]
 
     def _opened(self) -> Topics:
@@ -194,9 +202,15 @@ def _capped(ends: Offsets, target: Offsets, positions: Offsets) -> Offsets:
     }
 
 
-def _to_json(offsets: Offsets) -> dict[str, Any]:
-    return {topic: {str(p): offset for p, offset in sorted(logs.items())} for topic, logs in sorted(offsets.items())}
+def _to_json(offsets: Offsets, epochs: Offsets | None = None) -> dict[str, Any]:
+    told: dict[str, Any] = {t: {str(p): at for p, at in sorted(logs.items())} for t, logs in sorted(offsets.items())}
+    return {**told, EPOCHS: _to_json(epochs)} if epochs else told
 
 
-def _from_json(offset: dict[str, Any]) -> dict[str, dict[int, int]]:
-    return {topic: {int(p): int(at) for p, at in logs.items()} for topic, logs in offset.items()}
+def _from_json(offset: Mapping[str, Any]) -> dict[str, dict[int, int]]:
+    return {t: {int(p): int(at) for p, at in logs.items()} for t, logs in offset.items() if t != EPOCHS}
+
+
+def _epochs(offset: Mapping[str, Any]) -> dict[str, dict[int, int]]:
+    """None in a checkpoint from before there were epochs."""
+    return _from_json(offset.get(EPOCHS, {}))

@@ -46,6 +46,18 @@ class Topics(Protocol):
         """Raises `LogTruncatedError` if a stream at these positions, watched from look to look, lost its place."""
         ...
 
+    def check_deletes(
+        self, states: Iterable[TopicState], positions: Offsets, epochs: Offsets, settings: ScanSettings
+    ) -> None:
+        """Raises `LogTruncatedError` where deletes are gone that a stream has not read."""
+        ...
+
+    def epochs_at(
+        self, states: Iterable[TopicState], start: Offsets, end: Offsets, epochs: Offsets
+    ) -> dict[str, dict[int, int]]:
+        """The epochs of logs that belong to the offsets `end`."""
+        ...
+
     def plan_tasks(
         self, states: Iterable[TopicState], start: Offsets, end: Offsets, settings: ScanSettings
     ) -> tuple[ScanTask, ...]:

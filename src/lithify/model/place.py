@@ -1,0 +1,40 @@
+"""How far somebody has taken a log: what they keep, to go on from there another time (C7, C49)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lithify.model.log import LogState, TopicState
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Everything of a log below `offset` was taken, when the log was in `epoch` or before.
+
+    `identity` is that of the topic, `generation` counts the truncations of the log. `as_of_ms` is left of
+    places that were stored before logs had epochs: when the version was loaded that they were taken in.
+    """
+
+    identity: str
+    generation: int
+    offset: int
+    epoch: int
+    as_of_ms: int | None = None
+
+    @classmethod
+    def of(cls, state: TopicState, log: LogState, offset: int) -> Place:
+        """In a log as a version has it."""
+        return cls(state.identity, log.generation, offset, log.epoch)
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> Place:
+        """Raises `ValueError`, `TypeError` or `KeyError` for what `to_json` did not write."""
+        identity, generation, offset = str(given["identity"]), int(given["generation"]), int(given["offset"])
+        if "epoch" in given:
+            return cls(identity, generation, offset, int(given["epoch"]))
+        return cls(identity, generation, offset, 0, int(given["as_of_ms"]))
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
