@@ -29,9 +29,9 @@ from lithify.columnar.schema import (
     VALUE,
     VALUE_SIZE,
 )
-from lithify.compaction.admission import refusal
+from lithify.compaction.admission import offset_refusal, refusal
 from lithify.model.log import TopicState
-from lithify.model.record import TIMESTAMP_TYPES, Record
+from lithify.model.record import LAST_OFFSET, TIMESTAMP_TYPES, Record
 from lithify.model.settings import TopicSettings
 
 ARRIVAL_SCHEMA = SEGMENT_SCHEMA.remove(SEGMENT_SCHEMA.get_field_index(OFFSET))
@@ -110,7 +110,8 @@ class _Arrival:
         before = None
         if self._keep_offsets:
             before = self._offsets_before(given, places, *sorting)
-            refused |= _flags(given.column(PARTITION).is_null()) | (_offsets(given) <= before)
+            offsets = _offsets(given)
+            refused |= _flags(given.column(PARTITION).is_null()) | (offsets <= before) | (offsets > LAST_OFFSET)
             types = given.column(TIMESTAMP_TYPE).fill_null(0).to_numpy()
             refused |= (types < 0) | (types >= len(TIMESTAMP_TYPES))
         if refused.any():
@@ -143,11 +144,10 @@ class _Arrival:
             return reason
         if partition is None or offset is None:
             return f"it has no {PARTITION if partition is None else OFFSET}, which keeping offsets needs"
-        if offset < 0:
-            return f"its offset {offset} is below 0"
-        if before is not None and offset <= before:
-            return f"its offset {offset} does not ascend: {before} came before it in partition {partition}"
-        return f"its timestamp_type {kind} is neither 0 (CreateTime) nor 1 (LogAppendTime)"
+        return (
+            offset_refusal(partition, offset, before)
+            or f"its timestamp_type {kind} is neither 0 (CreateTime) nor 1 (LogAppendTime)"
+        )
 
     def _completed(self, given: pa.RecordBatch, places: Places) -> pa.RecordBatch:
         """The columns of the segment: what was left out by the producer is filled in."""

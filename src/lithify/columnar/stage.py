@@ -19,8 +19,10 @@ from lithify.columnar.incoming import receive, with_offsets
 from lithify.columnar.schema import OFFSET, PARTITION, TIMESTAMP
 from lithify.columnar.segment_file import SegmentSpec, SegmentWriter
 from lithify.columnar.segment_reader import read_segment
+from lithify.compaction.admission import check_offsets
 from lithify.errors import InvalidRecordError
 from lithify.model.log import TopicState
+from lithify.model.names import LogId
 from lithify.model.segment import Segment
 from lithify.model.staged import StagedLog
 
@@ -91,6 +93,8 @@ class Stage:
                 spec = SegmentSpec.of(self._state, partition, self._run_id)
                 self._writers[partition] = SegmentWriter(self._access, spec, attempt=self._attempt)
                 self._next[partition] = self._state.log(partition).log_end_offset
+            if not self._keep_offsets:
+                check_offsets(LogId(self._state.name, partition), self._next[partition], table.num_rows)
             self._writers[partition].write(table if self._keep_offsets else with_offsets(table, self._next[partition]))
             self._next[partition] += table.num_rows
             self._last_ms[partition] = int(table.column(TIMESTAMP)[-1].as_py())

@@ -10,6 +10,9 @@ from typing import Literal, NamedTuple
 TimestampType = Literal["CreateTime", "LogAppendTime"]
 Header = tuple[str, bytes | None]
 
+LAST_OFFSET = 2**63 - 2
+"""The largest offset of a record: the log end behind it is the largest number that storage takes."""
+
 TIMESTAMP_TYPES: tuple[TimestampType, ...] = ("CreateTime", "LogAppendTime")
 
 

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from lithify.compaction.admission import check_offsets
 from lithify.errors import ConflictError, InvalidInputError, InvalidRecordError
 from lithify.model.log import LogState, Position, TopicEdit, TopicState
 from lithify.model.names import LogId, TopicName
@@ -117,6 +118,8 @@ def _stage(
                 hint="offsets must go on from the log end; records below it are already there",
             )
         base = end if first is None else first
+        if first is None:  # those that bring their own were checked one by one
+            check_offsets(LogId(state.name, partition), end, arriving.records)
         before = staged.get(partition)
         if before is not None and before[0].base_offset == base:
             fresh[partition] = before

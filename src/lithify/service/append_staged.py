@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lithify.compaction.admission import check_offsets
 from lithify.errors import ConflictError, RefusedError
 from lithify.model.log import LogState, TopicEdit, TopicState, WrittenBatch
-from lithify.model.names import TopicName
-from lithify.model.segment import Segment
+from lithify.model.names import LogId, TopicName
+from lithify.model.segment import Segment, volume_of
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.ports import Warehouse
 from lithify.service.append import appended
@@ -64,7 +65,9 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
         for partition, parts in by_log.items():
             end = newest.log(partition).log_end_offset
             if partition not in placed or placed[partition][0].base_offset != end:
-                placed[partition] = _at(parts, end) or renumber(newest, segments_of_parts(parts), end, run_id)
+                segments = segments_of_parts(parts)
+                check_offsets(LogId(staged.topic, partition), end, volume_of(segments).records)
+                placed[partition] = _at(parts, end) or renumber(newest, segments, end, run_id)
 
     def decide(newest: TopicState) -> TopicEdit | None:
         if is_there(newest):

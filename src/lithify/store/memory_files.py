@@ -18,7 +18,7 @@ from lithify.columnar.convert import to_records, to_table
 from lithify.columnar.incoming_columns import given_batches, refused_record
 from lithify.columnar.partitioner import partition_of
 from lithify.columnar.schema import SEGMENT_SCHEMA, TIMESTAMP_TYPE, VALUE_SIZE
-from lithify.compaction.admission import refusal
+from lithify.compaction.admission import offset_refusal, refusal
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
 from lithify.errors import DamagedError
@@ -223,13 +223,7 @@ def _refusal(
         return reason
     if record.partition is None or record.offset is None:
         return f"it has no {'partition' if record.partition is None else 'offset'}, which keeping offsets needs"
-    if record.offset < 0:
-        return f"its offset {record.offset} is below 0"
-    if before and record.offset <= _offset(before[-1]):
-        return (
-            f"its offset {record.offset} does not ascend: {before[-1].offset} came before it in partition {partition}"
-        )
-    return None
+    return offset_refusal(partition, record.offset, _offset(before[-1]) if before else None)
 
 
 def _completed(record: Record, partition: int, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> Record:

@@ -149,6 +149,7 @@ class FileRules:
             (False, Record(b"k", b"v", partition=2), "no partition 2"),
             (True, Record(b"k", b"v", partition=0, offset=5), "does not ascend"),
             (True, Record(b"k", b"v", partition=0, offset=4), "does not ascend"),
+            (True, Record(b"k", b"v", partition=0, offset=2**63 - 1), "is above 9223372036854775806, the largest"),
             (True, Record(b"k", b"v", partition=0), "no offset"),
             (True, Record(b"k", b"v", offset=9), "no partition"),
         ]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,7 +13,7 @@ from lithify.columnar.access import FileAccess
 from lithify.columnar.convert import to_records
 from lithify.columnar.segment_reader import read_segment
 from lithify.columnar.stage import Stage, renumbered
-from lithify.errors import InvalidRecordError
+from lithify.errors import InvalidRecordError, OffsetOutOfRangeError
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
 from lithify.model.settings import TopicSettings
@@ -47,6 +49,17 @@ def staged_of(state, *batches, attempt="0"):
     for one in batches:
         stages.add(one)
     return stages.close()
+
+
+def test_no_record_goes_beyond_the_largest_offset(state):
+    """C1: nor does the log end behind it go beyond what storage takes."""
+    near = replace(state, logs=(LogState(0), LogState(1, log_end_offset=2**63 - 3)))
+    stages = Stage(ACCESS, near, now_ms=NOW_MS, run_id="run", attempt="0")
+    with pytest.raises(
+        OffsetOutOfRangeError, match=r"t-1: there are no offsets for 4 records from 9223372036854775805 on"
+    ):
+        stages.add(batch(range(10)))
+        stages.close()
 
 
 def test_records_go_on_from_the_log_ends_that_were_known(state):
