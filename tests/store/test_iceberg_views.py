@@ -187,7 +187,8 @@ def test_uncompact_drops_a_view_that_is_gone_if_what_it_alone_had_may_be_lost(ic
         uncompact(warehouse, ORDERS)
     uncompact(warehouse, ORDERS, lose_trimmed=True)
 
-    state = iceberg.store.load(ORDERS)
+    closed, state = state.version, iceberg.store.load(ORDERS)
+    assert next((v.version, v.verb) for v in iceberg.store.versions(ORDERS)) == (closed, Verb.UNCOMPACT)
     assert (state.log(0).view, state.log(0).first_dirty_offset) == (None, 0)
     assert [r.offset for r in iceberg.view(iceberg.cover(state))] == [0]
 

@@ -264,7 +264,8 @@ class TopicEdit:
     @property
     def closes(self) -> bool:
         """Whether the version it is made on is kept for `versions`, `undo` and `verify`."""
-        return bool(self.remove or self.view_remove or self.verb in (Verb.COMPACT, Verb.UNDO))
+        always = Verb.COMPACT, Verb.UNDO, Verb.UNCOMPACT  # of a view that cannot be read nobody knows what goes
+        return bool(self.remove or self.view_remove or self.verb in always)
 
 
 @dataclass(frozen=True, slots=True)
