@@ -20,8 +20,8 @@ from lithify.errors import LithifyError
 from lithify.model.log import LogState
 from lithify.model.record import Record
 from lithify.service.alter import alter, uncompact
+from lithify.service.cursor import was_cut_below
 from lithify.service.cut import truncate
-from lithify.service.fetch import was_cut_below
 from lithify.service.undo import undo
 from support.memory_topic import ORDERS, MemoryTopic
 

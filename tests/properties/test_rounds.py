@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import lithify.compaction.steps as steps_module
-from lithify.compaction.cuts import records_deleted
+from lithify.compaction.cuts import records_deleted, retained
 from lithify.compaction.outcome import LogOutcome, measured, view_of
+from lithify.compaction.retention import gone_segments
 from lithify.compaction.steps import step_of
 from lithify.model.log import LogState
 from lithify.model.names import LogId, TopicName
@@ -77,6 +78,31 @@ class Rounds(RuleBasedStateMachine):
         self.textbook.records = [r for r in self.textbook.records if _offset(r) >= start]
         if self.textbook.view is not None and self.log.state.deleted_below == start:
             self.textbook.view = [r for r in self.textbook.view if _offset(r) >= start]
+
+    @rule(
+        batches=st.just([]) | st.lists(some_records(most=4), min_size=3, max_size=3),
+        share=st.floats(0, 1),
+        later=st.sampled_from([0, 1, 30]),
+    )
+    def retain(self, batches: Sequence[Sequence[Record]], share: float, later: int) -> None:
+        """As a cleaner does before its rounds; sometimes records were deleted just before, in what rounds have merged.
+
+        A large record goes first, so that what follows is merged without it.
+        """
+        if not some_settings(**self.config).deletes:
+            return
+        for records in ([Record(b"large", bytes(900), 50)], *batches) if batches else ():
+            self.round(records, 1, "retain", {})
+        state = self.log.state
+        self.delete_records(round(share * (state.log_end_offset - state.log_start_offset)))
+        self.now_ms += later
+        settings = some_settings(**self.config)
+        gone = gone_segments(self.log.state, self.log.segments, settings, self.now_ms)
+        if gone:
+            left = self.log.segments[len(gone) :]
+            self.log.state = retained(self.log.state, gone, left, settings, self.now_ms)
+            self.log.segments = left
+            self.textbook.records = [r for r in self.textbook.records if _offset(r) >= self.log.state.log_start_offset]
 
     @rule(
         records=st.just([]) | some_records() | some_records(),

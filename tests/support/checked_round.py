@@ -144,4 +144,4 @@ class _Attempt:
         done = log.rounded(segments.get(partition, ()), planned.settings, now_ms, self.topic.offsets(partition))
         after = log.with_round(done, planned.settings, now_ms, "")
         same = after.reading(compacted=True) == log.reading(compacted=True)
-        return same and after.dirty_from == log.dirty_from and not log.owed
+        return same and after.dirty_from == log.dirty_from and not log.owed and (done.held or not log.hidden)

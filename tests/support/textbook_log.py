@@ -42,6 +42,8 @@ class Rounded:
     records: Records
     """What is left below the horizon, of the log or of its view."""
     side_by_side: bool
+    held: bool
+    """Deleted records are stored in a segment that it does not reach, and stay there (C26)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,9 @@ class TextbookLog:
     high: Covers = ()
     uncovered: bool = False
     owed: bool = False
+    """A setting was changed since the last round (C43)."""
+    hidden: bool = False
+    """Records were deleted that no round has taken out of storage (C26)."""
     cuts: tuple[int, ...] = ()
     """Where every truncation cut; their number is the generation."""
     last_round: str = ""
@@ -161,7 +166,9 @@ class TextbookLog:
                 return not self._goes(record, waiting, settings, now_ms, there)
             return oldest_ms is None or (record.timestamp or 0) >= oldest_ms
 
-        return Rounded(self, start, horizon, tuple(filter(stays, below)), settings.side_by_side)
+        held = not settings.side_by_side and any(s.base_offset < self.deleted_below < s.end_offset for s in segments)
+        held = held and not any(s.base_offset < self.deleted_below and s.end_offset <= horizon for s in segments)
+        return Rounded(self, start, horizon, tuple(filter(stays, below)), settings.side_by_side, held)
 
     def _goes(
         self, tombstone: Record, waiting: Records, settings: TopicSettings, now_ms: int, there: Container[int]
@@ -200,7 +207,8 @@ class TextbookLog:
             low=low,
             high=high,
             uncovered=False,
-            owed=self.owed and self.deleted_below > planned.deleted_below,
+            owed=False,
+            hidden=self.hidden and (done.held or self.deleted_below > planned.deleted_below),
             last_round=run_id,
         )
         return after._aged(settings, now_ms)
@@ -222,6 +230,7 @@ class TextbookLog:
             high=before.high,
             uncovered=before.uncovered,
             owed=self.owed or before.owed,
+            hidden=self.hidden or before.hidden,
             last_round=before.last_round,
         )
 

@@ -105,7 +105,7 @@ class TextbookTopic:
             start=start,
             dirty_from=max(start, log.dirty_from),
             deleted_below=deleted,
-            owed=log.owed or bool(hidden),
+            hidden=log.hidden or bool(hidden),
         )
         return self.with_logs(moved)
 

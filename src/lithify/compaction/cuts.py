@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from lithify.compaction.debts import deletion_owed, other_debt
 from lithify.compaction.drops import without_view
 from lithify.compaction.outcome import measured, readable, view_of
 from lithify.compaction.retention import start_after
@@ -30,7 +31,9 @@ def retained(
     start = start_after(state, gone)
     steps = state.steps
     if not settings.side_by_side:  # there the steps are those of the view, from which nothing goes
-        steps = folded(steps, log_start=start, retention_ms=settings.delete_retention_ms, now_ms=now_ms)
+        # What records were deleted below S in the first segment that is left is stored there, and counted.
+        stored_from = min(start, left[0].base_offset) if left else start
+        steps = folded(steps, log_start=stored_from, retention_ms=settings.delete_retention_ms, now_ms=now_ms)
     moved = replace(
         state,
         log_start_offset=start,
@@ -61,13 +64,9 @@ def records_deleted(log: LogId, state: LogState, before: int, segments: tuple[Se
     )
     left_behind = any(s.base_offset < start for s in segments) or state.view is not None
     if left_behind and moved.deleted_below > state.deleted_below:
-        moved = replace(moved, owed=deletion_owed(moved.deleted_below))
+        owed = state.owed if other_debt(state) else deletion_owed(moved.deleted_below)
+        moved = replace(moved, owed=owed)
     return measured(moved, segments)
-
-
-def deletion_owed(below: int) -> str:
-    """Why a round is owed where records were deleted and are still stored."""
-    return f"records below {below} were deleted"
 
 
 @dataclass(frozen=True, slots=True)

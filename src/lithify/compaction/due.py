@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from lithify.compaction.debts import payable
 from lithify.compaction.horizon import Horizon, compaction_horizon
 from lithify.compaction.retention import expired_bytes, gone_segments, values_expire_before_ms, waiting_segments
 from lithify.compaction.steps import next_expiry_ms
@@ -139,7 +140,7 @@ def _reasons(
     expiry_ms = next_tombstone_expiry_ms(state, horizon, settings)
     if expiry_ms is not None and expiry_ms <= now_ms:
         yield Due(True, f"tombstones have expired, since {format_time(expiry_ms)}", expiry_ms)
-    if state.owed:
+    if payable(state, segments, settings, horizon):
         yield Due(True, state.owed)
     total = volume_of(segments).size_bytes
     expired = expired_bytes(state, segments, horizon.offset, settings, now_ms)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from lithify.compaction.debts import deletion_debt
 from lithify.compaction.drops import Drops, with_drop
 from lithify.compaction.groups import Grouping
 from lithify.compaction.planner import LogPlan
@@ -102,7 +103,7 @@ class LogOutcome:
     def changes(self) -> bool:
         """Whether there is anything to commit (C41)."""
         plan = self.plan
-        cuts = plan.gone or self.view_removed or plan.base.owed
+        cuts = plan.gone or self.view_removed or plan.pays
         counts = self.held != plan.base.held or _counted_too_many(self) or plan.ages_values
         return bool(plan.moves or self.grouping.changes or cuts or counts)
 
@@ -169,15 +170,14 @@ def state_after(
         last_record=readable(after.last_record, log_start),
         last_round_ms=now_ms,
         last_round=run_id,
-        # What was deleted while the round went on is owed still (C26).
-        owed="" if current.deleted_below == plan.base.deleted_below else current.owed,
         uncovered=False,
         held=outcome.held,
         aged_before_ms=plan.rules.values_expire_before_ms,
         view=None if plan.view is None else view_of(outcome.result, after.view_last_record, _view_start(plan.base)),
         dropped=_drops_after(outcome, current),
     )
-    return measured(moved, after.segments)
+    # What was deleted while the round went on, or lies above its horizon, is owed still (C26).
+    return measured(replace(moved, owed=deletion_debt(moved, after.segments, outcome.result)), after.segments)
 
 
 def _drops_after(outcome: LogOutcome, current: LogState) -> Drops:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from lithify.compaction.debts import payable
 from lithify.compaction.horizon import Horizon, compaction_horizon
 from lithify.compaction.key_ranges import KeyRanges, key_ranges_of
 from lithify.compaction.retention import gone_segments, may_age, start_after, values_expire_before_ms
@@ -50,6 +51,8 @@ class LogPlan:
     """All tombstones that have expired are looked at."""
     ages_values: bool = False
     """Values of the clean part are looked at for their age (C24)."""
+    pays: bool = False
+    """Something of what rounds owe the log is done by this one (C26, C43)."""
 
     @property
     def partition(self) -> int:
@@ -94,7 +97,7 @@ class LogPlan:
     @property
     def is_idle(self) -> bool:
         """Nothing to read and nothing to record: a run on this state changes nothing (C41)."""
-        work = self.moves or self.scanned or self.gone or self.view_gone or self.base.owed
+        work = self.moves or self.scanned or self.gone or self.view_gone or self.pays
         return not (work or self.expires_tombstones)  # the steps may count tombstones that went unread
 
     def bounds(self, key_ranges: int) -> PlanBounds:
@@ -172,6 +175,7 @@ def plan_log(
         view=view if settings.side_by_side else None,
         expires_tombstones=expiring,
         ages_values=bool(aging),
+        pays=payable(state, segments, settings, horizon),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lithify.compaction.cuts import deletion_owed
+from lithify.compaction.debts import deletion_debt
 from lithify.compaction.outcome import measured, readable, view_of
 from lithify.model.log import LogState, Position
 from lithify.model.report import LogReport
@@ -73,15 +73,10 @@ def state_after_undo(
         last_record=readable(last_record, start),
         last_round_ms=then.last_round_ms,
         last_round=then.last_round,
-        owed=now.owed or then.owed or _owed(now, files),
         uncovered=then.uncovered,
         view=view,
         dropped=then.dropped,  # the deletes that the round dropped are there again; the epoch goes on
     )
-    return measured(back, files.segments)
-
-
-def _owed(now: LogState, files: LogFiles) -> str:
-    """A round for what was deleted since and is stored again (C26); nothing if there is no such record."""
-    stored = any(segment.base_offset < now.deleted_below for segment in files.segments + files.view)
-    return deletion_owed(now.deleted_below) if stored else ""
+    # What was deleted since is stored again (C26).
+    owed = now.owed or then.owed or deletion_debt(back, files.segments, files.view)
+    return measured(replace(back, owed=owed), files.segments)

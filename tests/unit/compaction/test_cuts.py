@@ -51,6 +51,13 @@ def test_retention_drops_the_steps_of_what_went():
     assert retain(STATE, 2).steps == ()
 
 
+def test_retention_keeps_the_steps_of_what_is_stored_below_the_log_start():
+    """C19, C26: deleted records are stored as long as no round has taken them out of a segment that S cuts in two."""
+    deleted = records_deleted(ID, replace(STATE, steps=(TombstoneStep(3, 100, 1), TombstoneStep(4, 200, 1))), 3, ())
+    after = retain(deleted, 1)
+    assert (after.log_start_offset, [step.end_offset for step in after.steps]) == (3, [3, 4])
+
+
 def test_retention_side_by_side_leaves_the_view_and_its_steps():
     """C33: trimming the backlog removes nothing from the view."""
     after = retain(beside(), 2, compaction_mode="side-by-side")
@@ -70,6 +77,14 @@ def test_deleting_records_moves_the_log_start_at_once_and_owes_a_round():
     assert (after.log_start_offset, after.first_dirty_offset, after.deleted_below) == (3, 4, 3)
     assert after.owed == "records below 3 were deleted"
     assert (after.steps, after.volume, after.last_record) == (STEPS, STATE.volume, STATE.last_record)
+
+
+def test_a_setting_that_changed_before_stays_owed_as_well():
+    """C26, C43: any round pays it, also one that does not reach what was deleted."""
+    after = records_deleted(ID, replace(STATE, owed="changed: null.key"), 3, LOG.segments)
+    assert after.owed == "changed: null.key"
+    further = records_deleted(ID, records_deleted(ID, STATE, 3, LOG.segments), 4, LOG.segments)
+    assert further.owed == "records below 4 were deleted"
 
 
 def test_deleting_records_beyond_the_first_dirty_offset_takes_it_along():
