@@ -11,6 +11,7 @@
     │   ├── OffsetOutOfRangeError          a start position outside of [start, end]
     │   ├── UnknownVersionError            a version that is not, or no longer, kept
     │   ├── PolicyError                    a verb that the topic's policy or mode excludes
+    │   ├── ClockError                     a clock that is far from the commits of the topic
     │   ├── NothingToUndoError             no round that can be taken back
     │   └── UnknownSourceError             no such topic in the Kafka cluster
     ├── ConflictError                      someone else committed first, too many times
@@ -55,6 +56,7 @@ class Blame(Enum):
     LOG = "what is stored of a log, what was asked for, or a defect"
     STORE = "the store or catalog that all logs are in, and the room there"
     ENGINE = "Java, Spark, and the memory and room of the machines that rounds are done on"
+    CLOCK = "the clock of this machine, or a person's word that it is right"
     NOBODY = "nothing: somebody else was faster, or it was wanted"
 
 
@@ -136,6 +138,12 @@ class PolicyError(RefusedError):
     """The topic's `cleanup.policy` or `compaction.mode` excludes this."""
 
     blames = Blame.NOBODY
+
+
+class ClockError(RefusedError):
+    """The clock is so far from the commits of a topic that nothing is dropped by it (C46)."""
+
+    blames = Blame.CLOCK
 
 
 class NothingToUndoError(RefusedError):

@@ -26,6 +26,7 @@ from lithify.model.version_report import VersionReport
 from lithify.ports import Batch, Warehouse
 from lithify.service.alter import alter, uncompact
 from lithify.service.append import NOWHERE, AppendResult, append
+from lithify.service.clock import trust_clock
 from lithify.service.compact import RunRequest, compact, plan_run
 from lithify.service.cursor import Reading
 from lithify.service.cut import delete_records, truncate
@@ -169,14 +170,17 @@ class Topic:
         spark: SparkSession | None = None,
         spark_conf: Mapping[str, str] | None = None,
         progress: Progress = silent,
+        allow_clock_jump: bool = False,
     ) -> RoundReport:
         """A round now (C30), on the session given or on a local one that is made once and used again.
 
         `task_memory` is in bytes, the rates in bytes per second over the whole run; text with a unit
         is taken as well. A log that failed has an `error` in the report and is as it was before; the
-        others go on. Raises `RoundsFailedError`, which has the report, if none is left.
+        others go on. Raises `RoundsFailedError`, which has the report, if none is left, and `ClockError`
+        as `retain` does.
         """
         limits = run_limits(task_memory, read_rate, write_rate)
+        self._trust_clock(allow_clock_jump)
         request = RunRequest(None if partitions is None else tuple(partitions), now_ms, limits)
         engine = spark_engine(self.warehouse, SparkChoice(spark, spark_conf or {}))
         return compact(self.warehouse, engine, self.topic_name, request, progress).unless_all_failed()
@@ -243,8 +247,12 @@ class Topic:
             raise RefusedError(f"partitions={partitions}: a topic has 1 to {MAX_PARTITIONS}")
         return alter(self.warehouse, self.topic_name, config or {}, unset_names=unset, partitions=partitions)
 
-    def retain(self, *, now_ms: int | None = None) -> CutReport:
-        """Applies retention by age and size now (C24). Raises `PolicyError` without policy `delete`."""
+    def retain(self, *, now_ms: int | None = None, allow_clock_jump: bool = False) -> CutReport:
+        """Applies retention by age and size now (C24). Raises `PolicyError` without policy `delete`.
+
+        Raises `ClockError` where the clock is years from the commits of the topic, unless it is allowed (C46).
+        """
+        self._trust_clock(allow_clock_jump)
         return retain(self.warehouse, self.topic_name, now_ms=now_ms)
 
     def delete_records(self, partition: int, before: int) -> CutReport:
@@ -266,9 +274,14 @@ class Topic:
         """Takes the last round back (C7). Raises `NothingToUndoError`, which says why it cannot."""
         return undo(self.warehouse, self.topic_name)
 
-    def sweep(self, *, delete: bool = False) -> SweepReport:
-        """The files that may go (C6); with `delete` they go."""
+    def sweep(self, *, delete: bool = False, allow_clock_jump: bool = False) -> SweepReport:
+        """The files that may go (C6); with `delete` they go. Raises `ClockError` as `retain` does."""
+        self._trust_clock(allow_clock_jump)
         return sweep(self.warehouse, self.topic_name, delete=delete)
+
+    def _trust_clock(self, allowed: bool) -> None:
+        if allowed:
+            trust_clock(self.warehouse, self.topic_name)
 
     def _at(self, version: int | None) -> TopicState:
         if version is None:

@@ -6,6 +6,9 @@ import json
 
 import pytest
 
+import lithify as package
+from lithify.model.log import TopicEdit, Verb
+
 DAY_MS = 86_400_000
 CUT_KEYS = [
     "partition",
@@ -196,3 +199,19 @@ def test_a_name_with_a_partition_says_which_log(lithify):
         f"{name}-partition-1 names partition 1, --partition 0 another"
     )
     assert lithify.error("undo", f"{name}-partition-1").endswith(f"(this verb takes the whole topic: {name})")
+
+
+def test_a_clock_that_is_years_from_the_commits_needs_a_persons_word(lithify):
+    """C46: no warehouse of today has such commits, so one is made to say so."""
+    lithify("topic", "create", "events", "--config", "cleanup.policy=delete", "--config", "retention.ms=1d")
+    produce(lithify, "events", (0, 0))
+    produce(lithify, "events", (1, DAY_MS))
+    topic = package.open(str(lithify.warehouse)).topic("events")
+    topic.warehouse.store.commit(topic.state(), TopicEdit("r", 0, {}, verb=Verb.ALTER, clock_ms=0))
+    for more in ([], ["--json"]):
+        refused = lithify.error("retain", "events", *more)
+        assert "events: the clock says" in refused and "--allow-clock-jump" in refused
+    assert offsets(lithify, "events") == [0, 1]
+    lithify("retain", "events", "--allow-clock-jump")
+    assert offsets(lithify, "events") == []
+    lithify("retain", "events")

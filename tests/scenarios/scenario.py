@@ -14,6 +14,7 @@
     > retain, versions, undo, sweep    `retain --now 2h`, `sweep --yes`
     > delete-records 3, truncate 3     of partition 0; `truncate 1: --below-compacted 3` of partition 1
     > alter null.key=drop              also `--unset null.key` and `--partitions 2`
+    > trust-clock                      somebody says that the clock is right
     > uncompact                        also `--lose-trimmed`
     > make-again                       the topic is deleted and made again
     > lose 0, lose view 0              the first data file goes missing, of the log or of its view
@@ -31,6 +32,7 @@ from lithify.model.segment import Segment
 from lithify.model.units import format_duration, parse_duration_ms
 from lithify.service.alter import alter, uncompact
 from lithify.service.append import append
+from lithify.service.clock import trust_clock
 from lithify.service.compact import RunRequest, plan_run
 from lithify.service.cut import delete_records, truncate
 from lithify.service.fetch import table_batches
@@ -190,6 +192,10 @@ class Player:
 
     def _uncompact(self, flags: str) -> Iterator[str]:
         yield from cut_lines(uncompact(self._topic.warehouse, ORDERS, lose_trimmed="--lose-trimmed" in flags))
+
+    def _trust_clock(self, _: str) -> Iterator[str]:
+        trust_clock(self._topic.warehouse, ORDERS)
+        yield from ()
 
     def _undo(self, _: str) -> Iterator[str]:
         yield from cut_lines(undo(self._topic.warehouse, ORDERS))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lithify.cli.consent import check_now
+from lithify.cli.consent import allow_clock_jump, check_now
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.output import print_json, say, say_error
 from lithify.cli.parameters import PairType, TimeType, as_mapping
@@ -32,6 +32,7 @@ class CompactFlags:
     task_memory: str
     now_ms: int | None
     yes: bool
+    allow_clock_jump: bool
     spark_conf: tuple[tuple[str, str], ...]
 
 
@@ -52,6 +53,7 @@ class CompactFlags:
 )
 @click.option("--now", "now_ms", type=TimeType(), help="Judge lags and expiry as of this time.")
 @click.option("--yes", is_flag=True, help="Needed where --now is later than the clock.")
+@allow_clock_jump
 @click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be given often.")
 def compact(invocation: Invocation, topic_name: str, **given: Any) -> int:
     """Keep the latest record of every key: a round now.
@@ -99,6 +101,7 @@ def _run(topic: Topic, partitions: list[int] | None, flags: CompactFlags) -> Rou
                 write_rate=flags.write_rate,
                 spark_conf=as_mapping(flags.spark_conf, "--spark-conf"),
                 progress=progress,
+                allow_clock_jump=flags.allow_clock_jump,
             )
     except RoundsFailedError as error:
         report: RoundReport = error.report

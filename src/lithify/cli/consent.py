@@ -5,8 +5,15 @@ from __future__ import annotations
 import time
 from typing import NoReturn
 
+import click
+
 from lithify.errors import RefusedError
 from lithify.model.units import format_time
+
+allow_clock_jump = click.option(
+    "--allow-clock-jump", is_flag=True, help="The clock is right, though it is years from the topic's commits."
+)
+"""Of verbs that drop by the clock (C46)."""
 
 
 def refuse(refused: str, consequence: str) -> NoReturn:

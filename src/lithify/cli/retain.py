@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lithify.cli.consent import check_now
+from lithify.cli.consent import allow_clock_jump, check_now
 from lithify.cli.cut_text import print_cut, removed_records
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import TimeType
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 @click.argument("topic_name", metavar="TOPIC")
 @click.option("--now", "now_ms", type=TimeType(), help="Judge the age of records as of this time.")
 @click.option("--yes", is_flag=True, help="Needed where --now is later than the clock.")
-def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: bool) -> None:
+@allow_clock_jump
+def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: bool, allow_clock_jump: bool) -> None:
     """Apply retention by age and size now.
 
     For topics with delete in cleanup.policy. Whole segments go from the front of every log: those
@@ -38,7 +39,7 @@ def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: boo
     check_now(
         now_ms, yes, "what retention removes", f"`lithify status {topic_name} --now` shows what is past retention"
     )
-    report = topic.retain(now_ms=now_ms)
+    report = topic.retain(now_ms=now_ms, allow_clock_jump=allow_clock_jump)
     print_cut(invocation, report, f"{removed_records(report)} went", "" if report.changed else _idle(topic, now_ms))
 
 

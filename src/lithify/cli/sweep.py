@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lithify.cli.consent import allow_clock_jump
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.output import columns, plural, print_json, say
 from lithify.model.units import format_bytes, format_time
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 @verb("sweep")
 @click.argument("topic_name", metavar="[TOPIC]", required=False)
 @click.option("--yes", is_flag=True, help="Delete the files. Without it they are listed.")
-def sweep(invocation: Invocation, topic_name: str | None, yes: bool) -> None:
+@allow_clock_jump
+def sweep(invocation: Invocation, topic_name: str | None, yes: bool, allow_clock_jump: bool) -> None:
     """List or delete files that nothing needs any more.
 
     Of one topic, or of all. A file may go when no kept version names it: one that a commit let go
@@ -34,7 +36,7 @@ def sweep(invocation: Invocation, topic_name: str | None, yes: bool) -> None:
     topics = invocation.open_lake().topics() if topic_name is None else (invocation.open_whole_topic(topic_name),)
     for topic in topics:
         location = topic.state().location
-        report = topic.sweep(delete=yes)
+        report = topic.sweep(delete=yes, allow_clock_jump=allow_clock_jump)
         if invocation.json:
             print_json(report.to_json())
             continue

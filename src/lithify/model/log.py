@@ -205,6 +205,8 @@ class TopicState:
     settings: TopicSettings
     logs: tuple[LogState, ...]
     created_ms: int
+    clock_ms: int | None = None
+    """The latest time that commits vouch for (C46); None before the first, or in a format that kept none."""
 
     def log(self, partition: int) -> LogState:
         return self.logs[partition]
@@ -260,6 +262,8 @@ class TopicEdit:
     verb: Verb = Verb.APPEND
     expire_closed_before_ms: int | None = None
     """Versions that were closed before this time are kept no longer."""
+    clock_ms: int | None = None
+    """The time that is vouched for from then on (C46). The gate works it out where nobody says it."""
 
     @property
     def closes(self) -> bool:

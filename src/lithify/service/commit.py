@@ -25,6 +25,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from lithify.compaction.clocks import vouched_ms
 from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError, UnknownTopicError
 from lithify.model.log import KEEPS_EPOCH, RUN_IDS_KEPT, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
@@ -101,13 +102,17 @@ def _swap(
 
 
 def _marked(edit: TopicEdit, base: TopicState) -> TopicEdit:
-    """`edit`, whose logs remember its run (C6) and are in the epoch that it begins, if it begins one (C44)."""
+    """`edit`, whose logs remember its run (C6) and are in the epoch that it begins, if it begins one (C44).
+
+    And the time that commits vouch for with it (C46).
+    """
     logs = {partition: log.with_run(edit.run_id) for partition, log in edit.logs.items()}
     if edit.verb not in KEEPS_EPOCH:
         logs = {
             p: replace(log, epoch=base.log(p).next_epoch) if p in base.partitions else log for p, log in logs.items()
         }
-    return replace(edit, logs=logs)
+    clock_ms = vouched_ms(base, edit.time_ms) if edit.clock_ms is None else edit.clock_ms
+    return replace(edit, logs=logs, clock_ms=clock_ms)
 
 
 def settle(

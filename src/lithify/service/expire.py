@@ -15,6 +15,7 @@ from lithify.compaction.expiring import expiry_ms, unexpired
 from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.names import TopicName
 from lithify.ports import Warehouse
+from lithify.service.clock import check_clock
 from lithify.service.commit import commit
 
 
@@ -36,7 +37,7 @@ class ExpireReport:
 def expire_versions(warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None) -> ExpireReport | None:
     """Lets go of every version that was closed `versions.retention.ms` before `now_ms` or the clock.
 
-    None if there is none. Raises `UnknownTopicError`, or what `commit` raises.
+    None if there is none. Raises `ClockError`, `UnknownTopicError`, or what `commit` raises.
     """
     run_id = warehouse.clock.new_id()
     judged_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
@@ -50,6 +51,8 @@ def expire_versions(warehouse: Warehouse, name: TopicName, *, now_ms: int | None
         expired.update(dict.fromkeys(version.version for version in going))
         if not going:
             return None
+        if now_ms is None:
+            check_clock(newest, judged_ms)
         return TopicEdit(run_id, warehouse.clock.now_ms(), {}, verb=Verb.EXPIRE, expire_closed_before_ms=before_ms)
 
     state = commit(warehouse, name, run_id, decide)

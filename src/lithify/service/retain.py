@@ -12,13 +12,15 @@ from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.ports import Warehouse
+from lithify.service.clock import check_clock
 from lithify.service.commit import commit
 
 
 def retain(warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None) -> CutReport:
     """Applies retention to all logs of a topic, as of `now_ms` or the clock.
 
-    Raises `PolicyError` where `cleanup.policy` has no `delete`, `UnknownTopicError`, or what `commit` raises.
+    Raises `PolicyError` where `cleanup.policy` has no `delete`, `ClockError`, `UnknownTopicError`, or what
+    `commit` raises.
     """
     run_id = warehouse.clock.new_id()
     judged_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
@@ -43,6 +45,8 @@ def retain(warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None) 
                 cuts.append(log_cut(log, logs[log.partition], gone))
         if not logs:
             return None
+        if now_ms is None:
+            check_clock(newest, judged_ms)
         return TopicEdit(run_id, warehouse.clock.now_ms(), logs, remove=tuple(removed), verb=Verb.RETAIN)
 
     state = commit(warehouse, name, run_id, decide)

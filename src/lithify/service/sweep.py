@@ -11,6 +11,7 @@ from lithify.compaction.sweeping import may_be_swept
 from lithify.model.cut_report import SweepReport, SweptFile
 from lithify.model.names import TopicName
 from lithify.ports import Warehouse
+from lithify.service.clock import check_clock
 
 
 def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool) -> SweepReport:
@@ -29,6 +30,7 @@ def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool) -> SweepReport
         if file.path not in named and may_be_swept(file.modified_ms, closings.get(file.path), state.settings, now_ms)
     )
     if delete and may_go:
+        check_clock(state, now_ms)
         named = store.named_files(name)
         may_go = tuple(file for file in may_go if file.path not in named)
         store.delete_files(state, [file.path for file in may_go])

@@ -17,6 +17,7 @@ from lithify.model.names import LogId, TopicName
 from lithify.model.rates import RatesNote
 from lithify.model.report import LogReport, RoundReport
 from lithify.ports import Warehouse
+from lithify.service.clock import check_clock
 from lithify.service.planning import plan_rounds
 from lithify.service.publish import publish
 from lithify.service.stopwatch import Stopwatch
@@ -80,6 +81,8 @@ class TopicRun:
         assert self.state is not None  # else it is not pending
         try:
             plans = plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms)
+            if self.given_now_ms is None and not all(plan.is_idle for plan in plans):
+                check_clock(self.state, self.now_ms)
         except Exception as error:
             self._give_up(ours(error, self.name))
             return ()

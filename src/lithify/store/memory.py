@@ -254,6 +254,7 @@ def _edited(before: _Version, edit: TopicEdit) -> _Version:
         version=before.state.version + 1,
         settings=edit.settings or before.state.settings,
         logs=tuple(logs[partition] for partition in sorted(logs)),
+        clock_ms=before.state.clock_ms if edit.clock_ms is None else edit.clock_ms,
     )
     return _Version(
         state,

@@ -4,6 +4,7 @@
     lithify.version          the version that these properties belong to
     lithify.original-name    the name as it was given
     lithify.created-ms
+    lithify.clock-ms         the latest time that commits vouch for
     lithify.settings         JSON: every setting under its dotted name
     lithify.log.<partition>  JSON: one `LogState`, without what is as in a new log
     lithify.versions         JSON: kept versions, newest first
@@ -52,6 +53,7 @@ _FORMAT = "lithify.format-version"
 _VERSION = "lithify.version"
 _ORIGINAL_NAME = "lithify.original-name"
 _CREATED_MS = "lithify.created-ms"
+_CLOCK_MS = "lithify.clock-ms"
 _SETTINGS = "lithify.settings"
 _LOG = "lithify.log."
 _VERSIONS = "lithify.versions"
@@ -104,16 +106,20 @@ def new_topic(original_name: str, settings: TopicSettings, partitions: int, crea
     return {
         _ORIGINAL_NAME: original_name,
         _CREATED_MS: str(created_ms),
-        **changed(FIRST_VERSION, settings, [LogState(partition) for partition in range(partitions)]),
+        **changed(FIRST_VERSION, settings, [LogState(partition) for partition in range(partitions)], None),
     }
 
 
-def changed(version: int, settings: TopicSettings | None, logs: Iterable[LogState]) -> dict[str, str]:
+def changed(
+    version: int, settings: TopicSettings | None, logs: Iterable[LogState], clock_ms: int | None
+) -> dict[str, str]:
     """The properties that the edit that makes `version` changes."""
     properties = {f"{_LOG}{log.partition}": _text(log_to_json(log)) for log in logs}
     properties |= {_FORMAT: str(FORMAT_VERSION), _VERSION: str(version)}
     if settings is not None:
         properties[_SETTINGS] = _text(to_config(settings))
+    if clock_ms is not None:
+        properties[_CLOCK_MS] = str(clock_ms)
     return properties
 
 
@@ -159,6 +165,7 @@ def state_of(name: TopicName, head: Head) -> TopicState:
             settings=settings_of(json.loads(properties[_SETTINGS])),
             logs=_logs(properties),
             created_ms=int(properties[_CREATED_MS]),
+            clock_ms=int(properties[_CLOCK_MS]) if _CLOCK_MS in properties else None,
         )
 
 

@@ -211,7 +211,7 @@ def _expired(metadata: TableMetadata, named: Collection[int]) -> list[TableUpdat
 
 
 def _properties(metadata: TableMetadata, edit: TopicEdit, before: Versions, kept: Versions) -> dict[str, str]:
-    properties = codec.changed(metadata.next_sequence_number(), edit.settings, edit.logs.values())
+    properties = codec.changed(metadata.next_sequence_number(), edit.settings, edit.logs.values(), edit.clock_ms)
     if kept != before:
         properties |= codec.versions_changed(kept)
     if edit.report_id is not None:
