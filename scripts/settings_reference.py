@@ -47,6 +47,11 @@ _CLOSING = """
 
 - `compaction.mode=side-by-side` needs `compact` in `cleanup.policy`: without it there is no view.
 - `compaction.strategy=header` needs `compaction.strategy.header`.
+- A record that is appended now with an old timestamp, by a backfill or a device that was offline, is older than
+  `min.compaction.lag.ms` at once, as in Kafka. Whoever counts on the lag to see every record before a round takes
+  it, such as a consumer that reads every hour, sets `min.compaction.lag.from=commit`: then the lag counts from the
+  append, if that is later. It waits up to an eighth of the lag longer than that, and what is dirty when it is
+  switched on counts as appended then.
 - `min.compaction.lag.ms` must not be above `max.compaction.lag.ms`.
 - `retention.ms` and `retention.bytes` count only with `delete` in `cleanup.policy`; `null.key`,
   `empty.value`, the lags and the ratio only with `compact`.

@@ -13,6 +13,7 @@ from pyiceberg.catalog import Catalog
 
 from lithify.errors import DamagedError, UnknownTopicError, UnsupportedFormatError
 from lithify.model.log import (
+    CommittedEnd,
     DroppedDeletes,
     HeldTombstones,
     LogState,
@@ -66,6 +67,7 @@ LOGS = st.builds(
     batches=st.lists(st.builds(WrittenBatch, st.text(max_size=36), OFFSETS, st.text(max_size=36)), max_size=4).map(
         tuple
     ),
+    committed=st.lists(st.builds(CommittedEnd, OFFSETS, TIMES), max_size=4).map(tuple),
     epoch=st.integers(0, 2**63 - 1),
     dropped=st.lists(st.builds(DroppedDeletes, OFFSETS, OFFSETS, st.booleans()), max_size=8).map(tuple),
 )

@@ -156,6 +156,7 @@ def _turning_points(state: LogState, segments: tuple[Segment, ...], settings: To
     if settings.compacts:
         yield from (step.time_ms + settings.delete_retention_ms for step in state.steps if step.tombstones > 0)
         yield from (s.max_timestamp_ms + settings.min_compaction_lag_ms for s in dirty)
+        yield from (c.time_ms + settings.min_compaction_lag_ms for c in state.committed)
         if settings.max_compaction_lag_ms != NO_LIMIT:
             yield from (s.min_timestamp_ms + settings.max_compaction_lag_ms + 1 for s in dirty)
     if settings.deletes and settings.retention_ms != NO_LIMIT:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lithify.compaction.lag import committed_ms
 from lithify.model.log import LogState
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
@@ -53,7 +54,8 @@ def _age_limit(state: LogState, segments: tuple[Segment, ...], settings: TopicSe
         return []
     youngest_allowed_ms = now_ms - settings.min_compaction_lag_ms  # age equal to the lag is old enough
     for segment in segments:
-        if segment.end_offset > state.first_dirty_offset and segment.max_timestamp_ms > youngest_allowed_ms:
+        since_ms = max(segment.max_timestamp_ms, committed_ms(state.committed, segment.end_offset))
+        if segment.end_offset > state.first_dirty_offset and since_ms > youngest_allowed_ms:
             return [Horizon(segment.base_offset, LIMITED_BY_AGE, segment.path)]
     return []
 

@@ -62,6 +62,14 @@ class TombstoneStep:
 
 
 @dataclass(frozen=True, slots=True)
+class CommittedEnd:
+    """What is below `end_offset` was committed at `time_ms` at the latest (C14)."""
+
+    end_offset: int
+    time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class HeldTombstones:
     """Expired tombstones below `below` stay while the horizon is at most `horizon` (C20).
 
@@ -142,6 +150,8 @@ class LogState:
     epoch: int = FIRST_EPOCH
     """Grows by every commit that changes what a round goes by, those of `KEEPS_EPOCH` apart (C44). It never
     goes back, and tells a reader's place from a later one (C49)."""
+    committed: tuple[CommittedEnd, ...] = ()
+    """When what is dirty was appended, where `min.compaction.lag.from` is `commit` (C14); both ascend."""
     dropped: tuple[DroppedDeletes, ...] = ()
     """When deletes went, and up to where; epochs ascend, offsets descend: a later, higher one says it all."""
 

@@ -120,6 +120,11 @@ _TABLE = (
         **_duration(),
     ),
     Setting(
+        "min.compaction.lag.from",
+        doc="From when min.compaction.lag.ms counts: the timestamps of records, or the later of these and the commit.",
+        **_choice("timestamp", "commit"),
+    ),
+    Setting(
         "min.compaction.lag.bytes",
         doc="The newest bytes of a log that are not compacted.",
         **_size(),

@@ -33,6 +33,7 @@ class TopicSettings:
     delete_retention_ms: int = 86_400_000
     min_cleanable_dirty_ratio: float = 0.5
     min_compaction_lag_ms: int = 0
+    min_compaction_lag_from: Literal["timestamp", "commit"] = "timestamp"
     min_compaction_lag_bytes: int = 0
     max_compaction_lag_ms: int = NO_LIMIT
     compaction_threshold_bytes: int = NO_LIMIT

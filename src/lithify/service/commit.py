@@ -26,6 +26,7 @@ from tenacity import (
 )
 
 from lithify.compaction.clocks import vouched_ms
+from lithify.compaction.lag import committed_after
 from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError, UnknownTopicError
 from lithify.model.log import KEEPS_EPOCH, RUN_IDS_KEPT, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
@@ -104,7 +105,7 @@ def _swap(
 def _marked(edit: TopicEdit, base: TopicState) -> TopicEdit:
     """`edit`, whose logs remember its run (C6) and are in the epoch that it begins, if it begins one (C44).
 
-    And the time that commits vouch for with it (C46).
+    And the time that commits vouch for with it (C46), which is that of what it appends (C14).
     """
     logs = {partition: log.with_run(edit.run_id) for partition, log in edit.logs.items()}
     if edit.verb not in KEEPS_EPOCH:
@@ -112,6 +113,8 @@ def _marked(edit: TopicEdit, base: TopicState) -> TopicEdit:
             p: replace(log, epoch=base.log(p).next_epoch) if p in base.partitions else log for p, log in logs.items()
         }
     clock_ms = vouched_ms(base, edit.time_ms) if edit.clock_ms is None else edit.clock_ms
+    settings = edit.settings or base.settings
+    logs = {p: replace(log, committed=committed_after(log, settings, clock_ms)) for p, log in logs.items()}
     return replace(edit, logs=logs, clock_ms=clock_ms)
 
 

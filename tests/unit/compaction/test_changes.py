@@ -42,6 +42,7 @@ CHANGES = [
     ({}, {"delete_retention_ms": 5}),
     ({}, {"min_cleanable_dirty_ratio": 1}),
     ({}, {"min_compaction_lag_ms": 5}),
+    ({}, {"min_compaction_lag_from": "commit"}),
     ({}, {"min_compaction_lag_bytes": 5}),
     ({}, {"max_compaction_lag_ms": 5}),
     ({}, {"compaction_threshold_bytes": 5}),

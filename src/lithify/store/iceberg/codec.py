@@ -27,6 +27,7 @@ from typing import Any
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnsupportedFormatError
 from lithify.model.log import (
     FIRST_EPOCH,
+    CommittedEnd,
     DroppedDeletes,
     HeldTombstones,
     KeptVersion,
@@ -45,7 +46,6 @@ from lithify.store.iceberg.checksums import FIRST_FORMAT, PREFIX, RESTORE, Found
 
 FORMAT_VERSION = 3
 """What is written. A topic of an earlier format gets it with the next commit."""
-
 EPOCHS_SINCE = 3
 """The format version from which on a log has an epoch."""
 
@@ -114,8 +114,8 @@ def changed(
     version: int, settings: TopicSettings | None, logs: Iterable[LogState], clock_ms: int | None
 ) -> dict[str, str]:
     """The properties that the edit that makes `version` changes."""
-    properties = {f"{_LOG}{log.partition}": _text(log_to_json(log)) for log in logs}
-    properties |= {_FORMAT: str(FORMAT_VERSION), _VERSION: str(version)}
+    properties = {_FORMAT: str(FORMAT_VERSION), _VERSION: str(version)}
+    properties |= {f"{_LOG}{log.partition}": _text(log_to_json(log)) for log in logs}
     if settings is not None:
         properties[_SETTINGS] = _text(to_config(settings))
     if clock_ms is not None:
@@ -221,6 +221,7 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "aged_before": log.aged_before_ms,
         "view": None if log.view is None else _view_to_json(log.view),
         "batches": [[b.query_id, b.batch_id, *([b.stream_id] if b.stream_id else [])] for b in log.batches],
+        "committed": [[end.end_offset, end.time_ms] for end in log.committed],
         "epoch": None if log.epoch == FIRST_EPOCH else log.epoch,
         "dropped": [[drop.epoch, drop.below, *([True] if drop.of_view else [])] for drop in log.dropped],
     }
@@ -254,6 +255,7 @@ def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRS
         aged_before_ms=data.get("aged_before"),
         view=None if view is None else _view_of(view, data),
         batches=tuple(WrittenBatch(*batch) for batch in data.get("batches", ())),
+        committed=tuple(CommittedEnd(*end) for end in data.get("committed", ())),
         epoch=data.get("epoch", new_epoch),
         dropped=tuple(DroppedDeletes(*drop) for drop in data.get("dropped", ())),
     )
