@@ -67,7 +67,19 @@ def sections() -> tuple[Section, ...]:
 
 def _test_folders() -> list[str]:
     folders = {file.relative_to(ROOT / "tests").parts[0] for file in (ROOT / "tests").glob("*/**/test_*.py")}
-    first = ("unit", "properties", "scenarios", "store", "faults", "formats", "cli", "spark", "kills", "mutated", "examples")
+    first = (
+        "unit",
+        "properties",
+        "scenarios",
+        "store",
+        "faults",
+        "formats",
+        "cli",
+        "spark",
+        "kills",
+        "mutated",
+        "examples",
+    )
     return sorted(folders, key=lambda folder: (first.index(folder) if folder in first else len(first), folder))
 
 

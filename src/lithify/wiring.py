@@ -84,7 +84,8 @@ def spark_engine(warehouse: Warehouse, choice: SparkChoice) -> RewriteEngine:
     from lithify.spark.session import session_factory, slots
     from lithify.spark.tasks import Pace, Workers
 
-    workers = Workers(warehouse.files.access, slots(choice.session, choice.conf), Pace(time.monotonic, time.sleep))
+    pace = Pace(time.monotonic, time.sleep)
+    workers = Workers(warehouse.files.access, slots(choice.session, choice.conf), pace, warehouse.clock.new_id)
     return SparkEngine(session_factory(choice.session, choice.conf), workers)
 
 

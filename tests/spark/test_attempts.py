@@ -55,7 +55,7 @@ def attempts(request, session, tmp_path) -> Attempts:
 
     def compaction() -> list[tuple[Segment, ...]]:
         (segment,) = files_of(source)
-        pace = Workers(ACCESS, 2, Pace(time.monotonic, time.sleep)).task_pace(NO_LIMITS, 2)
+        pace = Workers(ACCESS, 2, Pace(time.monotonic, time.sleep), lambda: "seed").task_pace(NO_LIMITS, 2)
         sources = (SourceTask(segment, RECORDS, None, marks_losers=True),)
         task = GroupTask(0, ACCESS, SegmentSpec.of(state, 0, "run"), sources, pace)
         outcomes = rewritten(session, [task, task], [0, 1], None).collect()

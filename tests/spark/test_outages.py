@@ -33,7 +33,7 @@ topic = lake.topic("orders")
 lake.append(topic, "a=1 a=2")
 
 def spark(**conf):
-    workers = Workers(FileAccess(), 1, Pace(time.monotonic, time.sleep))
+    workers = Workers(FileAccess(), 1, Pace(time.monotonic, time.sleep), lambda: "seed")
     lake.engine = SparkEngine(session_factory(None, {"spark.master": "local[1]", **conf}), workers)
 
 def session_jvm():

@@ -182,7 +182,9 @@ def opened_anew(topic: Topic) -> Topic:
     store, warehouse = topic.warehouse.store, topic.warehouse
     assert isinstance(store, IcebergStore)
     again = IcebergStore(store.source, warehouse.clock.new_id)
-    return Topic(Warehouse(again, IcebergFiles(store.source), warehouse.clock), topic.topic_name)
+    return Topic(
+        Warehouse(again, IcebergFiles(store.source, warehouse.clock.new_id), warehouse.clock), topic.topic_name
+    )
 
 
 def a_round(topic: Topic) -> None:

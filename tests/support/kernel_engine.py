@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from lithify.columnar.access import FileAccess
 from lithify.columnar.hash_range import HashRange
-from lithify.columnar.key_blocks import Spool, SpooledKeys, blocks_by_range
+from lithify.columnar.key_blocks import Spool, SpooledKeys
 from lithify.columnar.key_scan import KeyScan, LogScan, keys_schema
 from lithify.columnar.marks import MarkSet, ordinal_starts
 from lithify.columnar.ranks import Portion
@@ -48,6 +48,7 @@ class KernelEngine:
     ranges: int = 1
     shuffled: bool = False
     access: FileAccess = FileAccess()
+    seed: str = "seed"
 
     @contextmanager
     def open_round(
@@ -84,10 +85,12 @@ class KernelRound:
         log = LogWork(0, 0, plan, KeyPassShape(ranges, shuffled=False)).scan
         marks = MarkSet(ordinal_starts(log.segments))
         tallies = []
-        with tempfile.TemporaryDirectory() as folder, WinnerFinder(self._limits.task_memory_bytes // 2) as finder:
-            spools = [Spool(_made(Path(folder) / str(index))) for index in range(ranges)]
+        finder = WinnerFinder(self._limits.task_memory_bytes // 2, self._engine.seed)
+        with tempfile.TemporaryDirectory() as folder:
+            spools = [Spool(Path(folder) / str(index)) for index in range(ranges)]
             if self._engine.shuffled:
-                tallies = [_sent(self._engine.access, alone, portion, spools, marks) for portion, alone in log.pieces()]
+                sending = Sending(self._engine.access, finder, spools, marks)
+                tallies = [sending.send(alone, portion) for portion, alone in log.pieces()]
             for index in range(ranges if plan.scanned else 0):
                 part, found = finder.find(
                     lambda r, log=log, spool=spools[index]: (
@@ -116,19 +119,23 @@ class KernelRound:
         return Source(outcome.segment, outcome.survivors, marks, marks_losers=path not in self._dirty)
 
 
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """Sends keys to the spools of their ranges; marks are those that need no comparing."""
 
+    access: FileAccess
+    finder: WinnerFinder
+    spools: Sequence[Spool]
+    marks: MarkSet
 
-def _sent(access: FileAccess, alone: LogScan, portion: Portion, spools: Sequence[Spool], marks: MarkSet) -> Tally:
-    """Sends the keys of one segment to the spools of their ranges; what was settled on the way."""
-    scan = KeyScan(access, alone, settles=True)
-    for index, block in blocks_by_range(scan.keys(portion), len(spools)):
-        spools[index].add(block, portion)
-    for bitmap in scan.marks.bitmaps().values():
-        marks.add(np.array(bitmap, np.int64) + alone.first_ordinal)
-    return scan.tally
+    def send(self, alone: LogScan, portion: Portion) -> Tally:
+        """Those of one segment; what was settled on the way."""
+        scan = KeyScan(self.access, alone, settles=True)
+        for index, block in self.finder.blocks(scan.keys(portion), len(self.spools)):
+            self.spools[index].add(block, portion)
+        for bitmap in scan.marks.bitmaps().values():
+            self.marks.add(np.array(bitmap, np.int64) + alone.first_ordinal)
+        return scan.tally
 
 
 def compact_without_spark(topic: Topic, now_ms: int | None = None) -> RoundReport:

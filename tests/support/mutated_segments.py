@@ -24,7 +24,7 @@ from lithify.columnar.schema import SEGMENT_SCHEMA, VALUE
 from lithify.columnar.segment_facts import facts
 from lithify.columnar.segment_file import SegmentSpec, SegmentWriter
 from lithify.columnar.segment_reader import read_segment
-from lithify.columnar.winners import latest_offsets
+from lithify.columnar.winners import WinnerFinder, latest_offsets
 from lithify.compaction.rules import SurvivorRules
 from lithify.errors import DamagedError
 from lithify.model.record import Record
@@ -89,7 +89,7 @@ def readings(segment: Segment, folder: Path) -> dict[str, Callable[[], object]]:
         **{
             f"from {low}": lambda low=low: _records([segment], low) for low, _ in pairwise(range(1, LAST, RECORDS // 2))
         },
-        "winners": lambda: list(latest_offsets(ACCESS, (segment,), rules)),
+        "winners": lambda: list(latest_offsets(ACCESS, (segment,), rules, WinnerFinder(2**24, "seed"))),
         "rewrite": lambda: _records(rewrite(ACCESS, spec(), [everything], attempt="a")[0]),
         "cut": lambda: _records(cut(ACCESS, spec(), segment, LAST // 2 + 3)),
         "verify": lambda: [_shown(piece) for piece in inspect_segment(ACCESS, segment, ["h"], None)],

@@ -16,7 +16,7 @@ SLOTS = 2
 
 def engine_on(session: Callable[[], SparkSession]) -> SparkEngine:
     """An engine on whatever gives a session."""
-    return SparkEngine(session, Workers(FileAccess(), SLOTS, Pace(time.monotonic, time.sleep)))
+    return SparkEngine(session, Workers(FileAccess(), SLOTS, Pace(time.monotonic, time.sleep), lambda: "seed"))
 
 
 def engine_without_session() -> SparkEngine:

@@ -148,7 +148,7 @@ class Place:
 def an_iceberg_place(folder: Path, clock: FakeClock, source: CatalogSource | None = None) -> Place:
     """The Iceberg store in a local folder, or over a source of its own."""
     catalog = source or EmbeddedCatalog(str(folder))
-    return Place(IcebergStore(catalog, clock.new_id), IcebergFiles(catalog), clock, lose_file)
+    return Place(IcebergStore(catalog, clock.new_id), IcebergFiles(catalog, clock.new_id), clock, lose_file)
 
 
 def a_view(segments: tuple[Segment, ...]) -> View:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from lithify.columnar.access import FileAccess
 from lithify.columnar.key_rows import Rows, ScannedSegment
+from lithify.columnar.key_source import pieces
 from lithify.columnar.marks import MarkSet, ordinal_starts
 from lithify.columnar.ranks import RANKED_KEYS, VERSIONED_KEYS, Portion
 from lithify.columnar.schema import HEADERS
@@ -24,6 +25,9 @@ from lithify.columnar.tally import Tally
 from lithify.columnar.throttle import unthrottled
 from lithify.compaction.rules import SurvivorRules
 from lithify.model.segment import Segment
+
+PIECE_BYTES = 4 * 2**20
+"""Keys are handed out in pieces of so much, so that it shows how many of them filled a memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,11 @@ class KeyScan:
         self._log = log
         self._settles = settles
         self._acquire = acquire
+        self._dirty_rows = 0
+
+    @property
+    def dirty_read(self) -> float:
+        return self._dirty_rows / max(1, sum(segment.records for segment in self._log.dirty))
 
     def has(self, portion: Portion) -> bool:
         return bool(self._log.of(portion))
@@ -114,7 +123,11 @@ class KeyScan:
                 self.tally.bytes_read += size
                 if self._settles:
                     self._settle(rows, portion)
-                yield from rows.to_compare()
+                before = self._dirty_rows
+                for batch in pieces(rows.to_compare(), PIECE_BYTES):
+                    self._dirty_rows += batch.num_rows * (portion is Portion.DIRTY)
+                    yield batch
+                self._dirty_rows = before + rows.count * (portion is Portion.DIRTY)
                 ordinal += rows.count
 
     def _settle(self, rows: Rows, portion: Portion) -> None:

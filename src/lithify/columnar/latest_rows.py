@@ -2,10 +2,11 @@
 
     hash        9f.. 03.. 9f.. 41..              row      0  1  2  3
     hash | row  03..|1  41..|3  9f..|0  9f..|2   sorted: rows of one key are neighbours, in their order
-    keys        of neighbours whose hashes agree: equal in truth, or all of their run is told apart by key
+    keys        of neighbours whose hashes agree: equal in truth, or all of their run are sorted by key
 
 One sort of plain numbers and one look at each key that may be there twice: a third of the time of a hash
-table when most keys are there once, and no slower when few are.
+table when most keys are there once, and no slower when few are. However many keys share a hash, it takes
+no more than to sort them (C38).
 """
 
 from __future__ import annotations
@@ -14,24 +15,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.hash_range import Hashes
+from lithify.columnar.key_hash import Hashes
 from lithify.columnar.marks import Integers
 from lithify.columnar.ranks import Flags
 
 BYTES_PER_ROW = 14
 """Memory that `latest_rows` takes for a row, besides what it is given."""
 
+BYTES_PER_ORDERED_ROW = 31
+"""The same where rows have an order of their own, with making it."""
+
 _BLOCK = 1 << 16
 """So many rows are looked at at a time: what is gathered of their keys stays in a processor's cache."""
 
 
-def latest_rows(keys: pa.BinaryArray, hashes: Hashes) -> Flags:
-    """Which of the rows no later one has the same key as. Uses `hashes` up.
+def latest_rows(keys: pa.BinaryArray, hashes: Hashes, order: Integers | None = None) -> Flags:
+    """Which of the rows no later one has the same key as; later in `order`, if it has one, an order of all rows.
 
-    No key is null; equal keys have equal hashes.
+    Uses `hashes` up. No key is null; equal keys have equal hashes.
     """
     count = len(hashes)
     low = np.uint64((1 << count.bit_length()) - 1)
+    if order is not None:
+        hashes = hashes[order]
     hashes &= ~low  # what is cut off only makes more keys to tell apart
     np.bitwise_or(hashes, np.arange(count, dtype=np.uint32), out=hashes)
     hashes.sort()
@@ -41,14 +47,28 @@ def latest_rows(keys: pa.BinaryArray, hashes: Hashes) -> Flags:
     for start in range(0, count - 1, _BLOCK):
         block = hashes[start : start + _BLOCK + 1]
         follows = (block[:-1] ^ block[1:]) <= low  # a row whose successor in this order may have its key
-        rows = (block & low).view(np.int64)
+        rows = _rows(block, low, order)
         last[rows[:-1][follows]] = False
         apart.append(block[:-1][_differ(comparable, rows, follows)])
     if any(map(len, apart)):
-        mixed = _runs_of(np.concatenate(apart), hashes, low)
-        latest = dict(zip(keys.take(pa.array(mixed)).to_pylist(), mixed.tolist(), strict=True))
+        mixed = _rows(_runs_of(np.concatenate(apart), hashes, low), low, order)
         last[mixed] = False
-        last[list(latest.values())] = True
+        last[_last_of_each_key(keys, mixed)] = True
+    return last
+
+
+def _rows(some: Hashes, low: np.uint64, order: Integers | None) -> Integers:
+    places = (some & low).view(np.int64)
+    return places if order is None else order[places]
+
+
+def _last_of_each_key(keys: pa.BinaryArray, rows: Integers) -> Integers:
+    """Of rows, those of one key in their order, the last ones of each key."""
+    mixed = keys.take(pa.array(rows))
+    by_key = pc.array_sort_indices(mixed)  # which leaves those of one key in their order
+    mixed = mixed.take(by_key)
+    ends = np.append(np.asarray(pc.not_equal(mixed[:-1], mixed[1:]), np.bool_), True)
+    last: Integers = rows[by_key.to_numpy()[ends]]
     return last
 
 
@@ -63,12 +83,11 @@ def _differ(keys: pa.Array, rows: Integers, follows: Flags) -> Integers:
     return here[differs & follows[here]]
 
 
-def _runs_of(some: Hashes, ordered: Hashes, low: np.uint64) -> Integers:
-    """All rows whose hashes agree with one of `some`, those of one hash in their order."""
+def _runs_of(some: Hashes, ordered: Hashes, low: np.uint64) -> Hashes:
+    """All whose upper bits agree with one of `some`, those of one run in their order."""
     firsts = np.unique(some & ~low)
     starts, ends = np.searchsorted(ordered, firsts), np.searchsorted(ordered, firsts | low, side="right")
-    runs = [ordered[start:end] & low for start, end in zip(starts, ends, strict=True)]
-    return np.concatenate(runs).view(np.int64)
+    return np.concatenate([ordered[start:end] for start, end in zip(starts, ends, strict=True)])
 
 
 def _comparable(keys: pa.BinaryArray) -> pa.Array:

@@ -51,13 +51,6 @@ class MarkSet:
         for index, bitmap in other.bitmaps().items():
             self._mark(index, bitmap)
 
-    def take_back(self, other: MarkSet) -> None:
-        """Takes away the marks that another set over the same segments has."""
-        marked = self.bitmaps()
-        for index, bitmap in other.bitmaps().items():
-            if index in marked:
-                self._bitmaps[index] = marked[index] - bitmap
-
     def bitmaps(self) -> Mapping[int, BitMap]:
         """By index of the segment: the marked positions in it. Segments without marks are left out."""
         self._flush()

@@ -58,15 +58,15 @@ class Tally:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
-    def win(self, ranks: Integers, held: Flags, sign: int = 1) -> Flags:
-        """Counts dirty winners, or takes them back with -1; which of them stay. `held` are those of C20."""
+    def win(self, ranks: Integers, held: Flags) -> Flags:
+        """Counts dirty winners; which of them stay. `held` are those of C20."""
         expired, past = has(ranks, EXPIRED_BIT), has(ranks, PAST_BIT)
-        self.winners += sign * len(ranks)
-        self.winning_tombstones += sign * _count(has(ranks, TOMBSTONE_BIT))
-        self.winning_unversioned += sign * _count(has(ranks, UNVERSIONED_BIT))
-        self.expired_winners += sign * _count(expired & ~held)
-        self.held_winners += sign * _count(expired & held)
-        self.past_winners += sign * _count(past)
+        self.winners += len(ranks)
+        self.winning_tombstones += _count(has(ranks, TOMBSTONE_BIT))
+        self.winning_unversioned += _count(has(ranks, UNVERSIONED_BIT))
+        self.expired_winners += _count(expired & ~held)
+        self.held_winners += _count(expired & held)
+        self.past_winners += _count(past)
         return ~(past | expired & ~held)
 
     def judge_clean(self, ranks: Integers, superseded: Flags, held: Flags) -> Flags:

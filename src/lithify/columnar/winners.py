@@ -1,134 +1,164 @@
 """The heart of the key pass: one winner per exact key, for one hash range of one log's keys.
 
     a range ──► comparison ──► winners of the dirty part, losers of the clean part
-                    └─ out of memory ──► both halves of the range, each read and compared anew
+                    └─ memory full ──► few parts:  each reads the range again, and is compared
+                                  └──► many parts: the range is read again once, and spooled to them
 
-Where the memory there is does not do, the range is cut in two, so that no number of keys is too many (C38).
+No number, no size and no choice of keys is too much (C38): how many parts it takes shows in how much had
+been read when memory was full, and those of a spool are made by another hash each time, so that keys which
+share one are parted by the next. What cannot be parted is one key.
 """
 
 from __future__ import annotations
 
+import math
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
-import duckdb
 import numpy as np
+import pyarrow as pa
 from pyroaring import BitMap64
 
 from lithify.columnar.access import FileAccess
-from lithify.columnar.hash_range import HashRange, key_hashes
+from lithify.columnar.hash_range import HashRange
+from lithify.columnar.key_blocks import Spool, SpooledKeys, blocks_by_range
+from lithify.columnar.key_comparison import KeyComparison
+from lithify.columnar.key_hash import KeyHash
 from lithify.columnar.key_scan import KeyScan, LogScan
-from lithify.columnar.key_source import KeySource, MemoryExceededError
+from lithify.columnar.key_source import KeySource, MemoryExceededError, of_part
 from lithify.columnar.marks import MarkSet, positions_between
-from lithify.columnar.offset_comparison import OffsetComparison
-from lithify.columnar.ranks import VERSIONED_KEYS
+from lithify.columnar.ranks import Portion
 from lithify.columnar.schema import OFFSET
 from lithify.columnar.segment_reader import read_segment
 from lithify.columnar.tally import Tally
-from lithify.columnar.version_comparison import VersionComparison
 from lithify.compaction.rules import SurvivorRules
 from lithify.errors import EngineError
 from lithify.model.segment import Segment
 from lithify.model.units import format_bytes
 
-MAX_SPLITS = 8
-"""How often a range may be cut in two before the task gives up."""
+MAX_READS = 8
+"""Reading keys so often costs about as much as writing them to their parts once."""
+
+MAX_SPOOLS = 64
+"""Into no more parts are keys spooled at a time, so that the blocks of each are not too small."""
+
+MAX_DEPTH = 16
+"""How often keys are spooled anew, each time by another hash. Two keys that no memory holds together stay
+together each time with a chance of a quarter at most."""
+
+SPARE = 1.25
+"""So many times the parts are made that seem to be needed, since they are not all of one size."""
 
 LEAST_MEMORY_BYTES = 16 * 2**20
 MOST_MEMORY_BYTES = 3 * 2**30
 """Half of it is keys, and Arrow puts no more than 2 GiB of them together."""
 
+Open = Callable[[HashRange], KeySource]
 
+
+@dataclass(frozen=True, slots=True)
 class WinnerFinder:
-    """Finds winners within `memory_bytes`. A context manager: it holds a DuckDB instance open."""
+    """Finds winners within `memory_bytes`.
 
-    def __init__(self, memory_bytes: int) -> None:
-        self._memory_bytes = min(max(memory_bytes, LEAST_MEMORY_BYTES), MOST_MEMORY_BYTES)
-        self._opened = ExitStack()
-        self._connection: duckdb.DuckDBPyConnection | None = None
+    Hashes are those of the `seed`: one that nobody can foresee, the same for all that works on one log.
+    """
 
-    def __enter__(self) -> WinnerFinder:
-        return self
+    memory_bytes: int
+    seed: str = field(repr=False)
 
-    def __exit__(self, *_: object) -> None:
-        self._close()
-
-    def find(self, open_source: Callable[[HashRange], KeySource], hash_range: HashRange) -> tuple[Tally, MarkSet]:
+    def find(self, open_source: Open, hash_range: HashRange) -> tuple[Tally, MarkSet]:
         """What stays of the dirty part and what goes of the clean part, of the keys of one range.
 
-        `open_source` is called anew for every part of the range that is tried. Raises `EngineError`
-        when the memory is too little however small the part.
+        `open_source` is called anew for every part of the range that is tried. Raises `EngineError` where keys
+        cannot be spooled.
         """
-        parts = [hash_range]
+        found = self._find(open_source, hash_range, depth=0)
+        return found.tally, found.marks
+
+    def blocks(self, batches: Iterator[pa.RecordBatch], ranges: int) -> Iterator[tuple[int, bytes]]:
+        """Batches of a key scan as blocks for so many ranges of its log."""
+        return blocks_by_range(batches, ranges, KeyHash(self.seed), self._memory_bytes)
+
+    def _find(self, open_source: Open, whole: HashRange, depth: int) -> KeySource:
+        """A source of the range, with what was found of all of it."""
+        hashes = KeyHash(self.seed, 2 * depth)
+        parts = [whole]
         found: KeySource | None = None
         wasted_bytes = 0
         while parts:
             part = parts.pop()
             source = open_source(part)
-            try:
-                self._compare(source, part)
-            except MemoryExceededError as error:
-                self._close()
-                if part.count >= hash_range.count << MAX_SPLITS:
-                    raise EngineError(
-                        f"hash range {part.index} of {part.count}: {format_bytes(self._memory_bytes)} are too few",
-                        hint="give tasks more memory with --task-memory",
-                    ) from error
+            if not self._fits(source, part, hashes):
                 wasted_bytes += source.tally.bytes_read
-                parts.extend(part.halves())
-                continue
+                needed = max(2, math.ceil(SPARE / max(source.dirty_read, SPARE / MAX_SPOOLS)))
+                if part.count * needed <= MAX_READS:
+                    parts.extend(part.cut(needed))
+                    continue
+                source = open_source(part)
+                self._find_spooled(source, part, needed, depth)
             if found is None:
                 found = source
             else:
-                found.tally.add(source.tally)
-                found.marks.update(source.marks)
+                _add(found, source)
         assert found is not None  # there is always a first part
         found.tally.bytes_read += wasted_bytes
-        return found.tally, found.marks
+        return found
 
-    def _compare(self, source: KeySource, part: HashRange) -> None:
-        connection = self._open()
-        if source.schema == VERSIONED_KEYS:
-            VersionComparison(source, part).run(connection)
-        else:
-            OffsetComparison(source, part, partial(key_hashes, connection), self._memory_bytes).run()
+    def _fits(self, source: KeySource, part: HashRange, hashes: KeyHash) -> bool:
+        """Finds the winners of a part, if there is the memory for it."""
+        try:
+            KeyComparison(source, part, hashes, self._memory_bytes).run()
+        except MemoryExceededError:
+            return False
+        return True
 
-    def _open(self) -> duckdb.DuckDBPyConnection:
-        if self._connection is None:
-            spill = self._opened.enter_context(tempfile.TemporaryDirectory(prefix="lithify-"))
-            config = {
-                "threads": 1,  # a Spark slot is one core
-                "memory_limit": f"{self._memory_bytes // 1024}KiB",
-                "temp_directory": spill,
-                "autoload_known_extensions": False,
-                "autoinstall_known_extensions": False,
-            }
-            self._connection = self._opened.enter_context(duckdb.connect(config=config))
-            self._connection.execute("SET enable_progress_bar = false")  # it goes to standard output, terminal or not
-            # The right side of a join is the one held in memory, whatever DuckDB guesses of their sizes.
-            self._connection.execute("SET disabled_optimizers = 'build_side_probe_side'")
-        return self._connection
+    def _find_spooled(self, source: KeySource, part: HashRange, count: int, depth: int) -> None:
+        """Reads the part once, into so many on disk, and adds to the source what is found of each of them."""
+        if depth == MAX_DEPTH:
+            raise EngineError(
+                f"keys that take more than {format_bytes(self._memory_bytes)} share {MAX_DEPTH} hashes",
+                hint="try again, since hashes differ from round to round, or with a higher --task-memory",
+            )
+        picks, spreads = KeyHash(self.seed, 2 * depth), KeyHash(self.seed, 2 * depth + 1)
+        with tempfile.TemporaryDirectory(prefix="lithify-") as folder:
+            spools = [Spool(Path(folder) / str(index)) for index in range(count)]
+            for portion in Portion:
+                rows = of_part(source.keys(portion), part, picks)
+                for index, block in blocks_by_range(rows, count, spreads, self._memory_bytes):
+                    spools[index].add(block, portion)
+            for spool in spools:
+                opened = partial(_opened, spool, source)
+                _add(source, self._find(opened, HashRange(0, 1), depth + 1))
+                spool.clear()
 
-    def _close(self) -> None:
-        self._connection = None
-        self._opened.close()
+    @property
+    def _memory_bytes(self) -> int:
+        return min(max(self.memory_bytes, LEAST_MEMORY_BYTES), MOST_MEMORY_BYTES)
+
+
+def _opened(spool: Spool, source: KeySource, _: HashRange) -> KeySource:
+    return SpooledKeys(spool, source.schema, source.starts)
+
+
+def _add(found: KeySource, more: KeySource) -> None:
+    found.tally.add(more.tally)
+    found.marks.update(more.marks)
 
 
 def latest_offsets(
     access: FileAccess,
     segments: tuple[Segment, ...],
     rules: SurvivorRules,
-    *,
-    memory_bytes: int = 2**30,
+    finder: WinnerFinder,
 ) -> BitMap64:
     """The offsets of the records of one log that survive `rules`; `segments` in offset order."""
     if not segments:
         return BitMap64()
     log = LogScan(rules, (), segments)
-    with WinnerFinder(memory_bytes) as finder:
-        _, marks = finder.find(lambda part: KeyScan(access, log, settles=part.index == 0), HashRange(0, 1))
+    _, marks = finder.find(lambda part: KeyScan(access, log, settles=part.index == 0), HashRange(0, 1))
     offsets = BitMap64()
     for index, bitmap in marks.bitmaps().items():
         position = 0

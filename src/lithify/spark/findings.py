@@ -29,7 +29,7 @@ def log_findings(
     if (total.compared, total.asked) != (total.dirty_keyed, total.waiting_keyed):
         return EngineError(
             f"partition {plan.partition}: {keyed} records have keys, {compared} were compared",
-            hint="workers must run the same versions of Lithify and DuckDB; the log is as it was before",
+            hint="workers must run the same version of Lithify; the log is as it was before",
         )
     superseded = total.compared - total.winners + total.clean_superseded
     losers = {

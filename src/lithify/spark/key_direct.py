@@ -32,7 +32,7 @@ class RangeTask:
     access: FileAccess
     log: LogScan
     hash_range: HashRange
-    memory_bytes: int
+    finder: WinnerFinder
     pace: TaskPace
 
 
@@ -45,14 +45,13 @@ def direct_winners(ranges: DataFrame, unpack: Unpacking) -> DataFrame:
 def _run_ranges(batches: Batches, unpack: Unpacking) -> Batches:
     tasks: list[RangeTask] = [unpack(payload) for (payload,) in columns(batches, PAYLOAD)]
     acquire = tasks[0].pace.throttles().read if tasks else unthrottled
-    with WinnerFinder(max((task.memory_bytes for task in tasks), default=0)) as finder:
-        for task in tasks:
-            try:
-                tally, marks = finder.find(_Scans(task, acquire), task.hash_range)
-            except LithifyError as error:
-                yield error_row(task.unit, error)
-            else:
-                yield from result_rows(task.unit, task.first_segment, tally, marks)
+    for task in tasks:
+        try:
+            tally, marks = task.finder.find(_Scans(task, acquire), task.hash_range)
+        except LithifyError as error:
+            yield error_row(task.unit, error)
+        else:
+            yield from result_rows(task.unit, task.first_segment, tally, marks)
 
 
 class _Scans:

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lithify.columnar.hash_range import HashRange
 from lithify.columnar.key_scan import LogScan
 from lithify.columnar.marks import ordinal_starts
+from lithify.columnar.winners import WinnerFinder
 from lithify.compaction.planner import LogPlan
 from lithify.engine import RunLimits
 from lithify.model.segment import Segment
@@ -74,7 +75,8 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
     range_parts = packed([_cost(log.read) for log in direct for _ in log.ranges], FULL_RECORDS, at_most)
     segment_parts = packed([_cost([s]) for log in shuffled for s in log.read], FULL_RECORDS, at_most)
     readers = partitions(range_parts) + partitions(segment_parts)
-    reading = _Reading(workers, winners_memory(limits.task_memory_bytes), workers.task_pace(limits, readers))
+    finder = WinnerFinder(winners_memory(limits.task_memory_bytes), workers.new_id())
+    reading = _Reading(workers, finder, workers.task_pace(limits, readers))
     unpack = Unpacking(workers.access)
     results = []
     finding = partitions(range_parts)
@@ -99,7 +101,7 @@ class _Reading:
     """What all tasks of one key pass have in common."""
 
     workers: Workers
-    memory_bytes: int
+    finder: WinnerFinder
     pace: TaskPace
 
     def range_tasks(self, log: LogWork) -> list[RangeTask]:
@@ -110,7 +112,7 @@ class _Reading:
                 access=self.workers.access,
                 log=log.scan,
                 hash_range=hash_range,
-                memory_bytes=self.memory_bytes,
+                finder=self.finder,
                 pace=self.pace,
             )
             for hash_range in log.ranges
@@ -126,6 +128,7 @@ class _Reading:
                 log=alone,
                 portion=portion,
                 parts=parts,
+                finder=self.finder,
                 pace=self.pace,
             )
             for index, (portion, alone) in enumerate(log.scan.pieces())
@@ -134,7 +137,7 @@ class _Reading:
     def blocks_tasks(self, log: LogWork) -> list[BlocksTask]:
         starts = ordinal_starts(log.plan.scanned)
         return [
-            BlocksTask(log.unit, log.first_segment, log.plan.rules, starts, hash_range, self.memory_bytes)
+            BlocksTask(log.unit, log.first_segment, log.plan.rules, starts, hash_range, self.finder)
             for hash_range in log.ranges
         ]
 

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 
 from lithify.columnar.access import FileAccess
 from lithify.columnar.hash_range import HashRange
-from lithify.columnar.key_blocks import Spool, SpooledKeys, blocks_by_range
+from lithify.columnar.key_blocks import Spool, SpooledKeys
 from lithify.columnar.key_scan import KeyScan, LogScan, keys_schema
 from lithify.columnar.marks import Integers
 from lithify.columnar.ranks import Portion
@@ -78,6 +78,7 @@ class SegmentTask:
     log: LogScan
     portion: Portion
     parts: tuple[int, ...]
+    finder: WinnerFinder
     pace: TaskPace
 
 
@@ -90,7 +91,7 @@ class BlocksTask:
     rules: SurvivorRules
     starts: Integers
     hash_range: HashRange
-    memory_bytes: int
+    finder: WinnerFinder
 
 
 def shuffled_winners(segments: DataFrame, ranges: DataFrame, parts: int, unpack: Unpacking) -> DataFrame:
@@ -112,7 +113,7 @@ def _send_keys(batches: Batches, unpack: Unpacking) -> Batches:
         acquire = acquire or task.pace.throttles().read
         scan = KeyScan(task.access, task.log, settles=True, acquire=acquire)
         try:
-            for index, block in blocks_by_range(scan.keys(task.portion), len(task.parts)):
+            for index, block in task.finder.blocks(scan.keys(task.portion), len(task.parts)):
                 row = {PART: task.parts[index], UNIT: task.unit, RANGE: index, PORTION: task.portion, BLOCK: block}
                 yield pa.RecordBatch.from_pylist([row], schema=_SENT)
         except LithifyError as error:
@@ -134,9 +135,7 @@ class _Arrived:
 
     def spool(self, unit: int, index: int) -> Spool:
         if (unit, index) not in self.spools:
-            folder = self.folder / f"{unit}-{index}"
-            folder.mkdir()
-            self.spools[unit, index] = Spool(folder)
+            self.spools[unit, index] = Spool(self.folder / f"{unit}-{index}")
         return self.spools[unit, index]
 
 
@@ -160,8 +159,7 @@ def _find_in_blocks(batches: Batches, unpack: Unpacking) -> Batches:
 def _find(task: BlocksTask, spool: Spool) -> Iterator[pa.RecordBatch]:
     schema = keys_schema(task.rules)
     try:
-        with WinnerFinder(task.memory_bytes) as finder:
-            tally, marks = finder.find(lambda _: SpooledKeys(spool, schema, task.starts), task.hash_range)
+        tally, marks = task.finder.find(lambda _: SpooledKeys(spool, schema, task.starts), task.hash_range)
     except LithifyError as error:
         yield error_row(task.unit, error)
     else:

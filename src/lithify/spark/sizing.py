@@ -12,17 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lithify.columnar.winners import MOST_MEMORY_BYTES
+from lithify.columnar.winners import MAX_READS, MOST_MEMORY_BYTES
 from lithify.compaction.planner import LogPlan
 
 BYTES_PER_KEY = 24
 """Memory that finding the latest record of one key takes, besides the key itself."""
 
-BYTES_PER_VERSION = 64
-"""The same where a version decides, which takes a hash table."""
-
-MAX_READS = 8
-"""Reading keys so often costs about as much as sending them to their ranges once."""
+BYTES_PER_VERSION = 52
+"""The same where a version decides."""
 
 LEAST_RECORDS = 1_000_000
 """A range of fewer is not worth a task of its own."""
@@ -48,9 +45,8 @@ def winners_memory(task_memory_bytes: int) -> int:
 
 def key_pass_shape(plan: LogPlan, *, task_memory_bytes: int, slots: int, logs: int) -> KeyPassShape:
     """Ranges for one of `logs` logs that share `slots` tasks at once."""
-    held = plan.dirty + plan.waiting  # their keys are in memory, those of clean segments pass by
     per_key = BYTES_PER_KEY if plan.rules.strategy == "offset" else BYTES_PER_VERSION
-    needed_bytes = sum(s.records * per_key + s.scan_bytes for s in held)
+    needed_bytes = sum(s.records * per_key + s.scan_bytes for s in plan.dirty)  # what else is read passes by
     by_memory = -(-needed_bytes // winners_memory(task_memory_bytes))
     scanned = sum(s.records for s in plan.scanned + plan.waiting)
     by_slots = min(-(-slots // max(1, logs)), scanned // LEAST_RECORDS, MAX_READS)

@@ -66,11 +66,15 @@ class TaskPace:
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """What tasks work with: how they open files, how many run at once, the time they go by."""
+    """What tasks work with: how they open files, how many run at once, the time they go by.
+
+    `new_id` gives what nobody else has, and nobody can foresee.
+    """
 
     access: FileAccess
     slots: int
     pace: Pace
+    new_id: Callable[[], str]
 
     def task_pace(self, limits: RunLimits, tasks: int) -> TaskPace:
         """That of each of so many tasks, so that those that run at once keep to the rates of the run (C40)."""

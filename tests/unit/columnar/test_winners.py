@@ -12,16 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lithify.columnar import winners
 from lithify.columnar.hash_range import HashRange
-from lithify.columnar.key_blocks import Spool, SpooledKeys, blocks_by_range
+from lithify.columnar.key_blocks import Spool, SpooledKeys
 from lithify.columnar.key_scan import KeyScan, LogScan
 from lithify.columnar.marks import MarkSet
 from lithify.columnar.ranks import ORDINAL_SHIFT, RANKED_KEYS, Portion
 from lithify.columnar.tally import Tally
 from lithify.columnar.winners import WinnerFinder, latest_offsets
 from lithify.compaction.survivors import survivors
-from lithify.errors import DamagedError, EngineError
+from lithify.errors import DamagedError
 from lithify.model.record import Record
 from support.builders import some_rules
 from support.record_strategies import HARD_KEYS
@@ -39,21 +38,21 @@ class Keys:
         self.tally = Tally()
         self.marks = MarkSet(self.starts)
         self.schema = RANKED_KEYS
+        self.dirty_read = 0.0
         self._dirty, self._clean = dirty, clean
 
     def has(self, portion):
         return portion is Portion.CLEAN and bool(self._clean)
 
     def keys(self, portion):
-        if portion is Portion.CLEAN:
-            yield from ranked(self._clean, 0)
-        else:
-            yield from ranked(self._dirty, len(self._clean))
+        rows = {Portion.CLEAN: self._clean, Portion.DIRTY: self._dirty, Portion.WAITING: []}[portion]
+        for batch in ranked(rows, len(self._clean) if portion is Portion.DIRTY else 0):
+            self.dirty_read += batch.num_rows / len(self._dirty) if portion is Portion.DIRTY else 0
+            yield batch
 
 
 def find_winners(open_source, hash_range: HashRange, memory_bytes: int) -> tuple[Tally, MarkSet]:
-    with WinnerFinder(memory_bytes) as finder:
-        return finder.find(open_source, hash_range)
+    return WinnerFinder(memory_bytes, "seed").find(open_source, hash_range)
 
 
 def ranked(keys: list[bytes], first: int):
@@ -90,36 +89,13 @@ def test_ranges_share_the_keys_out_without_remainder(ranges):
     assert all(0 < tally.compared < 5000 for tally, _ in parts)
 
 
-def test_halves_of_a_range_are_the_range():
-    rng = HashRange(1, 3)
-    numbers = range(60)
-    in_range = {n for n in numbers if n % rng.count == rng.index}
-    halves = [{n for n in numbers if n % half.count == half.index} for half in rng.halves()]
-    assert halves[0] | halves[1] == in_range
-    assert not halves[0] & halves[1]
-
-
-def test_a_range_that_does_not_fit_is_cut_until_it_does():
-    random = Random(2)
-    keys = [random.randbytes(300) for _ in range(120_000)]
-    opened = []
-
-    def open_keys(part: HashRange) -> Keys:
-        opened.append(part)
-        return Keys(keys + keys[:10])
-
-    tally, marks = find_winners(open_keys, HashRange(0, 1), 1)
-    assert len(opened) > 2
-    assert marked(marks) == [*range(10, len(keys)), *range(len(keys), len(keys) + 10)]
-    assert (tally.compared, tally.winners) == (len(keys) + 10, len(keys))
-
-
-def test_it_gives_up_on_a_range_that_never_fits(monkeypatch):
-    monkeypatch.setattr(winners, "MAX_SPLITS", 2)
-    random = Random(3)
-    keys = [random.randbytes(600) for _ in range(200_000)]
-    with pytest.raises(EngineError, match="--task-memory"):
-        find_winners(lambda _: Keys(keys), HashRange(0, 1), 1)
+def test_the_parts_of_a_range_are_the_range():
+    whole = HashRange(1, 3)
+    in_range = {n for n in range(180) if n % whole.count == whole.index}
+    for count in (2, 3, 5):
+        parts = [{n for n in range(180) if n % part.count == part.index} for part in whole.cut(count)]
+        assert set.union(*parts) == in_range
+        assert sum(map(len, parts)) == len(in_range)
 
 
 @pytest.mark.parametrize("broken", [Portion.DIRTY, Portion.CLEAN])
@@ -138,14 +114,6 @@ def test_an_error_of_the_source_comes_back_as_it_was(broken, records_before):
     assert caught.value.hint == "mend it"
 
 
-def test_one_finder_finds_the_winners_of_many_ranges():
-    with WinnerFinder(MEMORY_BYTES) as finder:
-        for keys, clean in ([b"a", b"a"], [b"a", b"b"]), ([b"c"], [b"a"]), ([b"b"], []):
-            _, marks = finder.find(lambda _, k=keys, c=clean: Keys(k, c), HashRange(0, 1))
-            gone = [i for i, key in enumerate(clean) if key in keys]
-            assert marked(marks) == [*gone, len(clean) + len(keys) - 1]
-
-
 def test_nothing_is_left_in_the_temporary_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     random = Random(4)
@@ -158,9 +126,10 @@ def test_blocks_hold_every_key_once_in_its_range(tmp_path):
     random = Random(5)
     keys = [random.choice([b"", b"\xff", random.randbytes(5)]) for _ in range(3000)]
     spools = {}
-    for index, block in blocks_by_range(ranked(keys, 0), 4):
-        (tmp_path / str(index)).mkdir(exist_ok=True)
-        spools.setdefault(index, Spool(tmp_path / str(index))).add(block, Portion.DIRTY)
+    for index, block in WinnerFinder(MEMORY_BYTES, "seed").blocks(ranked(keys, 0), 4):
+        if index not in spools:
+            spools[index] = Spool(tmp_path / str(index))
+        spools[index].add(block, Portion.DIRTY)
     starts = np.array([0, len(keys)])
     parts = [
         find_winners(lambda _, s=spool: SpooledKeys(s, RANKED_KEYS, starts), HashRange(index, 4), MEMORY_BYTES)
@@ -197,6 +166,8 @@ class Source:
     schema = {schema}
     def __init__(self):
         self.starts = np.array([0, {clean}, {clean + dirty}]); self.tally = Tally(); self.marks = MarkSet(self.starts)
+        self.rows = 0
+    dirty_read = property(lambda self: self.rows / {dirty})
     def has(self, portion):
         return portion is Portion.CLEAN and {clean} > 0
     def keys(self, portion):
@@ -208,11 +179,11 @@ class Source:
             keys[:, 0] = keys[:, 1] = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
             ends = pa.py_buffer(np.arange(0, 1_600_001, 16, dtype=np.int32))
             array = pa.Array.from_buffers(pa.binary(), 100_000, [None, ends, pa.py_buffer(keys)])
+            self.rows += 100_000 * (portion is Portion.DIRTY)
             columns = [array, pa.array(numbers + before << ORDINAL_SHIFT), pa.array(numbers % 3)]
             yield pa.record_batch(columns[: len({schema})], schema={schema})
 
-with WinnerFinder(64 * 2**20) as finder:
-    tally, _ = finder.find(lambda _: Source(), HashRange(0, 1))
+tally, _ = WinnerFinder(64 * 2**20, "seed").find(lambda _: Source(), HashRange(0, 1))
 assert tally.winners == {dirty} and tally.clean_superseded == min({clean}, {dirty})
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """
@@ -259,10 +230,10 @@ def test_latest_offsets_are_those_of_live_keys(tmp_path, empty_is_tombstone):
     for _ in range(3):
         topic.append(0, [Record(random.choice(HARD_KEYS), random.choice([None, b"", b"v"])) for _ in range(30)])
     rules = some_rules(90, log_start=20, empty_is_tombstone=empty_is_tombstone, tombstones_expire_below=90)
-    found = latest_offsets(ACCESS, topic.segments[0], rules)
+    found = latest_offsets(ACCESS, topic.segments[0], rules, WinnerFinder(MEMORY_BYTES, "seed"))
     assert list(found) == [r.offset for r in survivors(topic.records(0), rules).records]
     assert found
 
 
 def test_latest_offsets_of_nothing():
-    assert len(latest_offsets(ACCESS, (), some_rules(0))) == 0
+    assert len(latest_offsets(ACCESS, (), some_rules(0), WinnerFinder(MEMORY_BYTES, "seed"))) == 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lithify.columnar import segment_file
 from lithify.columnar.convert import to_table
 from lithify.columnar.version_columns import header_versions
-from lithify.columnar.winners import latest_offsets
+from lithify.columnar.winners import WinnerFinder, latest_offsets
 from lithify.compaction.changes import altered
 from lithify.compaction.rules import table_rules
 from lithify.compaction.survivors import survivors
@@ -100,7 +100,7 @@ def test_latest_offsets_are_those_that_the_oracle_leaves(topic_settings, batches
             topic.append(0, batch)
         topic.move_start(0, min(start, topic.logs[0].log_end_offset))
         rules = table_rules(topic.logs[0], topic_settings)
-        found = latest_offsets(ACCESS, topic.segments[0], rules)
+        found = latest_offsets(ACCESS, topic.segments[0], rules, WinnerFinder(2**26, "seed"))
         assert list(found) == [r.offset for r in survivors(topic.records(0), rules).records]
 
 

@@ -21,11 +21,11 @@ def open_store(
 ) -> tuple[IcebergStore, IcebergFiles]:
     """The store of a local directory (path or `file://` URI) or of a catalog, one of the two.
 
-    `new_id` gives letters and digits that nobody else has. Nothing is opened before it is needed.
-    Raises `WarehouseError`.
+    `new_id` gives letters and digits that nobody else has, and nobody can foresee. Nothing is opened before
+    it is needed. Raises `WarehouseError`.
     """
     source = catalog_source(warehouse, catalog)
-    return IcebergStore(source, new_id), IcebergFiles(source)
+    return IcebergStore(source, new_id), IcebergFiles(source, new_id)
 
 
 __all__ = ["IcebergFiles", "IcebergStore", "open_store"]

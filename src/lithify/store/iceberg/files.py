@@ -7,7 +7,7 @@ read      a row group at a time
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +38,9 @@ from lithify.store.iceberg.trouble import writing
 
 LOOKUPS_AT_ONCE = 16
 """Requests under way while a remote warehouse is asked for missing files."""
+
+LATEST_MEMORY_BYTES = 2**30
+"""So much memory finding the latest records takes, whatever keys there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +89,9 @@ class ArrowArrivals:
 class IcebergFiles:
     """`SegmentFiles` of the topics of a catalog."""
 
-    def __init__(self, source: CatalogSource) -> None:
+    def __init__(self, source: CatalogSource, new_id: Callable[[], str]) -> None:
         self._source = source
+        self._new_id = new_id
 
     @cached_property
     def access(self) -> FileAccess:
@@ -120,10 +124,11 @@ class IcebergFiles:
 
     def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[ArrowBatch]:
         """The records of one log that survive `rules`, in offset order. Raises `DamagedError`."""
-        from lithify.columnar.winners import latest_offsets
+        from lithify.columnar.winners import WinnerFinder, latest_offsets
 
         in_order = tuple(sorted(segments, key=lambda s: s.base_offset))
-        live = latest_offsets(self.access, in_order, rules)
+        finder = WinnerFinder(LATEST_MEMORY_BYTES, self._new_id())
+        live = latest_offsets(self.access, in_order, rules, finder)
         for segment in in_order:
             if not live.range_cardinality(segment.base_offset, segment.end_offset):
                 continue

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lithify.columnar import offset_comparison
+from lithify.columnar import key_comparison
 from lithify.columnar.hash_range import HashRange
+from lithify.columnar.key_comparison import KeyComparison
 from lithify.columnar.key_source import MemoryExceededError
 from lithify.columnar.marks import MarkSet
-from lithify.columnar.offset_comparison import OffsetComparison
 from lithify.columnar.ranks import EXPIRED_BIT, ORDINAL_SHIFT, PAST_BIT, RANKED_KEYS, TOMBSTONE_BIT, Portion
 from lithify.columnar.tally import Tally
 
@@ -30,8 +30,9 @@ class Keys:
         self.starts = np.array([0, len(clean), len(clean) + len(dirty)])
         self.tally = Tally()
         self.marks = MarkSet(self.starts)
-        self._rows = {Portion.CLEAN: clean, Portion.DIRTY: dirty}
+        self._rows = {Portion.CLEAN: clean, Portion.DIRTY: dirty, Portion.WAITING: []}
         self._bits = bits or {}
+        self.dirty_read = 1.0
 
     def has(self, portion: Portion) -> bool:
         return bool(self._rows[portion])
@@ -62,7 +63,7 @@ def plain_hashes(keys: pa.Array) -> np.ndarray:
 
 def compared(source: Keys, memory_bytes: int, part: HashRange = ALL) -> tuple[list[int], list[int]]:
     """The clean records that go and the dirty ones that stay, each numbered from 0."""
-    OffsetComparison(source, part, plain_hashes, memory_bytes).run()
+    KeyComparison(source, part, plain_hashes, memory_bytes).run()
     bitmaps = source.marks.bitmaps()
     return list(bitmaps.get(0, ())), list(bitmaps.get(1, ()))
 
@@ -76,7 +77,7 @@ def by_hand(clean: list[bytes], dirty: list[bytes]) -> tuple[list[int], list[int
 @pytest.mark.parametrize("memory_bytes", [30_000, 100_000, 2**30])
 @pytest.mark.parametrize("clean_rows", [1, 250, 2**20])
 def test_little_memory_finds_the_same(monkeypatch, kind, memory_bytes, clean_rows):
-    monkeypatch.setattr(offset_comparison, "CLEAN_ROWS", clean_rows)
+    monkeypatch.setattr(key_comparison, "PASSING_ROWS", clean_rows)
     random = Random(2)
     clean = [b"%d" % i for i in random.sample(range(3000), 1500)]
     dirty = [b"%d" % random.randrange(300) for _ in range(5000)]

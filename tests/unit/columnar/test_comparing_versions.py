@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 
 from lithify.columnar.hash_range import HashRange
+from lithify.columnar.key_comparison import KeyComparison
+from lithify.columnar.key_source import MemoryExceededError
 from lithify.columnar.marks import MarkSet
 from lithify.columnar.ranks import (
     EXPIRED_BIT,
@@ -18,7 +20,6 @@ from lithify.columnar.ranks import (
     Portion,
 )
 from lithify.columnar.tally import Tally
-from lithify.columnar.version_comparison import VersionComparison
 from lithify.columnar.winners import WinnerFinder
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -36,6 +37,8 @@ class Keys:
         self.marks = MarkSet(self.starts)
         self._portions = {Portion.CLEAN: clean, Portion.DIRTY: dirty, Portion.WAITING: waiting}
 
+        self.dirty_read = 1.0
+
     def has(self, portion: Portion) -> bool:
         return bool(self._portions[portion])
 
@@ -50,8 +53,7 @@ class Keys:
 
 def compare(**portions) -> tuple[Tally, list[int], list[int]]:
     """The tally, the clean records that go and the dirty ones that stay, each numbered from 0."""
-    with WinnerFinder(2**26) as finder:
-        tally, marks = finder.find(lambda _: Keys(**portions), HashRange(0, 1))
+    tally, marks = WinnerFinder(2**26, "seed").find(lambda _: Keys(**portions), HashRange(0, 1))
     bitmaps = marks.bitmaps()
     return tally, list(bitmaps.get(0, ())), list(bitmaps.get(1, ()))
 
@@ -151,16 +153,16 @@ def test_a_try_that_ran_out_of_memory_leaves_nothing_behind(monkeypatch):
         "waiting": [(key, 0) for key in keys],
     }
     expected = compare(**portions)
-    take_decided = VersionComparison._take_decided
+    run = KeyComparison.run
     tries = []
 
-    def fail_once(self, result):
-        take_decided(self, result)
+    def fail_once(self):
+        run(self)
         tries.append(self)
         if len(tries) == 1:
-            raise OSError("Out of Memory Error: failed to pin block of size 256.0 KiB")  # as its stream says it
+            raise MemoryExceededError
 
-    monkeypatch.setattr(VersionComparison, "_take_decided", fail_once)
+    monkeypatch.setattr(KeyComparison, "run", fail_once)
     tally, goes, stays = compare(**portions)
     assert len(tries) == 3
     assert (goes, stays) == expected[1:]
