@@ -7,13 +7,11 @@
     lithify.clock-ms         the latest time that commits vouch for
     lithify.settings         JSON: every setting under its dotted name
     lithify.log.<partition>  JSON: one `LogState`, without what is as in a new log
-    lithify.versions         JSON: kept versions, newest first
-    lithify.reports          JSON: ids of reports, newest first
+    lithify.versions, .reports  JSON: kept versions, and ids of reports, newest first
     lithify.refs, .checksum  what branches, tags and these properties are, to notice others (`checksums`)
 
-They change together with the data, in the commit that adds a snapshot to main, and the sequence
-number of that snapshot is the version. If main is at another, someone else moved it, and the
-state says nothing of the data any more.
+They change together with the data, in the commit that adds a snapshot to main, and the sequence number of
+that snapshot is the version. If main is at another, someone else moved it, and the state says nothing of it.
 """
 
 from __future__ import annotations

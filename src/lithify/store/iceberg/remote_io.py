@@ -5,14 +5,12 @@
     the bytes came, and are not what they should be      ──► whatever their reader says (`DamagedError`)
 
 So nobody takes a cut wire for a damaged file (C8). What the catalog's configuration does not say is:
-
     s3.connect-timeout       5 s until a connection stands
     s3.request-timeout       10 s without a single byte
     s3.retry-strategy-impl   5 attempts of each request, with pauses of up to 1, 2, 4 and 8 s
 
-A request to a store that is gone fails after some 8 s where connections are refused, and after some
-60 s where nothing comes back; a store that is busy for a few seconds is not noticed. One that sends a
-byte now and then is given up after `REQUEST_S` and a second for every `LEAST_BYTES` (C50).
+A request to a store that is gone fails after some 8 s where connections are refused, and after some 60 s where
+nothing comes back; a busy one is not noticed; one of a byte now and then is given up after `REQUEST_S` and more (C50).
 """
 
 from __future__ import annotations
