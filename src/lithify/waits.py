@@ -63,7 +63,7 @@ def within(seconds: float, call: Callable[[], T]) -> T:
         with _lock:
             if not outcome.done():
                 _hanging.add(outcome)
-    raise TimeoutError(f"no whole answer within {seconds:g} s")
+    raise TimeoutError(f"no whole answer within {seconds:.3g} s")
 
 
 class AnswerDeadline:
