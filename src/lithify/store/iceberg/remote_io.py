@@ -52,7 +52,6 @@ FILE_SYSTEMS_KEPT = 64
 _OF_FILE_SYSTEMS = ("s3.", "client.", "gcs.", "adls.", "hdfs.")
 """What the names of properties begin with that say how to open a file system."""
 
-
 _BUCKETS: TTLCache[tuple[int, str], bool] = TTLCache(FILE_SYSTEMS_KEPT, ttl=60)
 """Those that were there a minute ago: a file that need not be there is often looked for."""
 _LOCK = Lock()
@@ -106,7 +105,6 @@ class BoundedFileSystem:
         self.real = real
 
     def get_file_info(self, what: Any) -> Any:
-        """Of a path, or of all files that a selector finds."""
         return within(FOLDER_S if isinstance(what, FileSelector) else REQUEST_S, partial(self.real.get_file_info, what))
 
     def open_input_file(self, path: str) -> Any:
