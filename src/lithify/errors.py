@@ -13,10 +13,13 @@
     │   ├── PolicyError                    a verb that the topic's policy or mode excludes
     │   ├── ClockError                     a clock that is far from the commits of the topic
     │   ├── NothingToUndoError             no round that can be taken back
+    │   ├── UnusualSweepError              so many files would be deleted that a person should look first
     │   └── UnknownSourceError             no such topic in the Kafka cluster
     ├── ConflictError                      someone else committed first, too many times
     ├── UnknownOutcomeError                nobody can tell whether the commit happened
     ├── RoundAbandonedError                a round was given up on request
+    ├── RunExpiredError                    a run showed no sign of life for so long that its files were swept
+    ├── LocationChangedError               the table's location is not the folder that the topic was created in
     ├── LogTruncatedError                  a reader's position is no longer in the log
     ├── VersionSweptError                  a reader's version was swept: its files are gone
     ├── DamagedError                       data that the metadata names is missing or broken
@@ -44,9 +47,7 @@ to do next. Both are printed by the command line on one line, without a tracebac
 
 from __future__ import annotations
 
-import traceback
 from enum import Enum
-from pathlib import PurePath
 from typing import Any, ClassVar
 
 
@@ -150,6 +151,10 @@ class NothingToUndoError(RefusedError):
     """No round can be taken back: there was none, or what it closed is no longer what was there."""
 
 
+class UnusualSweepError(RefusedError):
+    """A sweep would delete an unusual share of what is stored (C45)."""
+
+
 class UnknownSourceError(RefusedError):
     """The Kafka cluster has no such topic, or no such partition of it."""
 
@@ -170,6 +175,16 @@ class RoundAbandonedError(LithifyError):
     """Whoever asked for the round does not want it any more; nothing was changed."""
 
     blames = Blame.NOBODY
+
+
+class RunExpiredError(LithifyError):
+    """A run stood still for longer than `sweep.grace.ms`; its files were swept, so it cannot commit (C45)."""
+
+    blames = Blame.NOBODY
+
+
+class LocationChangedError(LithifyError):
+    """The location of a topic's table was changed by something else (C47)."""
 
 
 class LogTruncatedError(LithifyError):
@@ -256,36 +271,3 @@ class EngineUnavailableError(EngineError):
 
 class DefectError(LithifyError):
     """Something raised an error that nobody foresaw; the text tells its class and its place."""
-
-
-def ours(error: Exception, what: object) -> LithifyError:
-    """`error` itself if it is one of ours, else one about `what`: of the machine's trouble, or a `DefectError`.
-
-    For those who go on with other work: what they catch is told, with its class and its place (C50).
-    """
-    if isinstance(error, LithifyError):
-        return error
-    reason = " ".join(str(error).split())[:TEXT_CHARACTERS]
-    told = f"{what}: {type(error).__name__}{': ' if reason else ''}{reason}{_place(error)}"
-    if isinstance(error, OF_THE_MACHINE):
-        return UnusableEnvironmentError(told, hint="look at the memory, the disks and the network of this machine")
-    return DefectError(
-        told,
-        hint="nobody foresaw this error: a defect, or damage that was not recognized; `lithify verify` looks closer",
-    )
-
-
-OF_THE_MACHINE = (OSError, MemoryError)
-"""What Python raises where memory, a disk or the network fails."""
-
-TEXT_CHARACTERS = 300
-"""What is kept of the text of an error that is not ours."""
-
-
-def _place(error: BaseException) -> str:
-    """Where it was raised: file, line and function."""
-    frames = traceback.extract_tb(error.__traceback__)
-    if not frames:
-        return ""
-    last = frames[-1]
-    return f" at {'/'.join(PurePath(last.filename).parts[-2:])}:{last.lineno} in {last.name}"

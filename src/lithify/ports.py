@@ -26,6 +26,7 @@ from lithify.model.rates import RatesNote
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
+from lithify.model.stored_file import Closing, NamedFiles, StoredFile
 
 
 class StaleVersionError(Exception):
@@ -82,15 +83,6 @@ class Arrivals(Protocol):
     def last_timestamp_ms(self) -> int:
         """The timestamp of the last of them (C36)."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """A file in a topic's folder."""
-
-    path: str
-    size_bytes: int
-    modified_ms: int
 
 
 class LogStore(Protocol):
@@ -197,19 +189,28 @@ class LogStore(Protocol):
         """What was read before is read anew from now on, not from memory: for a proof of what is stored."""
         ...
 
+    def put_heartbeat(self, state: TopicState, run_id: str) -> None:
+        """Leaves a sign of life of a run in the topic's folder, in place of its last one (C45)."""
+        ...
+
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
         """Every file in the topic's folder, whoever wrote it."""
         ...
 
-    def named_files(self, name: TopicName) -> frozenset[str]:
+    def named_files(self, name: TopicName) -> NamedFiles:
         """Paths of all files that the metadata names, as it is now: of data, metadata and documents.
 
-        A file counts as named if the newest version or a kept one needs it.
+        A file counts as named if the newest version or a kept one needs it. Paths are spelled as in
+        `stored_files`.
         """
         ...
 
-    def closings(self, state: TopicState) -> Mapping[str, int]:
-        """By path of a data file that a commit stopped naming, the time of the last such commit (C6)."""
+    def note_named(self, state: TopicState, stored: Sequence[StoredFile], now_ms: int) -> None:
+        """Remembers which of the stored files are named now, where no commit tells when it stops naming them."""
+        ...
+
+    def closings(self, state: TopicState, stored: Sequence[StoredFile], now_ms: int) -> Mapping[str, Closing]:
+        """By path of a file that nothing names any more, since when that is so, as far as is known (C6)."""
         ...
 
     def delete_files(self, state: TopicState, paths: Sequence[str]) -> None:

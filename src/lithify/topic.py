@@ -274,10 +274,12 @@ class Topic:
         """Takes the last round back (C7). Raises `NothingToUndoError`, which says why it cannot."""
         return undo(self.warehouse, self.topic_name)
 
-    def sweep(self, *, delete: bool = False, allow_clock_jump: bool = False) -> SweepReport:
-        """The files that may go (C6); with `delete` they go. Raises `ClockError` as `retain` does."""
+    def sweep(
+        self, *, delete: bool = False, allow_unusual: bool = False, allow_clock_jump: bool = False
+    ) -> SweepReport:
+        """The files that may go (C6); with `delete` they go. Raises `ClockError` or `UnusualSweepError`."""
         self._trust_clock(allow_clock_jump)
-        return sweep(self.warehouse, self.topic_name, delete=delete)
+        return sweep(self.warehouse, self.topic_name, delete=delete, allow_unusual=allow_unusual)
 
     def _trust_clock(self, allowed: bool) -> None:
         if allowed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import replace
 
 import pytest
@@ -143,22 +145,26 @@ def test_undo_goes_no_further_back_than_versions_are_kept(orders):
 
 def test_sweep_lists_what_may_go_and_deletes_only_with_yes(lithify, masked):
     """C6: what no kept version names, and a stray file once it is old enough."""
-    no_wait = ("--config", "versions.retention.ms=0", "--config", "versions.kept=1", "--config", "sweep.grace.ms=0")
+    no_wait = ("--config", "versions.retention.ms=0", "--config", "versions.kept=1", "--config", "sweep.grace.ms=1h")
     lithify("topic", "create", "orders", *no_wait)
     produce(lithify, "a\t1")
     produce(lithify, "a\t2")
     lithify("compact", "orders")
-    stray = next(lithify.warehouse.rglob("partition=0")) / "stray.parquet"
-    stray.write_bytes(b"of a run that failed")
+    folder = next(lithify.warehouse.rglob("partition=0"))
+    stray, theirs = folder / f"{7:020d}-failed-0.parquet", folder / "notes.parquet"
+    for file in (stray, theirs):
+        file.write_bytes(b"of a run that failed")
+        os.utime(file, (time.time() - 3_601,) * 2)
     lithify("sweep", "--yes")
     assert not stray.exists()
+    assert theirs.exists()
     produce(lithify, "a\t3")
     lithify("compact", "orders")
     listed = lithify("sweep", "orders")
     header, *rows = masked(listed.out).splitlines()
     assert header.split() == ["SIZE", "WHY", "SINCE", "FILE"]
     (first,) = (row for row in rows if row.endswith(".parquet"))  # the second is in the version that is kept
-    assert first.startswith("SIZE  let go of  TIME  data/partition=0/00000000000000000000-")
+    assert first.startswith("SIZE  replaced  TIME  data/partition=0/00000000000000000000-")
     assert masked(listed.err) == f"orders: {len(rows)} files of SIZE may go; --yes deletes them\n"
     as_json = lithify("sweep", "orders", "--json").json
     assert list(as_json) == ["topic", "deleted", "files", "now_ms", "bytes"]

@@ -33,7 +33,7 @@ from lithify.service.cursor import Reading
 from lithify.service.cut import delete_records, truncate
 from lithify.service.expire import expire_versions
 from lithify.service.fetch import open_log
-from lithify.service.ingest import Reached, commit_copied
+from lithify.service.ingest import Copied, Reached, commit_copied
 from lithify.service.quarantine import release
 from lithify.service.retain import retain
 from lithify.service.sweep import sweep
@@ -130,8 +130,9 @@ def a_copy(warehouse: Warehouse) -> object:
         keep_offsets=True,
     )
     segments = tuple(files.write(state, arrived[0], FROM_KAFKA, warehouse.clock.new_id()))
-    copied = StagedLog(NAME, state.identity, 0, segments, 1_100)
-    return commit_copied(warehouse, [copied], Reached.of(state), warehouse.clock.new_id())
+    written = StagedLog(NAME, state.identity, 0, segments, 1_100)
+    copied = Copied(NAME, (written,), {0: segments[-1].end_offset + 2})  # markers behind the last record
+    return commit_copied(warehouse, copied, Reached.of(state), warehouse.clock.new_id())
 
 
 def has_rates(warehouse: Warehouse) -> object:

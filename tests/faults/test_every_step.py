@@ -27,7 +27,7 @@ LOOKS = 12
 def prepared() -> CleanerLake:
     """Topics with something due for each thing that a cleaner does."""
     lake = CleanerLake(now_ms=10 * DAY_MS)
-    compacted = lake.topic("compacted", partitions=2, versions_retention_ms=1_000, sweep_grace_ms=1_000)
+    compacted = lake.topic("compacted", partitions=2, versions_retention_ms=1_000, sweep_grace_ms=60_000)
     retained = lake.topic("retained", cleanup_policy="delete", retention_ms=DAY_MS)
     view = lake.topic("view", compaction_mode="side-by-side", delete_retention_ms=1_000)
     for partition in (0, 1):

@@ -83,7 +83,7 @@ class Life:
             "delete.retention.ms": 15,
             "segment.bytes": 12_000,
             "versions.retention.ms": VERSIONS_RETENTION_MS,
-            "sweep.grace.ms": 0,
+            "sweep.grace.ms": 60_000,
         }
         self.topic = KilledTopic.made(place, settings_of(config), self.luck.choice([1, 2]), killer)
 

@@ -136,8 +136,8 @@ def test_listing_what_may_go_reads_each_file_of_metadata_once(noting: Place) -> 
     NotingFileIO.read.clear()
 
     noting.store.named_files(ORDERS)
-    tuple(noting.store.stored_files(state))
-    noting.store.closings(state)
+    stored = tuple(noting.store.stored_files(state))
+    noting.store.closings(state, stored, NOW_MS)
 
     assert len(NotingFileIO.read) == len(set(NotingFileIO.read))
     assert len([path for path in NotingFileIO.read if path.endswith(".metadata.json")]) == 1

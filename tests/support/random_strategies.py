@@ -59,7 +59,7 @@ SETTINGS: dict[str, Sequence[object]] = {
     "message.timestamp.type": ["CreateTime", "CreateTime", "LogAppendTime"],
     "versions.retention.ms": [0, 15, 100],
     "versions.kept": [1, 2, 20],
-    "sweep.grace.ms": [0, 15],
+    "sweep.grace.ms": [60_000],
 }
 SIZES = ("min.compaction.lag.bytes", "retention.bytes", "segment.bytes")
 

@@ -114,7 +114,7 @@ def never_named(fed: FedTopic) -> Left:
     store = fed.lake.warehouse.store
     state: TopicState = fed.topic.state()
     stored = [file for file in store.stored_files(state) if "/data/" in file.path]
-    known = store.named_files(fed.topic.topic_name) | store.closings(state).keys()
+    known = store.named_files(fed.topic.topic_name).all | store.closings(state, stored, _now_ms()).keys()
     lost = [file for file in stored if file.path not in known]
     return Left(len(lost), sum(file.size_bytes for file in lost))
 

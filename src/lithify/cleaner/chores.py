@@ -18,7 +18,8 @@ from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.looking import Looker
 from lithify.cleaner.telling import Teller
 from lithify.compaction.agenda import TopicWork
-from lithify.errors import PolicyError, UnknownTopicError, ours
+from lithify.defects import ours
+from lithify.errors import PolicyError, UnknownTopicError
 from lithify.model.cleaning import EventKind
 from lithify.model.names import TopicName
 from lithify.ports import Warehouse

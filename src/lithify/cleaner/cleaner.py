@@ -20,7 +20,7 @@ from lithify.cleaner.looking import Look, Looker
 from lithify.cleaner.rounds import Rounds
 from lithify.cleaner.telling import Teller
 from lithify.compaction.agenda import TopicWork, in_order, next_batch
-from lithify.errors import ours
+from lithify.defects import ours
 from lithify.model.cleaning import EventKind
 from lithify.model.names import TopicName
 from lithify.ports import Clock

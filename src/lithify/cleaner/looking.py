@@ -18,7 +18,8 @@ from lithify.cleaner.judge import Judge
 from lithify.compaction.agenda import TopicWork
 from lithify.compaction.backoff import after_failure
 from lithify.compaction.idle import may_be_due_at_ms
-from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError, ours
+from lithify.defects import ours
+from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName

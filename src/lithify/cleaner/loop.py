@@ -27,7 +27,8 @@ from lithify.cleaner.options import CleanerOptions
 from lithify.cleaner.stop import Stop
 from lithify.cleaner.telling import Teller
 from lithify.coordination import Coordination
-from lithify.errors import CoordinationError, ours
+from lithify.defects import ours
+from lithify.errors import CoordinationError
 from lithify.model.cleaning import EventKind
 from lithify.model.units import format_duration
 

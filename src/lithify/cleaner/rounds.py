@@ -20,8 +20,9 @@ from lithify.cleaner.stop import Stop
 from lithify.cleaner.telling import Teller
 from lithify.compaction.agenda import TopicWork
 from lithify.compaction.backoff import LONGEST_BACKOFF_MS, may_run
+from lithify.defects import ours
 from lithify.engine import RewriteEngine, RunLimits
-from lithify.errors import Blame, ConflictError, EngineError, LithifyError, RoundAbandonedError, ours
+from lithify.errors import Blame, ConflictError, EngineError, LithifyError, RoundAbandonedError
 from lithify.model.cleaning import EventKind
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName

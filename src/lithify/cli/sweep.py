@@ -18,14 +18,18 @@ if TYPE_CHECKING:
 @verb("sweep")
 @click.argument("topic_name", metavar="[TOPIC]", required=False)
 @click.option("--yes", is_flag=True, help="Delete the files. Without it they are listed.")
+@click.option("--allow-unusual", is_flag=True, help="Delete even if most of what is stored was never named.")
 @allow_clock_jump
-def sweep(invocation: Invocation, topic_name: str | None, yes: bool, allow_clock_jump: bool) -> None:
+def sweep(
+    invocation: Invocation, topic_name: str | None, yes: bool, allow_unusual: bool, allow_clock_jump: bool
+) -> None:
     """List or delete files that nothing needs any more.
 
-    Of one topic, or of all. A file may go when no kept version names it: one that a commit let go
-    of, versions.retention.ms after that commit, and one that is named by none, such as a run that
-    failed leaves behind, sweep.grace.ms after its last change. The metadata is read once more just
-    before files are deleted. Nothing else deletes files of a topic that exists.
+    Of one topic, or of all. A file may go when no kept version names it: one that a commit replaced,
+    versions.retention.ms after that commit, and one that no version ever named, such as a run that
+    failed leaves behind, sweep.grace.ms after its last change. Before files of the second kind are
+    deleted, a commit sees to it that no run under way can still name them. Files that Lithify did not
+    write are left alone. Nothing else deletes files of a topic that exists.
 
     \b
     Examples:
@@ -36,7 +40,7 @@ def sweep(invocation: Invocation, topic_name: str | None, yes: bool, allow_clock
     topics = invocation.open_lake().topics() if topic_name is None else (invocation.open_whole_topic(topic_name),)
     for topic in topics:
         location = topic.state().location
-        report = topic.sweep(delete=yes, allow_clock_jump=allow_clock_jump)
+        report = topic.sweep(delete=yes, allow_unusual=allow_unusual, allow_clock_jump=allow_clock_jump)
         if invocation.json:
             print_json(report.to_json())
             continue
@@ -48,7 +52,7 @@ def sweep(invocation: Invocation, topic_name: str | None, yes: bool, allow_clock
 
 
 def _row(file: SweptFile, location: str) -> tuple[str, ...]:
-    why = "named by none" if file.named_until_ms is None else "let go of"
+    why = "never named" if file.named_until_ms is None else "replaced"
     since = file.modified_ms if file.named_until_ms is None else file.named_until_ms
     return format_bytes(file.size_bytes), why, format_time(since)[:19], _within(file.path, location)
 

@@ -75,8 +75,26 @@ def check_small(path: str, size_bytes: int) -> None:
         )
 
 
+_SAME_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
+
+
+def normal_form(path: str) -> str:
+    """One spelling for all that name the same file: to compare paths with, not to open files by.
+
+    A local path is without scheme, `.`, `..` and double slashes; elsewhere the scheme is the store's own.
+    """
+    scheme, colon, rest = path.partition(":")
+    if colon and scheme.lower() == "file":
+        path = "/" + rest.lstrip("/")
+    elif colon and "/" not in scheme:
+        return f"{_SAME_SCHEMES.get(scheme.lower(), scheme.lower())}:{rest.rstrip('/')}"
+    return "/" + os.path.normpath(path).lstrip("/")
+
+
 def local_path(path: str) -> str | None:
     """The path on this machine's disk that `path` names, or None if it is elsewhere."""
     if path.startswith(_LOCAL):
         return path[len(_LOCAL) :]
+    if path.startswith("file:/"):  # as Hadoop spells it
+        return path[len("file:") :]
     return path if path.startswith("/") else None

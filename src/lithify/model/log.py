@@ -9,8 +9,7 @@ Side by side (C33) the log is the backlog, and the compacted view of what is bel
     view         x  x    x |             a reader of compacted data gets the view below D
     backlog   S xxxxxxxxxx D xxxxx E     and the backlog from D on
 
-S <= D <= H <= E always. A `LogState` is an immutable picture; a `TopicEdit` is the difference
-that one commit makes (C6: all of it or nothing).
+A `LogState` is an immutable picture; a `TopicEdit` is what one commit changes, all of it or nothing (C6).
 """
 
 from __future__ import annotations
@@ -26,14 +25,10 @@ from lithify.model.settings import TopicSettings
 
 TRUNCATIONS_KEPT = 8
 """Truncations that each log remembers; a reader that missed more fails as if it were cut off."""
-
 FIRST_EPOCH = 1
 """The epoch of a new log. 0 is that of one whose last commit was made in a format that counted none."""
-
 RUN_IDS_KEPT = 8
 """Ids of the latest commits that each log remembers, to settle unknown outcomes (C6)."""
-
-
 BATCHES_KEPT = 32
 """Streaming queries of which a log remembers the latest batch, those that wrote last (docs/format.md)."""
 
@@ -113,10 +108,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """Everything the table's metadata keeps about one log.
+    """Everything the table's metadata keeps about one log; S <= D <= H <= E always.
 
-    Side by side, `clean` and `dirty` are of the backlog, `view` is None until a round has made it,
-    and the steps are those of the tombstones in the view.
+    Side by side, `clean` and `dirty` are of the backlog, `view` is None before the first round, and
+    the steps are those of the tombstones in the view.
     """
 
     partition: int
@@ -217,6 +212,8 @@ class TopicState:
     created_ms: int
     clock_ms: int | None = None
     """The latest time that commits vouch for (C46); None before the first, or in a format that kept none."""
+    abandoned: tuple[str, ...] = ()
+    """Runs whose uncommitted files a sweep deletes: they can commit no more (C45)."""
 
     def log(self, partition: int) -> LogState:
         return self.logs[partition]
@@ -245,9 +242,10 @@ class Verb(StrEnum):
     UNCOMPACT = "uncompact"
     UNDO = "undo"
     EXPIRE = "expire"
+    SWEEP = "sweep"
 
 
-KEEPS_EPOCH = frozenset({Verb.APPEND, Verb.DELETE_RECORDS, Verb.EXPIRE})
+KEEPS_EPOCH = frozenset({Verb.APPEND, Verb.DELETE_RECORDS, Verb.EXPIRE, Verb.SWEEP})
 """Commits that a round which is under way need not know of: below its horizon they leave all as it is (C44)."""
 
 
@@ -274,6 +272,10 @@ class TopicEdit:
     """Versions that were closed before this time are kept no longer."""
     clock_ms: int | None = None
     """The time that is vouched for from then on (C46). The gate works it out where nobody says it."""
+    written: tuple[Segment, ...] = ()
+    """Of `add` and `view_add`, what no version has named yet: the gate looks whether it is still there (C45)."""
+    abandon: tuple[str, ...] | None = None
+    """The runs that can commit no more, in place of those before; None leaves them."""
 
     @property
     def closes(self) -> bool:

@@ -13,6 +13,9 @@ from lithify.model.units import parse_duration_ms, parse_size_bytes
 
 NO_LIMIT = -1
 
+LEAST_SWEEP_GRACE_MS = 60_000
+"""Runs show signs of life four times within `sweep.grace.ms`: with less, a busy machine loses its runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -171,7 +174,7 @@ _TABLE = (
     Setting(
         "sweep.grace.ms",
         doc="How old a file that no version ever named must be before sweep may delete it.",
-        **_duration(),
+        **_duration(LEAST_SWEEP_GRACE_MS),
     ),
 )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from lithify.errors import InvalidSettingError
-from lithify.model.setting_table import NO_LIMIT, SETTINGS
+from lithify.model.setting_table import LEAST_SWEEP_GRACE_MS, NO_LIMIT, SETTINGS
 
 CompactionMode = Literal["in-place", "side-by-side"]
 Strategy = Literal["offset", "timestamp", "header"]
@@ -88,6 +88,13 @@ def settings_of(config: Mapping[str, object], *, like: str = "kafka") -> TopicSe
     if like not in _PRESETS:
         raise InvalidSettingError(f"like={like}: no such preset", hint=f"accepted: {', '.join(_PRESETS)}")
     return changed(TopicSettings(), {**_PRESETS[like], **config})
+
+
+def stored_settings(config: Mapping[str, str]) -> TopicSettings:
+    """Settings as a topic's metadata has them: what was accepted once is read, and kept to today's bounds."""
+    grace = SETTINGS["sweep.grace.ms"]
+    least = max(int(config.get(grace.name, TopicSettings().sweep_grace_ms)), LEAST_SWEEP_GRACE_MS)
+    return settings_of({**config, grace.name: least})
 
 
 def changed(settings: TopicSettings, config: Mapping[str, object]) -> TopicSettings:

@@ -22,7 +22,6 @@ from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of
 from lithify.ports import Arrivals, Warehouse
 from lithify.service.commit import commit
-from lithify.service.staged import check_there
 
 Staged = Mapping[int, tuple[Segment, ...]]
 NOWHERE: Mapping[int, int] = MappingProxyType({})
@@ -84,7 +83,7 @@ def append(
         if newest.identity != state.identity:
             raise ConflictError(f"{name}: the topic was deleted and made again during the append", hint="append again")
         staged = _stage(warehouse, newest, arrivals, staged, run_id)
-        check_there(warehouse, (segment for segments in staged.values() for segment in segments))
+        written = tuple(segment for segments in staged.values() for segment in segments)
         logs = {p: appended(newest.log(p), staged[p], arrivals[p].last_timestamp_ms) for p in arrivals}
         logs |= ended(newest, logs, end_offsets)
         if not logs:
@@ -93,7 +92,8 @@ def append(
             run_id=run_id,
             time_ms=now_ms,
             logs=logs,
-            add=tuple(segment for segments in staged.values() for segment in segments),
+            add=written,
+            written=written,
         )
 
     committed = commit(warehouse, name, run_id, decide)

@@ -24,7 +24,6 @@ from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.ports import Warehouse
 from lithify.service.append import appended
 from lithify.service.commit import commit
-from lithify.service.staged import check_there
 
 MEMORY_PARTITION = 0
 """The log whose state remembers the batches of the whole topic: every topic has it."""
@@ -73,12 +72,13 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
         if is_there(newest):
             return None
         place(newest)
-        check_there(warehouse, (segment for segments in placed.values() for segment in segments))
+        written = tuple(segment for segments in placed.values() for segment in segments)
         return TopicEdit(
             run_id=run_id,
             time_ms=now_ms,
             logs=_logs(newest, by_log, placed, staged.batch),
-            add=tuple(segment for segments in placed.values() for segment in segments),
+            add=written,
+            written=written,
         )
 
     state = warehouse.store.load(staged.topic)

@@ -1,9 +1,9 @@
 """The one gate through which every change of a topic goes (C6, C44).
 
-    load ─► decide (on the newest version) ─► swap ──ok──► done
-      ▲                                        │
-      └────── the topic moved on ──────────────┤
-      └────── the answer was lost: settle ─────┘
+    load ─► decide (on the newest version) ─► files there? ─► swap ──ok──► done
+      ▲                                                       │
+      └────── the topic moved on ─────────────────────────────┤
+      └────── the answer was lost: settle ────────────────────┘
 
 A swap asserts the version it was decided on, so a stale decision can never land. When the answer
 of a swap is lost, the log itself tells: it remembers the ids of its latest runs.
@@ -31,6 +31,7 @@ from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError, Unk
 from lithify.model.log import KEEPS_EPOCH, RUN_IDS_KEPT, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.ports import CommitUnknownError, StaleVersionError, Warehouse
+from lithify.service.staged import check_written
 
 ATTEMPTS = 25
 """Swaps tried before a commit gives up."""
@@ -54,7 +55,7 @@ def commit(warehouse: Warehouse, name: TopicName, run_id: str, decide: Decide) -
     """Commits what `decide` says, on the newest version, whatever others do in the meantime.
 
     Returns the version that has it (the newest one if there was nothing to commit). Raises what
-    `decide` raises, `ConflictError` after `ATTEMPTS`, or `UnknownOutcomeError`.
+    `decide` and `check_written` raise, `ConflictError` after `ATTEMPTS`, or `UnknownOutcomeError`.
     """
     sent: list[tuple[TopicState, TopicEdit]] = []
     retrying = Retrying(
@@ -94,6 +95,7 @@ def _swap(
     edit_now = decide(state)
     if edit_now is None:
         return state
+    check_written(warehouse, state, edit_now)
     edit_now = _marked(edit_now, state)
     try:
         return warehouse.store.commit(state, edit_now)

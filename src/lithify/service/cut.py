@@ -16,7 +16,6 @@ from lithify.model.segment import Segment
 from lithify.ports import Warehouse
 from lithify.service.commit import commit
 from lithify.service.last_record import last_record
-from lithify.service.staged import check_there
 
 
 def delete_records(warehouse: Warehouse, name: TopicName, partition: int, before: int) -> CutReport:
@@ -79,7 +78,6 @@ def truncate(
         view = _Pieces((), (), ())
         if log.view is not None:
             view = cutter.cut(newest, warehouse.store.view(newest, [partition]), how.view_end_offset)
-        check_there(warehouse, segments.written + view.written)
         last = last_record(warehouse, segments.left, log.last_record)
         view_last = last_record(warehouse, view.left, None if log.view is None else log.view.last_record)
         moved = truncated(log, how, Cut(segments.left, last, view.left, view_last))
@@ -91,6 +89,7 @@ def truncate(
             add=segments.written,
             remove=segments.removed,
             view_add=view.written,
+            written=segments.written + view.written,
             view_remove=view.removed,
             verb=Verb.TRUNCATE,
         )

@@ -22,7 +22,6 @@ from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.ports import Warehouse
 from lithify.service.append import appended, ended
 from lithify.service.commit import commit
-from lithify.service.staged import check_there
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +82,11 @@ def commit_copied(warehouse: Warehouse, copied: Copied, reached: Reached, run_id
     def decide(newest: TopicState) -> TopicEdit:
         reached.check(newest, {*by_log, *copied.ends})
         every = segments_of_parts(copied.logs)
-        check_there(warehouse, every)
         logs = {
             p: appended(newest.log(p), segments_of_parts(parts), parts[-1].last_timestamp_ms)
             for p, parts in by_log.items()
         }
         logs |= ended(newest, logs, copied.ends)
-        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, add=every)
+        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, add=every, written=every)
 
     return commit(warehouse, copied.topic, run_id, decide)

@@ -17,7 +17,8 @@ from lithify.compaction.due import Dirtiness, Due, dirtiness, due
 from lithify.compaction.horizon import compaction_horizon
 from lithify.compaction.idle import may_be_due_at_ms, state_dirtiness
 from lithify.compaction.overview import at_rest, glance, topic_overview, worst_first
-from lithify.errors import CoordinationError, UnknownTopicError, ours
+from lithify.defects import ours
+from lithify.errors import CoordinationError, UnknownTopicError
 from lithify.model.cleaner_note import CleanerNote
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName

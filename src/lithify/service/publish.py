@@ -19,7 +19,6 @@ from lithify.model.segment import Segment, without
 from lithify.ports import Warehouse
 from lithify.service.commit import commit
 from lithify.service.last_record import last_record
-from lithify.service.staged import check_there
 
 MakeReport = Callable[[int, tuple[int, ...]], RoundReport]
 """Given the version and the partitions that it changes: the report to store with it."""
@@ -57,7 +56,6 @@ def publish(
         good = {p: outcome for p, outcome in outcomes.items() if p not in left_out}
         if not good:
             return None
-        check_there(warehouse, (segment for outcome in good.values() for segment in outcome.written))
         commit_ms = warehouse.clock.now_ms()
         time_ms = commit_ms if now_ms is None else now_ms
         warehouse.store.put_report(newest, run_id, make_report(newest.version + 1, tuple(good)).to_json())
@@ -72,6 +70,7 @@ def publish(
             view_remove=tuple(segment for outcome in results for segment in outcome.view_removed),
             report_id=run_id,
             verb=Verb.COMPACT,
+            written=tuple(segment for outcome in results for segment in outcome.written),
         )
 
     state = commit(warehouse, planned_on.name, run_id, decide)

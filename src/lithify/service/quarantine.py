@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lithify.errors import RefusedError, UnknownTopicError, ours
+from lithify.defects import ours
+from lithify.errors import RefusedError, UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId, TopicName
 from lithify.model.quarantine import (

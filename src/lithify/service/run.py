@@ -18,13 +18,15 @@ from types import MappingProxyType
 
 from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.reporting import idle_outcome
+from lithify.defects import ours
 from lithify.engine import PlannedLog, Progress, RewriteEngine, RunLimits
-from lithify.errors import InsufficientSpaceError, LithifyError, RoundAbandonedError, ours
+from lithify.errors import InsufficientSpaceError, LithifyError, RoundAbandonedError
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.units import format_bytes
 from lithify.ports import Warehouse
 from lithify.service.execute import Outcomes, execute
+from lithify.service.heartbeat import Heartbeat
 from lithify.service.stopwatch import Stopwatch
 from lithify.service.topic_run import LogOutcomes, TopicResult, TopicRun
 from lithify.side_by_side import for_each, side_by_side
@@ -118,7 +120,9 @@ def _outcomes(run: Run, logs: Sequence[PlannedLog], watch: Stopwatch, run_id: st
             outcomes |= {log.id: lack for log in busy}
     if work:
         try:
-            with run.engine.open_round(work, run.limits, run_id, run.progress) as round_:
+            topics = tuple({log.topic.name: log.topic for log in work}.values())
+            progress = Heartbeat(run.warehouse, run_id, topics, run.progress).following()
+            with run.engine.open_round(work, run.limits, run_id, progress) as round_:
                 outcomes |= execute(work, round_, watch.phase)
         except LithifyError as error:
             outcomes |= {log.id: error for log in work}

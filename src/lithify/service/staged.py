@@ -1,17 +1,26 @@
-"""Files that a commit is about to name must be there (C6): `sweep` may have been at work meanwhile."""
+"""Files that a commit is about to name must be there, and stay (C6, C45): `sweep` may have been at work meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from lithify.errors import DamagedError
-from lithify.model.segment import Segment
+from lithify.compaction.sweeping import run_of
+from lithify.errors import DamagedError, RunExpiredError
+from lithify.model.log import TopicEdit, TopicState
 from lithify.ports import Warehouse
 
 
-def check_there(warehouse: Warehouse, segments: Iterable[Segment]) -> None:
-    """Raises `DamagedError` if the file of one of them is gone."""
-    missing = warehouse.files.missing([segment.path for segment in segments])
+def check_written(warehouse: Warehouse, newest: TopicState, edit: TopicEdit) -> None:
+    """Looks after what the run of `edit` has written, for a commit on `newest`.
+
+    Whatever is there now stays there until the swap: a sweep that deletes it abandons the run first,
+    which moves the version. Raises `RunExpiredError`, or `DamagedError` if a file is gone.
+    """
+    runs = {edit.run_id, *(run_of(segment.path) for segment in edit.written)}
+    for run_id in sorted(runs.intersection(newest.abandoned)):
+        raise RunExpiredError(
+            f"{newest.name}: run {run_id} stood still for longer than sweep.grace.ms, and its files were swept",
+            hint="nothing was changed; run it again",
+        )
+    missing = warehouse.files.missing([segment.path for segment in edit.written])
     if missing:
         raise DamagedError(
             f"{missing[0]}: a file that was written for this commit is gone before it",

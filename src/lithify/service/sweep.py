@@ -1,37 +1,105 @@
-"""Deleting files that nothing names any more: the only place that does (C6).
+"""Deleting files that nothing names any more: the only place that does (C6, C45).
 
-list the folder ─► what the metadata names ─► what may go, and since when
-                               ▲                     │ with `delete`
-                               └── read once more ◄──┘─► delete what is still not named
+named before ─► list the folder ─► named after ─► plan: what may go, and since when
+                                                    │ with `delete`
+     named once, replaced since    delete ◄─────────┤
+     never named   delete ◄── fence: a commit that ◄┘
+                              moves the version and abandons the runs whose files go
+
+Nothing that the fence found unnamed can be named afterwards: what was staged for an earlier version
+does not land, and the gate refuses the abandoned runs. So the files may be deleted however long that
+takes, also by a sweep that was suspended in between. What was named once can be named again only by
+taking back a round whose version is kept, and then it is still named.
 """
 
 from __future__ import annotations
 
-from lithify.compaction.sweeping import may_be_swept
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from lithify.compaction.sweeping import SweepPlan, lost_from_listing, plan_sweep, still_abandoned
+from lithify.errors import ConflictError, DamagedError, UnusualSweepError
 from lithify.model.cut_report import SweepReport, SweptFile
+from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.names import TopicName
+from lithify.model.stored_file import StoredFile
 from lithify.ports import Warehouse
 from lithify.service.clock import check_clock
+from lithify.service.commit import commit
 
 
-def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool) -> SweepReport:
-    """The files of a topic that may go; with `delete` they go. Raises `UnknownTopicError` or `WarehouseError`.
+def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual: bool = False) -> SweepReport:
+    """The files of a topic that may go; with `delete` they go.
 
-    A file is listed before the metadata is read, so that one that is committed meanwhile is seen named.
+    Raises `UnusualSweepError` where a person should look first, unless `allow_unusual`; `DamagedError`
+    where a file that is needed is not in the folder; `UnknownTopicError`, or what `commit` raises.
     """
-    store, now_ms = warehouse.store, warehouse.clock.now_ms()
-    state = store.load(name)
-    stored = tuple(store.stored_files(state))
-    closings = store.closings(state)
-    named = store.named_files(name)
-    may_go = tuple(
-        SweptFile(file.path, file.size_bytes, file.modified_ms, closings.get(file.path))
-        for file in stored
-        if file.path not in named and may_be_swept(file.modified_ms, closings.get(file.path), state.settings, now_ms)
-    )
-    if delete and may_go:
+    now_ms = warehouse.clock.now_ms()
+    state = warehouse.store.load(name)
+    look = _Look(warehouse, state, now_ms)
+    plan = look.plan()
+    if not delete:
+        return SweepReport(str(name), False, plan.files, now_ms)
+    if plan.unusual and not allow_unusual:
+        raise UnusualSweepError(
+            f"{name}: {plan.unusual}; nothing was deleted",
+            hint="see them with `lithify sweep`; `lithify sweep --yes --allow-unusual` deletes them",
+        )
+    if plan.files:
         check_clock(state, now_ms)
+    look.delete(plan.replaced)  # first, as it makes room on a full disk for what follows
+    warehouse.store.note_named(state, look.stored, now_ms)
+    unnamed = look.fenced(plan)
+    look.delete(unnamed)
+    return SweepReport(str(name), True, plan.replaced + unnamed, now_ms)
+
+
+@dataclass(slots=True)
+class _Look:
+    """One look at the folder of a topic."""
+
+    warehouse: Warehouse
+    state: TopicState
+    now_ms: int
+    stored: tuple[StoredFile, ...] = field(default=())
+
+    def plan(self) -> SweepPlan:
+        """What may go."""
+        store, name = self.warehouse.store, self.state.name
+        before = store.named_files(name)
+        self.stored = tuple(store.stored_files(self.state))
+        closings = store.closings(self.state, self.stored, self.now_ms)
         named = store.named_files(name)
-        may_go = tuple(file for file in may_go if file.path not in named)
-        store.delete_files(state, [file.path for file in may_go])
-    return SweepReport(str(name), delete, may_go, now_ms)
+        lost = lost_from_listing(before, named, self.stored)
+        if lost is not None:
+            raise DamagedError(
+                f"{name}: {lost} is needed and not in the topic's folder {self.state.location}: nothing was deleted",
+                hint="restore it from a backup or a replica; `lithify verify` tells what else is missing",
+            )
+        return plan_sweep(self.stored, named, closings, self.state.settings, self.now_ms)
+
+    def delete(self, files: Sequence[SweptFile]) -> None:
+        if files:
+            self.warehouse.store.delete_files(self.state, [file.path for file in files])
+
+    def fenced(self, plan: SweepPlan) -> tuple[SweptFile, ...]:
+        """Those files of a plan that a commit could have named, and that none names from now on."""
+        if not plan.unnamed:
+            return ()
+        warehouse, run_id = self.warehouse, self.warehouse.clock.new_id()
+        files = plan.unnamed
+
+        def decide(newest: TopicState) -> TopicEdit | None:
+            nonlocal files
+            if newest.identity != self.state.identity:
+                raise ConflictError(f"{newest.name}: the topic was recreated during the sweep", hint="sweep again")
+            named = warehouse.store.named_files(newest.name)
+            files = tuple(file for file in plan.unnamed if file.path not in named)
+            if not files:
+                return None
+            abandoned = {*plan.abandon, *still_abandoned(newest.abandoned, self.stored, named)}
+            edit = TopicEdit(run_id, warehouse.clock.now_ms(), {}, verb=Verb.SWEEP)
+            return replace(edit, abandon=tuple(sorted(abandoned)))
+
+        commit(warehouse, self.state.name, run_id, decide)
+        return files

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 
 from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.reporting import failed_report, outcome_report
+from lithify.defects import ours
 from lithify.engine import PlannedLog
-from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError, ours
+from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.rates import RatesNote

@@ -27,8 +27,9 @@ from lithify.columnar.access import FileAccess
 from lithify.columnar.rates import FollowedRates, TaskRates
 from lithify.columnar.rewrite import Throttles
 from lithify.columnar.throttle import Throttle
+from lithify.defects import OF_THE_MACHINE
 from lithify.engine import RunLimits
-from lithify.errors import OF_THE_MACHINE, EngineError, EngineUnavailableError, LithifyError
+from lithify.errors import EngineError, EngineUnavailableError, LithifyError
 from lithify.model.rates import Rates
 from lithify.spark.payloads import packed
 

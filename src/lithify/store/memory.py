@@ -26,7 +26,8 @@ from lithify.model.rates import RatesNote
 from lithify.model.report import REPORTS_KEPT
 from lithify.model.segment import Segment, without
 from lithify.model.settings import TopicSettings
-from lithify.ports import Clock, StaleVersionError, StoredFile, Warehouse
+from lithify.model.stored_file import Closing, NamedFiles, StoredFile
+from lithify.ports import Clock, StaleVersionError, Warehouse
 from lithify.store.errors import check_removed, topic_exists, unknown_topic, unknown_version
 from lithify.store.memory_files import MemoryFiles
 
@@ -217,21 +218,27 @@ class MemoryStore:
     def forget_files(self) -> None:
         """There are none but in memory."""
 
+    def put_heartbeat(self, state: TopicState, run_id: str) -> None:
+        self._files.beat(state.location, run_id)
+
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
-        """The data files of the topic; nothing else is a file here."""
+        """The data files of the topic, and signs of life; nothing else is a file here."""
         yield from self._files.stored(state.location)
 
-    def named_files(self, name: TopicName) -> frozenset[str]:
+    def named_files(self, name: TopicName) -> NamedFiles:
         """Data files of the newest version and of kept ones. Raises `UnknownTopicError`."""
         with self._lock:
             topic = self._topic(name)
             identity = topic.newest.state.identity
             kept = (self._all_versions[identity, version.version] for version in topic.kept)
-            return topic.newest.paths.union(*(version.paths for version in kept))
+            return NamedFiles(topic.newest.paths.union(*(version.paths for version in kept)))
 
-    def closings(self, state: TopicState) -> Mapping[str, int]:
+    def note_named(self, state: TopicState, stored: Sequence[StoredFile], now_ms: int) -> None:
+        """Every file is closed by a commit here."""
+
+    def closings(self, state: TopicState, stored: Sequence[StoredFile], now_ms: int) -> Mapping[str, Closing]:
         with self._lock:
-            return dict(self._topic(state.name).closings)
+            return {path: Closing(closed_ms) for path, closed_ms in self._topic(state.name).closings.items()}
 
     def delete_files(self, state: TopicState, paths: Sequence[str]) -> None:
         self._files.delete(paths)
@@ -253,6 +260,7 @@ def _edited(before: _Version, edit: TopicEdit) -> _Version:
         before.state,
         version=before.state.version + 1,
         settings=edit.settings or before.state.settings,
+        abandoned=before.state.abandoned if edit.abandon is None else edit.abandon,
         logs=tuple(logs[partition] for partition in sorted(logs)),
         clock_ms=before.state.clock_ms if edit.clock_ms is None else edit.clock_ms,
     )

@@ -21,12 +21,14 @@ from lithify.columnar.schema import SEGMENT_SCHEMA, TIMESTAMP_TYPE, VALUE_SIZE
 from lithify.compaction.admission import offset_refusal, refusal
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
+from lithify.compaction.sweeping import run_of
 from lithify.errors import DamagedError
 from lithify.model.log import TopicState
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
-from lithify.ports import Arrivals, StoredFile
+from lithify.model.stored_file import FileKind, StoredFile
+from lithify.ports import Arrivals
 
 RECORD_BYTES = 16
 """What a record takes in this store beyond its payload."""
@@ -85,6 +87,7 @@ class MemoryFiles:
         self.data: dict[str, tuple[Record, ...]] = {}
         self._now_ms = now_ms
         self._written_ms: dict[str, int] = {}
+        self._beats: dict[str, int] = {}
 
     @property
     def access(self) -> None:
@@ -161,15 +164,23 @@ class MemoryFiles:
         return None
 
     def stored(self, location: str) -> Iterator[StoredFile]:
-        """The data files of a topic."""
+        """The data files of a topic, and signs of life."""
         for path, records in list(self.data.items()):
             if path.startswith(f"{location}/"):
                 size = sum(r.size_bytes + RECORD_BYTES for r in records)
-                yield StoredFile(path, size, self._written_ms.get(path, 0))
+                yield StoredFile(path, size, self._written_ms.get(path, 0), run_id=run_of(path))
+        for path, beat_ms in list(self._beats.items()):
+            if path.startswith(f"{location}/"):
+                yield StoredFile(path, 0, beat_ms, FileKind.HEARTBEAT, path.rpartition("/")[2])
+
+    def beat(self, location: str, run_id: str) -> None:
+        """A sign of life of a run."""
+        self._beats[f"{location}/runs/{run_id}"] = self._now_ms()
 
     def delete(self, paths: Sequence[str]) -> None:
         for path in paths:
             self.data.pop(path, None)
+            self._beats.pop(path, None)
 
     def drop(self, location: str) -> None:
         """Deletes all files of a topic."""

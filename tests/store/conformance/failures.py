@@ -64,4 +64,4 @@ class FailureRules:
         sweep(Warehouse(place.store, place.files, FakeClock(2**43)), ORDERS, delete=True)
 
         assert place.store.failures(state) == {0: STUCK}
-        assert {file.path for file in place.store.stored_files(state)} <= place.store.named_files(ORDERS)
+        assert {file.path for file in place.store.stored_files(state)} <= place.store.named_files(ORDERS).all

@@ -56,7 +56,7 @@ CHANGES = [
     ({}, {"max_message_bytes": 5}),
     ({}, {"versions_retention_ms": 5}),
     ({}, {"versions_kept": 5}),
-    ({}, {"sweep_grace_ms": 5}),
+    ({}, {"sweep_grace_ms": 60_005}),
     ({}, {"compaction_strategy": "timestamp"}),
     ({}, {"compaction_strategy": "header", "compaction_strategy_header": "v"}),
     ({}, {"compaction_strategy_header": "v"}),

@@ -9,6 +9,7 @@ from lithify.compaction.expiring import expiry_ms, unexpired
 from lithify.compaction.sweeping import may_be_swept
 from lithify.model.log import KeptVersion
 from lithify.model.settings import settings_of
+from lithify.model.stored_file import Closing, StoredFile
 
 TIMES = st.integers(-(2**40), 2**42)
 
@@ -45,4 +46,4 @@ def test_none_that_was_closed_before_stays_and_what_stays_are_the_newest(closed_
 def test_a_version_goes_exactly_when_its_files_may_be_swept(closed_ms: int, retention_ms: int, now_ms: int) -> None:
     settings = settings_of({"versions.retention.ms": retention_ms})
     goes = not unexpired(kept(closed_ms), expiry_ms(settings, now_ms))
-    assert goes == may_be_swept(now_ms, closed_ms, settings, now_ms)
+    assert goes == may_be_swept(StoredFile("a", 1, now_ms), Closing(closed_ms), settings, now_ms)

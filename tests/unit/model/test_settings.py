@@ -39,7 +39,7 @@ ACCEPTED = {
     "max.message.bytes": {"1": 1, "1MiB": 2**20},
     "versions.retention.ms": {"0": 0, "1d": 86_400_000},
     "versions.kept": {"1": 1, 20: 20},
-    "sweep.grace.ms": {"0": 0, "1d": 86_400_000},
+    "sweep.grace.ms": {"60000": 60_000, "1d": 86_400_000},
 }
 REFUSED = {
     "compaction.mode": ["", "inplace", "IN-PLACE"],
@@ -73,7 +73,7 @@ REFUSED = {
     "max.message.bytes": ["", "0", "-1", "x"],
     "versions.retention.ms": ["", "-1", "x"],
     "versions.kept": ["", "0", "-1", "1.5", "many"],
-    "sweep.grace.ms": ["", "-1", "x"],
+    "sweep.grace.ms": ["", "-1", "x", "0", "59s"],
 }
 
 

@@ -7,7 +7,10 @@
     lithify.clock-ms         the latest time that commits vouch for
     lithify.settings         JSON: every setting under its dotted name
     lithify.log.<partition>  JSON: one `LogState`, without what is as in a new log
-    lithify.versions, .reports  JSON: kept versions, and ids of reports, newest first
+    lithify.versions         JSON: kept versions, newest first
+    lithify.reports          JSON: ids of reports, newest first
+    lithify.location         the folder that the topic was created in
+    lithify.abandoned        JSON: runs that can commit no more
     lithify.refs, .checksum  what branches, tags and these properties are, to notice others (`checksums`)
 
 They change together with the data, in the commit that adds a snapshot to main, and the sequence number of
@@ -17,7 +20,7 @@ that snapshot is the version. If main is at another, someone else moved it, and 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -25,22 +28,16 @@ from typing import Any
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnsupportedFormatError
 from lithify.model.log import (
     FIRST_EPOCH,
-    CommittedEnd,
-    DroppedDeletes,
-    HeldTombstones,
     KeptVersion,
     LogState,
-    Position,
-    TombstoneStep,
     TopicState,
     Verb,
-    View,
-    WrittenBatch,
 )
 from lithify.model.names import TopicName
-from lithify.model.segment import Volume
-from lithify.model.settings import TopicSettings, settings_of, to_config
+from lithify.model.settings import TopicSettings, stored_settings, to_config
 from lithify.store.iceberg.checksums import FIRST_FORMAT, PREFIX, RESTORE, Found, check
+from lithify.store.iceberg.location import topic_location
+from lithify.store.iceberg.log_codec import log_from_json, log_to_json
 
 FORMAT_VERSION = 3
 """What is written. A topic of an earlier format gets it with the next commit."""
@@ -56,6 +53,7 @@ _SETTINGS = "lithify.settings"
 _LOG = "lithify.log."
 _VERSIONS = "lithify.versions"
 _REPORTS = "lithify.reports"
+_ABANDONED = "lithify.abandoned"
 
 RUN = "lithify.run"
 """In the summary of every snapshot that Lithify adds to main: the run that did."""
@@ -139,8 +137,8 @@ class Head:
 def state_of(name: TopicName, head: Head) -> TopicState:
     """The state of a topic.
 
-    Raises `UnknownTopicError`, `UnsupportedFormatError`, or `DamagedError` where the state cannot
-    be read, or where something other than Lithify moved main.
+    Raises `UnknownTopicError`, `UnsupportedFormatError`, `LocationChangedError`, or `DamagedError` where
+    the state cannot be read, or where something other than Lithify moved main.
     """
     properties = head.properties
     check_format(name, properties)
@@ -153,18 +151,24 @@ def state_of(name: TopicName, head: Head) -> TopicState:
     where = f"{name}: {head.file}"
     needed = int(properties[_FORMAT]) >= FIRST_FORMAT
     check(where, Found(f"{name.stream}.{name.topic}", head.identity, properties, head.main), needed=needed)
+    location = topic_location(name, properties, head.location)
     with readable(f"{where}: the state in the table's properties"):
         return TopicState(
             name=name,
             original_name=properties[_ORIGINAL_NAME],
             identity=head.identity,
             version=int(version),
-            location=head.location,
-            settings=settings_of(json.loads(properties[_SETTINGS])),
+            location=location,
+            settings=stored_settings(json.loads(properties[_SETTINGS])),
             logs=_logs(properties),
             created_ms=int(properties[_CREATED_MS]),
             clock_ms=int(properties[_CLOCK_MS]) if _CLOCK_MS in properties else None,
+            abandoned=tuple(json.loads(properties.get(_ABANDONED, "[]"))),
         )
+
+
+def abandoned_changed(run_ids: Iterable[str]) -> dict[str, str]:
+    return {_ABANDONED: _text(list(run_ids))}
 
 
 @contextmanager
@@ -196,104 +200,11 @@ def reports_changed(ids: Iterable[str]) -> dict[str, str]:
     return {_REPORTS: _text(list(ids))}
 
 
-def log_to_json(log: LogState) -> dict[str, Any]:
-    """A log's state without what is as in a new log: it is copied by every commit."""
-    whole = {
-        "start": log.log_start_offset,
-        "first_dirty": log.first_dirty_offset,
-        "end": log.log_end_offset,
-        "generation": log.generation,
-        "truncated": list(log.truncated),
-        "steps": [[step.end_offset, step.time_ms, step.tombstones] for step in log.steps],
-        "clean": _volume(log.clean),
-        "dirty": _volume(log.dirty),
-        "oldest_dirty": log.oldest_dirty_timestamp_ms,
-        "last_record": _position(log.last_record),
-        "runs": list(log.run_ids),
-        "last_round": log.last_round_ms,
-        "last_round_run": log.last_round,
-        "deleted_below": log.deleted_below,
-        "owed": log.owed,
-        "uncovered": log.uncovered,
-        "held": None if log.held is None else [log.held.below, log.held.horizon],
-        "aged_before": log.aged_before_ms,
-        "view": None if log.view is None else _view_to_json(log.view),
-        "batches": [[b.query_id, b.batch_id, *([b.stream_id] if b.stream_id else [])] for b in log.batches],
-        "committed": [[end.end_offset, end.time_ms] for end in log.committed],
-        "epoch": None if log.epoch == FIRST_EPOCH else log.epoch,
-        "dropped": [[drop.epoch, drop.below, *([True] if drop.of_view else [])] for drop in log.dropped],
-    }
-    # 0 and [] are what a new log has; a time of 0 is not, nor an epoch of 0, and a view may be empty.
-    optional = {"oldest_dirty", "last_record", "last_round", "held", "aged_before", "view", "epoch"}
-    return {name: value for name, value in whole.items() if (value is not None if name in optional else value)}
-
-
-def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRST_EPOCH) -> LogState:
-    """The inverse of `log_to_json`. `new_epoch` is that of a new log where it was written."""
-    held, view = data.get("held"), data.get("view")
-    return LogState(
-        partition=partition,
-        log_start_offset=data.get("start", 0),
-        first_dirty_offset=data.get("first_dirty", 0),
-        log_end_offset=data.get("end", 0),
-        generation=data.get("generation", 0),
-        truncated=tuple(data.get("truncated", ())),
-        steps=tuple(TombstoneStep(*step) for step in data.get("steps", ())),
-        clean=Volume(*data.get("clean", ())),
-        dirty=Volume(*data.get("dirty", ())),
-        oldest_dirty_timestamp_ms=data.get("oldest_dirty"),
-        last_record=_position_of(data.get("last_record")),
-        run_ids=tuple(data.get("runs", ())),
-        last_round_ms=data.get("last_round"),
-        last_round=data.get("last_round_run", ""),
-        deleted_below=data.get("deleted_below", 0),
-        owed=data.get("owed", ""),
-        uncovered=data.get("uncovered", False),
-        held=None if held is None else HeldTombstones(*held),
-        aged_before_ms=data.get("aged_before"),
-        view=None if view is None else _view_of(view, data),
-        batches=tuple(WrittenBatch(*batch) for batch in data.get("batches", ())),
-        committed=tuple(CommittedEnd(*end) for end in data.get("committed", ())),
-        epoch=data.get("epoch", new_epoch),
-        dropped=tuple(DroppedDeletes(*drop) for drop in data.get("dropped", ())),
-    )
-
-
-def _view_to_json(view: View) -> dict[str, Any]:
-    whole = {
-        "volume": _volume(view.volume),
-        "first": view.first_offset,
-        "last_record": _position(view.last_record),
-        "start": view.start_offset,
-    }
-    return {name: value for name, value in whole.items() if value is not None and value != []}
-
-
-def _view_of(data: Mapping[str, Any], log: Mapping[str, Any]) -> View:
-    first = data.get("first")
-    # Formats below 3 do not say from where on a view covers the log: at least from these on.
-    known = min(log.get("start", 0), log.get("first_dirty", 0) if first is None else first)
-    start_offset = data.get("start", known)
-    return View(Volume(*data.get("volume", ())), first, _position_of(data.get("last_record")), start_offset)
-
-
-def _position(position: Position | None) -> list[int] | None:
-    return None if position is None else [position.offset, position.timestamp_ms]
-
-
-def _position_of(data: Sequence[int] | None) -> Position | None:
-    return None if data is None else Position(*data)
-
-
 def _logs(properties: Properties) -> tuple[LogState, ...]:
     # Nobody who counts no epochs commits any more once the topic is of a format that has them.
     new_epoch = 0 if int(properties[_FORMAT]) < EPOCHS_SINCE else FIRST_EPOCH
     stored = {int(name.removeprefix(_LOG)): text for name, text in properties.items() if name.startswith(_LOG)}
     return tuple(log_from_json(p, json.loads(stored[p]), new_epoch) for p in range(len(stored)))
-
-
-def _volume(volume: Volume) -> list[int]:
-    return [] if volume == Volume() else [volume.records, volume.size_bytes]
 
 
 def _text(value: Any) -> str:

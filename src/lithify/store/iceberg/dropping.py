@@ -10,11 +10,12 @@ for leftovers; without it they are a topic that the catalog has lost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyiceberg.table import Table
 
 from lithify.columnar.access import FileAccess
+from lithify.model.stored_file import FileKind, StoredFile
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.documents import write_document
 from lithify.store.iceberg.folders import delete_files, remove_empty_folders, stored_files
@@ -23,26 +24,26 @@ from lithify.store.iceberg.tables import TopicTables
 from lithify.store.iceberg.trouble import writing
 
 
-def drop(tables: TopicTables, table: Table, io_properties: Mapping[str, str]) -> tuple[str, ...]:
-    """Forgets the topic and deletes its files; returns those of others, which stay.
+def drop(tables: TopicTables, table: Table, location: str, io_properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Forgets the topic and deletes its files in `location`; returns those of others, which stay.
 
     Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`.
     """
-    location = table.metadata.location
     with writing(location):
-        listed = [file.path for file in stored_files(location, io_properties)]
+        listed = tuple(stored_files(location, io_properties))
     tables.drop(table)
     REMEMBERED.forget()
     note = layout.deleted_file(location)
     with writing(location):
         write_document(FileAccess(io_properties), note, {"topic": str(table.metadata.table_uuid)})
         delete_leftovers(location, listed, io_properties)
-    return tuple(path for path in listed if not layout.is_ours_in(location, path))
+    return tuple(file.path for file in listed if file.kind is FileKind.FOREIGN)
 
 
-def delete_leftovers(location: str, listed: list[str], io_properties: Mapping[str, str]) -> None:
+def delete_leftovers(location: str, listed: Sequence[StoredFile], io_properties: Mapping[str, str]) -> None:
     """Deletes what is left of a topic that the catalog has let go of, the note of that last. Raises `OSError`."""
     note = layout.deleted_file(location)
-    delete_files([p for p in listed if p != note and layout.is_ours_in(location, p)], io_properties)
+    ours = (file.path for file in listed if file.kind is not FileKind.FOREIGN)
+    delete_files([path for path in ours if path != note], io_properties)
     delete_files([note], io_properties)
     remove_empty_folders(location)

@@ -12,29 +12,41 @@ from typing import Any
 
 from pyiceberg.io import load_file_io
 
-from lithify.columnar.access import local_path
-from lithify.ports import StoredFile
+from lithify.columnar.access import local_path, normal_form
+from lithify.model.stored_file import StoredFile
+from lithify.store.iceberg.layout import kind_of
 
 DELETIONS_AT_ONCE = 16
 """Requests under way while files of a remote warehouse are deleted."""
 
 
+def within(location: str, path: str) -> str | None:
+    """The path of a file as seen from a folder, however the two are spelled; None if it is not below it."""
+    folder, file = normal_form(location), normal_form(path)
+    return file[len(folder) + 1 :] if file.startswith(f"{folder}/") else None
+
+
 def stored_files(location: str, properties: Mapping[str, str]) -> Iterator[StoredFile]:
-    """Every file below a folder, under the path by which metadata names it. Raises `OSError`."""
+    """Every file below a folder, as `<location>/<path within it>`. Raises `OSError`."""
+    location = location.rstrip("/")
     local = local_path(location)
     if local is not None:
         for file in sorted(Path(local).rglob("*")):
             with suppress(FileNotFoundError):  # a commit replaces files while we look
                 if file.is_file():
                     found = file.stat()
-                    yield StoredFile(f"{location}{str(file)[len(local) :]}", found.st_size, found.st_mtime_ns // 10**6)
+                    yield _stored(location, str(file)[len(local) + 1 :], found.st_size, found.st_mtime_ns // 10**6)
         return
     from pyarrow.fs import FileSelector, FileType
 
     filesystem, path = _opened(location, properties)
     for info in filesystem.get_file_info(FileSelector(path, recursive=True, allow_not_found=True)):
         if info.type is FileType.File and info.mtime_ns is not None:  # else nobody knows how old it is
-            yield StoredFile(f"{location}{info.path[len(path) :]}", info.size, info.mtime_ns // 10**6)
+            yield _stored(location, info.path[len(path) + 1 :], info.size, info.mtime_ns // 10**6)
+
+
+def _stored(location: str, relative: str, size_bytes: int, modified_ms: int) -> StoredFile:
+    return StoredFile(f"{location}/{relative}", size_bytes, modified_ms, *kind_of(relative))
 
 
 def delete_files(paths: Sequence[str], properties: Mapping[str, str]) -> None:

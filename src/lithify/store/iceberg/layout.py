@@ -10,6 +10,8 @@
         lithify/reports/<id>.json
         lithify/rates.json                          what rounds under way keep to, if somebody said so
         lithify/failures.json                       logs whose rounds fail, if any did
+        lithify/runs/<run>.json                     the last sign of life of a long run
+        lithify/superseded.json                     when sweeps saw which metadata files named
 
 A topic that is deleted and made again gets another folder, so that it never meets old files.
 """
@@ -43,7 +45,9 @@ from lithify.columnar.schema import (
     VALUE,
     VALUE_SIZE,
 )
+from lithify.compaction.sweeping import run_of
 from lithify.model.names import TopicName
+from lithify.model.stored_file import FileKind
 
 NO_RETRIES = ("commit.retry.num-retries", "0")
 """PyIceberg's own retry replays properties as they were and so loses state: a table that does not
@@ -151,6 +155,14 @@ def deleted_file(location: str) -> str:
     return f"{location}/lithify/deleted.json"
 
 
+def heartbeat_file(location: str, run_id: str) -> str:
+    return f"{location}/lithify/runs/{run_id}.json"
+
+
+def superseded_file(location: str) -> str:
+    return f"{location}/lithify/superseded.json"
+
+
 _GIVEN = re.compile(
     r"(?:data/)?partition=\d+/\d{20}-[\w-]+\.parquet"  # rounds of format 1 wrote beside data/
     r"|metadata/[\w.-]+\.(?:metadata\.json|avro)"  # Iceberg names these, for us and for others
@@ -163,9 +175,23 @@ def is_ours(relative_path: str) -> bool:
     return _GIVEN.fullmatch(relative_path) is not None
 
 
-def is_ours_in(location: str, path: str) -> bool:
-    """The same of a whole path, within the folder of a topic."""
-    return path.startswith(f"{location}/") and is_ours(path[len(location) + 1 :])
+def kind_of(relative_path: str) -> tuple[FileKind, str]:
+    """What a file within a topic's folder is for, and the run that its name tells."""
+    if not is_ours(relative_path):
+        return FileKind.FOREIGN, ""
+    folder, _, file = relative_path.rpartition("/")
+    stem = file.removesuffix(".json")
+    match folder:
+        case "lithify/reports" if stem != file:
+            return FileKind.OUTPUT, stem
+        case "lithify/runs" if stem != file:
+            return FileKind.HEARTBEAT, stem
+        case "metadata" | "lithify/versions":
+            return FileKind.ATTEMPT, ""
+        case _ if file.endswith(".parquet"):
+            return FileKind.OUTPUT, run_of(file)
+        case _:
+            return FileKind.DOCUMENT, ""
 
 
 def lock_file(root: str, name: TopicName) -> str:

@@ -19,7 +19,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
 
-from lithify.columnar.access import FileAccess, local_path
+from lithify.columnar.access import local_path
 from lithify.columnar.rates import note_rates
 from lithify.errors import UnknownTopicError
 from lithify.model.failure import LogFailure
@@ -28,7 +28,7 @@ from lithify.model.names import TopicName
 from lithify.model.rates import RatesNote
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
-from lithify.ports import StaleVersionError, StoredFile
+from lithify.ports import StaleVersionError
 from lithify.store.errors import no_common_folder, no_warehouse, unknown_version
 from lithify.store.iceberg import codec, layout
 from lithify.store.iceberg.catalog import CatalogSource
@@ -36,29 +36,27 @@ from lithify.store.iceberg.checksums import ManifestList
 from lithify.store.iceberg.documents import read_document, read_document_if_there, write_document
 from lithify.store.iceberg.dropping import drop
 from lithify.store.iceberg.failures import read_failures, write_failures
-from lithify.store.iceberg.folders import delete_files, stored_files
 from lithify.store.iceberg.heads import Lists, named_lists, read_head, topic_state
+from lithify.store.iceberg.location import topic_location
 from lithify.store.iceberg.lock import turn_lock
 from lithify.store.iceberg.manifests import read_segments
-from lithify.store.iceberg.named import named_files, stored_records
 from lithify.store.iceberg.recent import Recent
 from lithify.store.iceberg.remembered import REMEMBERED
 from lithify.store.iceberg.shape import check_writable
 from lithify.store.iceberg.swap import send, stage
-from lithify.store.iceberg.tables import TopicTables
+from lithify.store.iceberg.topic_folders import TopicFolders
 from lithify.store.iceberg.trouble import reaching, writing
-from lithify.store.iceberg.versions import check_view, closed_state, closings, tag, view_gone, view_tag
+from lithify.store.iceberg.versions import check_view, closed_state, tag, view_gone, view_tag
 
 REQUESTS_AT_ONCE = 12
 """A few less than the connections that an SQL catalog opens at most (`named_catalog`)."""
 
 
-class IcebergStore:
+class IcebergStore(TopicFolders):
     """`LogStore` over a catalog. `new_id` makes the folder of a new topic its own."""
 
     def __init__(self, source: CatalogSource, new_id: Callable[[], str]) -> None:
-        self._source = source
-        self._tables = TopicTables(source)
+        super().__init__(source)
         self._new_id = new_id
         self._manifest_lists: Recent[tuple[str, int], Lists] = Recent()
 
@@ -73,10 +71,6 @@ class IcebergStore:
         # On one machine's disk threads only get in each other's way.
         return REQUESTS_AT_ONCE if root is None or local_path(root) is None else 1
 
-    @property
-    def _access(self) -> FileAccess:
-        return FileAccess(self._source.io_properties)
-
     def create_topic(
         self, name: TopicName, original_name: str, settings: TopicSettings, partitions: int, created_ms: int
     ) -> TopicState:
@@ -88,7 +82,8 @@ class IcebergStore:
         """See `dropping`. Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`."""
         table = self._tables.load(name)
         codec.check_format(name, table.metadata.properties)
-        return drop(self._tables, table, self._source.io_properties)
+        location = topic_location(name, table.metadata.properties, table.metadata.location)
+        return drop(self._tables, table, location, self._source.io_properties)
 
     def topics(self) -> tuple[TopicName, ...]:
         return self._tables.topics()
@@ -179,7 +174,7 @@ class IcebergStore:
         """Newest first. Raises what `load` raises."""
         metadata = self._table(state.name).metadata
         for report_id in codec.report_ids(metadata.properties):
-            yield read_document(self._access, layout.report_file(metadata.location, report_id))
+            yield read_document(self._access, layout.report_file(state.location, report_id))
 
     def put_rates(self, state: TopicState | None, rates: Mapping[str, Any]) -> None:
         """Raises `WarehouseError`, also for a whole warehouse that is not there yet or has no folder of its own."""
@@ -221,24 +216,6 @@ class IcebergStore:
 
     def forget_files(self) -> None:
         REMEMBERED.forget()
-
-    def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
-        """Raises `WarehouseError`."""
-        with reaching(state.location):
-            yield from stored_files(state.location, self._source.io_properties)
-
-    def named_files(self, name: TopicName) -> frozenset[str]:
-        """Raises what `load` raises, and `DamagedError` where a manifest cannot be read."""
-        return frozenset(named_files(self._table(name)))
-
-    def closings(self, state: TopicState) -> Mapping[str, int]:
-        """Raises `DamagedError` or `WarehouseError`."""
-        return closings(stored_records(state.location, self._access).items())
-
-    def delete_files(self, state: TopicState, paths: Sequence[str]) -> None:
-        """Raises `WarehouseError`."""
-        with writing(str(state.name)):
-            delete_files(paths, self._source.io_properties)
 
     def _rates_file(self, state: TopicState | None) -> str:
         if state is not None:

@@ -50,6 +50,7 @@ from lithify.store.iceberg.adapter import Exchange, SegmentProducer, delete_old_
 from lithify.store.iceberg.checksums import ManifestList
 from lithify.store.iceberg.documents import write_document
 from lithify.store.iceberg.layout import VIEW_BRANCH, version_file, version_record
+from lithify.store.iceberg.location import located
 from lithify.store.iceberg.manifests import read_segments
 from lithify.store.iceberg.trouble import moved_on, never_landed, warehouse_error, writing
 from lithify.store.iceberg.versions import closing_record, stated_refs_after, tag, view_gone, view_tag
@@ -212,6 +213,9 @@ def _expired(metadata: TableMetadata, named: Collection[int]) -> list[TableUpdat
 
 def _properties(metadata: TableMetadata, edit: TopicEdit, before: Versions, kept: Versions) -> dict[str, str]:
     properties = codec.changed(metadata.next_sequence_number(), edit.settings, edit.logs.values(), edit.clock_ms)
+    properties |= located(metadata.properties, metadata.location)
+    if edit.abandon is not None:
+        properties |= codec.abandoned_changed(edit.abandon)
     if kept != before:
         properties |= codec.versions_changed(kept)
     if edit.report_id is not None:

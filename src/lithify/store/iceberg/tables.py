@@ -25,6 +25,7 @@ from lithify.store.iceberg.adapter import first_snapshot
 from lithify.store.iceberg.catalog import CatalogSource
 from lithify.store.iceberg.checksums import ref_checksum, sealing
 from lithify.store.iceberg.folders import stored_files
+from lithify.store.iceberg.location import located
 from lithify.store.iceberg.trouble import reaching
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class TopicTables:
                 _make_namespace(catalog, name.stream)
                 creation = self._staged(name, properties, new_id())
                 # Every version is a snapshot on main, the first one as well.
+                creation.set_properties(located({}, creation.table_metadata.location))
                 table, snapshot = first_snapshot(creation, "create")
                 stated = {MAIN_BRANCH: ref_checksum(snapshot)}
                 creation.set_properties(sealing(table, table.metadata.properties, stated))

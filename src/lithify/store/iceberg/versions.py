@@ -22,10 +22,11 @@ from pyiceberg.table.snapshots import Snapshot
 from lithify.errors import DamagedError
 from lithify.model.log import TopicEdit, TopicState, View, segments_of
 from lithify.model.segment import Segment, volume_of
-from lithify.model.settings import settings_of, to_config
+from lithify.model.settings import stored_settings, to_config
 from lithify.store.iceberg import checksums
-from lithify.store.iceberg.codec import log_from_json, log_to_json, readable
+from lithify.store.iceberg.codec import readable
 from lithify.store.iceberg.layout import VIEW_BRANCH
+from lithify.store.iceberg.log_codec import log_from_json, log_to_json
 
 _VIEW = "-view"
 
@@ -118,6 +119,6 @@ def closed_state(newest: TopicState, path: str, record: Mapping[str, Any]) -> To
         return replace(
             newest,
             version=record["version"],
-            settings=settings_of(record["settings"]),
+            settings=stored_settings(record["settings"]),
             logs=tuple(log_from_json(partition, data) for partition, data in enumerate(record["logs"])),
         )

@@ -1,0 +1,50 @@
+"""Files in a topic's folder as `sweep` sees them: what each is for, and since when nothing names it (C6, C45)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class FileKind(Enum):
+    """What a file is for, and so which commit could still name it."""
+
+    OUTPUT = "written by a run, for any commit of it: a segment, a report"
+    ATTEMPT = "written for one attempt of a commit: metadata, manifests, the record of a closed version"
+    HEARTBEAT = "says that a run is alive"
+    DOCUMENT = "another document of ours, which no commit names"
+    FOREIGN = "not ours: never deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file in a topic's folder. `run_id` is the run that wrote it, where its name tells."""
+
+    path: str
+    size_bytes: int
+    modified_ms: int
+    kind: FileKind = FileKind.OUTPUT
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFiles:
+    """Paths that the metadata names. `needed` must be there; `others` are left alone where they are."""
+
+    needed: frozenset[str]
+    others: frozenset[str] = frozenset()
+
+    def __contains__(self, path: str) -> bool:
+        return path in self.needed or path in self.others
+
+    @property
+    def all(self) -> frozenset[str]:
+        return self.needed | self.others
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Since when nothing names a file, epoch ms. `was_named`: a version did, so no new commit will."""
+
+    at_ms: int
+    was_named: bool = True

@@ -1,0 +1,112 @@
+"""The state of one log as JSON, and back: `lithify.log.<partition>`, and in records of closed versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lithify.model.log import (
+    FIRST_EPOCH,
+    CommittedEnd,
+    DroppedDeletes,
+    HeldTombstones,
+    LogState,
+    Position,
+    TombstoneStep,
+    View,
+    WrittenBatch,
+)
+from lithify.model.segment import Volume
+
+
+def log_to_json(log: LogState) -> dict[str, Any]:
+    """A log's state without what is as in a new log: it is copied by every commit."""
+    whole = {
+        "start": log.log_start_offset,
+        "first_dirty": log.first_dirty_offset,
+        "end": log.log_end_offset,
+        "generation": log.generation,
+        "truncated": list(log.truncated),
+        "steps": [[step.end_offset, step.time_ms, step.tombstones] for step in log.steps],
+        "clean": _volume(log.clean),
+        "dirty": _volume(log.dirty),
+        "oldest_dirty": log.oldest_dirty_timestamp_ms,
+        "last_record": _position(log.last_record),
+        "runs": list(log.run_ids),
+        "last_round": log.last_round_ms,
+        "last_round_run": log.last_round,
+        "deleted_below": log.deleted_below,
+        "owed": log.owed,
+        "uncovered": log.uncovered,
+        "held": None if log.held is None else [log.held.below, log.held.horizon],
+        "aged_before": log.aged_before_ms,
+        "view": None if log.view is None else _view_to_json(log.view),
+        "batches": [[b.query_id, b.batch_id, *([b.stream_id] if b.stream_id else [])] for b in log.batches],
+        "committed": [[end.end_offset, end.time_ms] for end in log.committed],
+        "epoch": None if log.epoch == FIRST_EPOCH else log.epoch,
+        "dropped": [[drop.epoch, drop.below, *([True] if drop.of_view else [])] for drop in log.dropped],
+    }
+    # 0 and [] are what a new log has; a time of 0 is not, nor an epoch of 0, and a view may be empty.
+    optional = {"oldest_dirty", "last_record", "last_round", "held", "aged_before", "view", "epoch"}
+    return {name: value for name, value in whole.items() if (value is not None if name in optional else value)}
+
+
+def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRST_EPOCH) -> LogState:
+    """The inverse of `log_to_json`. `new_epoch` is that of a new log where it was written."""
+    held, view = data.get("held"), data.get("view")
+    return LogState(
+        partition=partition,
+        log_start_offset=data.get("start", 0),
+        first_dirty_offset=data.get("first_dirty", 0),
+        log_end_offset=data.get("end", 0),
+        generation=data.get("generation", 0),
+        truncated=tuple(data.get("truncated", ())),
+        steps=tuple(TombstoneStep(*step) for step in data.get("steps", ())),
+        clean=Volume(*data.get("clean", ())),
+        dirty=Volume(*data.get("dirty", ())),
+        oldest_dirty_timestamp_ms=data.get("oldest_dirty"),
+        last_record=_position_of(data.get("last_record")),
+        run_ids=tuple(data.get("runs", ())),
+        last_round_ms=data.get("last_round"),
+        last_round=data.get("last_round_run", ""),
+        deleted_below=data.get("deleted_below", 0),
+        owed=data.get("owed", ""),
+        uncovered=data.get("uncovered", False),
+        held=None if held is None else HeldTombstones(*held),
+        aged_before_ms=data.get("aged_before"),
+        view=None if view is None else _view_of(view, data),
+        batches=tuple(WrittenBatch(*batch) for batch in data.get("batches", ())),
+        committed=tuple(CommittedEnd(*end) for end in data.get("committed", ())),
+        epoch=data.get("epoch", new_epoch),
+        dropped=tuple(DroppedDeletes(*drop) for drop in data.get("dropped", ())),
+    )
+
+
+def _view_to_json(view: View) -> dict[str, Any]:
+    whole = {
+        "volume": _volume(view.volume),
+        "first": view.first_offset,
+        "last_record": _position(view.last_record),
+        "start": view.start_offset,
+    }
+    return {name: value for name, value in whole.items() if value is not None and value != []}
+
+
+def _view_of(data: Mapping[str, Any], log: Mapping[str, Any]) -> View:
+    first = data.get("first")
+    # Formats below 3 do not say from where on a view covers the log: at least from these on.
+    known = min(log.get("start", 0), log.get("first_dirty", 0) if first is None else first)
+    start_offset = data.get("start", known)
+    return View(Volume(*data.get("volume", ())), first, _position_of(data.get("last_record")), start_offset)
+
+
+def _position(position: Position | None) -> list[int] | None:
+    return None if position is None else [position.offset, position.timestamp_ms]
+
+
+def _position_of(data: Sequence[int] | None) -> Position | None:
+    return None if data is None else Position(*data)
+
+
+def _volume(volume: Volume) -> list[int]:
+    return [] if volume == Volume() else [volume.records, volume.size_bytes]

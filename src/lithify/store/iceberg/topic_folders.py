@@ -1,0 +1,67 @@
+"""The folders of topics: which files are there, which of them are needed, and which are deleted (C6, C45, C47)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from lithify.columnar.access import FileAccess
+from lithify.model.log import TopicState
+from lithify.model.names import TopicName
+from lithify.model.stored_file import Closing, NamedFiles, StoredFile
+from lithify.store.iceberg import layout
+from lithify.store.iceberg.catalog import CatalogSource
+from lithify.store.iceberg.documents import write_document
+from lithify.store.iceberg.folders import delete_files, stored_files, within
+from lithify.store.iceberg.heads import topic_state
+from lithify.store.iceberg.named import all_closings, looks_with, named_files
+from lithify.store.iceberg.tables import TopicTables
+from lithify.store.iceberg.trouble import reaching, writing
+
+
+class TopicFolders:
+    """The part of the store that sees the files of topics as files."""
+
+    def __init__(self, source: CatalogSource) -> None:
+        self._source = source
+        self._tables = TopicTables(source)
+
+    @property
+    def _access(self) -> FileAccess:
+        return FileAccess(self._source.io_properties)
+
+    def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
+        """Raises `WarehouseError`."""
+        with reaching(state.location):
+            yield from stored_files(state.location, self._source.io_properties)
+
+    def put_heartbeat(self, state: TopicState, run_id: str) -> None:
+        """Raises `WarehouseError`."""
+        path = layout.heartbeat_file(state.location, run_id)
+        with writing(path):
+            write_document(self._access, path, {"run": run_id})
+
+    def named_files(self, name: TopicName) -> NamedFiles:
+        """Raises what `load` raises, and `DamagedError` where a manifest cannot be read."""
+        table = self._tables.load(name)
+        return named_files(table, topic_state(name, table.metadata, table.metadata_location).location)
+
+    def note_named(self, state: TopicState, stored: Sequence[StoredFile], now_ms: int) -> None:
+        """Raises what `named_files` raises."""
+        looks = looks_with(self._tables.load(state.name), state, stored, self._access, now_ms)
+        if looks is not None:
+            path = layout.superseded_file(state.location)
+            with writing(path):
+                write_document(self._access, path, looks.to_json())
+
+    def closings(self, state: TopicState, stored: Sequence[StoredFile], now_ms: int) -> Mapping[str, Closing]:
+        """Raises `DamagedError` or `WarehouseError`."""
+        return all_closings(state, stored, self._access, now_ms)
+
+    def delete_files(self, state: TopicState, paths: Sequence[str]) -> None:
+        """Raises `WarehouseError`, and `ValueError` for a file that is not one of the topic's."""
+        for path in paths:
+            relative = within(state.location, path)
+            if relative is None or not layout.is_ours(relative):
+                raise ValueError(f"{path} is no file of {state.name}")
+        with writing(str(state.name)):
+            delete_files(paths, self._source.io_properties)

@@ -1,0 +1,271 @@
+"""Every service stands still at each of its port calls while any other one runs to its end (C6, C44, C45).
+
+On the memory store all pairs at all calls, on Iceberg a sample. The textbook is the services themselves,
+one after the other: what they come to alone, the tests beside this one hold to the contract.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faults.frozen import LONG_MS, Freezer, LateClock, Verb, freezing, outcome
+from faults.prepared import prepared_again
+from faults.test_every_call import NAME, PARTITIONS
+from faults.test_every_call import records as numbered
+from faults.test_every_cut import IN_PLACE, SIDE_BY_SIDE, a_batch, a_copy, picture
+from lithify.engine import Progress
+from lithify.errors import EngineError, LithifyError
+from lithify.model.record import Record
+from lithify.model.settings import settings_of
+from lithify.ports import Warehouse
+from lithify.service.alter import alter, uncompact
+from lithify.service.append import append
+from lithify.service.compact import RunRequest, compact
+from lithify.service.cut import delete_records, truncate
+from lithify.service.expire import expire_versions
+from lithify.service.retain import retain
+from lithify.service.sweep import sweep
+from lithify.service.undo import undo
+from lithify.store.iceberg import open_store
+from lithify.store.memory import MemoryWarehouse
+from support.fake_clock import FakeClock
+from support.oracle_engine import OracleEngine
+from support.whole_logs import check_whole
+
+MOST_CALLS = 120
+"""No service makes so many port calls."""
+ICEBERG_SAMPLE = 24
+"""Of all (configuration, one, other, call) so many are tried on Iceberg."""
+DAY_MS = 86_400_000
+GRACE_MS = 3_600_000
+RETENTION_MS = 2 * DAY_MS
+START_MS = time.time_ns() // 10**6
+"""Files on a disk have times of their own."""
+PAUSES_MS = (0, LONG_MS)
+
+
+def memory_warehouse(_: Path) -> Warehouse:
+    clock = FakeClock(START_MS)
+    return MemoryWarehouse(clock.new_id, clock.now_ms).with_clock(clock)
+
+
+def iceberg_warehouse(folder: Path) -> Warehouse:
+    clock = FakeClock(START_MS)
+    return Warehouse(*open_store(str(folder), None, clock.new_id), clock)
+
+
+def records(numbers: range, keys: int) -> list[Record]:
+    return [r._replace(timestamp=START_MS + number) for number, r in zip(numbers, numbered(numbers, keys), strict=True)]
+
+
+def a_round(warehouse: Warehouse) -> object:
+    report = compact(warehouse, OracleEngine(warehouse.files), NAME, RunRequest())
+    if report.failed:
+        raise EngineError(str(report.failed[0].error))
+    return report
+
+
+def recreate(warehouse: Warehouse) -> object:
+    settings = warehouse.store.load(NAME).settings
+    warehouse.store.drop_topic(NAME)
+    return warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+
+
+VERBS: Mapping[str, Verb] = {
+    "append": lambda w: append(w, NAME, records(range(60, 70), keys=9)),
+    "batch": a_batch,
+    "copy": a_copy,
+    "round": a_round,
+    "retain": lambda w: retain(w, NAME),
+    "delete-records": lambda w: delete_records(w, NAME, 0, 12),
+    "truncate": lambda w: truncate(w, NAME, 0, 25),
+    "truncate-clean": lambda w: truncate(w, NAME, 0, 12, below_compacted=True),
+    "alter": lambda w: alter(w, NAME, {"empty.value": "tombstone"}, partitions=3),
+    "undo": lambda w: undo(w, NAME),
+    "uncompact": lambda w: uncompact(w, NAME, lose_trimmed=True),
+    "expire": lambda w: expire_versions(w, NAME),
+    "sweep": lambda w: sweep(w, NAME, delete=True),
+    "recreate": recreate,
+}
+ONES = [name for name in VERBS if name != "recreate"]
+"""`recreate` is two calls of the store; whoever stands still between them has deleted the topic."""
+CONFIGS: Mapping[str, dict[str, object]] = {
+    "in-place": {**IN_PLACE, "retention.ms": RETENTION_MS, "delete.retention.ms": 0},
+    "aging": {**IN_PLACE, "retention.ms": -1, "delete.retention.ms": DAY_MS, "compaction.strategy": "timestamp"},
+    "view": {**SIDE_BY_SIDE, "cleanup.policy": "compact,delete", "retention.ms": -1, "delete.retention.ms": DAY_MS},
+}
+
+
+def a_history(make: Callable[[Path], Warehouse], folder: Path, config: dict[str, object]) -> Warehouse:
+    """Two rounds, deletes and values that no round has seen yet, and what a run that died has left."""
+    warehouse = make(folder)
+    clock = warehouse.clock
+    assert isinstance(clock, FakeClock)
+    warehouse.store.create_topic(NAME, "orders", settings_of(config), PARTITIONS, clock.now_ms())
+    engine = OracleEngine(warehouse.files)
+    young = [Record(b"young%d" % p, b"v", clock.now_ms() + 3_000_000, (), p) for p in range(PARTITIONS)]
+    append(warehouse, NAME, [*records(range(0, 20), keys=6), *young])
+    append(warehouse, NAME, records(range(20, 40), keys=7))
+    compact(warehouse, engine, NAME, RunRequest())
+    clock.advance(RETENTION_MS + 1_000)
+    compact(warehouse, engine, NAME, RunRequest())  # where there is retention it takes values, and D stays
+    append(warehouse, NAME, [r._replace(timestamp=clock.now_ms(), value=None) for r in records(range(12), keys=6)])
+    append(warehouse, NAME, [r._replace(timestamp=clock.now_ms()) for r in records(range(40, 50), keys=8)])
+    state, files = warehouse.store.load(NAME), warehouse.files
+    left = files.receive(state, records(range(70, 80), keys=3), now_ms=clock.now_ms(), keep_offsets=False)
+    for partition, arrivals in left.items():
+        files.write(state, arrivals, state.log(partition).log_end_offset, clock.new_id())
+    return warehouse
+
+
+def seen(warehouse: Warehouse) -> object:
+    """What a user sees, now and after everything that is due has been done days later."""
+    try:
+        now = picture(warehouse)
+        check_whole(warehouse, NAME)
+        clock = warehouse.clock
+        assert isinstance(clock, FakeClock)
+        clock.advance(LONG_MS)
+        a_round(warehouse)
+        expire_versions(warehouse, NAME)
+        sweep(warehouse, NAME, delete=True, allow_unusual=True)
+        check_whole(warehouse, NAME)
+    except LithifyError as error:
+        return type(error)
+    return now, picture(warehouse)
+
+
+class Orders:
+    """What one service after the other comes to, in each order: worked out once for each pair."""
+
+    def __init__(self, anew: Callable[[], Warehouse], one: str, other: str, pause_ms: int) -> None:
+        self._anew, self._pause_ms, self._names = anew, pause_ms, (one, other)
+        self._one, self._other = VERBS[one], VERBS[other]
+        self.one_first = self._run(lambda w: outcome(self._one, w), self._pause, lambda w: outcome(self._other, w))
+        self.other_alone = self._run(self._pause, lambda w: outcome(self._other, w))
+        self.other_first = list(self._other_first())
+
+    def _other_first(self) -> Iterator[object]:
+        """The second of them may have read the clock some times before."""
+        for early in range(MOST_CALLS):
+            warehouse = self._anew()
+            self._pause(warehouse)
+            outcome(self._other, warehouse)
+            assert isinstance(warehouse.clock, FakeClock)
+            clock = LateClock(warehouse.clock, early, self._pause_ms)
+            outcome(self._one, Warehouse(warehouse.store, warehouse.files, clock))
+            yield seen(warehouse)
+            if clock.reads < early or not self._pause_ms:
+                return
+
+    def _pause(self, warehouse: Warehouse) -> None:
+        clock = warehouse.clock
+        assert isinstance(clock, FakeClock)
+        clock.advance(self._pause_ms)
+
+    def _run(self, *steps: Callable[[Warehouse], object]) -> object:
+        warehouse = self._anew()
+        for step in steps:
+            step(warehouse)
+        return seen(warehouse)
+
+    def check(self, at: int, anew: Callable[[], Warehouse] | None = None) -> bool:
+        """Freezes the one at its `at`-th call; False if it has none. What was acknowledged is there.
+
+        `anew` makes the same history in another store.
+        """
+        warehouse = (anew or self._anew)()
+
+        def meanwhile() -> None:
+            self._pause(warehouse)
+            outcome(self._other, warehouse)
+
+        freezer = Freezer(at, meanwhile)
+        refused = outcome(self._one, freezing(warehouse, freezer))
+        if not freezer.reached:
+            return False
+        found = seen(warehouse)
+        right = [self.one_first, *self.other_first, *([] if refused is None else [self.other_alone])]
+        where = f"{self._names[0]} frozen before call {at} ({freezer.calls[at - 1]}), then {self._names[1]}"
+        assert found in right, f"{where}; refused: {refused!r}"
+        return True
+
+
+def prepared(make: Callable[[Path], Warehouse], folder: Path, config: str) -> Callable[[], Warehouse]:
+    return prepared_again(make, lambda make, to: a_history(make, to, CONFIGS[config]), folder)
+
+
+@pytest.mark.parametrize("pause_ms", PAUSES_MS, ids=("at once", "long"))
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("one", ONES)
+def test_frozen_anywhere_it_is_as_one_order_or_the_other(config: str, one: str, pause_ms: int, tmp_path: Path) -> None:
+    """C6, C44, C45: whatever runs while a service stands still, at whichever of its calls."""
+    tried = 0
+    anew = prepared(memory_warehouse, tmp_path, config)
+    for other in VERBS:
+        orders = Orders(anew, one, other, pause_ms)
+        at = 1
+        while orders.check(at):
+            at += 1
+            assert at < MOST_CALLS
+        tried += at - 1
+    assert tried >= len(VERBS), "hardly a call was frozen"
+
+
+def test_the_same_on_disk(tmp_path: Path) -> None:
+    """A sample of the above on Iceberg, where what a commit stages are files as well."""
+    luck = random.Random(15)
+    every = list(itertools.product(CONFIGS, PAUSES_MS, ONES, VERBS))
+    tried = 0
+    for number, (config, pause_ms, one, other) in enumerate(luck.sample(every, ICEBERG_SAMPLE)):
+        on_disk = prepared(iceberg_warehouse, tmp_path / str(number), config)
+        orders = Orders(prepared(memory_warehouse, tmp_path, config), one, other, pause_ms)
+        tried += orders.check(luck.randint(1, 8), on_disk)
+    assert tried > ICEBERG_SAMPLE // 4
+
+
+class SlowEngine(OracleEngine):
+    """Tells its progress for hours after it has written."""
+
+    @contextmanager
+    def open_round(self, logs: Any, limits: Any, run_id: str, progress: Progress) -> Iterator[Any]:
+        with super().open_round(logs, limits, run_id, progress) as round_:
+            yield round_
+            for done in range(6):
+                progress("rewrite", done, 6)
+
+
+@pytest.mark.parametrize("make", [memory_warehouse, iceberg_warehouse])
+def test_a_round_that_takes_longer_than_the_grace_still_commits(
+    make: Callable[[Path], Warehouse], tmp_path: Path
+) -> None:
+    """C45: while it shows signs of life, sweeps leave its files alone, however old they are."""
+    warehouse = make(tmp_path)
+    clock = warehouse.clock
+    assert isinstance(clock, FakeClock)
+    settings = settings_of({"sweep.grace.ms": GRACE_MS})
+    warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, clock.now_ms())
+    append(warehouse, NAME, records(range(20), keys=6))
+
+    def hours_go_by(_phase: str, _done: int, _total: int) -> None:
+        for sign in tmp_path.rglob("lithify/runs/*.json"):
+            if sign.stat().st_mtime > time.time() - 60:  # the disk has a clock of its own
+                os.utime(sign, (clock.now_ms() / 1000,) * 2)
+        clock.advance(GRACE_MS // 3)
+        sweep(warehouse, NAME, delete=True)
+
+    report = compact(warehouse, SlowEngine(warehouse.files), NAME, RunRequest(), hours_go_by)
+
+    assert report.failed == ()
+    assert report.changed
+    assert clock.now_ms() > START_MS + 2 * GRACE_MS
+    check_whole(warehouse, NAME)
