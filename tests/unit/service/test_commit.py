@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from lithify.model.log import KEEPS_EPOCH, Verb
+from lithify.model.record import Record
 from lithify.service.alter import alter, uncompact
 from lithify.service.cut import delete_records, truncate
 from lithify.service.expire import expire_versions
 from lithify.service.retain import retain
+from lithify.service.sweep import sweep
 from lithify.service.undo import undo
 from support.builders import a_log
 from support.memory_topic import ORDERS, MemoryTopic
@@ -24,6 +26,15 @@ def a_topic() -> MemoryTopic:
     return topic
 
 
+def sweep_what_a_dead_run_left(topic: MemoryTopic) -> None:
+    files, state = topic.warehouse.files, topic.state
+    arrived = files.receive(state, [Record(b"k", b"v")], now_ms=0, keep_offsets=False)
+    for partition, arrivals in arrived.items():
+        files.write(state, arrivals, state.log(partition).log_end_offset, "dead")
+    topic.clock.advance(2 * 86_400_000)
+    assert sweep(topic.warehouse, ORDERS, delete=True).files
+
+
 ACTS = {
     Verb.APPEND: lambda topic: topic.append([r._replace(offset=None) for r in a_log("c=1").records]),
     Verb.COMPACT: lambda topic: (ACTS[Verb.APPEND](topic), topic.compact(partitions=(0,))),
@@ -34,6 +45,7 @@ ACTS = {
     Verb.UNCOMPACT: lambda topic: uncompact(topic.warehouse, ORDERS),
     Verb.UNDO: lambda topic: undo(topic.warehouse, ORDERS),
     Verb.EXPIRE: lambda topic: (topic.clock.advance(10_000), expire_versions(topic.warehouse, ORDERS)),
+    Verb.SWEEP: sweep_what_a_dead_run_left,
 }
 
 
