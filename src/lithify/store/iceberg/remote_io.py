@@ -44,7 +44,7 @@ ATTEMPTS = 5
 REQUEST_S = 90.0
 """For a whole request with all its attempts; the client's own timeouts end one to a silent store before that."""
 FOLDER_S = 900.0
-"""For listing or deleting everything below a folder, which is many requests."""
+"""For listing everything below a folder, which is many requests."""
 LEAST_BYTES = 128 * 1024
 """A second: what is slower for long is as good as gone."""
 
@@ -118,9 +118,6 @@ class BoundedFileSystem:
 
     def delete_file(self, path: str) -> None:
         within(REQUEST_S, partial(self.real.delete_file, path))
-
-    def delete_dir_contents(self, path: str, **options: Any) -> None:
-        within(FOLDER_S, partial(self.real.delete_dir_contents, path, **options))
 
 
 class RemoteFile(PyArrowFile):
