@@ -12,7 +12,10 @@ from lithify.kafka.place import check_place, first_place, log_of
 from lithify.model.log import DroppedDeletes, LogState, TopicState, View
 from lithify.model.names import TopicName
 from lithify.model.place import Place
+from lithify.model.record import Record
+from lithify.service.alter import alter
 from support.builders import some_settings
+from support.memory_topic import ORDERS, MemoryTopic
 
 HOUR = 3_600_000
 LOG = LogState(0, first_dirty_offset=50, log_end_offset=100, last_round_ms=10 * HOUR, epoch=9)
@@ -123,3 +126,37 @@ def test_the_backlog_of_a_view_may_be_trimmed():
     check_place(a_place(60), a_state(viewed), 0)
     with pytest.raises(LogTruncatedError, match="starts at 61"):
         check_place(a_place(60), a_state(replace(viewed, deleted_below=61)), 0)
+
+
+def dropped_at_once(topic):
+    topic.compact()
+
+
+def kept_longer_since(topic):
+    topic.compact()
+    topic.clock.advance(1000)
+    alter(topic.warehouse, ORDERS, {"delete.retention.ms": "1d"})
+
+
+def judged_at_another_time(topic):
+    alter(topic.warehouse, ORDERS, {"delete.retention.ms": "1d"})
+    topic.compact()
+    topic.compact(now_ms=topic.clock.now_ms() + 48 * HOUR)
+    topic.append([Record(b"y", b"1", 1000, (), 0)])
+    topic.compact()
+
+
+@pytest.mark.parametrize("act", [dropped_at_once, kept_longer_since, judged_at_another_time])
+@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
+def test_a_stored_place_does_not_pass_where_the_delete_behind_it_is_gone(act, mode):
+    """C49: neither settings that were changed since nor the time of a round make it good."""
+    topic = MemoryTopic(now_ms=10**9, delete_retention_ms=0, compaction_mode=mode)
+    topic.append([Record(b"k", b"v", 1000, (), 0)])
+    place = moved(first_place(topic.state, 0), topic.log(), 1)
+    topic.clock.advance(1000)
+    topic.append([Record(b"k", None, 1000, (), 0), Record(b"x", b"1", 1000, (), 0)])
+    check_place(place, topic.state, 0)
+    act(topic)
+    with pytest.raises(LogTruncatedError, match="removed deletes"):
+        check_place(place, topic.state, 0)
+    check_place(moved(first_place(topic.state, 0), topic.log(), 1), topic.state, 0)
