@@ -47,8 +47,17 @@ to do next. Both are printed by the command line on one line, without a tracebac
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import Any, ClassVar
+
+_PASSWORD = re.compile(r"(://[^\s/:@]*):\S*@")
+"""Of a URL. What it may have in it unencoded is not known, so it goes on to the last '@' of the word."""
+
+
+def redacted(text: str) -> str:
+    """Text of whatever origin without the passwords of the URLs in it."""
+    return _PASSWORD.sub(r"\1:***@", text)
 
 
 class Blame(Enum):
@@ -68,9 +77,8 @@ class LithifyError(Exception):
     blames: ClassVar[Blame] = Blame.LOG
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message, self.hint = redacted(message), hint
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message

@@ -36,6 +36,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from lithify.errors import WarehouseError
 from lithify.sql_answers import bound_answers
 from lithify.store.iceberg.file_io import by_configuration
 from lithify.store.iceberg.rest_answers import bound_session
@@ -76,6 +77,9 @@ ANSWER_S = 40.0
 STATEMENT_TIMEOUT_MS = 30_000
 IDLE_TIMEOUT_MS = 20_000
 """Shorter, so that a commit outlasts one that froze before it and holds its row."""
+
+
+_FORM = "write postgresql://USER:PASSWORD@HOST/DATABASE, with %40 for @ and %2F for / in passwords"
 
 
 class NamedCatalog:
@@ -132,6 +136,8 @@ class NamedCatalog:
         retrying = Retrying(retry=retry_if_exception(made_by_another), stop=stop_after_attempt(OPENINGS), reraise=True)
         with reaching(self.where):
             described = Config().get_catalog_config(self._name) or {}
+            if _is_database(uri := str(described.get("uri", ""))):
+                _check_address(self.where, uri)
             given = described | _left_open(described)
             catalog = within(OPENING_S, partial(retrying, load_catalog, self._name, **given))
         catalog.properties = {PY_IO_IMPL: REMOTE_IO, **catalog.properties}
@@ -157,6 +163,19 @@ def _left_open(described: Mapping[str, Any]) -> dict[str, str]:
         return {}
     # Where we ask ourselves whether a connection is alive, SQLAlchemy need not, which waits for an answer for ever.
     return {"uri": _bounded(uri), "pool_pre_ping": "false" if _is_libpq(uri) else "true"}
+
+
+def _check_address(where: str, uri: str) -> None:
+    """Raises `WarehouseError` for what would be taken apart in the wrong place: errors would then show a password."""
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        url = make_url(uri)
+    except (ArgumentError, ValueError):
+        raise WarehouseError(f"{where}: its uri cannot be read", hint=_FORM) from None
+    if "@" in f"{url.host}{url.database}":
+        raise WarehouseError(f"{where}: its uri has two '@'", hint=_FORM)
 
 
 def _is_database(uri: str) -> bool:
