@@ -16,7 +16,7 @@ from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, Cl
 from lithify.errors import RefusedError, WarehouseError
 from lithify.limits import DEFAULT_TASK_MEMORY, Size, rates, run_limits
 from lithify.model.ingest import IngestReport, IngestRequest, TellBatch
-from lithify.model.names import parse_topic
+from lithify.model.names import check_printable, parse_topic
 from lithify.model.overview import CatalogOverview
 from lithify.model.quarantine import QuarantineReport
 from lithify.model.rates import RatesNote, RatesReport
@@ -54,6 +54,7 @@ class Lake:
         Raises `TopicExistsError`, `InvalidSettingError` or `InvalidNameError`.
         """
         reference = parse_topic(name)
+        check_printable(reference)
         if reference.partition is not None:
             raise RefusedError(f"{name} names a partition; create the topic {reference.original}")
         if not 1 <= partitions <= MAX_PARTITIONS:

@@ -10,7 +10,7 @@ import click
 
 from lithify.cli.consent import allow_clock_jump, check_now
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import print_json, say, say_error
+from lithify.cli.output import print_json, say, say_error, show
 from lithify.cli.parameters import PairType, TimeType, as_mapping
 from lithify.cli.progress import phase_progress
 from lithify.cli.round_text import plan_lines, plan_summary, round_lines, round_summary
@@ -82,7 +82,7 @@ def compact(invocation: Invocation, topic_name: str, **given: Any) -> int:
     if invocation.json:
         print_json(report.to_json())
     else:
-        click.echo("\n".join(round_lines(report)))
+        show(round_lines(report))
         say(round_summary(report))
     for log in report.failed:
         say_error(str(log.error))
@@ -121,5 +121,5 @@ def _print_plan(invocation: Invocation, topic: Topic, partitions: list[int] | No
     if invocation.json:
         print_json(plan.to_json())
         return
-    click.echo("\n".join(plan_lines(plan)))
+    show(plan_lines(plan))
     say(plan_summary(plan))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import click
-
 from lithify.cli.invocation import Invocation
-from lithify.cli.output import change, columns, count, plural, print_json, say
+from lithify.cli.output import change, columns, count, plural, print_json, say, show
 from lithify.model.cut_report import CutReport, LogCut
 from lithify.model.log import Verb
 from lithify.model.units import format_bytes, format_time
@@ -39,7 +37,7 @@ def print_cut(invocation: Invocation, report: CutReport, done: str, idle: str) -
     if not report.changed:
         say(f"{report.topic}: {idle}, version {report.version} stays{judged(report)}")
         return
-    click.echo("\n".join(cut_lines(report)))
+    show(cut_lines(report))
     say(f"{report.topic}: {done}, version {report.version}{judged(report)}")
 
 

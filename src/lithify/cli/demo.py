@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import click
-
 from lithify.cli.drawing import draw_log
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import heading, print_json, say, width
+from lithify.cli.output import heading, print_json, say, show, width
 from lithify.cli.progress import phase_progress
 from lithify.cli.round_text import round_lines, round_summary
 from lithify.cli.verify import FOUND_SOMETHING, summary
@@ -147,7 +145,7 @@ class _Play:
 
     def _tell(self, *lines: str) -> None:
         if not self.quiet:
-            click.echo("\n".join(lines))
+            show(lines)
 
 
 def _wrapped(text: str) -> str:

@@ -12,10 +12,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import click
-
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import fields, plural, print_json, styled
+from lithify.cli.output import fields, plural, print_json, show, styled
 from lithify.errors import LithifyError
 from lithify.model.units import format_bytes
 
@@ -54,7 +52,7 @@ def doctor(invocation: Invocation) -> int:
     if invocation.json:
         print_json({"ok": not missing, "checks": [asdict(check) for check in checks]})
     else:
-        click.echo("\n".join(_lines(checks)))
+        show(_lines(checks))
     return SOMETHING_MISSING if missing else 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import columns, count, print_json, say
+from lithify.cli.output import columns, count, print_json, say, show
 from lithify.cli.round_text import losers_text
 from lithify.model.report import Losers, RoundReport
 from lithify.model.units import format_bytes, format_duration, format_time
@@ -34,7 +34,7 @@ def history(invocation: Invocation, topic_name: str) -> None:
         say(f"{topic.name}: no round has changed anything yet (`lithify compact {topic.name}` runs one)")
         return
     header = ("ROUND AT", "VERSION", "LOGS", "RECORDS", "BYTES", "TIME", "REMOVED")
-    click.echo("\n".join(columns(header, map(_row, reports), left=("ROUND AT", "REMOVED"))))
+    show(columns(header, map(_row, reports), left=("ROUND AT", "REMOVED")))
     if any(report.now_given for report in reports):
         say("* judged as of that time, which was given with --now")
 

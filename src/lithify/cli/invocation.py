@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lithify.cli.output import say_lines
 from lithify.errors import RefusedError
 from lithify.model.names import parse_topic
 
@@ -39,7 +40,7 @@ class Invocation:
         if self.warehouse is not None and self.catalog is not None:
             raise RefusedError("--warehouse and --catalog name two places", hint="give one of them")
         if self.debug:
-            logging.getLogger().addHandler(logging.StreamHandler())
+            logging.getLogger().addHandler(_ToThePerson())
         import lithify
 
         return lithify.open(self.warehouse, catalog=self.catalog)
@@ -100,6 +101,13 @@ def _shared_options() -> list[click.Parameter]:
         option("--catalog", metavar="NAME", help="A catalog that PyIceberg's configuration describes, instead."),
         option("--debug", is_flag=True, help="On failure print the traceback as well."),
     ]
+
+
+class _ToThePerson(logging.Handler):
+    """What libraries log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say_lines(self.format(record))
 
 
 class Verb(click.Command):

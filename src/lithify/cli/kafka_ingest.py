@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import columns, count, print_json, say
+from lithify.cli.output import columns, count, print_json, say, show
 from lithify.cli.parameters import DurationType, PairType, as_mapping
 from lithify.model.units import format_duration
 
@@ -146,7 +146,7 @@ def _print(invocation: Invocation, reports: tuple[IngestReport, ...]) -> None:
         (r.source, r.topic, *map(count, (r.batches, r.records, round(r.records_per_s))), format_duration(r.duration_ms))
         for r in reports
     ]
-    click.echo("\n".join(columns(header, rows, left=("SOURCE", "TOPIC"))))
+    show(columns(header, rows, left=("SOURCE", "TOPIC")))
     for report in reports:
         for hole in report.holes:
             gone = f"offsets {hole.start_offset} to {hole.end_offset - 1}"

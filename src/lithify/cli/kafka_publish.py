@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import columns, count, plural, print_json, say
+from lithify.cli.output import columns, count, plural, print_json, say, show
 from lithify.cli.parameters import DurationType, PairType, as_mapping
 from lithify.cli.progress import record_progress
 from lithify.model.units import format_duration
@@ -61,6 +61,6 @@ def publish(
 def _print(report: PublishReport) -> None:
     header = ("PARTITION", "FROM", "TO", "RECORDS")
     rows = [tuple(map(count, (x.partition, x.start_offset, x.end_offset, x.records))) for x in report.logs]
-    click.echo("\n".join(columns(header, rows)))
+    show(columns(header, rows))
     how = "made, and got" if report.created else "went on with" if report.resumed else "got"
     say(f"{report.to}: {how} {plural(report.records, 'record')} in {format_duration(report.duration_ms)}")

@@ -27,7 +27,7 @@ from lithify.cli.history import history
 from lithify.cli.invocation import Invocation, Nouns
 from lithify.cli.kafka_ingest import ingest
 from lithify.cli.kafka_publish import publish
-from lithify.cli.output import say_error
+from lithify.cli.output import say_error, say_lines, show
 from lithify.cli.produce import produce
 from lithify.cli.quarantine_list import list_quarantine
 from lithify.cli.quarantine_release import release
@@ -165,7 +165,7 @@ def run(arguments: Sequence[str]) -> int:
         return _reader_gone()
     except Exception as error:
         if invocation.debug:
-            traceback.print_exc()
+            say_lines(traceback.format_exc())
         return _failed(error)
 
 
@@ -173,7 +173,7 @@ def _failed(error: Exception) -> int:
     """Says what went wrong, on one line and with the next step; returns the exit code."""
     match error:
         case click.exceptions.NoArgsIsHelpError():
-            click.echo(error.format_message())
+            show(error.format_message().splitlines())
             return 0
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else "lithify"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import columns, count, plural, print_json, say
+from lithify.cli.output import columns, count, plural, print_json, say, show
 from lithify.cli.progress import record_progress
 from lithify.cli.record_files import FORMATS, STDIN, Format, InputBatch, check_readable, format_of, read_batches
 from lithify.cli.records import ENCODINGS, Encoding
@@ -175,4 +175,4 @@ def _print(invocation: Invocation, written: Written) -> None:
         print_json(written.to_json())
     elif written.records:
         rows = [(str(p), f"[{count(start)}, {count(end)})", count(n)) for p, start, end, n in written.rows()]
-        click.echo("\n".join(columns(("LOG", "OFFSETS", "RECORDS"), rows)))
+        show(columns(("LOG", "OFFSETS", "RECORDS"), rows))

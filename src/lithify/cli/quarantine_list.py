@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
-import click
-
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import columns, count, plural, print_json, say, say_error, width
+from lithify.cli.output import columns, count, plural, print_json, say, say_error, show, width
 from lithify.model.quarantine import FailingLog, QuarantineReport
 from lithify.model.units import format_duration
 
@@ -32,7 +30,7 @@ def list_quarantine(invocation: Invocation) -> int:
         for log in found.logs:
             print_json(log.to_json())
     elif found.logs:
-        click.echo("\n".join(_lines(found)))
+        show(_lines(found))
     for topic in found.unreadable:
         say_error(topic.error)
     if not invocation.json:

@@ -20,6 +20,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from lithify.cli.output import inert_json
 from lithify.errors import LithifyError
 from lithify.model.record import TIMESTAMP_TYPES
 
@@ -219,10 +220,10 @@ def format_json(table: pa.Table, encoding: Encoding, topic: str) -> Iterator[byt
     """
     for batch in table.to_batches(max_chunksize=8192):
         if encoding == "base64":
-            yield "".join(_lines(batch, _as_base64)).encode()
+            yield inert_json("".join(_lines(batch, _as_base64))).encode()
             continue
         sound = _text_records(batch)
-        yield "".join(_lines(batch.slice(0, sound), bytes.decode)).encode()
+        yield inert_json("".join(_lines(batch.slice(0, sound), bytes.decode))).encode()
         if sound < batch.num_rows:
             place = batch.slice(sound, 1).select(["partition", "offset"]).to_pylist()[0]
             raise LithifyError(

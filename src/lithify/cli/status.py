@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import print_json, say
+from lithify.cli.output import print_json, say, show
 from lithify.cli.overview_text import overview_lines, overview_notes
 from lithify.cli.parameters import DurationType, TimeType
 from lithify.cli.status_text import status_lines
@@ -74,7 +74,7 @@ def status(
             print_json(value)
         return frame.code
     if frame.lines:
-        click.echo("\n".join(frame.lines))
+        show(frame.lines)
     for note in frame.notes:
         say(note)
     return frame.code

@@ -8,7 +8,7 @@ import click
 
 from lithify.cli.consent import allow_clock_jump
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import columns, plural, print_json, say
+from lithify.cli.output import columns, plural, print_json, say, show
 from lithify.model.units import format_bytes, format_time
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def sweep(
         if report.files:
             header = ("SIZE", "WHY", "SINCE", "FILE")
             rows = (_row(file, location) for file in report.files)
-            click.echo("\n".join(columns(header, rows, left=header[1:], wrap=False)))
+            show(columns(header, rows, left=header[1:], wrap=False))
         say(_summary(report))
 
 

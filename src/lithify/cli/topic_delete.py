@@ -6,7 +6,7 @@ import click
 
 from lithify.cli.consent import refuse
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import plural, print_json, say
+from lithify.cli.output import plural, print_json, say, show
 
 
 @verb("delete")
@@ -35,4 +35,4 @@ def delete(invocation: Invocation, topic_name: str, yes: bool) -> None:
     if left:
         say(f"{plural(len(left), 'file')} in its folder {'is' if len(left) == 1 else 'are'} not Lithify's, and left:")
         for path in left:
-            click.echo(path)
+            show([path])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import count, faint, fields, heading, plural, print_json
+from lithify.cli.output import count, faint, fields, heading, plural, print_json, show
 from lithify.model.setting_table import SETTINGS
 from lithify.model.settings import TopicSettings, to_config
 from lithify.model.status import TopicInfo
@@ -39,9 +39,7 @@ def info(invocation: Invocation, topic_name: str) -> None:
     if found.original_name != found.topic:
         facts.insert(0, ("stored as", found.topic))
     settings = [(name, _setting(name, found.config[name])) for name in SETTINGS if name in found.config]
-    click.echo(
-        "\n".join([heading(found.original_name), *fields(facts), faint("  settings"), *fields(settings, indent="    ")])
-    )
+    show([heading(found.original_name), *fields(facts), faint("  settings"), *fields(settings, indent="    ")])
 
 
 def _view(found: TopicInfo) -> list[tuple[str, str]]:

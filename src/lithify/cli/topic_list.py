@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import columns, count, print_json, say
+from lithify.cli.output import columns, count, print_json, say, show
 from lithify.model.units import format_bytes
 
 
@@ -27,4 +25,4 @@ def list_topics(invocation: Invocation) -> None:
         say("no topics yet (`lithify topic create` makes one)")
         return
     rows = [(i.original_name, count(i.partitions), count(i.records), format_bytes(i.bytes)) for i in infos]
-    click.echo("\n".join(columns(("TOPIC", "PARTITIONS", "RECORDS", "SIZE"), rows, left=("TOPIC",))))
+    show(columns(("TOPIC", "PARTITIONS", "RECORDS", "SIZE"), rows, left=("TOPIC",)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import plural, print_json, say, styled
+from lithify.cli.output import plural, print_json, say, show, styled
 from lithify.cli.parameters import PairType, as_mapping
 from lithify.cli.progress import phase_progress
 from lithify.model.units import format_bytes, format_duration
@@ -38,7 +38,7 @@ def verify(
         print_json(report.to_json())
     else:
         for finding in report.findings:
-            click.echo(finding_line(report.topic, finding))
+            show([finding_line(report.topic, finding)])
         say(summary(report))
     return 0 if report.clean else FOUND_SOMETHING
 

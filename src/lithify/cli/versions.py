@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import columns, count, plural, print_json, say
+from lithify.cli.output import columns, count, plural, print_json, say, show
 from lithify.model.units import format_bytes, format_time
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def versions(invocation: Invocation, topic_name: str) -> None:
         closing = ("CLOSED AT", "BY", "FILES STAY UNTIL")
         header = ("VERSION", "RECORDS", "SIZE", *(("VIEW",) if viewed else ()), *closing)
         rows = [_row(version, viewed=viewed) for version in found]
-        click.echo("\n".join(columns(header, rows, left=closing, wrap=False)))
+        show(columns(header, rows, left=closing, wrap=False))
     kept = plural(len(found), "earlier version")
     say(f"{topic.name}: {kept} kept, at most {newest.settings.versions_kept} are; the newest is {newest.version}")
 

@@ -9,9 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-import click
-
-from lithify.cli.output import faint, print_json, say, say_error, width
+from lithify.cli.output import faint, line, print_json, say, say_error, show, width
 from lithify.errors import LithifyError
 from lithify.model.units import format_duration, format_time
 
@@ -63,7 +61,7 @@ def _print_whole(frame: Frame) -> None:
 
 
 def _print_lines(frame: Frame) -> None:
-    click.echo("\n".join([_now(), *frame.lines, ""]))
+    show([_now(), *frame.lines, ""])
     for note in frame.notes:
         say(note)
 
@@ -89,10 +87,12 @@ def _draw_in_place(look: Callable[[], Frame], interval_ms: int) -> NoReturn:
                         shown = [faint(f"{_now()}, {every}"), *seen]
                     case error:
                         shown = [faint(f"{_now()}, {every}"), *textwrap.wrap(f"error: {error}", width()), "", *seen]
-                live.update(Text.from_ansi("\n".join(shown), no_wrap=True, overflow="ellipsis"), refresh=True)
+                live.update(
+                    Text.from_ansi("\n".join(map(line, shown)), no_wrap=True, overflow="ellipsis"), refresh=True
+                )
                 pause(interval_ms)
     finally:
-        click.echo("\n".join(shown))
+        show(shown)
 
 
 def _tried(look: Callable[[], Frame]) -> Frame | str:

@@ -69,6 +69,18 @@ def parse_topic(text: str) -> TopicReference:
     return TopicReference(_checked(stream if slash else DEFAULT_STREAM, topic, text), text)
 
 
+def check_printable(reference: TopicReference) -> None:
+    """For a topic that is made. Raises `InvalidNameError` for a name that no terminal and no log shows as it is.
+
+    Pulsar and MapR take such names for what follows the last '/' or ':', so that there may be topics of them.
+    """
+    if not reference.original.isprintable():
+        raise InvalidNameError(
+            f"{reference.original!a} is no name for a topic: it has characters that cannot be printed",
+            hint="leave out line breaks, escapes and marks of direction",
+        )
+
+
 def original_name(name: TopicName) -> str:
     """The name as its own system writes it: the inverse of `parse_topic`."""
     family, *parts = name.stream.split(".")
