@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lithify.cli import record_files
+from lithify.columnar import bounded_batches
 from lithify.columnar.partitioner import partition_of
 
 
@@ -211,10 +212,10 @@ def _base64(text):
 
 
 def test_large_row_groups_are_cut(orders, tmp_path, monkeypatch):
-    monkeypatch.setattr(record_files, "BATCH_ROWS", 10)
+    monkeypatch.setattr(bounded_batches, "PIECE_ROWS", 10)
     pq.write_table(pa.table({"key": [f"k{n}" for n in range(35)], "value": ["v"] * 35}), tmp_path / "a.parquet")
     assert orders("produce", "orders", tmp_path / "a.parquet").err == "orders: 35 records written, version 5\n"
-    monkeypatch.setattr(record_files, "BATCH_COLUMN_BYTES", 100)
+    monkeypatch.setattr(bounded_batches, "PIECE_BYTES", 100)
     done = orders("produce", "orders", tmp_path / "a.parquet", "--json").json
     assert done["records"] == 35
     assert done["version"] > 7

@@ -104,10 +104,11 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
     topic, partition = invocation.open_topic(topic_name)
     sources = _sources(files, flags)
     written = Written(topic.name, topic.state().version)
+    most = topic.state().settings.max_message_bytes
     try:
         with record_progress("appending") as advance:
             for path, kind in sources:
-                for batch in read_batches(path, kind, flags.encoding, flags.null_marker):
+                for batch in read_batches(path, kind, flags.encoding, most, flags.null_marker):
                     _append(topic, batch, partition, written, keep_offsets=flags.keep_offsets)
                     advance(len(batch.numbers))
     except LithifyError as error:

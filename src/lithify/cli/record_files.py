@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
@@ -23,13 +22,14 @@ from lithify.errors import InvalidInputError, InvalidRecordError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lithify.columnar.bounded_batches import BoundedFile
+
 Format = Literal["json", "tsv", "parquet"]
 FORMATS: tuple[Format, ...] = ("json", "tsv", "parquet")
 
 BATCH_LINES = 20_000
 BATCH_TEXT_BYTES = 16 * 2**20
-BATCH_ROWS = 500_000
-BATCH_COLUMN_BYTES = 128 * 2**20
+LINE_EXTRA_BYTES = 64 * 2**10
 
 STDIN = "-"
 
@@ -57,17 +57,18 @@ def format_of(path: str, given: str | None) -> Format:
 
 
 def read_batches(
-    path: str, format_name: Format, encoding: Encoding, null_marker: str | None = None
+    path: str, format_name: Format, encoding: Encoding, max_message_bytes: int, null_marker: str | None = None
 ) -> Iterator[InputBatch]:
     """The records of a file, or of stdin for `-`. Raises `InvalidInputError`, naming line or file."""
+    most = most_line_bytes(max_message_bytes)
     source = "stdin" if path == STDIN else path
     match format_name:
         case "parquet":
             yield from _parquet_batches(path)
         case "json":
-            yield from _text_batches(path, source, encoding, parse_json)
+            yield from _text_batches(path, source, encoding, parse_json, most)
         case "tsv":
-            yield from _text_batches(path, source, encoding, partial(parse_tsv, null_marker=null_marker))
+            yield from _text_batches(path, source, encoding, partial(parse_tsv, null_marker=null_marker), most)
 
 
 def check_readable(path: str, format_name: Format) -> None:
@@ -77,10 +78,10 @@ def check_readable(path: str, format_name: Format) -> None:
             from lithify.columnar.incoming_columns import check_columns
 
             try:
-                check_columns(file.schema_arrow)
+                check_columns(file.file.schema_arrow)
             except InvalidInputError as error:
                 raise InvalidInputError(f"{path}: {error.message}", hint=error.hint) from None
-    elif path != STDIN:
+    elif path != STDIN and not Path(path).is_fifo():  # what is in a pipe is lost with the first opening
         with _opened(path):
             pass
 
@@ -88,9 +89,11 @@ def check_readable(path: str, format_name: Format) -> None:
 Parse = Callable[[Sequence[bytes], Encoding], Any]
 
 
-def _text_batches(path: str, source: str, encoding: Encoding, parse: Parse) -> Iterator[InputBatch]:
+def _text_batches(
+    path: str, source: str, encoding: Encoding, parse: Parse, most_line_bytes: int
+) -> Iterator[InputBatch]:
     with _opened(path) as file:
-        for lines, numbers in _line_batches(file):
+        for lines, numbers in _line_batches(_bounded_lines(file, source, most_line_bytes)):
             try:
                 table = parse(lines, encoding)
             except LineError as error:
@@ -98,7 +101,25 @@ def _text_batches(path: str, source: str, encoding: Encoding, parse: Parse) -> I
             yield InputBatch(table, source, "line", numbers)
 
 
-def _line_batches(file: BinaryIO) -> Iterator[tuple[list[bytes], list[int]]]:
+def most_line_bytes(max_message_bytes: int) -> int:
+    """Of a line that can hold a record of `max.message.bytes`: JSON escapes a byte with 6, and has names beside it."""
+    return 6 * max_message_bytes + LINE_EXTRA_BYTES
+
+
+def _bounded_lines(file: BinaryIO, source: str, most: int) -> Iterator[bytes]:
+    """The lines of a file, no more than a line of `most` bytes in memory (C51)."""
+    number = 0
+    while line := file.readline(most + 1):
+        number += 1
+        if len(line) > most:
+            raise InvalidInputError(
+                f"{source}, line {number}: it has more than {most} bytes, which no record of max.message.bytes takes",
+                hint="`lithify topic alter` raises max.message.bytes; --format says what kind of file it is",
+            )
+        yield line
+
+
+def _line_batches(file: Iterator[bytes]) -> Iterator[tuple[list[bytes], list[int]]]:
     """Lines without their ends, and their numbers; blank ones are passed over."""
     lines: list[bytes] = []
     numbers: list[int] = []
@@ -130,33 +151,31 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 
 
 def _parquet_batches(path: str) -> Iterator[InputBatch]:
-    import pyarrow as pa
-
     row = 0
     with _open_parquet(path) as file:
-        for group in range(file.num_row_groups):
-            facts = file.metadata.row_group(group)
-            pieces = 1 + max(facts.num_rows // BATCH_ROWS, facts.total_byte_size // BATCH_COLUMN_BYTES)
-            rows = max(1, ceil(facts.num_rows / pieces))
-            for batch in file.iter_batches(batch_size=rows, row_groups=[group]):
-                yield InputBatch(pa.Table.from_batches([batch]), path, "row", range(row, row + batch.num_rows))
-                row += batch.num_rows
+        for table in file.pieces():
+            yield InputBatch(table, path, "row", range(row, row + table.num_rows))
+            row += table.num_rows
 
 
 @contextmanager
-def _open_parquet(path: str) -> Iterator[Any]:
+def _open_parquet(path: str) -> Iterator[BoundedFile]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from lithify.columnar.bounded_batches import BoundedFile
+    from lithify.columnar.parquet_footer import UnsoundFileError
 
     if path == STDIN:
         raise InvalidInputError("Parquet cannot be read from stdin", hint="name a file")
     try:
-        with pq.ParquetFile(path) as file:
-            yield file
+        if Path(path).exists() and not Path(path).is_file():
+            raise InvalidInputError(f"{path}: not a file that Parquet can be in")
+        with pa.OSFile(path) as source:
+            yield BoundedFile.of(source)
     except OSError as error:
         reason = error.strerror or " ".join(str(error).split())
         raise InvalidInputError(f"{path}: {reason}") from None
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnsoundFileError, KeyError, TypeError, OverflowError) as error:
         raise InvalidInputError(
             f"{path}: not a Parquet file that can be read: {' '.join(str(error).split())}"
         ) from None
