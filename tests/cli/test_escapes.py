@@ -97,8 +97,8 @@ def check(text: str) -> None:
 
 
 @pytest.mark.parametrize("words", list(commands()), ids=" ".join)
-def test_no_verb_passes_on_what_steers_a_terminal(words, nasty_topic, capsys, monkeypatch):
-    monkeypatch.setattr("lithify.kafka.client.PATIENCE_S", 0.2, raising=False)
+def test_no_verb_passes_on_what_steers_a_terminal(words, nasty_topic, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # where --warehouse of a nasty name makes one
     for given in lines_of_command(words, nasty_topic):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{ALL}\n".encode())))
         run(given)
