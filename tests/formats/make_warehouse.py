@@ -51,7 +51,9 @@ def orders(lake: lithify.Lake) -> int:
 
 def mirror(lake: lithify.Lake) -> None:
     """A topic with another system's name, keyless records, gaps between offsets, and no round."""
-    topic = lake.create_topic("/data/eu:clicks", like="mapr", config={"null.key": "retain", "compression.type": "gzip"})
+    config = {"null.key": "retain", "compression.type": "gzip"}
+    lag = {"min.compaction.lag.ms": HOUR_MS, "min.compaction.lag.from": "commit"}
+    topic = lake.create_topic("/data/eu:clicks", like="mapr", config=config | lag)
     offsets = [(3, b"a"), (17, None), (18, b""), (2**40, b"a")]
     topic.append(
         [lithify.Record(key, b"v%d" % o, 1_700_000_000_000 + n, (), 0, o) for n, (o, key) in enumerate(offsets)],

@@ -190,7 +190,7 @@ class Rounds(RuleBasedStateMachine):
         for last, records in ((state.last_record, self.textbook.records), (state.compacted_last_record, log.compacted)):
             assert (last.offset if last else None) == (_offset(records[-1]) if records else None)
         if state.view is not None:
-            assert state.view == view_of(log.view, state.view.last_record)
+            assert state.view == view_of(log.view, state.view.last_record, state.view.start_offset)
 
     @invariant()
     def every_step_counts_its_tombstones(self) -> None:

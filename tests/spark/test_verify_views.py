@@ -79,7 +79,8 @@ def replaced(topic: Topic, segment: Segment, change: Callable[[pa.Table], pa.Tab
     files = {"view_add": written, "view_remove": (segment,)} if in_view else {"add": written, "remove": (segment,)}
     log = state.log(0)
     if in_view:  # or the store itself would refuse to read the view
-        log = replace(log, view=view_of(written, Position(written[-1].end_offset - 1, 0)))
+        assert log.view is not None
+        log = replace(log, view=view_of(written, Position(written[-1].end_offset - 1, 0), log.view.start_offset))
     warehouse.store.commit(state, TopicEdit(run_id="damage", time_ms=0, logs={0: log}, **files))
 
 

@@ -27,6 +27,7 @@ from lithify.model.segment import Segment, Volume
 from lithify.model.setting_table import SETTINGS
 from lithify.model.settings import TopicSettings, settings_of, to_config
 from lithify.store.iceberg import codec
+from lithify.store.iceberg.log_codec import log_from_json, log_to_json
 from support.store_builders import NOW_MS, ORDERS, Place, some_records
 from support.table_properties import as_of_format, set_sealed
 
@@ -93,13 +94,13 @@ SEGMENTS = st.builds(
 
 @given(LOGS)
 def test_a_log_state_goes_through_json_unchanged(log: LogState) -> None:
-    text = json.dumps(codec.log_to_json(log))
+    text = json.dumps(log_to_json(log))
 
-    assert codec.log_from_json(0, json.loads(text)) == log
+    assert log_from_json(0, json.loads(text)) == log
 
 
 def test_a_new_log_takes_next_to_nothing() -> None:
-    assert codec.log_to_json(LogState(5)) == {}
+    assert log_to_json(LogState(5)) == {}
 
 
 @pytest.mark.parametrize("preset", ["kafka", "mapr"])
