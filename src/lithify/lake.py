@@ -20,9 +20,12 @@ from lithify.model.names import check_printable, parse_topic
 from lithify.model.overview import CatalogOverview
 from lithify.model.quarantine import QuarantineReport
 from lithify.model.rates import RatesNote, RatesReport
+from lithify.model.repair_report import RepairReport
 from lithify.model.settings import settings_of
 from lithify.ports import Warehouse
 from lithify.service.quarantine import failing_logs
+from lithify.service.repair import RepairRequest
+from lithify.service.repair import repair as run_repair
 from lithify.service.throttle import throttle
 from lithify.topic import MAX_PARTITIONS, Topic
 from lithify.wiring import (
@@ -33,6 +36,7 @@ from lithify.wiring import (
     lookout,
     machine,
     open_warehouse,
+    salvage_of,
     scope_of,
 )
 
@@ -168,6 +172,23 @@ class Lake:
     def throttle(self, *, read_rate: Size | None = None, write_rate: Size | None = None) -> RatesReport:
         """Other rates for the cleaners that are running, within 10 seconds, each for all its rounds together (C40)."""
         return throttle(self.warehouse, None, rates(read_rate, write_rate))
+
+    def repair(
+        self, name: str, repair: bool = False, folder: str | None = None, metadata: str | None = None
+    ) -> RepairReport:
+        """What can be made of a topic whose catalog entry or metadata is lost; with `repair` it is made.
+
+        `folder` and `metadata` settle what cannot be told otherwise. Raises `UnknownTopicError` or `RefusedError`.
+        """
+        reference = parse_topic(name)
+        if reference.partition is not None:
+            raise RefusedError(f"{name} names a partition; only a whole topic can be repaired")
+        request = RepairRequest(reference.name, repair, folder, metadata)
+        return run_repair(self.warehouse, salvage_of(self.warehouse), request)
+
+    def repairable(self) -> tuple[str, ...]:
+        """Names of all topics that the catalog lists, and of those that only folders in the warehouse tell of."""
+        return tuple(str(name) for name in salvage_of(self.warehouse).topics())
 
     def delete_topic(self, name: str) -> tuple[str, ...]:
         """Deletes a topic and its files, for good; returns files of others in its folder, which stay.

@@ -5,7 +5,7 @@
             ──► Clock         time, waiting and new ids
 
 The heavy work of rounds has a port of its own (`engine.py`), and so have verification
-(`inspection.py`) and the leases of cleaners (`coordination.py`).
+(`inspection.py`), the leases of cleaners (`coordination.py`) and repair (`salvage.py`).
 
 The store applies an edit only to the version that it was made on, and raises `StaleVersionError`
 otherwise. It raises `CommitUnknownError` when it cannot tell. Nobody but `service/commit.py` calls it.

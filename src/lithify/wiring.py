@@ -24,6 +24,7 @@ from lithify.inspection import Inspector
 from lithify.model.cleaner_note import CleanerNote
 from lithify.model.ingest import IngestReport, IngestRequest, TellBatch
 from lithify.ports import Warehouse
+from lithify.salvage import Salvage
 from lithify.service.overview import Lookout
 
 if TYPE_CHECKING:
@@ -115,6 +116,13 @@ def kafka_ingest(
 
     conf = connector_conf(jars, choice.conf) if choice.session is None else choice.conf
     return ingest(warehouse, session_factory(choice.session, conf)(), request, tell, stops)
+
+
+def salvage_of(warehouse: Warehouse) -> Salvage:
+    """What is left of topics in a warehouse, also where its catalog is lost."""
+    from lithify.store.iceberg.salvage import IcebergSalvage
+
+    return IcebergSalvage(_source(warehouse))
 
 
 FAIR = {"spark.scheduler.mode": "FAIR"}

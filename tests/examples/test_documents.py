@@ -20,6 +20,7 @@ _VARYING = [
     (r"\d{4}-\d\d-\d\dT[\d:.]+Z?", "TIME"),
     (r'"timestamp":\d+', '"timestamp":TIME'),
     (r"[\d.]+ (?:B|KiB|MiB)\b", "SIZE"),
+    (r"file://\S+|/\S*(?=/lithify-warehouse )", "PATH"),
     (r"\d+ min \d+ s|[\d.]+ (?:ms|s)\b", "DURATION"),
     (r" +", " "),
 ]
@@ -58,6 +59,14 @@ def test_the_commands_of_the_readme_print_what_it_shows(tmp_path):
     for command, shown in commands:
         result = run(["/bin/sh", "-c", f"{command} 2>&1"], tmp_path)
         assert result.returncode == 0, result.stdout
+        assert alike(result.stdout) == alike(shown), command
+
+
+def test_a_lost_catalog_is_repaired_as_the_page_shows(tmp_path):
+    commands = session("docs/how-to/repair-a-topic.md")
+    assert len(commands) >= 8
+    for command, shown in commands:
+        result = run(["/bin/sh", "-c", f"{command} 2>&1"], tmp_path)
         assert alike(result.stdout) == alike(shown), command
 
 

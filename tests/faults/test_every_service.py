@@ -20,6 +20,7 @@ from faults.test_every_call import memory_warehouse
 from faults.test_every_call import prepared as prepared_for_rounds
 from faults.test_every_cut import CASES, SIDE_BY_SIDE, prepared
 from faults.test_every_reader import READS
+from faults.test_every_repair import a_repair
 from faults.test_several_topics import a_run
 from faults.test_several_topics import prepared as prepared_topics
 from lithify.service.run import Run
@@ -70,6 +71,7 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
     for case in CASES.values():
         warehouse = prepared(memory_warehouse, folder, case.config)
         found |= called(lambda case=case, warehouse=warehouse: case.verb(warehouse))
+    found |= called(lambda: a_repair(folder / "repairs"))
     warehouse = prepared(memory_warehouse, folder, SIDE_BY_SIDE)
     for read in READS.values():
         found |= called(lambda read=read: read(warehouse))

@@ -90,13 +90,21 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(200, json.loads(body))
             case ["namespaces", namespace, "tables"]:
                 self._stage(namespace, json.loads(body))
+            case ["namespaces", namespace, "register"]:
+                wanted = json.loads(body)
+                catalog.register_table((namespace, wanted["name"]), wanted["metadata-location"])
+                self._load(namespace, wanted["name"])
             case ["namespaces", namespace, "tables", table]:
                 self._commit((namespace, table), CommitTableRequest.model_validate_json(body))
 
     def do_DELETE(self) -> None:
         match self._route():
             case ["namespaces", namespace, "tables", table]:
-                self.server.catalog.drop_table((namespace, table))
+                try:
+                    self.server.catalog.drop_table((namespace, table))
+                except NoSuchTableError as error:
+                    self._fail(404, "NoSuchTableException", error)
+                    return
                 self._answer(204)
 
     def _load(self, namespace: str, name: str) -> None:

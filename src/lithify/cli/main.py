@@ -31,6 +31,7 @@ from lithify.cli.output import say_error, say_lines, show
 from lithify.cli.produce import produce
 from lithify.cli.quarantine_list import list_quarantine
 from lithify.cli.quarantine_release import release
+from lithify.cli.repair import repair
 from lithify.cli.retain import retain
 from lithify.cli.status import status
 from lithify.cli.stopping import end_in_time, leave
@@ -127,6 +128,7 @@ VERBS: tuple[click.Command, ...] = (
     versions,
     undo,
     sweep,
+    repair,
     doctor,
 )
 

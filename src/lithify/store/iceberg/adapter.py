@@ -219,7 +219,7 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
         )
 
 
-def first_snapshot(creation: Transaction, run_id: str) -> tuple[Table, Snapshot]:
+def first_snapshot(creation: Transaction, run_id: str, segments: tuple[Segment, ...] = ()) -> tuple[Table, Snapshot]:
     """The first snapshot of main, staged with the creation of a table; also the table as it is staged."""
     staged = Table(
         creation._table.name(),
@@ -228,7 +228,7 @@ def first_snapshot(creation: Transaction, run_id: str) -> tuple[Table, Snapshot]
         creation._table.io,
         creation._table.catalog,
     )
-    exchange = Exchange(MAIN_BRANCH, None, (), ())
+    exchange = Exchange(MAIN_BRANCH, None, segments, ())
     snapshot, updates = SegmentProducer(staged, TopicEdit(run_id, 0, {}), exchange).staged()
     creation._apply(updates)
     return staged, snapshot

@@ -55,6 +55,15 @@ class CatalogSource(Protocol):
         """Where committers of a remote warehouse take turns; None if there is no such place."""
         ...
 
+    @property
+    def lost(self) -> bool:
+        """Whether there are files of topics, and no catalog any more."""
+        ...
+
+    def recovered(self) -> Catalog:
+        """The catalog, made anew if it is lost. Raises `WarehouseError`."""
+        ...
+
     def existing(self) -> Catalog | None:
         """The catalog; None if there is none yet, so that there are no topics. Raises `WarehouseError`."""
         ...
@@ -87,6 +96,15 @@ class EmbeddedCatalog:
     def turns(self) -> None:
         return None  # its warehouse is local
 
+    @property
+    def lost(self) -> bool:
+        return not (self._folder / CATALOG_FILE).is_file()
+
+    def recovered(self) -> Catalog:
+        if self._catalog is None and self.lost and self._folder.is_dir():
+            self._catalog = self._opened()
+        return self.created()
+
     def existing(self) -> Catalog | None:
         if self._catalog is None and self._is_warehouse():
             self._catalog = self._opened()
@@ -117,7 +135,7 @@ class EmbeddedCatalog:
                 raise WarehouseError(
                     f"{self.where} is not a warehouse: {what}, and it is not an empty directory",
                     hint="name a warehouse, or a directory that is empty or not there yet; "
-                    "restore the catalog of one that had topics",
+                    "`lithify repair` finds topics whose catalog is lost",
                 )
             return False
 

@@ -45,8 +45,8 @@ EPOCHS_SINCE = 3
 """The format version from which on a log has an epoch."""
 
 _FORMAT = "lithify.format-version"
-_VERSION = "lithify.version"
-_ORIGINAL_NAME = "lithify.original-name"
+VERSION = "lithify.version"
+ORIGINAL_NAME = "lithify.original-name"
 _CREATED_MS = "lithify.created-ms"
 _CLOCK_MS = "lithify.clock-ms"
 _SETTINGS = "lithify.settings"
@@ -100,7 +100,7 @@ def check_format(name: TopicName, properties: Properties) -> None:
 def new_topic(original_name: str, settings: TopicSettings, partitions: int, created_ms: int) -> dict[str, str]:
     """The properties of a topic that is being made."""
     return {
-        _ORIGINAL_NAME: original_name,
+        ORIGINAL_NAME: original_name,
         _CREATED_MS: str(created_ms),
         **changed(FIRST_VERSION, settings, [LogState(partition) for partition in range(partitions)], None),
     }
@@ -110,7 +110,7 @@ def changed(
     version: int, settings: TopicSettings | None, logs: Iterable[LogState], clock_ms: int | None
 ) -> dict[str, str]:
     """The properties that the edit that makes `version` changes."""
-    properties = {_FORMAT: str(FORMAT_VERSION), _VERSION: str(version)}
+    properties = {_FORMAT: str(FORMAT_VERSION), VERSION: str(version)}
     properties |= {f"{_LOG}{log.partition}": _text(log_to_json(log)) for log in logs}
     if settings is not None:
         properties[_SETTINGS] = _text(to_config(settings))
@@ -142,11 +142,11 @@ def state_of(name: TopicName, head: Head) -> TopicState:
     """
     properties = head.properties
     check_format(name, properties)
-    version = properties.get(_VERSION)
+    version = properties.get(VERSION)
     if version is None or str(head.version) != version:
         raise DamagedError(
             f"{name}: something other than Lithify moved the table's main branch: it is not at version {version}",
-            hint=f"set main back to the snapshot with sequence number {version}",
+            hint=f"`lithify repair {name}` sets main back to version {version}",
         )
     where = f"{name}: {head.file}"
     needed = int(properties[_FORMAT]) >= FIRST_FORMAT
@@ -155,7 +155,7 @@ def state_of(name: TopicName, head: Head) -> TopicState:
     with readable(f"{where}: the state in the table's properties"):
         return TopicState(
             name=name,
-            original_name=properties[_ORIGINAL_NAME],
+            original_name=properties[ORIGINAL_NAME],
             identity=head.identity,
             version=int(version),
             location=location,

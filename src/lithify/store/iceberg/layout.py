@@ -109,7 +109,12 @@ def topic_name(table: tuple[str, ...]) -> TopicName:
 
 def new_location(root: str, name: TopicName, new_id: str) -> str:
     """A folder that no topic had before."""
-    return f"{root}/{_safe(name.stream)}/{_safe(name.topic)}-{new_id[-8:]}"
+    return f"{stream_folder(root, name)}/{_safe(name.topic)}-{new_id[-8:]}"
+
+
+def stream_folder(root: str, name: TopicName) -> str:
+    """Where the folders of a stream's topics are."""
+    return f"{root}/{_safe(name.stream)}"
 
 
 def own_location(given: str, new_id: str) -> str:

@@ -19,6 +19,11 @@ _LOCATION = "lithify.location"
 Properties = Mapping[str, str]
 
 
+def pinned_location(properties: Properties) -> str | None:
+    """The folder that a topic was created in; None in one of an earlier Lithify."""
+    return properties.get(_LOCATION)
+
+
 def topic_location(name: TopicName, properties: Properties, location: str) -> str:
     """The folder of a topic, given the location of its table.
 

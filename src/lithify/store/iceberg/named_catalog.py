@@ -117,6 +117,13 @@ class NamedCatalog:
         bound_answers(turns, TURN_S)
         return turns
 
+    @property
+    def lost(self) -> bool:
+        return False  # it is described, and tells by itself what it lacks
+
+    def recovered(self) -> Catalog:
+        return self._catalog
+
     def existing(self) -> Catalog | None:
         return self._catalog
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,13 +19,16 @@ from pyiceberg.table import CreateTableTransaction, Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from lithify.errors import ConflictError, DamagedError, LithifyError, UnknownTopicError, WarehouseError
+from lithify.model.log import TopicState
 from lithify.model.names import TopicName
+from lithify.model.segment import Segment
 from lithify.store.errors import topic_exists, unknown_topic
 from lithify.store.iceberg import codec, layout
 from lithify.store.iceberg.adapter import first_snapshot
 from lithify.store.iceberg.catalog import CatalogSource
 from lithify.store.iceberg.checksums import ref_checksum, sealing
 from lithify.store.iceberg.folders import stored_files
+from lithify.store.iceberg.lineage import rebuilt
 from lithify.store.iceberg.location import located
 from lithify.store.iceberg.trouble import reaching
 
@@ -56,17 +60,32 @@ class TopicTables:
         try:
             with reaching(self._source.where):
                 _make_namespace(catalog, name.stream)
-                creation = self._staged(name, properties, new_id())
-                # Every version is a snapshot on main, the first one as well.
-                creation.set_properties(located({}, creation.table_metadata.location))
-                table, snapshot = first_snapshot(creation, "create")
-                stated = {MAIN_BRANCH: ref_checksum(snapshot)}
-                creation.set_properties(sealing(table, table.metadata.properties, stated))
-                creation.commit_transaction()
+                _make(self._staged(name, properties, new_id()), "create")
         except WarehouseError as error:
             if isinstance(error.__cause__, TableAlreadyExistsError | CommitFailedException):
                 raise topic_exists(name) from error
             raise
+
+    def recreate(self, state: TopicState, segments: Sequence[Segment], replaces: Sequence[str]) -> None:
+        """Makes the table of a topic anew in the folder of `state`, with its logs and segments, in one commit."""
+        name = state.name
+        with reaching(self._source.where):
+            catalog = self._source.created()
+            _make_namespace(catalog, name.stream)
+            creation = catalog.create_table_transaction(
+                layout.identifier(name),
+                layout.SCHEMA,
+                location=state.location,
+                partition_spec=layout.PARTITION_SPEC,
+                sort_order=layout.SORT_ORDER,
+                properties={**layout.TABLE_PROPERTIES, **rebuilt(state, replaces)},
+            )
+            _make(creation, "repair", tuple(segments))
+
+    def forget(self, name: TopicName) -> None:
+        """The catalog has nothing under the name any more; files stay. Raises `WarehouseError`."""
+        with reaching(self._source.where), suppress(NoSuchTableError, NoSuchNamespaceError):
+            self._source.created().drop_table(layout.identifier(name))
 
     def _staged(self, name: TopicName, properties: Mapping[str, str], new_id: str) -> CreateTableTransaction:
         """The creation of the table, begun."""
@@ -188,6 +207,14 @@ def _dropped(table: Table) -> bool:
     )
     with catalog.engine.begin() as connection:
         return connection.execute(row).rowcount == 1
+
+
+def _make(creation: CreateTableTransaction, run_id: str, segments: tuple[Segment, ...] = ()) -> None:
+    """Ends the creation of a table. Every version is a snapshot on main, the first one as well."""
+    creation.set_properties(located({}, creation.table_metadata.location))
+    table, snapshot = first_snapshot(creation, run_id, segments)
+    creation.set_properties(sealing(table, table.metadata.properties, {MAIN_BRANCH: ref_checksum(snapshot)}))
+    creation.commit_transaction()
 
 
 def _make_namespace(catalog: Catalog, stream: str) -> None:

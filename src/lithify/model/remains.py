@@ -1,0 +1,86 @@
+"""What is left of a topic that its catalog cannot show any more: what `repair` has to go by.
+
+<folder>/metadata/00007-….metadata.json    a version, if it can be read and is as Lithify left it
+<folder>/data/…parquet                     segments, named by such a version or by none
+<folder>/lithify/versions/….json           what a commit closed: state then, and segments let go of
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lithify.model.log import LogState, TopicState
+from lithify.model.names import TopicName
+from lithify.model.segment import Segment
+from lithify.model.settings import TopicSettings
+
+
+class Entry(StrEnum):
+    """What the catalog has under the topic's name."""
+
+    GONE = "gone"
+    DAMAGED = "damaged"
+    WHOLE = "whole"
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataFile:
+    """One metadata file of the table. `number` counts the commits, by the file's name."""
+
+    path: str
+    number: int
+    state: TopicState | None = None
+    problem: str = ""
+    """Why it is no version as Lithify left it; then there is no state."""
+    claims: int | None = None
+    """The version that it says its state is of, whatever else is wrong with it."""
+    foreign: tuple[str, ...] = ()
+    """Commits of other programs in it."""
+
+    @property
+    def whole(self) -> bool:
+        return self.state is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedState:
+    """What the newest record of a closed version says of the topic."""
+
+    version: int
+    settings: TopicSettings
+    logs: tuple[LogState, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """A topic's folder, as found. `files` are the newest first, down to the newest that is whole."""
+
+    location: str
+    name: TopicName | None
+    entry: Entry = Entry.GONE
+    trouble: str = ""
+    """What is wrong with the catalog's entry."""
+    deleted: bool = False
+    """A deletion was under way."""
+    files: tuple[MetadataFile, ...] = ()
+    identities: tuple[str, ...] = ()
+    """Of all tables that had the folder, as their metadata tells."""
+    named: tuple[Segment, ...] = ()
+    """The segments of the newest version that is whole."""
+    view: tuple[Segment, ...] = ()
+    """Those of its compacted views."""
+    missing: tuple[str, ...] = ()
+    """Those of them that are gone."""
+    unnamed: tuple[Segment, ...] = ()
+    """Segments in the folder that it does not name, as far as they may matter."""
+    unreadable: tuple[str, ...] = ()
+    """Data files that are damaged."""
+    closed: frozenset[str] = frozenset()
+    """Data files that a commit has certainly let go of, by records of closed versions."""
+    last_closed: ClosedState | None = None
+
+    @property
+    def newest(self) -> MetadataFile | None:
+        """The newest version that is whole."""
+        return next((file for file in self.files if file.whole), None)

@@ -1,0 +1,41 @@
+"""What `repair` found of a topic and did, or would do. The field names are the JSON keys."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class RepairedLog:
+    """A log as it is after the repair."""
+
+    partition: int
+    log_start_offset: int
+    log_end_offset: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """A topic's repair. `way` is one of nothing, register, rebuild, finish-deletion."""
+
+    topic: str
+    trouble: str
+    """What is wrong with it in the catalog; empty where nothing is."""
+    way: str
+    repaired: bool
+    """Whether it was done, or only planned."""
+    complete: bool
+    """No acknowledged record is missing, as far as the files that are there can tell."""
+    location: str
+    metadata: str | None
+    """The metadata file that it goes by."""
+    version: int | None
+    """The version that this file is of."""
+    logs: tuple[RepairedLog, ...]
+    notes: tuple[str, ...]
+    """What cannot be known, is left out, or is lost."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,286 @@
+"""What is left of topics in a warehouse, and making them topics again: the port that `repair` uses.
+
+    folder ─► metadata files, the newest first, until one is whole ─► what it names, what it does not
+                  │ register: the catalog names it again                     │ rebuild: a new table in
+                  ▼                                                          ▼ the same folder
+
+Nothing is deleted but what a deletion has left: files that no version names are for `sweep`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyiceberg.io import load_file_io
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table.metadata import TableMetadata
+
+from lithify.columnar.access import FileAccess
+from lithify.columnar.segment_facts import facts
+from lithify.columnar.segment_file import SegmentSpec
+from lithify.columnar.union import unite
+from lithify.errors import DamagedError, LithifyError, RefusedError, UnknownTopicError
+from lithify.model.log import TopicState
+from lithify.model.names import TopicName, parse_topic
+from lithify.model.remains import Entry, MetadataFile, Remains
+from lithify.model.segment import Segment
+from lithify.store.iceberg import layout, lineage
+from lithify.store.iceberg.catalog import CatalogSource
+from lithify.store.iceberg.checksums import ManifestList
+from lithify.store.iceberg.documents import read_document
+from lithify.store.iceberg.dropping import delete_leftovers
+from lithify.store.iceberg.folders import stored_files
+from lithify.store.iceberg.heads import topic_state
+from lithify.store.iceberg.location import pinned_location
+from lithify.store.iceberg.manifests import read_segments
+from lithify.store.iceberg.remembered import REMEMBERED
+from lithify.store.iceberg.shape import check_writable
+from lithify.store.iceberg.tables import TopicTables
+from lithify.store.iceberg.trouble import reaching, writing
+
+_DATA = re.compile(r"(?:data/)?partition=(\d+)/(\d{20})-[\w-]+\.parquet")
+_FOLDER = re.compile(r"(.+?)/(?:metadata|data|lithify)/.*")
+
+
+class IcebergSalvage:
+    """`Salvage` over the catalog of a warehouse, also where the catalog itself is gone."""
+
+    def __init__(self, source: CatalogSource) -> None:
+        self._source = source
+        self._tables = TopicTables(source)
+        self._access = FileAccess(source.io_properties)
+
+    def topics(self) -> tuple[TopicName, ...]:
+        """Names of topics that the catalog lists, and of those whose folders stand in the warehouse."""
+        listed = () if self._source.lost else self._tables.topics()
+        found = (self._name_of(folder, paths) for folder, paths in self._folders(None).items())
+        return tuple(sorted({*listed, *(name for name in found if name is not None)}))
+
+    def remains(self, name: TopicName, folder: str | None, metadata: str | None) -> Remains:
+        """What is left of a topic, in `folder` if it is given; with `metadata` that file is taken for its newest.
+
+        Raises `UnknownTopicError` where nothing is, `RefusedError` where there are several folders.
+        """
+        REMEMBERED.forget()
+        entry, trouble, mark = self._entry(name)
+        if entry is Entry.WHOLE:
+            return Remains(mark, name, entry)
+        if folder is not None or mark:
+            where = self._folder_of(mark) if folder is None else folder.rstrip("/")
+            found = {where: self._listed(where)}
+        else:
+            found = {f: paths for f, paths in self._folders(name).items() if self._name_of(f, paths) == name}
+            alive = {f: paths for f, paths in found.items() if layout.deleted_file(f) not in paths}
+            found = alive or found
+        if not found or not any(found.values()):
+            raise UnknownTopicError(
+                f"{name}: neither the catalog nor a folder of the warehouse has such a topic",
+                hint="--folder says where its files are",
+            )
+        if len(found) > 1:
+            raise RefusedError(
+                f"{name}: there are {len(found)} folders of it: {', '.join(sorted(found))}",
+                hint="--folder says which one; nothing was changed",
+            )
+        ((location, paths),) = found.items()
+        remains = self._with_versions(Remains(location, name, entry, trouble), name, paths, mark, metadata)
+        return self._with_unnamed(remains, paths)
+
+    def register(self, name: TopicName, metadata: str) -> None:
+        """The catalog names this metadata from now on, in place of what it had under the name."""
+        catalog = self._source.recovered()
+        with reaching(self._source.where):
+            self._tables.forget(name)
+            catalog.create_namespace_if_not_exists((name.stream,))
+            catalog.register_table(layout.identifier(name), metadata)
+        REMEMBERED.forget()
+
+    def unite(self, state: TopicState, segments: Sequence[Segment], run_id: str) -> tuple[Segment, ...]:
+        """Raises `DamagedError` or `WarehouseError`."""
+        with writing(str(state.name)):
+            return unite(self._access, SegmentSpec.of(state, segments[0].partition, run_id), segments)
+
+    def rebuild(self, state: TopicState, segments: Sequence[Segment], replaces: Sequence[str]) -> None:
+        """Makes the topic anew in the folder where its files are, with these logs and segments, as one commit."""
+        self._source.recovered()
+        self._tables.forget(state.name)
+        self._tables.recreate(state, segments, replaces)
+        REMEMBERED.forget()
+
+    def finish_deletion(self, location: str) -> None:
+        """Deletes what a deletion that broke off has left."""
+        with writing(location):
+            listed = tuple(stored_files(location, self._source.io_properties))
+            delete_leftovers(location, listed, self._source.io_properties)
+
+    def _entry(self, name: TopicName) -> tuple[Entry, str, str]:
+        """What the catalog has under the name, what is wrong with it, and where its metadata is."""
+        if self._source.lost:
+            return Entry.GONE, "the catalog is gone", ""
+        mark = dict(self._tables.marks()).get(name) or ""
+        try:
+            table = self._tables.load(name)
+            mark = table.metadata_location
+            topic_state(name, table.metadata, mark)
+            check_writable(name, table.metadata)
+        except UnknownTopicError as error:
+            if mark:
+                raise
+            return Entry.GONE, error.message, ""
+        except LithifyError as error:
+            return Entry.DAMAGED, error.message.removeprefix(f"{name}: "), mark
+        return Entry.WHOLE, "", mark
+
+    def _folder_of(self, mark: str) -> str:
+        """Where a topic's files are, given its metadata: others may have it written elsewhere."""
+        with suppress(Exception):  # damaged
+            return pinned_location(self._metadata(mark).properties) or mark.rpartition("/metadata/")[0]
+        return mark.rpartition("/metadata/")[0]
+
+    def _listed(self, location: str) -> list[str]:
+        with reaching(location):
+            return [file.path for file in stored_files(location, self._source.io_properties)]
+
+    def _folders(self, name: TopicName | None) -> Mapping[str, list[str]]:
+        """The files of every folder that may be a topic's; of `name` only those that may be its."""
+        root = self._source.root
+        if root is None:
+            return {}
+        stream = root if name is None else layout.stream_folder(root, name)
+        found: dict[str, list[str]] = defaultdict(list)
+        with reaching(root):
+            for file in stored_files(stream, self._source.io_properties):
+                if folder := _FOLDER.fullmatch(file.path):
+                    found[folder[1]].append(file.path)
+        return found
+
+    def _name_of(self, location: str, paths: Sequence[str]) -> TopicName | None:
+        """The topic whose folder it is, by its newest metadata that says so, else by the folder's own name."""
+        for path, _ in lineage.metadata_paths(location, paths):
+            with suppress(Exception):  # damaged
+                properties = self._metadata(path).properties
+                return parse_topic(lineage.original_name(properties)).name
+        stream, _, folder = location.rpartition("/")
+        topic, dash, _ = folder.rpartition("-")
+        with suppress(LithifyError):
+            return parse_topic(f"{stream.rpartition('/')[2]}/{topic}").name if dash else None
+        return None
+
+    def _metadata(self, path: str) -> TableMetadata:
+        return FromInputFile.table_metadata(load_file_io(dict(self._source.io_properties), path).new_input(path))
+
+    def _with_versions(
+        self, remains: Remains, name: TopicName, paths: Sequence[str], mark: str, chosen: str | None
+    ) -> Remains:
+        there, location = frozenset(paths), remains.location
+        records = dict(self._records(location, paths))
+        remains = replace(
+            remains,
+            deleted=layout.deleted_file(location) in there,
+            closed=lineage.let_go(lineage.landed(records.values(), ())),
+            last_closed=lineage.last_closed(records.values()),
+        )
+        readable, unreadable = self._read_all(location, paths if chosen is None else [chosen])
+        past = {identity for metadata in readable.values() for identity in lineage.replaced(metadata.properties)}
+        files = [MetadataFile(path, number, problem=why) for (path, number), why in unreadable.items()]
+        if mark.startswith(f"{location}/") and mark not in there and (gone := re.search(r"/(\d+)-[^/]*$", mark)):
+            files.append(MetadataFile(mark, int(gone[1]), problem="the file is missing"))
+        newest: MetadataFile | None = None
+        for (path, number), metadata in readable.items():
+            if str(metadata.table_uuid) in past or (newest is not None and number < newest.number):
+                continue
+            files.append(self._judged(name, path, number, metadata))
+            newest = newest or (files[-1] if files[-1].whole else None)
+        files = [file for file in files if newest is None or file.number >= newest.number]
+        files.sort(key=lambda file: (-file.number, file.path))
+        identities = tuple(sorted({str(metadata.table_uuid) for metadata in readable.values()}))
+        remains = replace(remains, files=tuple(files), identities=identities)
+        if newest is not None:
+            metadata = readable[newest.path, newest.number]
+            named = self._segments(metadata, None)
+            view = self._segments(metadata, layout.VIEW_BRANCH)
+            assert newest.state is not None
+            runs = lineage.known_runs(metadata, newest.state)
+            missing = tuple(s.path for s in named + view if s.path not in there)
+            remains = replace(
+                remains,
+                named=tuple(s for s in named if s.path in there),
+                view=tuple(s for s in view if s.path in there),
+                missing=missing,
+                closed=lineage.let_go(lineage.landed(records.values(), runs)),
+            )
+        return remains
+
+    def _read_all(
+        self, location: str, paths: Sequence[str]
+    ) -> tuple[dict[tuple[str, int], TableMetadata], dict[tuple[str, int], str]]:
+        """All metadata files, the newest first; and those that cannot be read, with the reason."""
+        readable: dict[tuple[str, int], TableMetadata] = {}
+        unreadable: dict[tuple[str, int], str] = {}
+        for path, number in lineage.metadata_paths(location, paths):
+            try:
+                readable[path, number] = self._metadata(path)
+            except Exception as error:  # damaged bytes fail in any way
+                unreadable[path, number] = f"the file cannot be read: {' '.join(str(error).split())[:100]}"
+        return readable, unreadable
+
+    def _judged(self, name: TopicName, path: str, number: int, metadata: TableMetadata) -> MetadataFile:
+        claims, foreign = lineage.claimed_version(metadata.properties), tuple(lineage.foreign_commits(metadata))
+        try:
+            state = topic_state(name, metadata, path)
+            check_writable(name, metadata)
+            self._segments(metadata, None)
+            self._segments(metadata, layout.VIEW_BRANCH)
+        except LithifyError as error:
+            problem = error.message.removeprefix(f"{name}: ")
+            return MetadataFile(path, number, problem=problem, claims=claims, foreign=foreign)
+        return MetadataFile(path, number, state, claims=claims, foreign=foreign)
+
+    def _segments(self, metadata: TableMetadata, branch: str | None) -> tuple[Segment, ...]:
+        snapshot = metadata.current_snapshot() if branch is None else metadata.snapshot_by_name(branch)
+        if snapshot is None:
+            return ()
+        io = load_file_io(dict(self._source.io_properties), snapshot.manifest_list)
+        return read_segments(io, ManifestList.of(snapshot), None)
+
+    def _records(self, location: str, paths: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Records of closed versions, those that can be read."""
+        for path in paths:
+            if path.startswith(f"{layout.versions_folder(location)}/") and path.endswith(".json"):
+                with suppress(DamagedError):
+                    yield path, read_document(self._access, path)
+
+    def _with_unnamed(self, remains: Remains, paths: Sequence[str]) -> Remains:
+        """With the segments that the newest version does not name: of those that may go on from it, or of all."""
+        best = remains.newest
+        named = {segment.path for segment in remains.named + remains.view}
+        unnamed: list[Segment] = []
+        unreadable: list[str] = []
+        for path in paths:
+            found = _DATA.fullmatch(path[len(remains.location) + 1 :])
+            if found is None or path in named:
+                continue
+            partition, base = int(found[1]), int(found[2])
+            if best is not None and best.state is not None and base < _end(best.state, partition):
+                continue
+            try:
+                unnamed.append(self._facts(path, partition))
+            except Exception:  # as with metadata
+                unreadable.append(path)
+        return replace(remains, unnamed=tuple(unnamed), unreadable=tuple(unreadable))
+
+    def _facts(self, path: str, partition: int) -> Segment:
+        with self._access.open(path) as source:
+            size = source.seek(0, 2)
+            source.seek(0)
+            return facts(path, partition, pq.ParquetFile(source).metadata, size)
+
+
+def _end(state: TopicState, partition: int) -> int:
+    return state.log(partition).log_end_offset if partition in state.partitions else 0

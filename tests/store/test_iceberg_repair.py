@@ -1,0 +1,338 @@
+"""A topic whose catalog entry or metadata is lost is made again from the files that are there.
+
+random history ─► lose something ─► repair ─► the latest values are the same, and the topic goes on
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyiceberg.table.update import SetLocationUpdate
+
+from lithify.columnar.access import local_path
+from lithify.errors import RefusedError, UnknownTopicError
+from lithify.lake import Lake
+from lithify.model.record import Record
+from lithify.model.repair_report import RepairReport
+from lithify.ports import Warehouse
+from lithify.store.iceberg import open_store
+from lithify.store.iceberg.remembered import REMEMBERED
+from lithify.topic import Topic
+from support.fake_clock import FakeClock
+from support.kernel_engine import compact_without_spark
+from support.store_builders import NOW_MS
+from support.store_catalogs import describe_catalog
+from support.store_rest import a_rest_catalog
+
+PARTITIONS = 2
+CLOCK = FakeClock(NOW_MS)
+
+Lose = Callable[[Path], object]
+
+
+def a_lake(folder: Path) -> Lake:
+    """As a program of its own opens it."""
+    REMEMBERED.forget()
+    return Lake(Warehouse(*open_store(str(folder), None, CLOCK.new_id), CLOCK))
+
+
+def metadata_files(folder: Path) -> list[Path]:
+    """The newest last."""
+    return sorted(
+        folder.glob("*/*/metadata/*.metadata.json"), key=lambda path: (path.name[:5], path.stat().st_mtime_ns)
+    )
+
+
+def no_catalog(folder: Path) -> None:
+    (folder / "catalog.db").unlink()
+
+
+def no_entry(folder: Path) -> None:
+    database = sqlite3.connect(folder / "catalog.db")
+    with database:
+        database.execute("DELETE FROM iceberg_tables")
+    database.close()
+
+
+def damaged(folder: Path) -> None:
+    newest = metadata_files(folder)[-1]
+    newest.write_bytes(newest.read_bytes()[:-200])
+
+
+def missing(folder: Path) -> None:
+    metadata_files(folder)[-1].unlink()
+
+
+def few_left(folder: Path) -> None:
+    for path in metadata_files(folder)[1:]:
+        path.unlink()
+
+
+def no_metadata(folder: Path) -> None:
+    for path in folder.glob("*/*/metadata/*"):
+        path.unlink()
+
+
+def no_manifests(folder: Path) -> None:
+    for path in folder.glob("*/*/metadata/*.avro"):
+        path.unlink()
+
+
+def catalog_and_newest(folder: Path) -> None:
+    no_catalog(folder)
+    damaged(folder)
+
+
+def nothing_but_segments(folder: Path) -> None:
+    no_catalog(folder)
+    for topic in folder.glob("*/orders-*"):
+        shutil.rmtree(topic / "metadata")
+        shutil.rmtree(topic / "lithify", ignore_errors=True)
+
+
+LOSSES = [
+    no_catalog,
+    no_entry,
+    damaged,
+    missing,
+    few_left,
+    no_metadata,
+    no_manifests,
+    catalog_and_newest,
+    nothing_but_segments,
+]
+
+Step = tuple[str, int]
+KEYS = [b"a", b"b", b"c", b"d"]
+steps = st.lists(
+    st.tuples(st.sampled_from(["append", "append", "delete", "round", "side"]), st.integers(0, 7)),
+    min_size=1,
+    max_size=9,
+)
+
+
+def latest(topic: Topic) -> dict[tuple[int, bytes | None], bytes | None]:
+    """By partition and key; deletes as well, since a delete that is lost brings a value back."""
+    return {(p, record.key): record.value for p in range(PARTITIONS) for record in topic.reader(p)}
+
+
+def values(topic: Topic) -> dict[tuple[int, bytes | None], bytes]:
+    return {place: value for place, value in latest(topic).items() if value is not None}
+
+
+def lived(topic: Topic, history: list[Step]) -> None:
+    for n, (step, which) in enumerate(history):
+        key, partition = KEYS[which % len(KEYS)], which % PARTITIONS
+        match step:
+            case "append":
+                topic.append(
+                    [Record(key, b"%d" % n, partition=partition), Record(b"z", b"%d" % n, partition=partition)]
+                )
+            case "delete":
+                topic.append([Record(key, None, partition=partition)])
+            case "side":  # an append that reaches both logs at once
+                topic.append([Record(key, b"%d" % n, partition=p) for p in range(PARTITIONS)])
+            case "round":
+                compact_without_spark(topic)
+
+
+def goes_on(folder: Path, expected: dict[tuple[int, bytes | None], bytes]) -> None:
+    """Appends, rounds and sweeps as any topic, and stays whole."""
+    topic = a_lake(folder).topic("orders")
+    topic.append([Record(b"new", b"1", partition=0)])
+    compact_without_spark(topic)
+    topic.sweep(delete=True)
+    topic = a_lake(folder).topic("orders")
+    assert values(topic) == expected | {(0, b"new"): b"1"}
+    assert a_lake(folder).repair("orders").way == "nothing"
+
+
+@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
+@pytest.mark.parametrize("lose", LOSSES, ids=lambda lose: lose.__name__)
+@settings(max_examples=3, deadline=None)
+@given(history=steps)
+def test_nothing_is_missing_after_a_repair(lose: Lose, mode: str, history: list[Step]) -> None:
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "warehouse"
+        topic = a_lake(folder).create_topic("orders", PARTITIONS, config={"compaction.mode": mode})
+        topic.append([Record(b"first", b"0", partition=p) for p in range(PARTITIONS)])
+        lived(topic, history)
+        state, before, expected = topic.state(), latest(topic), values(topic)
+        lose(folder)
+
+        planned = a_lake(folder).repair("orders")
+        assert not planned.repaired
+        done = a_lake(folder).repair("orders", repair=True)
+
+        assert (done.way, done.notes) == (planned.way, planned.notes)
+        topic = a_lake(folder).topic("orders")
+        if done.way == "register":
+            assert (topic.state().identity, topic.state().version) == (state.identity, state.version)
+        elif done.way == "rebuild":
+            assert topic.state().identity != state.identity
+        else:
+            assert lose is no_manifests  # the newest metadata stands, and its manifests are for `verify`
+            return
+        if done.complete or done.way == "rebuild":
+            assert before.items() <= latest(topic).items()
+            assert values(topic) == expected
+        assert [log.log_end_offset for log in topic.state().logs] == [log.log_end_offset for log in state.logs]
+        goes_on(folder, expected)
+
+
+def a_topic(folder: Path) -> Topic:
+    topic = a_lake(folder).create_topic("orders", PARTITIONS)
+    for value in (b"1", b"2"):
+        topic.append([Record(b"a", value, partition=0), Record(b"b", value, partition=1)])
+    return topic
+
+
+def repaired(folder: Path) -> RepairReport:
+    return a_lake(folder).repair("orders", repair=True)
+
+
+def test_a_plan_changes_nothing(tmp_path: Path) -> None:
+    a_topic(tmp_path / "w")
+    no_catalog(tmp_path / "w")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    report = a_lake(tmp_path / "w").repair("orders")
+
+    assert (report.way, report.repaired, report.version, report.complete) == ("register", False, 3, True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_topic_with_nothing_wrong_is_left_alone(tmp_path: Path) -> None:
+    state = a_topic(tmp_path / "w").state()
+
+    assert repaired(tmp_path / "w").way == "nothing"
+    assert a_lake(tmp_path / "w").topic("orders").state() == state
+
+
+def test_all_topics_of_a_lost_catalog_are_found(tmp_path: Path) -> None:
+    lake = a_lake(tmp_path / "w")
+    for name in ("orders", "eu/customers", "persistent://a/b.c/d"):
+        lake.create_topic(name).append([Record(b"k", b"v")])
+    names = tuple(topic.name for topic in lake.topics())
+    no_catalog(tmp_path / "w")
+
+    assert a_lake(tmp_path / "w").repairable() == names
+    for name in names:
+        a_lake(tmp_path / "w").repair(name, repair=True)
+    assert tuple(topic.name for topic in a_lake(tmp_path / "w").topics()) == names
+
+
+def test_what_another_program_appended_is_told_and_left_out(tmp_path: Path) -> None:
+    topic = a_topic(tmp_path / "w")
+    before, state = latest(topic), topic.state()
+    table = topic.warehouse.store._tables.load(topic.topic_name)  # type: ignore[attr-defined]
+    table.append(table.scan().to_arrow().slice(0, 1))
+
+    report = repaired(tmp_path / "w")
+
+    assert report.way == "register"
+    assert "something other than Lithify moved" in report.trouble
+    assert any("of another program: append, 1 records added" in note for note in report.notes)
+    assert a_lake(tmp_path / "w").topic("orders").state() == state
+    assert latest(a_lake(tmp_path / "w").topic("orders")) == before
+    goes_on(tmp_path / "w", {place: value for place, value in before.items() if value is not None})
+
+
+def test_a_location_that_another_program_changed_is_set_back(tmp_path: Path) -> None:
+    topic = a_topic(tmp_path / "w")
+    state = topic.state()
+    table = topic.warehouse.store._tables.load(topic.topic_name)  # type: ignore[attr-defined]
+    with table.transaction() as change:
+        change._apply((SetLocationUpdate(location=f"file://{tmp_path}/elsewhere"),))
+
+    report = repaired(tmp_path / "w")
+
+    assert "location of its table was changed" in report.trouble
+    assert report.way == "register"
+    assert a_lake(tmp_path / "w").topic("orders").state() == state
+    goes_on(tmp_path / "w", values(topic))
+
+
+def test_a_column_that_another_program_dropped_is_back(tmp_path: Path) -> None:
+    topic = a_topic(tmp_path / "w")
+    table = topic.warehouse.store._tables.load(topic.topic_name)  # type: ignore[attr-defined]
+    table.update_schema(allow_incompatible_changes=True).delete_column("headers").commit()
+
+    assert repaired(tmp_path / "w").way == "register"
+
+    goes_on(tmp_path / "w", values(topic))
+
+
+def test_of_two_equally_new_versions_a_person_says_which(tmp_path: Path) -> None:
+    """Two committed at once: one of them lost, and left its metadata behind."""
+    expected = values(a_topic(tmp_path / "w"))
+    newest = metadata_files(tmp_path / "w")[-1]
+    twin = newest.with_name(newest.name.replace(".metadata.json", "a.metadata.json"))
+    shutil.copy(newest, twin)
+    no_catalog(tmp_path / "w")
+
+    with pytest.raises(RefusedError, match=r"2 metadata files are equally new.*--metadata FILE"):
+        repaired(tmp_path / "w")
+
+    a_lake(tmp_path / "w").repair("orders", repair=True, metadata=f"file://{newest}")
+    goes_on(tmp_path / "w", expected)
+
+
+def test_a_second_loss_goes_by_the_topic_that_was_made_anew(tmp_path: Path) -> None:
+    """Its metadata is numbered from 0 again, below that of the topic it replaced."""
+    topic = a_topic(tmp_path / "w")
+    damaged(tmp_path / "w")
+    assert repaired(tmp_path / "w").way == "rebuild"
+    topic = a_lake(tmp_path / "w").topic("orders")
+    topic.append([Record(b"a", b"after", partition=0)])
+    expected = values(topic)
+    no_catalog(tmp_path / "w")
+
+    report = repaired(tmp_path / "w")
+
+    assert values(a_lake(tmp_path / "w").topic("orders")) == expected, report
+    goes_on(tmp_path / "w", expected)
+
+
+def test_a_deletion_that_broke_off_is_finished(tmp_path: Path) -> None:
+    topic = a_topic(tmp_path / "w")
+    location = topic.state().location
+    folder = Path(local_path(location) or "")
+    saved = tmp_path / "saved"
+    shutil.copytree(folder, saved)
+    a_lake(tmp_path / "w").delete_topic("orders")
+    shutil.copytree(saved, folder)
+    (folder / "lithify").mkdir(exist_ok=True)
+    (folder / "lithify" / "deleted.json").write_text('{"topic": "x"}')
+
+    report = repaired(tmp_path / "w")
+
+    assert report.way == "finish-deletion"
+    assert not folder.exists()
+    with pytest.raises(UnknownTopicError):
+        a_lake(tmp_path / "w").repair("orders")
+
+
+def test_a_catalog_service_gets_its_topic_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its warehouse is a mere name, a person says where the files are."""
+    with a_rest_catalog(tmp_path) as service:
+        describe_catalog(monkeypatch, type="rest", uri=service.uri, warehouse="lake")
+        lake = Lake(Warehouse(*open_store(None, "prod", CLOCK.new_id), CLOCK))
+        topic = lake.create_topic("orders")
+        topic.append([Record(b"a", b"1")])
+        state = topic.state()
+        service.catalog.drop_table(("default", "orders"))
+
+        with pytest.raises(UnknownTopicError, match="--folder says where its files are"):
+            lake.repair("orders")
+        report = lake.repair("orders", repair=True, folder=state.location)
+
+        assert report.way == "register"
+        assert lake.topic("orders").state() == state
