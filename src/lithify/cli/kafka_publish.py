@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lithify.cli.invocation import Invocation, verb
+from lithify.cli.kafka_settings import KafkaFlags, kafka_options
 from lithify.cli.output import columns, count, plural, print_json, say, show
-from lithify.cli.parameters import DurationType, PairType, as_mapping
+from lithify.cli.parameters import DurationType
 from lithify.cli.progress import record_progress
 from lithify.model.units import format_duration
 
@@ -18,19 +19,17 @@ if TYPE_CHECKING:
 
 @verb("publish")
 @click.argument("topic_name", metavar="TOPIC")
-@click.option("--bootstrap-servers", required=True, metavar="HOST:PORT,...", help="Of the Kafka cluster.")
+@kafka_options
 @click.option("--to", required=True, metavar="TOPIC", help="The Kafka topic; made if it is not there.")
-@click.option("--kafka-conf", type=PairType(), multiple=True, help="A setting of Kafka's client; may be given often.")
 @click.option(
     "--timeout", "timeout_ms", type=DurationType(), default="30s", show_default=True, help="For every answer of Kafka."
 )
 def publish(
     invocation: Invocation,
     topic_name: str,
-    bootstrap_servers: str,
     to: str,
-    kafka_conf: tuple[tuple[str, str], ...],
     timeout_ms: int,
+    **kafka: Any,
 ) -> None:
     """Put a compacted topic into a Kafka topic.
 
@@ -43,13 +42,12 @@ def publish(
     \b
     Examples:
       lithify kafka publish orders --bootstrap-servers broker:9092 --to latest
-      lithify kafka publish orders --bootstrap-servers broker:9093 --to latest \\
-          --kafka-conf security.protocol=SSL
+      lithify kafka publish orders --kafka-conf-file client.properties --to latest
     """
     from lithify.kafka import publish as publish_topic
 
+    conf = KafkaFlags(**kafka).settings()
     topic = invocation.open_whole_topic(topic_name)
-    conf = {"bootstrap.servers": bootstrap_servers, **as_mapping(kafka_conf, "--kafka-conf")}
     with record_progress(f"{topic.name} → {to}") as tell:
         report = publish_topic(topic, conf, to, timeout_s=timeout_ms / 1000, tell=tell)
     if invocation.json:

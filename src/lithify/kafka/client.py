@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, LithifyError, UnknownSourceError
+from lithify.model.secrets import hidden
 
 if TYPE_CHECKING:
     import confluent_kafka
@@ -55,7 +56,7 @@ class Cluster:
     `conf` is librdkafka's, `bootstrap.servers` included; `timeout_s` bounds every wait for an answer.
     """
 
-    conf: Conf
+    conf: Conf = field(repr=False)  # it has secrets
     timeout_s: float = 30.0
     trouble: KafkaError | None = field(default=None, init=False)
     _asked: AdminClient | None = field(default=None, init=False)
@@ -142,17 +143,17 @@ class Cluster:
         k = client().KafkaError
         if failure.code() in _silence(k) and self.trouble is not None:
             failure = self.trouble
-        where = f"Kafka at {self.servers}"
+        where, why = f"Kafka at {self.servers}", hidden(failure.str(), self.conf)
         match failure.code():
             case k.UNKNOWN_TOPIC_OR_PART | k._UNKNOWN_TOPIC | k._UNKNOWN_PARTITION:
                 return UnknownSourceError(f"{where} has no topic {topic}".rstrip(), hint="check name and cluster")
             case k.TOPIC_EXCEPTION:
                 return UnknownSourceError(f"{topic!r} is no name of a Kafka topic", hint="check the name")
             case code if code in _refusals(k):
-                return BrokerError(f"{where} refuses us: {failure.str()}", hint="check user, password and rights")
+                return BrokerError(f"{where} refuses us: {why}", hint="check user, password and rights")
             case _:
                 hint = "check that it runs and can be reached from here; try again"
-                return BrokerError(f"{where} does not do what it is asked: {failure.str()}", hint=hint)
+                return BrokerError(f"{where} does not do what it is asked: {why}", hint=hint)
 
     @contextmanager
     def explained(self, topic: str = "") -> Iterator[None]:
@@ -179,7 +180,7 @@ class Cluster:
             return kind(settings)
         except (client().KafkaException, ValueError, TypeError) as error:
             text = error.args[0].str() if isinstance(error, client().KafkaException) else str(error)
-            raise InvalidSettingError(f"Kafka's client refuses a setting: {text}") from error
+            raise InvalidSettingError(f"Kafka's client refuses a setting: {hidden(text, self.conf)}") from error
 
     def _note(self, failure: KafkaError) -> None:
         self.trouble = failure

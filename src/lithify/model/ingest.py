@@ -15,7 +15,7 @@ class IngestRequest:
     without a key that the topic refuses is left out with `drops_keyless`, and stops the ingest without.
     """
 
-    config: Mapping[str, str]
+    config: Mapping[str, str] = field(repr=False)  # it has secrets
     topics: tuple[str, ...] = ()
     pattern: str | None = None
     into: str | None = None

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyspark
 
 from lithify.errors import ConnectorError
+from lithify.model.secrets import SECRET_NAMES
 from lithify.spark.session import COMPILES_WELL, JAVA_OPTIONS, java_options
 
 JARS_VARIABLE = "LITHIFY_JARS"
@@ -22,6 +23,10 @@ SCALA = "2.13"
 CONNECTOR = f"spark-sql-kafka-0-10_{SCALA}"
 NEEDED = (CONNECTOR, f"spark-token-provider-kafka-0-10_{SCALA}", "kafka-clients", "commons-pool2")
 """Jars by name, all of them. The first has to be of Spark's own version."""
+
+_SHOWN_HIDDEN = f"{SECRET_NAMES}|token|access[.]?key"  # what Spark hides by itself stays hidden
+REDACTED = {"spark.redaction.regex": _SHOWN_HIDDEN, "spark.sql.redaction.options.regex": f"{_SHOWN_HIDDEN}|url"}
+"""Spark's web page and event log show options of sources, and would not know what of Kafka's is secret."""
 
 _JAR = re.compile(r"(.+?)-(\d[\w.]*)\.jar")
 
@@ -52,7 +57,7 @@ def find_connector(jars: str | None = None) -> Connector:
 def connector_conf(jars: str | None = None, conf: Mapping[str, str] | None = None) -> Mapping[str, str]:
     """`conf` for a Spark session that has the connector, and reads with it. Raises `ConnectorError`."""
     given = conf or {}
-    return {**_where(find_connector(jars)), **given, JAVA_OPTIONS: java_options(COMPILES_WELL, given)}
+    return {**_where(find_connector(jars)), **REDACTED, **given, JAVA_OPTIONS: java_options(COMPILES_WELL, given)}
 
 
 def _where(connector: Connector) -> Mapping[str, str]:
