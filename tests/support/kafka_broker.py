@@ -29,7 +29,7 @@ from confluent_kafka.admin import (
 from lithify.spark.java import find_java
 from support.jars import Module, fetched
 from support.short_lived import SHORT_LIVED
-from support.tcp_proxy import free_port, takes_connections, wait_until
+from support.tcp_proxy import TcpProxy, a_proxy, free_port, takes_connections, wait_until
 
 VERSION = "4.3.1"
 MODULES = (
@@ -77,10 +77,14 @@ class KafkaBroker:
     """A broker. Topics are for one test each."""
 
     def __init__(
-        self, folder: Path, settings: Mapping[str, str] | None = None, jvm: Sequence[str] = SHORT_LIVED
+        self,
+        folder: Path,
+        settings: Mapping[str, str] | None = None,
+        jvm: Sequence[str] = SHORT_LIVED,
+        port: int | None = None,
     ) -> None:
         self.folder, self._jvm = folder, jvm
-        self.port, self._controller_port = free_port(), free_port()
+        self.port, self._controller_port = port or free_port(), free_port()
         self._log = folder / "broker.log"
         self._logging = folder / "log4j2.properties"
         self._logging.write_text(LOGGING)
@@ -244,4 +248,17 @@ def a_broker(jvm: Sequence[str] = SHORT_LIVED, **settings: str) -> Iterator[Kafk
         try:
             yield broker
         finally:
+            broker.stop()
+
+
+@contextmanager
+def a_broker_behind_a_proxy() -> Iterator[tuple[KafkaBroker, TcpProxy]]:
+    """All clients but those that know its own address get to it through the proxy, which it tells them of."""
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="kafka") as folder, a_proxy("127.0.0.1", port) as proxy:
+        broker = KafkaBroker(Path(folder), {"advertised.listeners": f"PLAINTEXT://{proxy.address}"}, port=port)
+        try:
+            yield broker, proxy
+        finally:
+            proxy.mend()
             broker.stop()

@@ -20,6 +20,7 @@ from lithify.spark.connector import connector_conf
 from lithify.spark.session import session_factory
 from support.jars import Module, fetched
 from support.kafka_broker import KafkaBroker, read_all
+from support.tcp_proxy import TcpProxy
 
 COPIED_S = 120.0
 CONNECTOR = (
@@ -84,7 +85,7 @@ def kafka_session(conf: Mapping[str, str] | None = None) -> SparkSession:
     return session_factory(None, connector_conf(str(connector_jars()), conf))()
 
 
-def ingest_program(folder: Path, broker: KafkaBroker, *arguments: str) -> subprocess.Popen[bytes]:
+def ingest_program(folder: Path, broker: KafkaBroker | TcpProxy, *arguments: str) -> subprocess.Popen[bytes]:
     """`lithify kafka ingest --json` into `folder/lake`, in a session of its own. It prints to `out` and `err` there."""
     command = ["--warehouse", str(folder / "lake"), "kafka", "ingest", "--json", *arguments]
     command += ["--bootstrap-servers", broker.address, "--jars", str(connector_jars()), "--interval", "100ms"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -13,19 +15,27 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lithify.cli.invocation import Invocation, verb
+from lithify.cli.kafka_settings import KafkaFlags, kafka_options
 from lithify.cli.output import columns, count, print_json, say, show
 from lithify.cli.parameters import DurationType, PairType, as_mapping
+from lithify.cli.stopping import end_spark
 from lithify.model.units import format_duration
 
 if TYPE_CHECKING:
     from lithify.model.ingest import IngestBatch, IngestReport
 
 
+SPARK_ENDS_WITHIN_S = 2.0
+"""In order, which takes it less as a rule; then the hard way."""
+
+
 @dataclass(frozen=True, slots=True)
 class IngestFlags:
     """The flags of `kafka ingest`, as they were given."""
 
-    bootstrap_servers: str
+    bootstrap_servers: str | None
+    kafka_conf_file: Path | None
+    kafka_conf: tuple[tuple[str, str], ...]
     topics: tuple[str, ...]
     pattern: str | None
     into: str | None
@@ -34,7 +44,6 @@ class IngestFlags:
     max_records: int | None
     null_key: str
     accepts_loss: bool
-    kafka_conf: tuple[tuple[str, str], ...]
     config: tuple[tuple[str, str], ...]
     jars: str | None
     checkpoint: str | None
@@ -42,12 +51,11 @@ class IngestFlags:
 
     @property
     def kafka(self) -> Mapping[str, str]:
-        given = as_mapping(self.kafka_conf, "--kafka-conf")
-        return {"bootstrap.servers": self.bootstrap_servers, **given}
+        return KafkaFlags(self.bootstrap_servers, self.kafka_conf_file, self.kafka_conf).settings()
 
 
 @verb("ingest")
-@click.option("--bootstrap-servers", required=True, metavar="HOST:PORT,...", help="Of the Kafka cluster.")
+@kafka_options
 @click.option("--topic", "topics", multiple=True, metavar="T", help="A Kafka topic; may be given often.")
 @click.option("--topic-pattern", "pattern", metavar="REGEX", help="All topics whose whole name matches.")
 @click.option("--into", metavar="TOPIC|STREAM/", help="Where to. Default: the same name in the stream default.")
@@ -62,7 +70,6 @@ class IngestFlags:
 )
 @click.option("--null-key", type=click.Choice(("reject", "drop")), default="reject", help="Records without a key.")
 @click.option("--accept-loss", "accepts_loss", is_flag=True, help="Go on after records that Kafka has let go of.")
-@click.option("--kafka-conf", type=PairType(), multiple=True, help="A setting of Kafka's clients; may be given often.")
 @click.option("--config", type=PairType(), multiple=True, help="A setting of topics that are made.")
 @click.option("--jars", metavar="DIR", help="Of Spark's Kafka connector. Default: $LITHIFY_JARS, or Spark fetches.")
 @click.option("--checkpoint", metavar="DIR", help="Where Spark keeps notes meanwhile; on a cluster, a shared place.")
@@ -83,11 +90,11 @@ def ingest(invocation: Invocation, **given: Any) -> int:
       lithify kafka ingest --bootstrap-servers broker:9092 --topic orders
       lithify kafka ingest --bootstrap-servers broker:9092 --topic orders \\
           --into shop/orders --continuous
-      lithify kafka ingest --bootstrap-servers broker:9092 --into shop/ \\
+      lithify kafka ingest --kafka-conf-file client.properties --into shop/ \\
           --topic-pattern 'shop-.*'
     """
     flags = IngestFlags(**given)
-    lake, stopped = invocation.open_lake(), Event()
+    kafka, lake, stopped = flags.kafka, invocation.open_lake(), Event()
     _stop_on_signals(stopped)
 
     def tell(batch: IngestBatch) -> None:
@@ -98,7 +105,7 @@ def ingest(invocation: Invocation, **given: Any) -> int:
             say(_batch_line(batch))
 
     reports = lake.ingest(
-        flags.kafka,
+        kafka,
         flags.topics,
         pattern=flags.pattern,
         into=flags.into,
@@ -115,13 +122,19 @@ def ingest(invocation: Invocation, **given: Any) -> int:
         stops=stopped.is_set,
     )
     _print(invocation, reports)
+    sys.stdout.flush()
+    if stopped.is_set():
+        end_spark(SPARK_ENDS_WITHIN_S)
     return 1 if any(report.error is not None for report in reports) else 0
 
 
 def _stop_on_signals(stopped: Event) -> None:
-    """The batch under way is given up or committed, and nothing else begins."""
+    """The batch under way is given up or committed, and nothing else begins. A second signal ends it all at once."""
 
-    def handle(_number: int, _frame: FrameType | None) -> None:
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if stopped.is_set():  # a copy can be killed at any moment (C6)
+            end_spark(0)
+            os._exit(128 + number)
         stopped.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -33,7 +33,15 @@ def _watch(told: int) -> None:
     while number := os.read(told, 1):
         if number[0] in _SIGNALS:
             time.sleep(ENDS_WITHIN_S)
+            end_spark(0)
             os._exit(128 + number[0])
+
+
+def end_spark(within_s: float) -> None:
+    """Ends Spark's process, where one was started for this one: it would wait for others as long as they let it."""
+    session = sys.modules.get("lithify.spark.session")
+    if session is not None:
+        session.end_started(within_s)
 
 
 def leave(code: int) -> NoReturn:

@@ -133,9 +133,11 @@ class Cluster:
                     return answer
             except k.KafkaException as error:
                 failure = error.args[0]
-                self._serve(consumer)
+                self._serve(consumer, 0)
                 if not self._passes(failure) or left == 0:
                     raise self.named(failure) from error
+                if failure.code() in _not_known_yet(k.KafkaError):  # which is said at once
+                    self._serve(consumer, SLICE_S)
         raise self.named(k.KafkaError(k.KafkaError._TIMED_OUT))
 
     def named(self, failure: KafkaError, topic: str = "") -> LithifyError:
@@ -187,17 +189,24 @@ class Cluster:
 
     def _passes(self, failure: KafkaError) -> bool:
         """Whether it may work if it is tried again."""
-        return self.refused() is None and (failure.code() in _silence(client().KafkaError) or failure.retriable())
+        k = client().KafkaError
+        passing = (*_silence(k), *_not_known_yet(k))
+        return self.refused() is None and (failure.code() in passing or failure.retriable())
 
-    def _serve(self, consumer: Consumer) -> None:
+    def _serve(self, consumer: Consumer, for_s: float) -> None:
         """Lets the client call back: it does so in `poll` alone."""
         if isinstance(consumer, client().Consumer):
-            consumer.poll(0)
+            consumer.poll(for_s)
 
 
 def _silence(k: type[confluent_kafka.KafkaError]) -> tuple[int, ...]:
     """What is reported where no broker answered."""
     return (k._TRANSPORT, k._TIMED_OUT, k._ALL_BROKERS_DOWN, k._RESOLVE, k._TIMED_OUT_QUEUE)
+
+
+def _not_known_yet(k: type[confluent_kafka.KafkaError]) -> tuple[int, ...]:
+    """What the client says of any topic after an outage, before it has asked again itself."""
+    return (k._UNKNOWN_TOPIC, k._UNKNOWN_PARTITION)
 
 
 def _refusals(k: type[confluent_kafka.KafkaError]) -> tuple[int, ...]:

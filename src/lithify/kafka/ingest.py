@@ -10,6 +10,7 @@ log ends say, and nothing else has to be remembered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ from lithify.ports import Warehouse
 from lithify.service.alter import alter
 from lithify.service.ingest import Copied, Reached, commit_copied
 from lithify.spark.copying import Copying, copied_logs
-from lithify.spark.kafka_cluster import KafkaCluster, SourceTopic
+from lithify.spark.kafka_cluster import KafkaCluster, SourceTopic, StopAsked
 from lithify.spark.kafka_stream import Ends, StreamPlan, TopicStream
 
 if TYPE_CHECKING:
@@ -197,16 +198,18 @@ def ingest(
     `ConnectorError` where nothing can begin.
     """
     clock = warehouse.clock
-    with KafkaCluster(session, request.config) as cluster:
+    with KafkaCluster(session, request.config, stops) as cluster:
         copies = _Copies(warehouse, session, cluster, request, tell)
-        sources = request.topics if request.pattern is None else cluster.topics(request.pattern)
-        if not sources:
-            raise UnknownSourceError(f"{cluster.where} has no topic that matches {request.pattern}")
         try:
+            sources = request.topics if request.pattern is None else cluster.topics(request.pattern)
+            if not sources:
+                raise UnknownSourceError(f"{cluster.where} has no topic that matches {request.pattern}")
             copies.begin(sources)
             while copies.go_on and not stops():
                 clock.sleep(LOOK_S)
                 copies.look_for_new()
+        except StopAsked:
+            pass
         finally:
             reports = copies.end()
     return reports
@@ -260,8 +263,9 @@ class _Copies:
 
     def end(self) -> tuple[IngestReport, ...]:
         """What became of all of them; nothing goes on behind."""
-        for _, stream in self._under_way:
-            stream.stop()
+        if self._under_way:
+            with ThreadPoolExecutor(len(self._under_way)) as pool:
+                list(pool.map(TopicStream.stop, (stream for _, stream in self._under_way)))
         return (*self._reports, *(found.report(stream.end()) for found, stream in self._under_way))
 
 

@@ -104,11 +104,11 @@ class LiveTail:
             check_same(self._topic, self._topic_id, self._cluster.topic_id(self._topic))
 
     def _check_there(self) -> None:
-        """A cluster that has been silent since it was in trouble is asked whether it is there."""
+        """A cluster that has been silent for long is asked whether it is there."""
         if refused := self._cluster.refused():
             raise refused
         now_ms = self._clock.monotonic_ms()
-        if self._cluster.trouble is None or now_ms - self._heard_ms < self._cluster.timeout_s * 1000:
+        if now_ms - self._heard_ms < self._cluster.timeout_s * 1000:
             return
         with self._cluster.asking() as asking:
             self._cluster.partitions(asking, self._topic)

@@ -10,13 +10,13 @@ still in one is fenced off.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import ConflictError, InvalidRecordError, LithifyError, RefusedError
-from lithify.kafka.client import Cluster, client
+from lithify.kafka.client import SLICE_S, Cluster, client
 from lithify.model.place import Place
 from lithify.model.record import Record
 
@@ -31,6 +31,8 @@ SENDING = {
     "transaction_timeout_ms": 120_000,
     "delivery_timeout_ms": DELIVERY_S * 1000,
 }
+GIVEN_UP_S = 3.0
+"""How long the end of a transaction that is given up is waited for: whoever comes next ends it, too."""
 FULL_S = 0.05
 """How long a full queue of the client is left to empty itself."""
 
@@ -61,7 +63,7 @@ class Transactions:
     def begin(self) -> None:
         """Ends what others of this owner were at. Raises `BrokerError`."""
         with self._explained():
-            self._producer.init_transactions(self._cluster.timeout_s)
+            self._in_slices(self._producer.init_transactions)
 
     def stored(self, partitions: int) -> dict[int, Stored]:
         """How far it got before, by partition. Raises `RefusedError` if that was stored by something else."""
@@ -101,8 +103,8 @@ class Transactions:
             told = json.dumps({**place.to_json(), "end": end})
             reached = client().TopicPartition(self._to, partition, place.offset, told)
             group = self._asking.consumer_group_metadata()
-            self._producer.send_offsets_to_transaction([reached], group, self._cluster.timeout_s)
-            self._producer.commit_transaction(self._cluster.timeout_s)
+            self._in_slices(lambda slice_s: self._producer.send_offsets_to_transaction([reached], group, slice_s))
+            self._in_slices(self._producer.commit_transaction)
         self._open, self.records, self.bytes = False, 0, 0
         return end
 
@@ -111,8 +113,21 @@ class Transactions:
         if self._open:
             with suppress(client().KafkaException):  # whoever comes next ends it
                 self._producer.purge()
-                self._producer.abort_transaction(self._cluster.timeout_s)
+                self._producer.abort_transaction(min(GIVEN_UP_S, self._cluster.timeout_s))
         self._asking.close()
+
+    def _in_slices(self, call: Callable[[float], None]) -> None:
+        """A call that may be made again until it is through: Python hears of an interrupt between two of them."""
+        left = max(1, round(self._cluster.timeout_s / SLICE_S))
+        while left:
+            left -= 1
+            try:
+                call(SLICE_S)
+            except client().KafkaException as error:
+                if left == 0 or not error.args[0].retriable():
+                    raise
+            else:
+                return
 
     def _sent(self, record: Record) -> bool:
         assert record.partition is not None

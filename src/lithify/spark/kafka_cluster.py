@@ -1,13 +1,14 @@
 """What a Kafka cluster says of its topics, asked through the client that Spark's connector brings.
 
 So there is one client, one set of settings and one set of credentials: what `kafka.` options say to
-Spark's Kafka source is what is asked here. Every call ends after `CALL_S`.
+Spark's Kafka source is what is asked here. Every call ends after `CALL_S`, or as soon as it is to stop; and a
+cluster that has never answered is waited for only once, however many topics it is asked about.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +18,11 @@ from pyspark.sql import SparkSession
 
 from lithify.compaction.mirroring import SourceLog
 from lithify.errors import BrokerError, ConnectorError, UnknownSourceError
+from lithify.model.secrets import hidden
 
 CALL_S = 30
+SLICE_MS = 200
+"""How often a wait is looked at whether it is to end."""
 
 _REFUSED = (
     "AuthenticationException",
@@ -27,7 +31,12 @@ _REFUSED = (
     "UnsupportedSaslMechanismException",
 )
 """Ends of their names."""
+_SLICE_IS_OVER = "java.util.concurrent.TimeoutException"
 _UNKNOWN = ("UnknownTopicOrPartitionException", "InvalidTopicException", "UnknownTopicIdException")
+
+
+class StopAsked(Exception):  # noqa: N818 - no error
+    """A wait was given up, since everything is to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +49,18 @@ class SourceTopic:
 
 
 class KafkaCluster:
-    """Asks a cluster. A context manager: it holds connections."""
+    """Asks a cluster. A context manager: it holds connections. Every call raises `StopAsked` once `stops` says so."""
 
-    def __init__(self, session: SparkSession, config: Mapping[str, str]) -> None:
+    def __init__(
+        self, session: SparkSession, config: Mapping[str, str], stops: Callable[[], bool] = lambda: False
+    ) -> None:
         self._jvm: Any = session._jvm
         self._config = dict(config)
+        self._stops = stops
         self._admin: Any = None
+        self._waits_left = CALL_S * 1000 // SLICE_MS
+        """Slices left for the first answer of all."""
+        self._answered = False
 
     @property
     def where(self) -> str:
@@ -112,7 +127,22 @@ class KafkaCluster:
         return {p: int(found[place].offset()) for p, place in places.items()}
 
     def _got(self, future: Any) -> Any:
-        return future.get(CALL_S, self._jvm.java.util.concurrent.TimeUnit.SECONDS)
+        unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+        left = CALL_S * 1000 // SLICE_MS if self._answered else max(1, self._waits_left)
+        while True:
+            if self._stops():
+                raise StopAsked
+            try:
+                answer = future.get(SLICE_MS, unit)
+            except Py4JJavaError as error:
+                left -= 1
+                if not self._answered:
+                    self._waits_left = left
+                if left <= 0 or str(error.java_exception.getClass().getName()) != _SLICE_IS_OVER:
+                    raise
+            else:
+                self._answered = True
+                return answer
 
     def _iterable(self, collection: Any) -> Any:
         return self._jvm.java.util.ArrayList(collection)
@@ -134,7 +164,9 @@ class KafkaCluster:
 
     def _error(self, what: str, error: Py4JJavaError) -> Exception:
         causes = _causes(error.java_exception)
-        kinds, why = [kind for kind, _ in causes], causes[-1][1]
+        kinds, why = [kind for kind, _ in causes], hidden(causes[-1][1], self._config)
+        if kinds[-1] == _SLICE_IS_OVER:
+            why = f"no answer within {CALL_S} seconds"
         if any(kind.endswith(_UNKNOWN) for kind in kinds):
             return UnknownSourceError(f"{self.where} has no topic {what}", hint="look at its name and the address")
         if any(kind.endswith(_REFUSED) for kind in kinds):

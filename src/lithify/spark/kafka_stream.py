@@ -18,19 +18,24 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from lithify.errors import BrokerError, EngineError, LithifyError, SourceLostError, UnknownSourceError
-from lithify.spark.kafka_cluster import missing_connector
+from lithify.model.secrets import hidden
+from lithify.spark.kafka_cluster import CALL_S, StopAsked, missing_connector
 
 Ends = Callable[[], Mapping[int, int]]
 """Tells, by partition, the offset up to which a batch reads Kafka's log. Raises `EngineError`."""
 OnBatch = Callable[[DataFrame, Ends], None]
 """Is called with the rows of a batch, and what tells its ends."""
-STOPS_WITHIN_S = 60.0
-"""How long a batch that was given up may take to notice it."""
+STREAM_STOPS_WITHIN_S = 3
+BATCH_STOPS_WITHIN_S = 2.0
+"""How long Spark's thread may take to end, and then a batch that was given up."""
+POLL_S = 60
+"""After this a task gives up waiting for what Kafka has said to have."""
 POLLED_AT_ONCE = 5_000
 """Records that a task takes over from Kafka's client in one go. Its default of 500 is for slow consumers."""
 
@@ -40,7 +45,7 @@ class StreamPlan:
     """What to read: offsets by partition, and how much at a time. `available_now` ends with what there is."""
 
     source: str
-    config: Mapping[str, str]
+    config: Mapping[str, str] = field(repr=False)  # it has secrets
     starts: Mapping[int, int]
     available_now: bool
     max_records: int | None
@@ -69,6 +74,8 @@ class TopicStream:
         base = plan.checkpoint or tempfile.mkdtemp(prefix="lithify-ingest-")
         self._checkpoint = f"{base.rstrip('/')}/{run_id}"
         try:
+            session = session.newSession()  # whose settings are nobody else's
+            session.conf.set("spark.sql.streaming.stopTimeout", f"{STREAM_STOPS_WITHIN_S}s")
             frame = session.readStream.format("kafka").options(**_options(plan)).load()
             writer = frame.writeStream.foreachBatch(self._take).option("checkpointLocation", self._checkpoint)
             if plan.available_now:
@@ -89,13 +96,14 @@ class TopicStream:
         return self.query is not None and self.query.isActive
 
     def stop(self) -> None:
-        """Ends it. A batch under way is given up, or committed if it has got that far; nothing goes on behind."""
+        """Ends it, in bounded time. A batch under way is given up, or committed if it has got that far."""
         if not self.is_active:
             return
         assert self.query is not None
         self._stopping = True
-        self.query.stop()
-        if self._batch.acquire(timeout=STOPS_WITHIN_S):
+        with suppress(PySparkException, Py4JError):  # it did not end in time: what it waits for ends soon after
+            self.query.stop()
+        if self._batch.acquire(timeout=BATCH_STOPS_WITHIN_S):
             self._batch.release()
 
     def end(self) -> LithifyError | None:
@@ -105,7 +113,8 @@ class TopicStream:
         if isinstance(self.failure, LithifyError):
             return self.failure
         if self.failure is not None:
-            return EngineError(f"{self.plan.source}: {type(self.failure).__name__}: {self.failure}")
+            text = hidden(str(self.failure), self.plan.config)
+            return EngineError(f"{self.plan.source}: {type(self.failure).__name__}: {text}")
         return None if error is None else self._error(error)
 
     def _take(self, frame: DataFrame, batch_id: int) -> None:
@@ -135,6 +144,8 @@ class TopicStream:
 
     def _was_given_up(self, error: Exception) -> bool:
         """Whether that is what an interrupted batch says, by whatever call it was in."""
+        if isinstance(error, StopAsked):
+            return True
         return self._stopping and (isinstance(error, BrokerError) or not isinstance(error, LithifyError))
 
     def _throw_away_checkpoint(self) -> None:
@@ -143,7 +154,7 @@ class TopicStream:
 
     def _error(self, error: Any) -> LithifyError:
         """What went wrong in the source, by what it says."""
-        text, source = " ".join(str(error).split()), self.plan.source
+        text, source = hidden(" ".join(str(error).split()), self.plan.config), self.plan.source
         for signs, kind, hint in _SIGNS:
             if any(sign in text for sign in signs):
                 return kind(f"{source}: {_short(text)}", hint=hint)
@@ -185,6 +196,8 @@ def _options(plan: StreamPlan) -> dict[str, str]:
     starts = {plan.source: {str(partition): offset for partition, offset in sorted(plan.starts.items())}}
     options = {
         "kafka.max.poll.records": str(POLLED_AT_ONCE),
+        "kafka.default.api.timeout.ms": str(CALL_S * 1000),
+        "kafkaConsumer.pollTimeoutMs": str(POLL_S * 1000),
         **{f"kafka.{name}": value for name, value in plan.config.items()},
         "kafka.isolation.level": "read_committed",
         "subscribe": plan.source,

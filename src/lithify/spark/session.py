@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock, current_thread, main_thread
 from typing import cast
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -78,6 +80,23 @@ def slots(session: SparkSession | None, conf: Mapping[str, str]) -> int:
     master = conf.get(MASTER, "local[*]")
     threads = master.removeprefix("local[").partition("]")[0].partition(",")[0]
     return int(threads) if threads.isdigit() else os.cpu_count() or 1
+
+
+def end_started(within_s: float) -> None:
+    """Ends the JVM that this process has started, if it has one: in order if that takes no longer, else the hard way.
+
+    In order it ends by itself when this process does. But it waits for every client of Kafka, and these wait
+    for answers.
+    """
+    jvm = getattr(SparkContext._gateway, "proc", None)
+    if jvm is None:
+        return
+    with suppress(OSError):
+        jvm.stdin.close()
+    try:
+        jvm.wait(within_s)
+    except subprocess.TimeoutExpired:
+        jvm.kill()
 
 
 def java_options(own: str, conf: Mapping[str, str]) -> str:

@@ -1,0 +1,248 @@
+"""A broker that takes connections and says nothing, or next to nothing: every wait ends, and every stop is heard.
+
+Before anything was said, in the middle of a stream, and while it is asked about topics; for ingest, publish
+and the consumer.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Timer
+
+import pytest
+from pyspark.sql import SparkSession
+
+import lithify
+from lithify.errors import BrokerError
+from lithify.kafka import SnapshotConsumer, publish, publishing
+from lithify.model.record import Record
+from lithify.spark import kafka_cluster
+from support.kafka_broker import KafkaBroker, a_broker_behind_a_proxy
+from support.kafka_ingest import COPIED_S, KafkaCopy, ingest_program, wait_for_batches
+from support.kafka_lake import KafkaLake, kafka_lake
+from support.tcp_proxy import TcpProxy, wait_until
+
+STOP_S = 10.0
+TOPICS = 5
+NOW = 1_700_000_000_000
+
+
+@pytest.fixture(scope="module")
+def behind() -> Iterator[tuple[KafkaBroker, TcpProxy]]:
+    with a_broker_behind_a_proxy() as both:
+        yield both
+
+
+@pytest.fixture
+def proxy(behind: tuple[KafkaBroker, TcpProxy]) -> Iterator[TcpProxy]:
+    _, proxy = behind
+    yield proxy
+    proxy.mend()
+    proxy.drop()
+
+
+@pytest.fixture
+def topics(behind: tuple[KafkaBroker, TcpProxy]) -> list[str]:
+    broker, _ = behind
+    made = [broker.make_topic(1) for _ in range(TOPICS)]
+    producer = broker.producer()
+    for topic in made:
+        for n in range(50):
+            producer.produce(topic, key=b"%d" % n, value=b"v")
+    assert producer.flush(30) == 0
+    return made
+
+
+def asked(proxy: TcpProxy) -> Callable[[], bool]:
+    """Whether anybody has asked for anything from now on."""
+    heard: list[bytes] = []
+    proxy.on_request = heard.append
+    return lambda: bool(heard)
+
+
+def stopped(process: subprocess.Popen[bytes], number: signal.Signals) -> float:
+    """Seconds until a program has ended that is told to, and everything that it has started."""
+    begun = time.monotonic()
+    process.send_signal(number)
+    process.wait(timeout=60)
+    wait_until(lambda: not alive(process.pid), "something of it goes on")
+    return time.monotonic() - begun
+
+
+def alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("number", "trickle_s"), [(signal.SIGINT, 0.0), (signal.SIGTERM, 0.4)], ids=["silent", "a trickle"]
+)
+def test_an_ingest_that_asks_in_vain_is_stopped(
+    tmp_path: Path, proxy: TcpProxy, topics: list[str], number: signal.Signals, trickle_s: float
+) -> None:
+    proxy.silent, proxy.trickle_s = not trickle_s, trickle_s
+    heard = asked(proxy)
+    process = ingest_program(tmp_path, proxy, *(word for topic in topics for word in ("--topic", topic)))
+    wait_until(heard, "it asks nothing", COPIED_S)
+    time.sleep(1)
+    assert process.poll() is None
+    assert stopped(process, number) < STOP_S
+
+
+def test_an_ingest_in_mid_stream_is_stopped_and_goes_on(tmp_path: Path, proxy: TcpProxy, topics: list[str]) -> None:
+    what = [word for topic in topics for word in ("--topic", topic)]
+    process = ingest_program(tmp_path, proxy, "--continuous", *what)
+    wait_for_batches(tmp_path, process, TOPICS)
+    proxy.silent = True
+    time.sleep(3)
+    assert stopped(process, signal.SIGTERM) < STOP_S
+    lake = lithify.open(str(tmp_path / "lake"))
+    assert [len(list(lake.topic(topic).reader(0))) for topic in topics] == [50] * TOPICS
+
+
+def test_many_topics_wait_no_longer_than_one(
+    tmp_path: Path, proxy: TcpProxy, topics: list[str], session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_cluster, "CALL_S", 4)
+    proxy.silent = True
+    begun = time.monotonic()
+    kafka = {**conf(proxy), "request.timeout.ms": "2000"}
+    reports = lithify.open(str(tmp_path)).ingest(kafka, topics, spark=session)
+    assert time.monotonic() - begun < 3 * 4
+    assert [report.source for report in reports] == topics
+    assert all(f"{proxy.address} cannot be asked" in str(report.error) for report in reports)
+
+
+def test_a_stop_in_the_middle_of_asking_is_no_error(
+    tmp_path: Path, proxy: TcpProxy, topics: list[str], session: SparkSession
+) -> None:
+    proxy.silent = True
+    heard = asked(proxy)
+    begun = time.monotonic()
+    reports = lithify.open(str(tmp_path)).ingest(
+        {"bootstrap.servers": proxy.address}, topics, spark=session, stops=heard
+    )
+    assert time.monotonic() - begun < STOP_S
+    assert reports == ()
+
+
+def test_a_stream_that_hears_nothing_more_ends_with_the_broker_named(
+    behind: tuple[KafkaBroker, TcpProxy], tmp_path: Path, proxy: TcpProxy, topics: list[str], session: SparkSession
+) -> None:
+    broker, _ = behind
+    soon = {"default.api.timeout.ms": "3000", "request.timeout.ms": "2000", "bootstrap.servers": proxy.address}
+    copy = KafkaCopy(lithify.open(str(tmp_path / "lake")), broker, session, topics[0], soon)
+
+    def falls_silent(_batch: object) -> None:
+        proxy.silent = True
+
+    report = copy.ingest(continuous=True, interval_ms=100, tell=falls_silent)
+    assert report.error is not None and "nothing was lost; start it again" in report.error
+    proxy.mend()
+    proxy.drop()
+    assert (copy.ingest().error, len(list(copy.lake.topic("copy").reader(0)))) == (None, 50)
+
+
+@pytest.fixture
+def lake(behind: tuple[KafkaBroker, TcpProxy], tmp_path: Path) -> KafkaLake:
+    broker, _ = behind
+    made = kafka_lake(broker, tmp_path)
+    made.produce([Record(b"%d" % n, b"v", NOW) for n in range(100)])
+    made.take_in()
+    made.compact()
+    return made
+
+
+def conf(proxy: TcpProxy) -> dict[str, str]:
+    return {"bootstrap.servers": proxy.address}
+
+
+def interrupted(work: Callable[[], object]) -> float:
+    """Seconds until Ctrl-C is heard, which comes after two seconds of work."""
+    timer = Timer(2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    return time.monotonic() - begun - 2
+
+
+def test_publish_names_a_silent_broker_and_hears_an_interrupt(
+    proxy: TcpProxy, lake: KafkaLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When it is asked first, and between two transactions."""
+    proxy.silent = True
+    assert interrupted(lambda: publish(lake.topic, conf(proxy), "never")) < STOP_S
+    begun = time.monotonic()
+    with pytest.raises(BrokerError, match=proxy.address):
+        publish(lake.topic, conf(proxy), "never", timeout_s=3)
+    assert time.monotonic() - begun < 5 * 3
+
+    proxy.mend()
+    proxy.drop()
+    monkeypatch.setattr(publishing, "TRANSACTION_RECORDS", 30)
+
+    def falls_silent(_records: int) -> None:
+        proxy.silent = True
+
+    to = lake.broker.make_topic(1, cleanup_policy="compact")
+    assert interrupted(lambda: publish(lake.topic, conf(proxy), to, tell=falls_silent)) < STOP_S
+    proxy.mend()
+    proxy.drop()
+    report = publish(lake.topic, conf(proxy), to)
+    assert (report.resumed, report.records) == (True, 70)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_program_that_publishes_is_stopped(
+    tmp_path: Path, proxy: TcpProxy, lake: KafkaLake, number: signal.Signals
+) -> None:
+    proxy.silent = True
+    heard = asked(proxy)
+    command = ["--warehouse", str(tmp_path / "lake"), "kafka", "publish", lake.name, "--to", "never"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lithify", *command, "--bootstrap-servers", proxy.address],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    wait_until(heard, "it asks nothing", COPIED_S)
+    time.sleep(1)
+    assert stopped(process, number) < STOP_S
+
+
+def test_a_table_is_not_filled_for_ever(proxy: TcpProxy, lake: KafkaLake) -> None:
+    """Silent from the first question on, and when the lake has been read and Kafka has more."""
+    proxy.silent = True
+    begun = time.monotonic()
+    with pytest.raises(BrokerError, match=proxy.address):
+        SnapshotConsumer(lake.topic, conf(proxy), kafka_topic=lake.name, timeout_s=3)
+    assert time.monotonic() - begun < 5 * 3
+
+    proxy.mend()
+    proxy.drop()
+    table: dict[bytes, Record] = {}
+    with SnapshotConsumer(lake.topic, conf(proxy), kafka_topic=lake.name, timeout_s=3) as consumer:
+        consumer.fill(table)
+        assert len(table) == 100
+        lake.produce([Record(b"new", b"v", NOW)])
+        proxy.silent = True
+        begun = time.monotonic()
+        with pytest.raises(BrokerError, match=proxy.address):
+            consumer.fill(table)
+        assert time.monotonic() - begun < 5 * 3
+        assert interrupted(lambda: [consumer.fill(table) for _ in range(9)]) < STOP_S
+        proxy.mend()
+        proxy.drop()
+        while not table.get(b"new"):
+            consumer.fill(table)
