@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 
 QUICK = ("format", "lint", "types", "imports", "tidy", "unit", "properties", "scenarios")
-SERIAL = ("tidy", "formats", "cli", "spark", "kills", "mutated", "examples", "engines", "kafka")
+SERIAL = ("tidy", "formats", "cli", "spark", "kills", "mutated", "examples", "engines", "kafka", "cluster")
 """Test folders that run in one process: they start Spark, end processes, or are too short to split."""
 
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)")
