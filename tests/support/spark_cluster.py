@@ -62,12 +62,12 @@ class SparkCluster:
 
     def executors(self) -> list[int]:
         """Process ids."""
-        return _children(self.workers, "CoarseGrainedExecutorBackend")
+        return children(self.workers, "CoarseGrainedExecutorBackend")
 
     def python_workers(self) -> list[int]:
         """Process ids of those that run tasks: each was forked by the daemon of its executor."""
-        daemons = _children(self.executors(), "pyspark.daemon")
-        return _children(daemons, "pyspark.daemon")
+        daemons = children(self.executors(), "pyspark.daemon")
+        return children(daemons, "pyspark.daemon")
 
 
 @contextmanager
@@ -117,7 +117,7 @@ def _python_path() -> str:
     return os.pathsep.join(filter(None, sys.path))
 
 
-def _children(parents: Collection[int], program: str) -> list[int]:
+def children(parents: Collection[int], program: str) -> list[int]:
     """Process ids of those that run a program and were started by one of these."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
