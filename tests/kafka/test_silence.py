@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
 
@@ -166,14 +168,27 @@ def conf(proxy: TcpProxy) -> dict[str, str]:
     return {"bootstrap.servers": proxy.address}
 
 
-def interrupted(work: Callable[[], object]) -> float:
-    """Seconds until Ctrl-C is heard, which comes after two seconds of work."""
-    timer = Timer(2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    begun = time.monotonic()
+@dataclass(slots=True)
+class Interrupt:
+    """Ctrl-C, a second after it is asked for."""
+
+    came_s: float = 0.0
+
+    def soon(self) -> None:
+        Timer(1, self._come).start()
+
+    def _come(self) -> None:
+        self.came_s = time.monotonic()
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+@contextmanager
+def interrupted() -> Iterator[Interrupt]:
+    """Something that an interrupt ends, before long."""
+    interrupt = Interrupt()
     with pytest.raises(KeyboardInterrupt):
-        work()
-    return time.monotonic() - begun - 2
+        yield interrupt
+    assert time.monotonic() - interrupt.came_s < STOP_S
 
 
 def test_publish_names_a_silent_broker_and_hears_an_interrupt(
@@ -181,7 +196,9 @@ def test_publish_names_a_silent_broker_and_hears_an_interrupt(
 ) -> None:
     """When it is asked first, and between two transactions."""
     proxy.silent = True
-    assert interrupted(lambda: publish(lake.topic, conf(proxy), "never")) < STOP_S
+    with interrupted() as interrupt:
+        interrupt.soon()
+        publish(lake.topic, conf(proxy), "never")
     begun = time.monotonic()
     with pytest.raises(BrokerError, match=proxy.address):
         publish(lake.topic, conf(proxy), "never", timeout_s=3)
@@ -193,9 +210,11 @@ def test_publish_names_a_silent_broker_and_hears_an_interrupt(
 
     def falls_silent(_records: int) -> None:
         proxy.silent = True
+        interrupt.soon()
 
     to = lake.broker.make_topic(1, cleanup_policy="compact")
-    assert interrupted(lambda: publish(lake.topic, conf(proxy), to, tell=falls_silent)) < STOP_S
+    with interrupted() as interrupt:
+        publish(lake.topic, conf(proxy), to, tell=falls_silent)
     proxy.mend()
     proxy.drop()
     report = publish(lake.topic, conf(proxy), to)
@@ -241,7 +260,9 @@ def test_a_table_is_not_filled_for_ever(proxy: TcpProxy, lake: KafkaLake) -> Non
         with pytest.raises(BrokerError, match=proxy.address):
             consumer.fill(table)
         assert time.monotonic() - begun < 5 * 3
-        assert interrupted(lambda: [consumer.fill(table) for _ in range(9)]) < STOP_S
+        with interrupted() as interrupt:
+            interrupt.soon()
+            consumer.fill(table)
         proxy.mend()
         proxy.drop()
         while not table.get(b"new"):

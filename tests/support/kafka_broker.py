@@ -47,7 +47,7 @@ SETTINGS = {
     "process.roles": "broker,controller",
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
     "num.partitions": "1",
     "offsets.topic.num.partitions": "1",
     "offsets.topic.replication.factor": "1",
@@ -81,10 +81,11 @@ class KafkaBroker:
         folder: Path,
         settings: Mapping[str, str] | None = None,
         jvm: Sequence[str] = SHORT_LIVED,
-        port: int | None = None,
+        proxied: tuple[int, str] | None = None,
     ) -> None:
+        """`proxied` is one more port, and the address of the proxy that is in front of it."""
         self.folder, self._jvm = folder, jvm
-        self.port, self._controller_port = port or free_port(), free_port()
+        self.port, self._controller_port = free_port(), free_port()
         self._log = folder / "broker.log"
         self._logging = folder / "log4j2.properties"
         self._logging.write_text(LOGGING)
@@ -92,11 +93,14 @@ class KafkaBroker:
         self._topics = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._admin: AdminClient | None = None
-        listeners = f"PLAINTEXT://127.0.0.1:{self.port}"
+        listeners = advertised = f"PLAINTEXT://127.0.0.1:{self.port}"
+        if proxied is not None:
+            listeners += f",PROXIED://127.0.0.1:{proxied[0]}"
+            advertised += f",PROXIED://{proxied[1]}"
         every = {
             **SETTINGS,
             "listeners": f"{listeners},CONTROLLER://127.0.0.1:{self._controller_port}",
-            "advertised.listeners": listeners,
+            "advertised.listeners": advertised,
             "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
             "log.dirs": str(self.data),
             **(settings or {}),
@@ -253,12 +257,11 @@ def a_broker(jvm: Sequence[str] = SHORT_LIVED, **settings: str) -> Iterator[Kafk
 
 @contextmanager
 def a_broker_behind_a_proxy() -> Iterator[tuple[KafkaBroker, TcpProxy]]:
-    """All clients but those that know its own address get to it through the proxy, which it tells them of."""
+    """Clients that come by the proxy's address stay behind it; those of the tests come by its own."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="kafka") as folder, a_proxy("127.0.0.1", port) as proxy:
-        broker = KafkaBroker(Path(folder), {"advertised.listeners": f"PLAINTEXT://{proxy.address}"}, port=port)
+        broker = KafkaBroker(Path(folder), proxied=(port, proxy.address))
         try:
             yield broker, proxy
         finally:
-            proxy.mend()
             broker.stop()

@@ -94,8 +94,7 @@ def ingest(invocation: Invocation, **given: Any) -> int:
           --topic-pattern 'shop-.*'
     """
     flags = IngestFlags(**given)
-    kafka, lake, stopped = flags.kafka, invocation.open_lake(), Event()
-    _stop_on_signals(stopped)
+    kafka, lake, stopped = flags.kafka, invocation.open_lake(), _stop_on_signals()
 
     def tell(batch: IngestBatch) -> None:
         if invocation.json:
@@ -122,14 +121,14 @@ def ingest(invocation: Invocation, **given: Any) -> int:
         stops=stopped.is_set,
     )
     _print(invocation, reports)
-    sys.stdout.flush()
     if stopped.is_set():
         end_spark(SPARK_ENDS_WITHIN_S)
     return 1 if any(report.error is not None for report in reports) else 0
 
 
-def _stop_on_signals(stopped: Event) -> None:
+def _stop_on_signals() -> Event:
     """The batch under way is given up or committed, and nothing else begins. A second signal ends it all at once."""
+    stopped = Event()
 
     def handle(number: int, _frame: FrameType | None) -> None:
         if stopped.is_set():  # a copy can be killed at any moment (C6)
@@ -139,6 +138,7 @@ def _stop_on_signals(stopped: Event) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, handle)
+    return stopped
 
 
 def _batch_line(batch: IngestBatch) -> str:
