@@ -18,8 +18,7 @@ class Refusing:
     def __init__(self, error: BaseException) -> None:
         self._error = error
 
-    @property
-    def readStream(self):  # noqa: N802 - Spark's name
+    def newSession(self):  # noqa: N802 - Spark's name
         raise self._error
 
 
