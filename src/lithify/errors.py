@@ -51,8 +51,9 @@ import re
 from enum import Enum
 from typing import Any, ClassVar
 
-_PASSWORD = re.compile(r"(://[^\s/:@]*):\S*@")
-"""Of a URL. What it may have in it unencoded is not known, so it goes on to the last '@' of the word."""
+_PASSWORD = re.compile(r"(://[^\s/:@]*):(?!PASSWORD@)\S*@")
+"""Of a URL. What it may have in it unencoded is not known, so it goes on to the last '@' of the word.
+Hints of ours show the form of an address, with that very word in the place of a password."""
 
 
 def redacted(text: str) -> str:

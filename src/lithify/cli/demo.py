@@ -122,13 +122,13 @@ class _Play:
             report = self.topic.verify(progress=progress)
         self._scene("4  Verified against the log as it was")
         self._tell(
-            _wrapped(summary(report)), "", "Next:  lithify topic create orders, then lithify produce orders --help"
+            *_wrapped(summary(report)), "", "Next:  lithify topic create orders, then lithify produce orders --help"
         )
         return report
 
     def _round(self, report: RoundReport) -> None:
         figures = [f"   {line}" for line in round_lines(report)]
-        self._tell(*self._drawing(), "", *figures, _wrapped(round_summary(report)))
+        self._tell(*self._drawing(), "", *figures, *_wrapped(round_summary(report)))
 
     def _drawing(self) -> Iterator[str]:
         left = {(r.partition, r.offset) for r in self.topic.reader()}
@@ -148,5 +148,5 @@ class _Play:
             show(lines)
 
 
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, width(), initial_indent="   ", subsequent_indent="   ")
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, width(), initial_indent="   ", subsequent_indent="   ")

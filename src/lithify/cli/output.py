@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import shutil
 import sys
 import textwrap
@@ -23,7 +22,7 @@ from lithify.errors import redacted
 from lithify.model.units import format_duration, format_time
 
 _ESCAPE = "\x1b"
-_OUR_ESCAPE = chr(0xF0000 + secrets.randbelow(0xFFFE))
+_OUR_ESCAPE = chr(0xF0000 + int.from_bytes(os.urandom(2)) % 0xFFFE)
 """Stands for the escape of a style until it is printed. Drawn anew by each process, so that no text can have it."""
 _STEERING = re.compile(
     "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"

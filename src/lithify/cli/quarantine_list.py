@@ -43,7 +43,7 @@ def _lines(found: QuarantineReport) -> list[str]:
     first, *rows = columns(_HEADER, [_row(log, found.now_ms) for log in found.logs], left=("LOG", "STATE"))
     lines = [first]
     for row, log in zip(rows, found.logs, strict=True):
-        lines += [row, textwrap.indent("\n".join(textwrap.wrap(log.error, width() - 5)), " " * 5)]
+        lines += [row, *(f"     {text}" for text in textwrap.wrap(log.error, width() - 5))]
     return lines
 
 

@@ -23,7 +23,7 @@ def status_lines(found: TopicStatus) -> list[str]:
         notes = _failure_notes(found.topic, log, found.now_ms)
         notes += _round_notes(log, found.now_ms) if _compacts(found) else [_due_note(log, found.now_ms)]
         lines.append(row)
-        lines.append(textwrap.indent("\n".join(textwrap.wrap("; ".join(notes), width() - 5)), " " * 5))
+        lines += [f"     {note}" for note in textwrap.wrap("; ".join(notes), width() - 5)]
     return lines
 
 

@@ -143,7 +143,7 @@ class NamedCatalog:
         retrying = Retrying(retry=retry_if_exception(made_by_another), stop=stop_after_attempt(OPENINGS), reraise=True)
         with reaching(self.where):
             described = Config().get_catalog_config(self._name) or {}
-            if _is_database(uri := str(described.get("uri", ""))):
+            if (uri := str(described.get("uri", ""))) and _is_database(uri):
                 _check_address(self.where, uri)
             given = described | _left_open(described)
             catalog = within(OPENING_S, partial(retrying, load_catalog, self._name, **given))
