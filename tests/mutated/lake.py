@@ -122,6 +122,20 @@ def _at_mark(warehouse: Warehouse, name: TopicName) -> Any:
     return found, warehouse.store.segments(found)
 
 
+def _named(warehouse: Warehouse, name: TopicName) -> Any:
+    # Of earlier metadata files only the table's log of them tells, and nobody reads them.
+    newest = dict(warehouse.store.marks())[name]
+    named = warehouse.store.named_files(name)
+    return named.needed, {f for f in named.others if f == newest or not f.endswith(".metadata.json")}
+
+
+def _closings(warehouse: Warehouse, name: TopicName) -> Any:
+    # Of segments the records of versions tell; of other files only when they were last changed.
+    state = warehouse.store.load(name)
+    told = warehouse.store.closings(state, tuple(warehouse.store.stored_files(state)), NOW_MS)
+    return sorted((path, closing) for path, closing in told.items() if path.endswith(".parquet"))
+
+
 LOOKS: Mapping[str, Look] = {
     "state": lambda w, name: w.store.load(name),
     "records": _records,
@@ -135,8 +149,8 @@ LOOKS: Mapping[str, Look] = {
     "failures": lambda w, name: dict(w.store.failures(w.store.load(name))),
     "source": lambda w, name: CopiedTopic.from_json(w.store.source_of(w.store.load(name)) or {}),
     "rates": lambda w, name: (w.store.rates_note(w.store.load(name)), w.store.rates_note(None)),
-    "named": lambda w, name: sorted(w.store.named_files(name)),
-    "closings": lambda w, name: w.store.closings(w.store.load(name)),
+    "named": _named,
+    "closings": _closings,
     "topics": lambda w, _: w.store.topics(),
     "overview": _overview,
     "at its mark": _at_mark,
@@ -164,7 +178,7 @@ def kinds(folder: Path) -> dict[str, dict[TopicName, list[Path]]]:
     warehouse = opened(folder)
     found: dict[str, dict[TopicName, list[Path]]] = {}
     for name in TOPICS:
-        for path in map(Path, map(_local, warehouse.store.named_files(name))):
+        for path in map(Path, map(_local, warehouse.store.named_files(name).all)):
             if path.is_file() and (kind := _kind(warehouse, name, path)) is not None:
                 found.setdefault(kind, {}).setdefault(name, []).append(path)
     for of_topic in found.values():

@@ -52,7 +52,7 @@ class FileRules:
                 state, [r._replace(partition=n % 3) for r in records], now_ms=NOW_MS, keep_offsets=False
             )
             for partition, arrivals in arriving.items():
-                written += place.files.write(state, arrivals, state.log(partition).log_end_offset, f"{run}again")
+                written += place.files.write(state, arrivals, state.log(partition).log_end_offset, run.upper())
             state = place.append(state, [r._replace(partition=n % 3) for r in records], run_id=run)
 
         segments = place.store.segments(state)

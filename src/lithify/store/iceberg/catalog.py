@@ -141,7 +141,8 @@ class EmbeddedCatalog:
 
     def _has_nothing(self) -> bool:
         """Whether nothing was ever put there, but for a catalog that was begun and never finished."""
-        return self._folder.is_dir() and all(file.name.startswith(CATALOG_FILE) for file in self._folder.iterdir())
+        files = self._folder.iterdir() if self._folder.is_dir() else [self._folder]
+        return all(file.name.startswith(CATALOG_FILE) and file.is_file() for file in files)
 
     def _opened(self) -> Catalog:
         from pyiceberg.catalog.sql import SqlCatalog, SqlCatalogBaseTable

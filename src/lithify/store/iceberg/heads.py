@@ -42,14 +42,14 @@ class Lists:
     """None as well where the branch is not as the last commit left it."""
 
 
-def named_lists(metadata: TableMetadata, log: str, view: str) -> Lists | None:
+def named_lists(metadata: TableMetadata, where: str, log: str, view: str) -> Lists | None:
     """What a branch or tag of a version and that of its views name; None without the first.
 
     Raises `DamagedError` where that one is not as the last commit left it.
     """
     snapshot, of_view = metadata.snapshot_by_name(log), metadata.snapshot_by_name(view)
     if log in (stated_refs(metadata.properties) or ()) and not stands(metadata, log):
-        raise not_as_left(metadata.location, log)
+        raise not_as_left(where, log)
     if snapshot is None:
         return None
     return Lists(

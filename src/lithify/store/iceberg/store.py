@@ -115,7 +115,7 @@ class IcebergStore(TopicFolders):
         versions = codec.closed_versions(metadata.properties)
         for closed in versions:
             if closed.version == version:
-                self._remember(metadata, version)
+                self._remember(metadata, table.metadata_location, version)
                 path = layout.version_file(newest.location, closed.record)
                 return closed_state(newest, path, read_document(self._access, path))
         raise unknown_version(name, version, [closed.kept for closed in versions])
@@ -243,17 +243,17 @@ class IcebergStore(TopicFolders):
 
     def _state(self, name: TopicName, metadata: TableMetadata, file: str) -> TopicState:
         state = topic_state(name, metadata, file)
-        self._remember(metadata, state.version)
+        self._remember(metadata, file, state.version)
         return state
 
-    def _remember(self, metadata: TableMetadata, version: int) -> Lists | None:
+    def _remember(self, metadata: TableMetadata, file: str, version: int) -> Lists | None:
         """Notes the manifest lists of the newest version, or of a kept one; None if it is neither."""
         newest = metadata.current_snapshot()
         if newest is not None and newest.sequence_number == version:
             log, view = MAIN_BRANCH, layout.VIEW_BRANCH
         else:
             log, view = tag(version), view_tag(version)
-        lists = named_lists(metadata, log, view)
+        lists = named_lists(metadata, file, log, view)
         if lists is not None:
             self._manifest_lists.put((str(metadata.table_uuid), version), lists)
         return lists
@@ -262,10 +262,10 @@ class IcebergStore(TopicFolders):
         known = self._manifest_lists.get((state.identity, state.version))
         if known is not None:
             return known
-        metadata = self._tables.load(state.name).metadata
-        lists = self._remember(metadata, state.version)
-        if lists is None or str(metadata.table_uuid) != state.identity:
-            versions = codec.closed_versions(metadata.properties)
+        table = self._tables.load(state.name)
+        lists = self._remember(table.metadata, table.metadata_location, state.version)
+        if lists is None or str(table.metadata.table_uuid) != state.identity:
+            versions = codec.closed_versions(table.metadata.properties)
             raise unknown_version(state.name, state.version, [closed.kept for closed in versions])
         return lists
 
