@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from lithify.compaction.drops import missed_deletes
+from lithify.compaction.places import was_cut_below
 from lithify.errors import LithifyError
 from lithify.model.log import LogState
 from lithify.model.record import Record
 from lithify.service.alter import alter, uncompact
-from lithify.service.cursor import was_cut_below
 from lithify.service.cut import truncate
 from lithify.service.undo import undo
 from support.memory_topic import ORDERS, MemoryTopic
