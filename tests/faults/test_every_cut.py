@@ -15,6 +15,7 @@ import pytest
 from faults.injection import CrashError, Injector, Kind, faulty
 from faults.prepared import prepared_again
 from faults.test_every_call import MAKERS, NAME, PARTITIONS, records, strikes
+from lithify.compaction.clocks import LEAP_MS
 from lithify.errors import LithifyError, RefusedError
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState, WrittenBatch
@@ -28,6 +29,7 @@ from lithify.ports import Warehouse
 from lithify.service.alter import alter, uncompact
 from lithify.service.append import append
 from lithify.service.append_staged import StagedBatch, append_staged
+from lithify.service.clock import trust_clock
 from lithify.service.compact import RunRequest, compact
 from lithify.service.cursor import Reading
 from lithify.service.cut import delete_records, truncate
@@ -48,6 +50,7 @@ Verb = Callable[[Warehouse], object]
 START: Start = "earliest"
 FROM_KAFKA = 1_000
 """The offset of the first record of a copy."""
+YEARS_LATER_MS = 10 * LEAP_MS
 
 
 def picture(warehouse: Warehouse, name: TopicName = NAME) -> object:
@@ -135,6 +138,18 @@ def a_copy(warehouse: Warehouse) -> object:
     return commit_copied(warehouse, copied, Reached.of(state), warehouse.clock.new_id())
 
 
+def years_later(warehouse: Warehouse) -> object:
+    """A clock that is refused, unless somebody says that it is right (C46)."""
+    clock = warehouse.clock
+    assert isinstance(clock, FakeClock)
+    clock.set(YEARS_LATER_MS)
+    return trust_clock(warehouse, NAME)
+
+
+def is_trusted(warehouse: Warehouse) -> object:
+    return (warehouse.store.load(NAME).clock_ms or 0) >= YEARS_LATER_MS
+
+
 def has_rates(warehouse: Warehouse) -> object:
     return warehouse.store.rates_note(warehouse.store.load(NAME)).id is not None
 
@@ -150,6 +165,7 @@ CASES = {
     "undo": Case(lambda w: undo(w, NAME), IN_PLACE, again=False),
     "undo-view": Case(lambda w: undo(w, NAME), SIDE_BY_SIDE, again=False),
     "view": Case(a_round, SIDE_BY_SIDE),
+    "trust-clock": Case(years_later, IN_PLACE, look=is_trusted),
     "throttle": Case(lambda w: throttle(w, NAME, Rates(1, 2)), IN_PLACE, look=has_rates),
     "expire": Case(lambda w: expire_versions(w, NAME), IN_PLACE, look=kept),
     "expire-view": Case(lambda w: expire_versions(w, NAME), SIDE_BY_SIDE, look=kept),

@@ -51,7 +51,8 @@ def followed(warehouse: Warehouse) -> object:
     """A reader of the oldest kept version that goes on with the newest."""
     oldest = warehouse.store.versions(NAME)[-1].version
     reader = open_log(warehouse, warehouse.store.load_version(NAME, oldest), 0, 20, Reading(follow=True))
-    return reader.has_message_available(), tuple(r for batch in reader.poll() for r in batch.records())
+    said = reader.has_message_available(), reader.last_message_id()
+    return said, tuple(r for batch in reader.poll() for r in batch.records())
 
 
 def sought(warehouse: Warehouse) -> object:
@@ -63,6 +64,13 @@ def sought(warehouse: Warehouse) -> object:
         reader.seek(at_ms=1_035)
         said += [reader.has_message_available(), *(list(rows) for rows in reader.batches())]
     return said
+
+
+def resumed(warehouse: Warehouse) -> object:
+    """What readers give that go on from the places of others (C49)."""
+    state = warehouse.store.load(NAME)
+    of_log, of_topic = open_log(warehouse, state, 0, 20).place(), open_topic(warehouse, state, AtTime(1_035)).places()
+    return of_log, of_topic, *open_log(warehouse, state, 0, of_log), *open_topic(warehouse, state, of_topic)
 
 
 def scanned(warehouse: Warehouse) -> object:
@@ -85,6 +93,7 @@ READS: dict[str, Callable[[Warehouse], object]] = {
     "all logs": lambda w: tuple(open_topic(w, w.store.load(NAME))),
     "sought": sought,
     "following": followed,
+    "resumed": resumed,
     "scanned": scanned,
     "table": lambda w: [r for batch in table_batches(w, w.store.load(NAME)) for r in batch.records()],
     "status": lambda w: topic_status(w, w.store.load(NAME)),

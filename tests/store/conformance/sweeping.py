@@ -165,7 +165,7 @@ class SweepRules:
         clock.advance(DAY_MS)
         assert sweep(warehouse, ORDERS, delete=True).files == ()
         assert place.store.load(ORDERS) == loaded, "a sweep that finds nothing commits nothing"
-        assert replace(loaded, version=state.version, abandoned=()) == state
+        assert replace(loaded, version=state.version, abandoned=(), clock_ms=state.clock_ms) == state
         again = [*kept_versions(place), loaded]
         assert [s.logs for s in again] == [s.logs for s in versions]
         assert [(place.records(s), place.view(s)) for s in again] == before
