@@ -16,8 +16,10 @@ from statistics import median
 from faults.injection import CrashError, Injector, Kind
 from kills.forked import Reply, killed, outcome, result
 from lithify.errors import LithifyError, UnknownTopicError
+from lithify.model.log import TopicState
 from lithify.model.settings import TopicSettings
-from lithify.ports import Warehouse
+from lithify.model.stored_file import FileKind
+from lithify.ports import LogStore, Warehouse
 from lithify.service.expire import expire_versions
 from lithify.service.sweep import sweep
 from support.checked_reading import OpenReader, check_topic
@@ -138,20 +140,26 @@ class KilledTopic(CheckedTopic):
             self.check()
 
     def sweep(self) -> None:
-        """C6: whatever was deleted by then, nothing is gone that a kept version needs."""
-        store = self.place.warehouse.store
+        """C6, C45: whatever was deleted by then, nothing is gone that a kept version needs, nor anything
+        that a commit could have named unless the version has moved, which changes nothing else."""
+        store, begun_ms = self.place.warehouse.store, self.place.clock.now_ms()
         if not result(lambda: sweep(self.place.warehouse, NAME, delete=False).files):
             return
-        kept = store.versions(NAME)
-        states = [self.state, *(store.load_version(NAME, v.version) for v in kept)]
+        newest, kept = self.state, store.versions(NAME)
+        states = [newest, *(store.load_version(NAME, v.version) for v in kept)]
         needed = {s.path for state in states for s in (*store.segments(state), *store.view(state))}
-        before = {file.path for file in store.stored_files(self.state)}
+        before = {file.path: file.kind for file in store.stored_files(newest)}
         error, struck = self.attempt(lambda warehouse: sweep(warehouse, NAME, delete=True), None)
         assert error is None or struck, error
-        gone = before - {file.path for file in store.stored_files(self.state)}
-        self.killer.landed(bool(gone))
+        now = self.state
+        gone = before.keys() - {file.path for file in store.stored_files(now)}
+        moved = now.version > newest.version
+        self.killer.landed(moved or bool(gone))
         assert not gone & needed, "a file of a kept version was deleted"
-        assert (self.state, store.versions(NAME)) == (states[0], kept)
+        never_named = {path for path in gone - self.closed.keys() if before[path] is FileKind.OUTPUT}
+        assert moved or not never_named, "a file that a commit could have named was deleted without a fence"
+        assert (_facts(store, now), store.versions(NAME)) == (_facts(store, newest), kept)
+        self.look(begun_ms)
 
     def expire(self) -> None:
         """C7: the topic reads as before, whichever of its versions are kept."""
@@ -194,6 +202,11 @@ class KilledTopic(CheckedTopic):
 
 def _made(place: RandomPlace, settings: TopicSettings, partitions: int) -> None:
     place.warehouse.store.create_topic(NAME, "orders", settings, partitions, place.clock.now_ms())
+
+
+def _facts(store: LogStore, state: TopicState) -> tuple[object, ...]:
+    """What a version says of its records and their files."""
+    return state.settings, state.logs, store.segments(state), store.view(state)
 
 
 def _is_unknown(warehouse: Warehouse) -> bool:
