@@ -201,7 +201,6 @@ UNUSABLE = {
     "sqlite:///:memory:": "in memory cannot be shared",
     "mysql://lithify:s3cret@host/leases": "kind mysql",
     "postgresql+asyncpg://lithify:s3cret@host/leases": r"kind postgresql\+asyncpg",
-    "sqlite:////nowhere/leases.db": "unable to open database file",
     "postgresql://lithify:s3cret@127.0.0.1:1/leases?password=s3cret": "Connection refused",
     "postgresql://lithify:s3cret@nowhere.invalid/leases": "nowhere.invalid",
 }
@@ -213,6 +212,13 @@ def test_a_url_that_cannot_be_used_is_refused_with_what_to_do(url: str) -> None:
         open_coordination(url)
     assert trouble.value.hint
     assert "s3c" not in str(trouble.value)
+
+
+def test_a_database_in_a_folder_that_cannot_be_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()  # and so no folder
+    with pytest.raises(CoordinationError, match="unable to open database file") as trouble:
+        open_coordination(f"sqlite:///{tmp_path}/file/leases.db")
+    assert trouble.value.hint
 
 
 def test_a_wrong_password_is_told_without_it(server: Postgres, database: str) -> None:

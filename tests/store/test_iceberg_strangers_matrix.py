@@ -155,8 +155,10 @@ CHANGES: Mapping[str, Change] = {
     "places from another program": Change(
         properties(**{"write_py__location__provider_impl": "subprocess.Popen"}), "write.py-location-provider.impl"
     ),
-    "metadata in another place": Change(properties(write_metadata_path="file:///nowhere"), "write.metadata.path"),
-    "data in another place": Change(properties(write_data_path="file:///nowhere"), "write.data.path"),
+    "metadata in another place": Change(
+        properties(write_metadata_path="file:///dev/null/nowhere"), "write.metadata.path"
+    ),
+    "data in another place": Change(properties(write_data_path="file:///dev/null/nowhere"), "write.data.path"),
     "metadata compressed": Change(properties(**{"write_metadata_compression__codec": "gzip"})),
     "few earlier metadata files": Change(properties(**{"write_metadata_previous__versions__max": "1"})),
     "other Parquet files": Change(properties(**{"write_parquet_compression__codec": "gzip", "owner": "me"})),
