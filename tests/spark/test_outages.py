@@ -90,15 +90,15 @@ IN_A_TASK = """
 spark()
 run, alpha = key_direct._run_ranges, lake.cleaner()
 
-def killed(batches):
+def killed(batches, unpack):
     os.kill(os.getpid(), signal.SIGKILL)
     yield from batches
 
-def full(batches):
+def full(batches, unpack):
     raise OSError(28, "No space left on device")
     yield from batches
 
-def no_memory(batches):
+def no_memory(batches, unpack):
     raise MemoryError
     yield from batches
 

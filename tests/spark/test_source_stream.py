@@ -35,7 +35,7 @@ def lake(session, tmp_path):
 
 @pytest.fixture
 def topic(lake):
-    return lake.create_topic("t", partitions=2, config={"versions.retention.ms": 0, "sweep.grace.ms": 0})
+    return lake.create_topic("t", partitions=2, config={"versions.retention.ms": 0})
 
 
 @pytest.fixture
