@@ -46,12 +46,13 @@ _LOCAL_CONF = {
     "spark.app.name": "lithify",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.authenticate": "true",
-    "spark.io.encryption.enabled": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
 }
+
+_PRIVATE = {"spark.authenticate": "true", "spark.io.encryption.enabled": "true"}
+"""Where driver and executors are of one machine and make up a secret; a cluster has to be given one."""
 
 _making = Lock()
 
@@ -107,7 +108,7 @@ def java_options(own: str, conf: Mapping[str, str]) -> str:
 def _made(conf: Mapping[str, str]) -> SparkSession:
     if "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ:
         return _get_or_create(conf)
-    merged = {**_LOCAL_CONF, **conf}
+    merged = {**(_PRIVATE if conf.get(MASTER, "local").partition("[")[0] == "local" else {}), **_LOCAL_CONF, **conf}
     merged[JAVA_OPTIONS] = java_options(f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {COMPILES_LITTLE}", conf)
     home = str(java_home(find_java()))
     # PySpark starts by scripts for bash, which has to be found also where the PATH is a short one.
