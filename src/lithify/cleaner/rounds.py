@@ -129,7 +129,7 @@ class Rounds:
 
     def _tell_failure(self, state: TopicState, partition: int, error: LithifyError, now_ms: int) -> None:
         log = LogId(state.name, partition)
-        if isinstance(error, EngineError) and self.stop.asked.is_set():
+        if (isinstance(error, EngineError) or error.blames is Blame.ENGINE) and self.stop.asked.is_set():
             # A signal to all processes of a service ends Spark's as well.
             error = RoundAbandonedError("the cleaner stops")
         match error:
