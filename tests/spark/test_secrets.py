@@ -24,6 +24,7 @@ from lithify.spark import sizing
 ours, folder = sys.argv[1] == "ours", Path(sys.argv[2])
 secret = os.environ["PYICEBERG_CATALOG__PROD__S3__SECRET_ACCESS_KEY"]
 conf = {"spark.master": "local[2]", "spark.shuffle.compress": "false", "spark.rdd.compress": "false"}
+conf["spark.sql.shuffle.partitions"] = "2"  # of a session of the user's they are 200
 found, modes, done = set(), set(), threading.Event()
 
 def look():
