@@ -168,14 +168,14 @@ def test_a_file_with_other_content_is_named(topic: Topic) -> None:
     """C8: one more byte in a value is enough."""
     segment = segments(topic)[0]
     rewritten_in_place(segment, with_value(58, b"value-58!"))
-    assert {f.path for f in found(topic)[FindingKind.WRONG_METADATA]} == {segment.path}
+    assert {f.path for f in found(topic)[FindingKind.FILE_DAMAGED]} == {segment.path}
 
 
 def test_records_out_of_order_are_named(topic: Topic) -> None:
     """C1: readers rely on ascending offsets."""
     segment = segments(topic)[0]
     rewritten_in_place(segment, lambda table: table.take(list(reversed(range(table.num_rows)))))
-    assert [f.path for f in found(topic)[FindingKind.OUT_OF_ORDER]] == [segment.path]
+    assert [f.path for f in found(topic)[FindingKind.FILE_DAMAGED]] == [segment.path]
 
 
 def test_a_wrong_count_in_the_metadata_is_named(topic: Topic) -> None:
