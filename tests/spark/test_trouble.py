@@ -111,7 +111,7 @@ def test_marks_are_let_go_also_when_the_round_fails(engine, session, topic_of_th
 
 
 def test_a_job_that_fails_otherwise_says_why_in_one_line(engine, topic_of_three, monkeypatch):
-    def break_task(_batches, _unpack):
+    def break_task(_batches, unpack):
         raise ValueError("the disk of this worker\nis on fire")
         yield
 
