@@ -15,7 +15,7 @@ taking back a round whose version is kept, and then it is still named.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from lithify.compaction.sweeping import SweepPlan, lost_from_listing, plan_sweep, still_abandoned
 from lithify.errors import ConflictError, DamagedError, UnusualSweepError
@@ -98,8 +98,8 @@ class _Look:
             if not files:
                 return None
             abandoned = {*plan.abandon, *still_abandoned(newest.abandoned, self.stored, named)}
-            edit = TopicEdit(run_id, warehouse.clock.now_ms(), {}, verb=Verb.SWEEP)
-            return replace(edit, abandon=tuple(sorted(abandoned)))
+            now_ms = warehouse.clock.now_ms()
+            return TopicEdit(run_id, now_ms, {}, verb=Verb.SWEEP, abandon=tuple(sorted(abandoned)))
 
         commit(warehouse, self.state.name, run_id, decide)
         return files
