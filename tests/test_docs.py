@@ -7,6 +7,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -61,6 +62,16 @@ def test_a_dead_link_would_be_seen(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# A b\n[there](#a-b) [not there](#c) [no file](none.md)\n```\n[code](x.md)\n```\n")
     assert dead_links(page) == ["#c", "none.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_says_a_thing_twice(page):
+    """As a merge leaves it that kept a page and its newer version."""
+    text = prose(page.read_text("utf-8"))
+    titles = re.findall(r"^# .+$", text, re.MULTILINE)
+    paragraphs = Counter(part.strip() for part in text.split("\n\n") if len(part) > 80)
+    assert len(titles) == 1
+    assert [part for part, times in paragraphs.items() if times > 1] == []
 
 
 def test_the_readme_has_one_command_to_run_and_one_to_test():
@@ -184,13 +195,18 @@ def test_every_public_method_is_in_the_reference():
     assert missing == ["Readers: poll", "Readers: poll"]  # what the services use among themselves
 
 
-def test_every_error_is_in_the_troubleshooting_page():
+def test_every_error_is_told_under_its_exit_code():
     from lithify import errors
 
-    page = (ROOT / "docs" / "how-to" / "troubleshoot.md").read_text("utf-8")
+    told = sections("how-to/troubleshoot.md")
+    heads = {
+        code: re.findall(r"^(?:\*\*|\| )`(\w+)`", told[heading], re.MULTILINE)
+        for code, heading in [(1, "Exit code 1: failed"), (2, "Exit code 2: refused, nothing was changed")]
+    }
     kinds = [k for k in vars(errors).values() if isinstance(k, type) and issubclass(k, errors.LithifyError)]
-    leaves = [k.__name__ for k in kinds if not k.__subclasses__()]
-    assert [name for name in leaves if f"`{name}`" not in page] == []
+    leaves = [k for k in kinds if not k.__subclasses__()]
+    assert [k.__name__ for k in leaves if k.__name__ not in heads[k.exit_code]] == []
+    assert [k.__name__ for k in leaves if k.__name__ in heads[3 - k.exit_code]] == []
 
 
 def test_every_page_can_be_reached_from_the_readme():
