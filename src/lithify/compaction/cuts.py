@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lithify.compaction.debts import deletion_owed, other_debt
+from lithify.compaction.debts import deletion_owed, owed_by
 from lithify.compaction.drops import without_view
 from lithify.compaction.outcome import measured, readable, view_of
 from lithify.compaction.retention import start_after
@@ -64,8 +64,7 @@ def records_deleted(log: LogId, state: LogState, before: int, segments: tuple[Se
     )
     left_behind = any(s.base_offset < start for s in segments) or state.view is not None
     if left_behind and moved.deleted_below > state.deleted_below:
-        owed = state.owed if other_debt(state) else deletion_owed(moved.deleted_below)
-        moved = replace(moved, owed=owed)
+        moved = replace(moved, owed=owed_by((state,), deletion_owed(moved.deleted_below)))
     return measured(moved, segments)
 
 

@@ -8,6 +8,8 @@ A round pays what was changed, and what was deleted as far as it reaches.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lithify.compaction.horizon import Horizon
 from lithify.model.log import LogState
 from lithify.model.segment import Segment
@@ -22,6 +24,11 @@ def deletion_owed(below: int) -> str:
 def other_debt(state: LogState) -> bool:
     """Whether a round is owed for more than deleted records: any round pays that."""
     return state.owed not in ("", deletion_owed(state.deleted_below))
+
+
+def owed_by(states: Iterable[LogState], deleted: str) -> str:
+    """What is owed by a log that comes from these states: what was changed comes before what was `deleted`."""
+    return next((state.owed for state in states if other_debt(state)), deleted)
 
 
 def deletion_debt(state: LogState, segments: tuple[Segment, ...], view: tuple[Segment, ...]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lithify.compaction.debts import deletion_debt
+from lithify.compaction.debts import deletion_debt, owed_by
 from lithify.compaction.outcome import measured, readable, view_of
 from lithify.model.log import LogState, Position
 from lithify.model.report import LogReport
@@ -77,6 +77,6 @@ def state_after_undo(
         view=view,
         dropped=then.dropped,  # the deletes that the round dropped are there again; the epoch goes on
     )
-    # What was deleted since is stored again (C26).
-    owed = now.owed or then.owed or deletion_debt(back, files.segments, files.view)
-    return measured(replace(back, owed=owed), files.segments)
+    # What the round paid is owed again (C43), and what was deleted since is stored again (C26).
+    deleted = deletion_debt(back, files.segments, files.view)
+    return measured(replace(back, owed=owed_by((now, then), deleted)), files.segments)
