@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pyiceberg.table.update import SetLocationUpdate
 
 from lithify.columnar.access import local_path
-from lithify.errors import RefusedError, UnknownTopicError
+from lithify.errors import RefusedError, UnknownTopicError, WarehouseError
 from lithify.lake import Lake
 from lithify.model.record import Record
 from lithify.model.repair_report import RepairReport
@@ -260,14 +260,21 @@ def test_a_location_that_another_program_changed_is_set_back(tmp_path: Path) -> 
     goes_on(tmp_path / "w", values(topic))
 
 
-def test_a_column_that_another_program_dropped_is_back(tmp_path: Path) -> None:
+def test_a_column_that_another_program_dropped_is_back_and_no_append_that_was_refused_meanwhile(
+    tmp_path: Path,
+) -> None:
     topic = a_topic(tmp_path / "w")
+    state, expected = topic.state(), values(topic)
     table = topic.warehouse.store._tables.load(topic.topic_name)  # type: ignore[attr-defined]
     table.update_schema(allow_incompatible_changes=True).delete_column("headers").commit()
+    for attempt in range(2):
+        with pytest.raises(WarehouseError, match="nothing was changed"):
+            topic.append([Record(b"refused", b"%d" % attempt, partition=p) for p in range(PARTITIONS)])
 
     assert repaired(tmp_path / "w").way == "register"
 
-    goes_on(tmp_path / "w", values(topic))
+    assert a_lake(tmp_path / "w").topic("orders").state() == state
+    goes_on(tmp_path / "w", expected)
 
 
 def test_of_two_equally_new_versions_a_person_says_which(tmp_path: Path) -> None:

@@ -64,7 +64,10 @@ def plan_repair(remains: Remains) -> RepairPlan:
     _check_only_one(remains.files, best)
     above = remains.files[: remains.files.index(best)]
     lost = [file for file in above if file.claims is None or best.state is None or file.claims != best.state.version]
-    tails = dict(_tails(remains, best))
+    # What a commit that the catalog has moves the catalog's name on, so beyond a file that it names and that
+    # says so there is only what was refused, or staged by runs that broke off: nobody was told that it is there.
+    vouched = not lost and any(file.path == remains.current for file in above)
+    tails = {} if vouched else dict(_tails(remains, best))
     notes = (*_left_out(above, lost), *_missing(remains))
     if not lost and not tails:
         return RepairPlan(Way.REGISTER, best, complete=not remains.missing, notes=(*notes, *_unnamed(remains, ())))

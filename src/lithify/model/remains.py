@@ -61,6 +61,8 @@ class Remains:
     entry: Entry = Entry.GONE
     trouble: str = ""
     """What is wrong with the catalog's entry."""
+    current: str = ""
+    """The metadata file that the catalog names, if it has an entry."""
     deleted: bool = False
     """A deletion was under way."""
     files: tuple[MetadataFile, ...] = ()

@@ -51,6 +51,20 @@ def test_what_other_programs_committed_on_it_is_told_and_loses_nothing_of_ours()
     assert plan.notes == ("m/9: main was moved; it is left out", "left out: an append of 5 records")
 
 
+def test_what_lies_beyond_a_file_that_the_catalog_names_was_never_committed() -> None:
+    """Such as appends that were refused since another program had changed the table."""
+    theirs = MetadataFile("m/9", 9, problem="a column was dropped", claims=7)
+    refused = (a_segment("refused", 10, 11), a_segment("refused again", 10, 11))
+
+    plan = plan_repair(remains(theirs, whole(8, 10), entry=Entry.DAMAGED, current="m/9", unnamed=refused))
+
+    assert (plan.way, plan.complete) == (Way.REGISTER, True)
+    assert plan.notes[1:] == (
+        "refused: offsets 10 to 10 of partition 0 are left out",
+        "refused again: offsets 10 to 10 of partition 0 are left out",
+    )
+
+
 @pytest.mark.parametrize("claims", [None, 8])
 def test_later_metadata_that_is_lost_makes_the_topic_anew(claims: int | None) -> None:
     """What it was of is not known, so that its version must not be given a second time."""

@@ -182,6 +182,7 @@ class IcebergSalvage:
         records = dict(self._records(location, paths))
         remains = replace(
             remains,
+            current=mark,
             deleted=layout.deleted_file(location) in there,
             closed=lineage.let_go(lineage.landed(records.values(), ())),
             last_closed=lineage.last_closed(records.values()),
