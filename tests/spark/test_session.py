@@ -126,12 +126,21 @@ print([r.offset for r in topic.records(0)], session._jvm.java.lang.System.getPro
 
 
 def test_a_machine_without_java_runs_on_the_packaged_one_quietly(tmp_path):
-    """The whole of a first run: no Java on the PATH, a fresh cache, nothing but the result is printed."""
+    """The whole of a first run: no Java on the PATH, a fresh cache, nothing but the result is printed.
+
+    And the machine does not know its own name, as in a container without a network.
+    """
     folder = tmp_path / "bin"  # with nothing in it: not even the shell that PySpark starts by
     folder.mkdir()
     tests = str(Path(__file__).parent.parent)
     script = SCRIPT.format(tests=tests, folder=str(tmp_path / "topic"))
-    environment = {"PATH": str(folder), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    (tmp_path / "hosts").touch()
+    environment = {
+        "PATH": str(folder),
+        "HOME": str(tmp_path),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "SPARK_SUBMIT_OPTS": f"-Djdk.net.hosts.file={tmp_path}/hosts",  # all the names there are
+    }
     (tmp_path / "cwd").mkdir()
     ran = subprocess.run(
         [sys.executable, "-c", script],

@@ -41,11 +41,12 @@ gives back between two row groups what it needs again, which took a fifth of the
 LOCAL_FOLDERS = "spark.local.dir"
 _QUIET = Path(__file__).with_name("log4j2.properties")
 
+_LOCALHOST = "127.0.0.1"
 _LOCAL_CONF = {
     MASTER: "local[*]",
     "spark.app.name": "lithify",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": _LOCALHOST,
+    "spark.driver.bindAddress": _LOCALHOST,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
@@ -108,7 +109,8 @@ def java_options(own: str, conf: Mapping[str, str]) -> str:
 def _made(conf: Mapping[str, str]) -> SparkSession:
     if "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ:
         return _get_or_create(conf)
-    merged = {**(_PRIVATE if conf.get(MASTER, "local").partition("[")[0] == "local" else {}), **_LOCAL_CONF, **conf}
+    local = conf.get(MASTER, "local").partition("[")[0] == "local"
+    merged = {**(_PRIVATE if local else {}), **_LOCAL_CONF, **conf}
     merged[JAVA_OPTIONS] = java_options(f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {COMPILES_LITTLE}", conf)
     home = str(java_home(find_java()))
     # PySpark starts by scripts for bash, which has to be found also where the PATH is a short one.
@@ -116,7 +118,9 @@ def _made(conf: Mapping[str, str]) -> SparkSession:
     purge_delay = os.environ.get("MIMALLOC_PURGE_DELAY", PURGE_DELAY_MS)
     variables = _environment(JAVA_HOME=home, PYSPARK_PYTHON=sys.executable, PATH=path, MIMALLOC_PURGE_DELAY=purge_delay)
     folders = _private_folders(merged)
-    with variables, _environment(SPARK_LOCAL_DIRS=",".join(folders)), _interrupts_held():
+    # Spark asks for the address of the machine's name before it reads its settings, and some machines have none.
+    address = {"SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", _LOCALHOST)} if local else {}
+    with variables, _environment(SPARK_LOCAL_DIRS=",".join(folders), **address), _interrupts_held():
         session = _get_or_create(merged)
     for folder in folders:
         # Its own files the JVM deletes as it ends, and after them what is marked so.
