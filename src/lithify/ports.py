@@ -205,8 +205,11 @@ class LogStore(Protocol):
         """
         ...
 
-    def note_named(self, state: TopicState, stored: Sequence[StoredFile], now_ms: int) -> None:
-        """Remembers which of the stored files are named now, where no commit tells when it stops naming them."""
+    def note_named(self, state: TopicState, stored: Sequence[StoredFile], named: NamedFiles, now_ms: int) -> None:
+        """Remembers which of the stored files were `named`, where no commit tells when it stops naming them.
+
+        `now_ms` is a time after `named` was asked for, however long ago that is by now.
+        """
         ...
 
     def closings(self, state: TopicState, stored: Sequence[StoredFile], now_ms: int) -> Mapping[str, Closing]:

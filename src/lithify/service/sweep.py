@@ -22,7 +22,7 @@ from lithify.errors import ConflictError, DamagedError, UnusualSweepError
 from lithify.model.cut_report import SweepReport, SweptFile
 from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.names import TopicName
-from lithify.model.stored_file import StoredFile
+from lithify.model.stored_file import NamedFiles, StoredFile
 from lithify.ports import Warehouse
 from lithify.service.clock import check_clock
 from lithify.service.commit import commit
@@ -48,7 +48,7 @@ def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual:
     if plan.files:
         check_clock(state, now_ms)
     look.delete(plan.replaced)  # first, as it makes room on a full disk for what follows
-    warehouse.store.note_named(state, look.stored, now_ms)
+    warehouse.store.note_named(state, look.stored, look.named, look.named_ms)
     unnamed = look.fenced(plan)
     look.delete(unnamed)
     return SweepReport(str(name), True, plan.replaced + unnamed, now_ms)
@@ -62,6 +62,10 @@ class _Look:
     state: TopicState
     now_ms: int
     stored: tuple[StoredFile, ...] = field(default=())
+    named: NamedFiles = field(default=NamedFiles(frozenset()))
+    """What was named once the folder was listed."""
+    named_ms: int = 0
+    """A time right after that: what was not named then had stopped being so by this time."""
 
     def plan(self) -> SweepPlan:
         """What may go."""
@@ -69,14 +73,15 @@ class _Look:
         before = store.named_files(name)
         self.stored = tuple(store.stored_files(self.state))
         closings = store.closings(self.state, self.stored, self.now_ms)
-        named = store.named_files(name)
-        lost = lost_from_listing(before, named, self.stored)
+        self.named = store.named_files(name)
+        self.named_ms = self.warehouse.clock.now_ms()
+        lost = lost_from_listing(before, self.named, self.stored)
         if lost is not None:
             raise DamagedError(
                 f"{name}: {lost} is needed and not in the topic's folder {self.state.location}: nothing was deleted",
                 hint="restore it from a backup or a replica; `lithify verify` tells what else is missing",
             )
-        return plan_sweep(self.stored, named, closings, self.state.settings, self.now_ms)
+        return plan_sweep(self.stored, self.named, closings, self.state.settings, self.now_ms)
 
     def delete(self, files: Sequence[SweptFile]) -> None:
         if files:
@@ -97,7 +102,9 @@ class _Look:
             files = tuple(file for file in plan.unnamed if file.path not in named)
             if not files:
                 return None
-            abandoned = {*plan.abandon, *still_abandoned(newest.abandoned, self.stored, named)}
+            # Looked at anew: what another sweep abandoned since the first look is not in that, and still to be deleted.
+            stored = tuple(warehouse.store.stored_files(newest)) if newest.abandoned else ()
+            abandoned = {*plan.abandon, *still_abandoned(newest.abandoned, stored, named)}
             now_ms = warehouse.clock.now_ms()
             return TopicEdit(run_id, now_ms, {}, verb=Verb.SWEEP, abandon=tuple(sorted(abandoned)))
 

@@ -233,7 +233,7 @@ class MemoryStore:
             kept = (self._all_versions[identity, version.version] for version in topic.kept)
             return NamedFiles(topic.newest.paths.union(*(version.paths for version in kept)))
 
-    def note_named(self, state: TopicState, stored: Sequence[StoredFile], now_ms: int) -> None:
+    def note_named(self, state: TopicState, stored: Sequence[StoredFile], named: NamedFiles, now_ms: int) -> None:
         """Every file is closed by a commit here."""
 
     def closings(self, state: TopicState, stored: Sequence[StoredFile], now_ms: int) -> Mapping[str, Closing]:

@@ -78,14 +78,13 @@ def all_closings(
 
 
 def looks_with(
-    table: Table, state: TopicState, stored: Sequence[StoredFile], access: FileAccess, now_ms: int
+    state: TopicState, stored: Sequence[StoredFile], named: NamedFiles, access: FileAccess, now_ms: int
 ) -> Looks | None:
-    """The looks of sweeps with one more at this table; None if there is no need of it."""
-    needed = named_files(table, state.location).needed
-    metadata = {_name(file.path): file.path in needed for file in stored if file.kind is FileKind.ATTEMPT}
-    named = {name for name, is_named in metadata.items() if is_named}
+    """The looks of sweeps with one more; None if there is no need of it."""
+    metadata = {_name(file.path): file.path in named.needed for file in stored if file.kind is FileKind.ATTEMPT}
+    still = {name for name, is_named in metadata.items() if is_named}
     looks = read_looks(state.location, access)
-    return looks.and_now(named, metadata.keys(), state.settings.versions_retention_ms, now_ms)
+    return looks.and_now(still, metadata.keys(), state.settings.versions_retention_ms, now_ms)
 
 
 def read_looks(location: str, access: FileAccess) -> Looks:

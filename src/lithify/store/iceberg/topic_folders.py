@@ -45,9 +45,9 @@ class TopicFolders:
         table = self._tables.load(name)
         return named_files(table, topic_state(name, table.metadata, table.metadata_location).location)
 
-    def note_named(self, state: TopicState, stored: Sequence[StoredFile], now_ms: int) -> None:
-        """Raises what `named_files` raises."""
-        looks = looks_with(self._tables.load(state.name), state, stored, self._access, now_ms)
+    def note_named(self, state: TopicState, stored: Sequence[StoredFile], named: NamedFiles, now_ms: int) -> None:
+        """Raises `DamagedError` or `WarehouseError`."""
+        looks = looks_with(state, stored, named, self._access, now_ms)
         if looks is not None:
             path = layout.superseded_file(state.location)
             with writing(path):

@@ -1,0 +1,153 @@
+"""Three services stand still at once, days go by, and they go on one after the other (C6, C7, C45).
+
+What pairs cannot show (`test_frozen`): that one of them undoes what keeps the second safe from the third.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from faults.frozen import LONG_MS, Verb
+from faults.standing import Standing
+from faults.test_every_call import NAME, PARTITIONS
+from faults.test_frozen import (
+    CONFIGS,
+    GRACE_MS,
+    RETENTION_MS,
+    a_history,
+    a_round,
+    iceberg_warehouse,
+    memory_warehouse,
+)
+from lithify.model.record import Record
+from lithify.model.settings import settings_of
+from lithify.ports import Warehouse
+from lithify.service.append import append
+from lithify.service.expire import expire_versions
+from lithify.service.sweep import sweep
+from lithify.service.undo import undo
+from support.fake_clock import FakeClock
+from support.whole_logs import check_whole, contents
+
+SAMPLE = 120
+"""Of all threes, and places where they stand still, so many are tried."""
+MOST_CALLS = 40
+
+
+def an_append(key: bytes) -> Verb:
+    """One record to every partition, under a key that nothing else has."""
+    return lambda w: append(w, NAME, [Record(key, b"v", w.clock.now_ms(), (), p) for p in range(PARTITIONS)])
+
+
+VERBS: dict[str, Verb] = {
+    "sweep": lambda w: sweep(w, NAME, delete=True, allow_unusual=True),
+    "append": an_append(b"new"),
+    "another": an_append(b"other"),
+    "round": a_round,
+    "undo": lambda w: undo(w, NAME),
+    "expire": lambda w: expire_versions(w, NAME),
+}
+NEW_KEYS = {"append": b"new", "another": b"other"}
+
+
+def advance(warehouse: Warehouse, by_ms: int) -> None:
+    assert isinstance(warehouse.clock, FakeClock)
+    warehouse.clock.advance(by_ms)
+
+
+def check_nothing_lost(warehouse: Warehouse, done: Mapping[str, Standing], where: str = "") -> None:
+    """What was acknowledged is there once, what was refused is not, and every file that is needed is there."""
+    check_whole(warehouse, NAME)
+    for log in contents(warehouse, NAME):
+        keys = [record.key for record in log]
+        for name, key in NEW_KEYS.items():
+            assert keys.count(key) == (name in done and done[name].refused is None), where
+    for kept in warehouse.store.versions(NAME):
+        state = warehouse.store.load_version(NAME, kept.version)
+        segments = warehouse.store.segments(state) + warehouse.store.view(state)
+        assert warehouse.files.missing([segment.path for segment in segments]) == (), where
+
+
+def a_topic() -> Warehouse:
+    """One record, and what a run that died has left."""
+    warehouse = memory_warehouse(Path())
+    settings = settings_of({"sweep.grace.ms": GRACE_MS})
+    warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+    an_append(b"a")(warehouse)
+    state, files = warehouse.store.load(NAME), warehouse.files
+    dead = files.receive(state, [Record(b"x", b"v", 0, (), 0)], now_ms=0, keep_offsets=False)
+    files.write(state, dead[0], 1, warehouse.clock.new_id())
+    advance(warehouse, 2 * GRACE_MS)
+    return warehouse
+
+
+def calls(verb: Verb) -> range:
+    """The port calls before which a verb can stand still."""
+    alone = Standing(verb, a_topic(), MOST_CALLS)
+    alone.go_on()
+    assert not alone.reached
+    return range(1, alone.calls + 1)
+
+
+def test_two_sweeps_and_an_append_stand_still_anywhere() -> None:
+    """C45: a sweep never takes back that another one, which still deletes, has abandoned a run."""
+    append_, sweep_ = VERBS["append"], VERBS["sweep"]
+    refused = 0
+    for first_at, append_at, last_at in itertools.product(calls(sweep_), calls(append_), calls(sweep_)):
+        warehouse = a_topic()
+        first = Standing(sweep_, warehouse, first_at)
+        appending = Standing(append_, warehouse, append_at)
+        advance(warehouse, 2 * GRACE_MS)
+        last = Standing(sweep_, warehouse, last_at)
+        for service in (first, appending, last):
+            service.go_on()
+        check_nothing_lost(warehouse, {"append": appending})
+        refused += appending.refused is not None
+    assert refused, "no sweep got at what the append had written"
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_three_services_stand_still_and_go_on_in_any_order(config: str) -> None:
+    """C6, C7, C45: a sample, by chance but the same each time."""
+    luck = random.Random(45)
+    together = 0
+    for _ in range(SAMPLE):
+        warehouse = a_history(memory_warehouse, Path(), {**CONFIGS[config], "cleanup.policy": "compact"})
+        names = luck.sample(sorted(VERBS), 3)
+        pauses = luck.choices((0, 2 * GRACE_MS, LONG_MS), k=3)
+        services: dict[str, Standing] = {}
+        for name, pause_ms in zip(names, pauses, strict=True):
+            services[name] = Standing(VERBS[name], warehouse, luck.randint(1, 16))
+            advance(warehouse, pause_ms)
+        order = luck.sample(names, 3)
+        together += all(service.reached for service in services.values())
+        for name in order:
+            services[name].go_on()
+        where = ", ".join(f"{name} {services[name].where}" for name in names)
+        check_nothing_lost(warehouse, services, f"{where}; pauses {pauses}; went on: {order}")
+    assert together > SAMPLE // 8
+
+
+def test_a_sweep_that_was_suspended_leaves_versions_their_time(tmp_path: Path) -> None:
+    """C7: what it saw days ago says nothing of a version that was the newest until just now."""
+    for at in calls(VERBS["sweep"]):
+        warehouse = iceberg_warehouse(tmp_path / str(at))
+        settings = settings_of({"sweep.grace.ms": GRACE_MS, "versions.retention.ms": RETENTION_MS})
+        warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+        an_append(b"a")(warehouse)
+        advance(warehouse, 2 * GRACE_MS)
+        VERBS["sweep"](warehouse)
+        advance(warehouse, RETENTION_MS // 2)
+        suspended = Standing(VERBS["sweep"], warehouse, at)
+        advance(warehouse, LONG_MS)
+        opened = warehouse.store.load(NAME)
+        an_append(b"b")(warehouse)
+        suspended.go_on()
+        advance(warehouse, 1_000)
+        VERBS["sweep"](warehouse)
+        assert len(warehouse.store.segments(opened)) == PARTITIONS, suspended.where
