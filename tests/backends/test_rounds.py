@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 import lithify
 from lithify.ports import Warehouse
 from lithify.service.append import append
+from lithify.service.clock import trust_clock
 from lithify.service.compact import RunRequest, compact
 from lithify.service.sweep import sweep
 from lithify.spark.session import session_factory
@@ -20,6 +21,9 @@ from .conftest import Backend
 
 LATER_MS = 20 * 366 * 86_400_000
 """More than the machine's clock, by which S3 dates files, is ahead of that of the test."""
+
+RETENTION_MS = 2 * 86_400_000
+"""More than `versions.retention.ms`, which lists and manifests are kept from when a sweep finds them unnamed."""
 
 
 def records(first: int, last: int) -> list[lithify.Record]:
@@ -44,7 +48,11 @@ def test_a_round_of_the_kernels(backend: Backend, place: Place, config: dict[str
     assert report.logs[0].error is None
     assert [r.offset for r in kept] == list(range(48, 60))
     place.clock.advance(LATER_MS)
+    trust_clock(warehouse, ORDERS)
+    assert not any(file.path.endswith(".avro") for file in sweep(warehouse, ORDERS, delete=True).files)
+    place.clock.advance(RETENTION_MS)
     gone = sweep(warehouse, ORDERS, delete=True).files
+    state = place.store.load(ORDERS)
     assert any(file.path.endswith(".avro") for file in gone)
     assert not {file.path for file in gone} & {file.path for file in place.store.stored_files(state)}
     assert [r.offset for r in (place.view(state) if config else place.records(state))] == list(range(48, 60))

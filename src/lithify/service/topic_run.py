@@ -52,15 +52,14 @@ class TopicRun:
     left_out: dict[int, str] = field(default_factory=dict)
     failure: LithifyError | None = None
     """Of the topic as a whole."""
+    now_ms: int = 0
+    """By what time its logs are judged. It is read right after the state is, at each attempt anew: else a run
+    that was suspended before would take commits of others for proof that its clock is behind."""
 
     @property
     def is_pending(self) -> bool:
         """Whether there are logs to plan, for the first time or again."""
         return self.failure is None and self.wanted != ()
-
-    @property
-    def now_ms(self) -> int:
-        return self.watch.started_ms if self.given_now_ms is None else self.given_now_ms
 
     def load(self) -> None:
         """Reads the newest version, unless it was given."""
@@ -68,6 +67,7 @@ class TopicRun:
             self.state = self.state or self.warehouse.store.load(self.name)
         except Exception as error:
             self.failure = ours(error, self.name)
+        self._read_clock()
 
     def rates_notes(self) -> tuple[RatesNote, ...]:
         """What the rates of this topic's rounds are, if somebody has said so."""
@@ -133,6 +133,10 @@ class TopicRun:
             self.warehouse, self.state, changed, run_id=run_id, now_ms=self.given_now_ms, make_report=report
         )
         self.state, self.left_out = published.state, dict(published.left_out)
+        self._read_clock()
+
+    def _read_clock(self) -> None:
+        self.now_ms = self.warehouse.clock.now_ms() if self.given_now_ms is None else self.given_now_ms
 
     def _give_up(self, error: LithifyError) -> None:
         """What has been committed of it stays reported."""
