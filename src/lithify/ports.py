@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from lithify.compaction.rules import SurvivorRules
 from lithify.model.failure import LogFailure
+from lithify.model.ingest import CopiedTopic
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.rates import RatesNote
@@ -177,11 +178,11 @@ class LogStore(Protocol):
         """Stores them in place of what was there."""
         ...
 
-    def source_of(self, state: TopicState) -> Mapping[str, Any] | None:
+    def source_of(self, state: TopicState) -> CopiedTopic | None:
         """Of which Kafka topic this one is a copy, as `put_source` was told; None if it is none."""
         ...
 
-    def put_source(self, state: TopicState, source: Mapping[str, Any]) -> None:
+    def put_source(self, state: TopicState, source: CopiedTopic) -> None:
         """Stores that."""
         ...
 

@@ -10,6 +10,7 @@ import pytest
 from lithify.cleaner.cleaner import Waits
 from lithify.errors import DamagedError, EngineError, UnknownVersionError, WarehouseError
 from lithify.model.cleaning import EventKind
+from lithify.model.failure import LogFailure
 from lithify.model.names import LogId
 from lithify.service.alter import alter
 from support.cleaner_lake import INTERVAL_MS, LEASE_MS, CleanerLake
@@ -334,6 +335,55 @@ class TestFailures:
             alpha.work()
             lake.wait(1_000)
         assert len(lake.engine.jobs) == 2
+
+    def test_what_others_stored_is_not_forgotten_for_what_could_not_be_read_or_written(self, lake, monkeypatch):
+        topic, alpha = lake.topic("bad", 3), lake.cleaner()
+        quarantined = LogFailure(8, 0, 0, 0, "the file is missing", quarantined=True)
+        lake.warehouse.store.put_failures(lake.state(topic), {2: quarantined})
+        for partition in range(3):
+            lake.append(topic, "a=1 a=2", partition)
+        lake.engine.fails[LogId(topic, 0)] = DamagedError("the file is missing")
+
+        def away(*_):
+            raise WarehouseError("s3://lake cannot be reached")
+
+        for method in ("failures", "put_failures"):
+            with monkeypatch.context() as patched:
+                patched.setattr(lake.warehouse.store, method, away)
+                for _ in range(20):
+                    alpha.work()
+                    lake.wait(10_000)
+        lake.wait(3_600_000)
+        alpha.work()
+        stored = lake.warehouse.store.failures(lake.state(topic))
+        assert stored[2] == quarantined
+        assert stored[0].failures > 1
+        assert 1 not in stored
+        assert lake.text(topic, 1) == "a=2"
+        assert {log.partition for job in lake.engine.jobs for log in job} == {0, 1}
+
+    def test_stored_failures_that_are_damaged_are_told_and_stored_anew(self, lake, monkeypatch):
+        topic, alpha = lake.topic("bad", 2), lake.cleaner()
+        for partition in range(2):
+            lake.append(topic, "a=1 a=2", partition)
+        lake.engine.fails[LogId(topic, 0)] = DamagedError("the file is missing")
+        store = lake.warehouse.store
+        stored, put = store.failures, store.put_failures
+
+        def damaged(*_):
+            raise DamagedError("failures.json: the file does not say which logs fail any more")
+
+        def mended(*given):
+            put(*given)
+            monkeypatch.setattr(store, "failures", stored)
+
+        monkeypatch.setattr(store, "failures", damaged)
+        monkeypatch.setattr(store, "put_failures", mended)
+        alpha.work()
+        assert {event.facts["error"] for event in alpha.told(EventKind.TROUBLE)} == {
+            "failures.json: the file does not say which logs fail any more"
+        }
+        assert set(store.failures(lake.state(topic))) == {0}
 
     def test_a_topic_that_cannot_be_read_waits_and_the_others_go_on(self, lake, monkeypatch):
         lost, good = lake.topic("a-lost"), lake.topic("good")

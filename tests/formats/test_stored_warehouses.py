@@ -11,6 +11,7 @@ import lithify
 from formats.make_warehouse import reading
 from formats.relocation import AvroParts, unpack
 from formats.restating import restate
+from lithify.model.ingest import CopiedTopic
 from lithify.service.compact import RunRequest, compact
 from lithify.store.iceberg.codec import FORMAT_VERSION
 from support.oracle_engine import OracleEngine
@@ -49,7 +50,7 @@ def test_whoever_follows_the_page_states_what_lithify_states(tmp_path):
     for batch in range(3):
         topic.append([lithify.Record(b"k%d" % n, b"%d" % batch, batch, partition=n % 2) for n in range(4)])
         compact(lake.warehouse, OracleEngine(lake.warehouse.files), topic.topic_name, RunRequest())
-    topic.warehouse.store.put_source(topic.state(), {"name": "Größe", "holes": []})
+    topic.warehouse.store.put_source(topic.state(), CopiedTopic("Größe", ""))
     files = [path for path in warehouse.rglob("*") if path.suffix in (".avro", ".json")]
     meant = {path: stated(path) for path in files}
     restate(warehouse)

@@ -113,7 +113,7 @@ def test_a_topic_that_was_made_again_since_it_was_copied_is_another(broker, tmp_
     both.produce([Record(b"a", b"old", NOW)])
     both.take_in()
     store, state = both.topic.warehouse.store, both.topic.state()
-    store.put_source(state, CopiedTopic(both.name, Cluster(both.conf).topic_id(both.name), ()).to_json())
+    store.put_source(state, CopiedTopic(both.name, Cluster(both.conf).topic_id(both.name)))
     with SnapshotConsumer(both.topic, both.conf) as consumer:
         assert consumer.poll().value == b"old"
     broker.delete_topic(both.name)

@@ -71,7 +71,7 @@ def prepare(folder: Path) -> None:
         state = warehouse.store.load(name)
         failure = LogFailure(3, NOW_MS, NOW_MS + 1, NOW_MS + 2, f"no luck with {name}", quarantined=True)
         warehouse.store.put_failures(state, {1: failure})
-        warehouse.store.put_source(state, CopiedTopic(f"{name}-there", "abcdef", (Hole(0, 2, 3),)).to_json())
+        warehouse.store.put_source(state, CopiedTopic(f"{name}-there", "abcdef", (Hole(0, 2, 3),)))
         throttle(warehouse, name, Rates(1_000_000, 2_000_000))
     throttle(warehouse, None, Rates(3_000_000, 4_000_000))
 
@@ -147,7 +147,7 @@ LOOKS: Mapping[str, Look] = {
     "of versions": _of_versions,
     "history": lambda w, name: list(w.store.reports(w.store.load(name))),
     "failures": lambda w, name: dict(w.store.failures(w.store.load(name))),
-    "source": lambda w, name: CopiedTopic.from_json(w.store.source_of(w.store.load(name)) or {}),
+    "source": lambda w, name: w.store.source_of(w.store.load(name)),
     "rates": lambda w, name: (w.store.rates_note(w.store.load(name)), w.store.rates_note(None)),
     "named": _named,
     "closings": _closings,

@@ -10,6 +10,7 @@ import pytest
 from lithify.columnar.sealed import sealed
 from lithify.errors import DamagedError, WarehouseError
 from lithify.model.failure import LogFailure
+from lithify.model.ingest import CopiedTopic, Hole
 from lithify.model.rates import Rates, RatesDocument
 from lithify.store.iceberg import open_store
 from support.fake_clock import FakeClock
@@ -74,6 +75,37 @@ def test_damaged_failures_keep_nobody_from_reading_and_writing(iceberg: Place) -
     assert [r.key for r in iceberg.records(state)] == [b"a"]
     iceberg.store.put_failures(state, {})
     assert iceberg.store.failures(state) == {}
+
+
+SOURCE = CopiedTopic("orders", "id", (Hole(0, 2, 3),))
+ODD = ("null", "[]", '"text"', "-1", "1e999", "{}", '{"a": 1}', "[[1]]", '[{"a": 1}]', "[" * 100_000)
+
+
+@pytest.mark.parametrize("name", ["failures", "source", "superseded", "rates"])
+def test_a_document_of_any_other_shape_is_damaged_or_none(iceberg: Place, name: str) -> None:
+    """Each key of it in turn. One of before format 3 has no checksum, and neither have these."""
+    state = iceberg.create()
+    store = iceberg.store
+    store.put_failures(state, {0: FAILURE})
+    store.put_source(state, SOURCE)
+    store.put_rates(state, RATES)
+    store.note_named(state, tuple(store.stored_files(state)), 1)
+    file = Path(state.location.removeprefix("file://")) / f"lithify/{name}.json"
+    written = json.loads(file.read_text())
+    del written["checksum"]
+    texts = [json.dumps({**written, key: 4711}).replace("4711", odd) for odd in ODD for key in written]
+    looks = {
+        "failures": lambda: dict(store.failures(state)),
+        "source": lambda: str.__add__(store.source_of(state).name, store.source_of(state).topic_id),
+        "superseded": lambda: store.closings(state, tuple(store.stored_files(state)), 2),
+        "rates": lambda: store.rates_note(state),
+    }
+    for text in (*ODD, *texts):
+        file.write_text(text)
+        try:
+            looks[name]()
+        except DamagedError as error:
+            assert str(file) in error.message, text
 
 
 def test_rates_for_a_warehouse_that_is_not_there_are_refused_and_make_nothing(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import pytest
 from lithify.columnar.access import local_path
 from lithify.errors import LithifyError, TopicExistsError, UnknownTopicError
 from lithify.model.failure import LogFailure
+from lithify.model.ingest import CopiedTopic
 from lithify.model.log import TopicState
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.remembered import REMEMBERED
@@ -31,7 +32,7 @@ STEPS = 400
 """More than a deletion has."""
 
 TROUBLE = {0: LogFailure(8, 1, 1, 1, "old trouble", True)}
-SOURCE = {"name": "orders", "topic_id": "old", "holes": []}
+SOURCE = CopiedTopic("orders", "old")
 
 Open = Callable[[], Place]
 
@@ -71,7 +72,7 @@ def made_again(place: Place) -> TopicState:
     check_fresh(place, state)
     state = place.append(state, some_records("new"))
     place.store.put_failures(state, {0: replace(TROUBLE[0], error="new trouble")})
-    place.store.put_source(state, {**SOURCE, "topic_id": "new"})
+    place.store.put_source(state, replace(SOURCE, topic_id="new"))
     return state
 
 
@@ -87,7 +88,7 @@ def check_whole(place: Place) -> None:
     state = place.store.load(ORDERS)
     assert [record.key for record in place.records(state)] == [b"new"]
     assert place.store.failures(state)[0].error == "new trouble"
-    assert place.store.source_of(state) == {**SOURCE, "topic_id": "new"}
+    assert place.store.source_of(state) == replace(SOURCE, topic_id="new")
     state = place.append(state, some_records("more"))
     assert [record.key for record in place.records(state)] == [b"new", b"more"]
 

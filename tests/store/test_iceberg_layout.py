@@ -7,6 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from lithify.model.ingest import CopiedTopic
 from lithify.store.iceberg.layout import is_ours
 from support.store_builders import Place, some_records
 
@@ -17,7 +18,7 @@ def test_every_file_that_a_topic_leaves_in_its_folder_is_ours(iceberg: Place) ->
     state = iceberg.append(iceberg.create(), some_records("a", "b"))
     iceberg.store.put_report(state, "0123456789ab", {})
     iceberg.store.put_failures(state, {})
-    iceberg.store.put_source(state, {"name": "orders"})
+    iceberg.store.put_source(state, CopiedTopic("orders", "id"))
     iceberg.store.put_rates(state, {"id": "1"})
     state = iceberg.round(state, keep=lambda record: record.key == b"b")
 

@@ -1,15 +1,16 @@
-"""The failures of logs, as a cleaner keeps them: beside the topic, and in mind while that cannot be written (C31)."""
+"""The failures of logs, as a cleaner keeps them: beside the topic, and in mind what cannot be written there (C31)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
 from lithify.compaction.backoff import ALONE_AFTER, after_failure
-from lithify.errors import Blame, DamagedError, LithifyError, UnknownTopicError
+from lithify.errors import Blame, DamagedError, LithifyError, UnknownTopicError, WarehouseError
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
+from lithify.model.names import TopicName
 from lithify.ports import Warehouse
 
 
@@ -18,22 +19,20 @@ class Failures:
     """Reads and writes what is stored; several threads may use it."""
 
     warehouse: Warehouse
-    _unwritten: dict[str, dict[int, LogFailure]] = field(default_factory=dict)
-    """By identity of a topic, what could not be stored."""
+    trouble: Callable[[TopicName | None, LithifyError], None]
+    """Is told of what is stored and damaged."""
+    _unwritten: dict[str, dict[int, LogFailure | None]] = field(default_factory=dict)
+    """By identity of a topic and by partition, what could not be stored; None is forgotten."""
     _worked_ms: dict[Blame, int] = field(default_factory=dict)
     """When a round last got through that needed it."""
     _lock: Lock = field(default_factory=Lock)
 
     def of(self, state: TopicState) -> Mapping[int, LogFailure]:
-        """By partition. One that cannot be read is not known: its logs are tried, and fail again if they do."""
-        with self._lock:
-            unwritten = self._unwritten.get(state.identity)
-        if unwritten is not None:
-            return dict(unwritten)
-        try:
-            return self.warehouse.store.failures(state)
-        except LithifyError:
-            return {}
+        """By partition. Raises `WarehouseError` where they cannot be asked for.
+
+        Damaged ones are told and not known: their logs are tried, and fail again if they do.
+        """
+        return self._known(state, self.trouble)
 
     def is_gone(self, state: TopicState, error: LithifyError) -> bool:
         """Whether files are missing because the topic was deleted meanwhile, or deleted and made again."""
@@ -53,19 +52,16 @@ class Failures:
 
     def forget(self, state: TopicState, partitions: tuple[int, ...]) -> None:
         """What was known of these logs counts no more."""
-        with self.warehouse.store.commit_lock(state.name):  # others write the document as well
-            before = self.of(state)
-            after = {partition: failure for partition, failure in before.items() if partition not in partitions}
-            if after != before:
-                self._store(state, after)
+        self._change(state, dict.fromkeys(partitions))
 
     def failed(self, state: TopicState, partition: int, error: LithifyError, now_ms: int) -> LogFailure:
         """Remembers that a log failed; returns what is known of it now."""
-        with self.warehouse.store.commit_lock(state.name):
-            before = self.of(state)
-            known = before.get(partition)
-            failure = after_failure(known, str(error), now_ms, counts=self._counts(error, known))
-            self._store(state, {**before, partition: failure})
+        try:
+            known = self._known(state).get(partition)
+        except WarehouseError:
+            known = self._in_mind(state).get(partition)
+        failure = after_failure(known, str(error), now_ms, counts=self._counts(error, known))
+        self._change(state, {partition: failure})
         return failure
 
     def _counts(self, error: LithifyError, known: LogFailure | None) -> bool:
@@ -80,12 +76,34 @@ class Failures:
         with self._lock:
             return self._worked_ms.get(error.blames, -1) > known.last_ms
 
-    def _store(self, state: TopicState, failures: Mapping[int, LogFailure]) -> None:
+    def _change(self, state: TopicState, changes: Mapping[int, LogFailure | None]) -> None:
+        """Stores these and what could not be stored before, or keeps them in mind."""
+        with self._lock:
+            unwritten = self._unwritten.setdefault(state.identity, {})
+            unwritten |= changes
         try:
-            self.warehouse.store.put_failures(state, failures)
+            with self.warehouse.store.commit_lock(state.name):  # others write the document as well
+                written = self._in_mind(state)
+                self.warehouse.store.put_failures(state, self._known(state))
         except LithifyError:
-            with self._lock:
-                self._unwritten[state.identity] = dict(failures)
-        else:
-            with self._lock:
-                self._unwritten.pop(state.identity, None)
+            return
+        with self._lock:
+            for partition, failure in written.items():
+                if unwritten.get(partition) is failure:  # else it has changed since
+                    unwritten.pop(partition, None)
+
+    def _known(
+        self, state: TopicState, trouble: Callable[[TopicName, DamagedError], None] | None = None
+    ) -> dict[int, LogFailure]:
+        stored: Mapping[int, LogFailure] = {}
+        try:
+            stored = self.warehouse.store.failures(state)
+        except DamagedError as error:
+            if trouble is not None:
+                trouble(state.name, error)
+        known = {**stored, **self._in_mind(state)}
+        return {partition: failure for partition, failure in known.items() if failure is not None}
+
+    def _in_mind(self, state: TopicState) -> dict[int, LogFailure | None]:
+        with self._lock:
+            return dict(self._unwritten.get(state.identity, {}))

@@ -28,7 +28,7 @@ def make_cleaner(
 ) -> Cleaner:
     """A cleaner that takes steps, under leases that somebody renews."""
     teller = Teller(warehouse.clock, options.cleaner_id, tell)
-    failures = Failures(warehouse)
+    failures = Failures(warehouse, teller.trouble)
     judge = Judge(warehouse, failures, teller)
     looker = Looker(warehouse, judge, teller.trouble)
     rounds = Rounds(warehouse, engine, leases, failures, judge, looker, teller, options.limits, stop)

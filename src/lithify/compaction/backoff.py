@@ -38,7 +38,7 @@ def after_failure(before: LogFailure | None, error: str, now_ms: int, *, counts:
         before = LogFailure(0, now_ms, now_ms, now_ms, text)
     if counts or before.failures == 0:
         failures = before.failures + 1
-        backoff_ms = min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (failures - 1))
+        backoff_ms = min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** min(failures - 1, FAILURES_ALLOWED))
     else:
         failures = before.failures
         backoff_ms = min(LONGEST_OUTAGE_BACKOFF_MS, 2 * (before.retry_ms - before.last_ms))

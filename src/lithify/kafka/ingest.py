@@ -161,10 +161,9 @@ class TopicIngest:
 
     def _check_same(self, state: TopicState) -> None:
         """Whether it is a copy of this very topic, or of none yet."""
-        known = self.warehouse.store.source_of(state)
-        if known is None:
+        copied = self.warehouse.store.source_of(state)
+        if copied is None:
             return
-        copied = CopiedTopic.from_json(known)
         self.holes = copied.holes
         if copied.name != self.source:
             raise RefusedError(
@@ -180,7 +179,7 @@ class TopicIngest:
             )
 
     def _remember(self, state: TopicState) -> None:
-        copied = CopiedTopic(self.source, self.topic_id, self.holes).to_json()
+        copied = CopiedTopic(self.source, self.topic_id, self.holes)
         if self.warehouse.store.source_of(state) != copied:
             self.warehouse.store.put_source(state, copied)
 

@@ -10,7 +10,6 @@ from itertools import chain, islice
 from lithify.compaction.places import moved
 from lithify.errors import LithifyError
 from lithify.kafka.place import COMPACTED, check_place, first_place, log_of
-from lithify.model.ingest import CopiedTopic
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
 from lithify.model.place import Place
@@ -39,8 +38,7 @@ class Sight:
 
     def kafka_id(self, warehouse: Warehouse, kafka_topic: str) -> str:
         """The id of the topic in Kafka that this one was copied from; empty where that is not known."""
-        source = warehouse.store.source_of(self.state)
-        copied = None if source is None else CopiedTopic.from_json(source)
+        copied = warehouse.store.source_of(self.state)
         return copied.topic_id if copied is not None and copied.name == kafka_topic else ""
 
     def batches(self, warehouse: Warehouse, partition: int, offset: int) -> Iterator[Sequence[Record]]:

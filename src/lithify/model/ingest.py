@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from typing import Any
 
 
@@ -54,8 +54,12 @@ class CopiedTopic:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> CopiedTopic:
-        """Raises `LookupError` or `TypeError` for something else."""
-        return CopiedTopic(data["name"], data["topic_id"], tuple(Hole(**hole) for hole in data["holes"]))
+        """Raises `LookupError`, `TypeError` or `ValueError` for something else."""
+        copied = CopiedTopic(data["name"], data["topic_id"], tuple(Hole(**hole) for hole in data["holes"]))
+        numbers = [number for hole in copied.holes for number in astuple(hole)]
+        if not all(type(text) is str for text in (copied.name, copied.topic_id)) or {*map(type, numbers)} - {int}:
+            raise ValueError(f"{copied!r} names no Kafka topic")
+        return copied
 
 
 @dataclass(frozen=True, slots=True)

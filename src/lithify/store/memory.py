@@ -20,6 +20,7 @@ from typing import Any
 
 from lithify.compaction.expiring import unexpired
 from lithify.model.failure import LogFailure
+from lithify.model.ingest import CopiedTopic
 from lithify.model.log import KeptVersion, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.rates import RatesNote
@@ -52,7 +53,7 @@ class _Topic:
     closings: dict[str, int] = field(default_factory=dict)
     rates: Mapping[str, Any] | None = None
     failures: Mapping[int, LogFailure] = field(default_factory=dict)
-    source: Mapping[str, Any] | None = None
+    source: CopiedTopic | None = None
 
     @property
     def newest(self) -> _Version:
@@ -207,13 +208,13 @@ class MemoryStore:
         with self._lock:
             self._topic(state.name).failures = dict(failures)
 
-    def source_of(self, state: TopicState) -> Mapping[str, Any] | None:
+    def source_of(self, state: TopicState) -> CopiedTopic | None:
         with self._lock:
             return self._topic(state.name).source
 
-    def put_source(self, state: TopicState, source: Mapping[str, Any]) -> None:
+    def put_source(self, state: TopicState, source: CopiedTopic) -> None:
         with self._lock:
-            self._topic(state.name).source = dict(source)
+            self._topic(state.name).source = source
 
     def forget_files(self) -> None:
         """There are none but in memory."""

@@ -23,6 +23,7 @@ from lithify.columnar.access import local_path
 from lithify.columnar.rates import note_rates
 from lithify.errors import UnknownTopicError
 from lithify.model.failure import LogFailure
+from lithify.model.ingest import CopiedTopic
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.rates import RatesNote
@@ -202,17 +203,19 @@ class IcebergStore(TopicFolders):
         with writing(path):
             write_failures(self._access, path, failures)
 
-    def source_of(self, state: TopicState) -> Mapping[str, Any] | None:
+    def source_of(self, state: TopicState) -> CopiedTopic | None:
         """Raises `DamagedError` or `WarehouseError`."""
         path = layout.source_file(state.location)
         with reaching(path):
-            return read_document_if_there(self._access, path)
+            document = read_document_if_there(self._access, path)
+        with codec.readable(path):
+            return None if document is None else CopiedTopic.from_json(document)
 
-    def put_source(self, state: TopicState, source: Mapping[str, Any]) -> None:
+    def put_source(self, state: TopicState, source: CopiedTopic) -> None:
         """Raises `WarehouseError`."""
         path = layout.source_file(state.location)
         with writing(path):
-            write_document(self._access, path, source)
+            write_document(self._access, path, source.to_json())
 
     def forget_files(self) -> None:
         REMEMBERED.forget()
