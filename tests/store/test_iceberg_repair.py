@@ -175,11 +175,8 @@ def test_nothing_is_missing_after_a_repair(lose: Lose, mode: str, history: list[
         topic = a_lake(folder).topic("orders")
         if done.way == "register":
             assert (topic.state().identity, topic.state().version) == (state.identity, state.version)
-        elif done.way == "rebuild":
-            assert topic.state().identity != state.identity
         else:
-            assert lose is no_manifests  # the newest metadata stands, and its manifests are for `verify`
-            return
+            assert (done.way, topic.state().identity != state.identity) == ("rebuild", True)
         if done.complete or done.way == "rebuild":
             assert before.items() <= latest(topic).items()
             assert values(topic) == expected
@@ -274,6 +271,34 @@ def test_a_column_that_another_program_dropped_is_back_and_no_append_that_was_re
     assert repaired(tmp_path / "w").way == "register"
 
     assert a_lake(tmp_path / "w").topic("orders").state() == state
+    goes_on(tmp_path / "w", expected)
+
+
+def test_without_manifests_settings_and_cuts_are_those_of_the_newest_metadata(tmp_path: Path) -> None:
+    topic = a_lake(tmp_path / "w").create_topic("orders", 3, config={"segment.bytes": 2048})
+    for n in range(3):
+        topic.append([Record(b"%d" % n, b"1", partition=p) for p in range(2)])
+    compact_without_spark(topic)
+    topic.delete_records(0, before=2)
+    before, state = latest(topic), topic.state()
+    no_manifests(tmp_path / "w")
+
+    report = repaired(tmp_path / "w")
+
+    topic = a_lake(tmp_path / "w").topic("orders")
+    assert (report.way, latest(topic)) == ("rebuild", before)
+    assert topic.state().settings == state.settings
+    assert [(log.log_start_offset, log.log_end_offset) for log in topic.state().logs] == [(2, 3), (0, 3), (0, 0)]
+
+
+def test_a_folder_is_found_where_its_name_in_the_metadata_is_damaged(tmp_path: Path) -> None:
+    expected = values(a_topic(tmp_path / "w"))
+    newest = metadata_files(tmp_path / "w")[-1]
+    pinned = b'"lithify.location":"file:///'
+    newest.write_bytes(newest.read_bytes().replace(pinned, pinned + b"x"))
+
+    repaired(tmp_path / "w")
+
     goes_on(tmp_path / "w", expected)
 
 

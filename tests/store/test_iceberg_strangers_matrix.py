@@ -262,6 +262,30 @@ def test_a_change_is_survived_or_refused_by_name(topic: Topic, foreign: Catalog,
         assert {k: v for _, k, v in contents(topic)} == {k: v for _, k, v in [*before, *appended]}
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "upgraded to format version 3",
+        "the state of a log removed",
+        "main rolled back",
+        "a tag of a kept version removed",
+    ],
+)
+def test_what_is_refused_is_set_back_by_a_repair(topic: Topic, foreign: Catalog, name: str) -> None:
+    before, kept = contents(topic), topic.versions()[0].version
+    at_kept = contents(topic, version=kept)
+    CHANGES[name].act(foreign.load_table(TABLE), foreign)
+
+    topic = opened_anew(topic)
+    report = Lake(topic.warehouse).repair("orders", repair=True)
+
+    topic = opened_anew(topic)
+    assert (report.way, report.complete) == ("register", True)
+    assert (contents(topic), contents(topic, version=kept)) == (before, at_kept)
+    topic.append([Record(b"c", b"4", partition=1)])
+    a_round(topic)
+
+
 def test_a_renamed_table_is_told_from_the_topic_that_it_was(topic: Topic, foreign: Catalog) -> None:
     """Else the metadata of one topic could stand in for that of another."""
     before = contents(topic)

@@ -17,7 +17,7 @@ from enum import StrEnum
 
 from lithify.errors import RefusedError
 from lithify.model.log import LogState, segments_of
-from lithify.model.remains import Entry, MetadataFile, Remains
+from lithify.model.remains import ClosedState, Entry, MetadataFile, Remains
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings import TopicSettings
 
@@ -101,8 +101,8 @@ def _tails(remains: Remains, best: MetadataFile) -> Iterator[tuple[int, tuple[Se
 
 
 def _from_segments(remains: Remains) -> RepairPlan:
-    """Without any metadata: all segments that no commit has let go of; of those between two doubts, both."""
-    known = remains.last_closed
+    """Without any whole metadata: all segments that no commit has let go of; of those between two doubts, both."""
+    known = _known(remains)
     live = [s for s in remains.unnamed if s.path not in remains.closed]
     if not live and known is None:
         raise RefusedError(
@@ -114,7 +114,7 @@ def _from_segments(remains: Remains) -> RepairPlan:
     logs = tuple(_rebuilt(before.get(p, LogState(p)), segments_of(tuple(live), p)) for p in range(partitions))
     settings = known.settings if known else TopicSettings()
     notes = [
-        "no metadata is left: log ends, partitions without records and what was appended to them are not known",
+        "no whole metadata is left: log ends, partitions without records and what was appended to them are not known",
         f"settings are those of version {known.version}"
         if known
         else "settings are not known: Kafka's defaults are taken",
@@ -123,6 +123,13 @@ def _from_segments(remains: Remains) -> RepairPlan:
         *_unnamed(remains, live),
     ]
     return RepairPlan(Way.REBUILD, None, settings, logs, complete=False, notes=tuple(notes))
+
+
+def _known(remains: Remains) -> ClosedState | None:
+    """The newest state that is known, whatever segments it had."""
+    states = [file.state for file in remains.files if file.state is not None]
+    known = [ClosedState(state.version, state.settings, state.logs) for state in states]
+    return max([*known, *([remains.last_closed] if remains.last_closed else [])], key=lambda k: k.version, default=None)
 
 
 def _named(remains: Remains, log: LogState) -> Iterator[Segment]:

@@ -32,7 +32,7 @@ class MetadataFile:
     number: int
     state: TopicState | None = None
     problem: str = ""
-    """Why it is no version as Lithify left it; then there is no state."""
+    """Why it is no version as Lithify left it. There may be a state all the same, if the manifests are lost."""
     claims: int | None = None
     """The version that it says its state is of, whatever else is wrong with it."""
     foreign: tuple[str, ...] = ()
@@ -40,12 +40,12 @@ class MetadataFile:
 
     @property
     def whole(self) -> bool:
-        return self.state is not None
+        return self.state is not None and not self.problem
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedState:
-    """What the newest record of a closed version says of the topic."""
+    """What the newest record of a closed version says of the topic, or metadata whose manifests are lost."""
 
     version: int
     settings: TopicSettings

@@ -34,7 +34,7 @@ def topic_location(name: TopicName, properties: Properties, location: str) -> st
     if normal_form(pinned) != normal_form(location):
         raise LocationChangedError(
             f"{name}: the location of its table was changed from {pinned} to {location}",
-            hint=f"set the location of the table back to {pinned}; nothing was changed",
+            hint=f"`lithify repair {name}` sets it back; nothing was changed",
         )
     return pinned
 

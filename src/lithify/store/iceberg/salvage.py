@@ -32,7 +32,7 @@ from lithify.model.remains import Entry, MetadataFile, Remains
 from lithify.model.segment import Segment
 from lithify.store.iceberg import layout, lineage
 from lithify.store.iceberg.catalog import CatalogSource
-from lithify.store.iceberg.checksums import ManifestList
+from lithify.store.iceberg.checksums import ManifestList, check_refs
 from lithify.store.iceberg.documents import read_document
 from lithify.store.iceberg.dropping import delete_leftovers
 from lithify.store.iceberg.folders import stored_files
@@ -72,8 +72,7 @@ class IcebergSalvage:
         if entry is Entry.WHOLE:
             return Remains(mark, name, entry)
         if folder is not None or mark:
-            where = self._folder_of(mark) if folder is None else folder.rstrip("/")
-            found = {where: self._listed(where)}
+            found = self._around(mark) if folder is None else {folder.rstrip("/"): self._listed(folder.rstrip("/"))}
         else:
             found = {f: paths for f, paths in self._folders(name).items() if self._name_of(f, paths) == name}
             alive = {f: paths for f, paths in found.items() if layout.deleted_file(f) not in paths}
@@ -128,7 +127,7 @@ class IcebergSalvage:
             table = self._tables.load(name)
             mark = table.metadata_location
             topic_state(name, table.metadata, mark)
-            check_writable(name, table.metadata)
+            self._check_whole(name, table.metadata, mark)
         except UnknownTopicError as error:
             if mark:
                 raise
@@ -137,11 +136,14 @@ class IcebergSalvage:
             return Entry.DAMAGED, error.message.removeprefix(f"{name}: "), mark
         return Entry.WHOLE, "", mark
 
-    def _folder_of(self, mark: str) -> str:
-        """Where a topic's files are, given its metadata: others may have it written elsewhere."""
-        with suppress(Exception):  # damaged
-            return pinned_location(self._metadata(mark).properties) or mark.rpartition("/metadata/")[0]
-        return mark.rpartition("/metadata/")[0]
+    def _around(self, mark: str) -> dict[str, list[str]]:
+        """The folder of a topic with its files, given its metadata: others may have that written elsewhere."""
+        with suppress(Exception):  # damaged, and so may the name of the folder in it be
+            pinned = pinned_location(self._metadata(mark).properties)
+            if pinned and (paths := self._listed(pinned)):
+                return {pinned: paths}
+        beside = mark.rpartition("/metadata/")[0]
+        return {beside: self._listed(beside)}
 
     def _listed(self, location: str) -> list[str]:
         with reaching(location):
@@ -233,15 +235,20 @@ class IcebergSalvage:
 
     def _judged(self, name: TopicName, path: str, number: int, metadata: TableMetadata) -> MetadataFile:
         claims, foreign = lineage.claimed_version(metadata.properties), tuple(lineage.foreign_commits(metadata))
+        state, problem = None, ""
         try:
             state = topic_state(name, metadata, path)
-            check_writable(name, metadata)
-            self._segments(metadata, None)
-            self._segments(metadata, layout.VIEW_BRANCH)
+            self._check_whole(name, metadata, path)
         except LithifyError as error:
             problem = error.message.removeprefix(f"{name}: ")
-            return MetadataFile(path, number, problem=problem, claims=claims, foreign=foreign)
-        return MetadataFile(path, number, state, claims=claims, foreign=foreign)
+        return MetadataFile(path, number, state, problem, claims, foreign)
+
+    def _check_whole(self, name: TopicName, metadata: TableMetadata, file: str) -> None:
+        """Raises `WarehouseError`, or `DamagedError` also where nobody can tell which segments a version has."""
+        check_writable(name, metadata)
+        check_refs(f"{name}: {file}", metadata)
+        for branch in (None, layout.VIEW_BRANCH):
+            self._segments(metadata, branch)
 
     def _segments(self, metadata: TableMetadata, branch: str | None) -> tuple[Segment, ...]:
         snapshot = metadata.current_snapshot() if branch is None else metadata.snapshot_by_name(branch)

@@ -45,7 +45,7 @@ def _changes(name: TopicName, metadata: TableMetadata) -> Iterator[tuple[str, st
         yield (
             f"the table was upgraded to Iceberg's format version {metadata.format_version}, and Lithify writes "
             f"version {FORMAT_VERSION}",
-            "it can be read: copy it to a new topic with `lithify consume` and `lithify produce --keep-offsets`",
+            back,
         )
     setting, value = NO_RETRIES
     if metadata.properties.get(setting) != value:

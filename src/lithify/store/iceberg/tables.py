@@ -183,7 +183,10 @@ class TopicTables:
             return True
 
 
-_RESTORE = "restore it; if the warehouse was moved, move it back: tables hold the paths of their files"
+_RESTORE = (
+    "restore it, or see what `lithify repair` can make of it; if the warehouse was moved, move it back: tables hold "
+    "the paths of their files"
+)
 
 
 def _dropped(table: Table) -> bool:
