@@ -24,6 +24,7 @@ from faults.test_frozen import (
     iceberg_warehouse,
     memory_warehouse,
 )
+from lithify.errors import UnknownVersionError
 from lithify.model.record import Record
 from lithify.model.settings import settings_of
 from lithify.ports import Warehouse
@@ -151,3 +152,18 @@ def test_a_sweep_that_was_suspended_leaves_versions_their_time(tmp_path: Path) -
         advance(warehouse, 1_000)
         VERBS["sweep"](warehouse)
         assert len(warehouse.store.segments(opened)) == PARTITIONS, suspended.where
+
+
+def test_who_opens_a_version_after_it_was_swept_is_told_so(tmp_path: Path) -> None:
+    """C7: that is no damage, and nothing is to be restored from a backup."""
+    warehouse = iceberg_warehouse(tmp_path)
+    settings = settings_of({"sweep.grace.ms": GRACE_MS, "versions.retention.ms": RETENTION_MS})
+    warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+    an_append(b"a")(warehouse)
+    reading = Standing(lambda w: contents(w, NAME), warehouse, 2)
+    an_append(b"b")(warehouse)
+    for _ in range(3):
+        advance(warehouse, LONG_MS)
+        VERBS["sweep"](warehouse)
+    reading.go_on()
+    assert isinstance(reading.refused, UnknownVersionError), reading.refused

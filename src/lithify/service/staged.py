@@ -24,5 +24,6 @@ def check_written(warehouse: Warehouse, newest: TopicState, edit: TopicEdit) -> 
     if missing:
         raise DamagedError(
             f"{missing[0]}: a file that was written for this commit is gone before it",
-            hint="nothing was changed; find out who deletes files of the warehouse, then run it again",
+            hint="nothing was changed; run it again if it stood still for longer than sweep.grace.ms: sweeps took it; "
+            "else find out first who deletes files of the warehouse",
         )

@@ -21,7 +21,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 
 from lithify.columnar.access import local_path
 from lithify.columnar.rates import note_rates
-from lithify.errors import UnknownTopicError
+from lithify.errors import DamagedError, UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.ingest import CopiedTopic
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
@@ -122,8 +122,8 @@ class IcebergStore(TopicFolders):
         raise unknown_version(name, version, [closed.kept for closed in versions])
 
     def segments(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
-        """Raises `DamagedError`, or `UnknownVersionError` for an old state of another process."""
-        return self._read(self._lists_of(state).log, partitions)
+        """Raises `DamagedError`, or `UnknownVersionError` for an old state that was swept or is of another process."""
+        return self._read(state, self._lists_of(state).log, partitions)
 
     def view(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
         """Raises what `segments` does, and `DamagedError` where the branch of the views is gone or another one (C8)."""
@@ -133,7 +133,7 @@ class IcebergStore(TopicFolders):
         manifest_list = self._lists_of(state).view
         if manifest_list is None:
             raise view_gone(state)
-        segments = self._read(manifest_list, partitions)
+        segments = self._read(state, manifest_list, partitions)
         check_view(state, wanted, segments)
         return segments
 
@@ -263,8 +263,10 @@ class IcebergStore(TopicFolders):
 
     def _lists_of(self, state: TopicState) -> Lists:
         known = self._manifest_lists.get((state.identity, state.version))
-        if known is not None:
-            return known
+        return self._lists_now(state) if known is None else known
+
+    def _lists_now(self, state: TopicState) -> Lists:
+        """As the table names them. Raises `UnknownVersionError` where it does not: the version may have been swept."""
         table = self._tables.load(state.name)
         lists = self._remember(table.metadata, table.metadata_location, state.version)
         if lists is None or str(table.metadata.table_uuid) != state.identity:
@@ -272,5 +274,9 @@ class IcebergStore(TopicFolders):
             raise unknown_version(state.name, state.version, [closed.kept for closed in versions])
         return lists
 
-    def _read(self, listed: ManifestList, partitions: Sequence[int] | None) -> tuple[Segment, ...]:
-        return read_segments(load_file_io(dict(self._source.io_properties), listed.path), listed, partitions)
+    def _read(self, state: TopicState, listed: ManifestList, partitions: Sequence[int] | None) -> tuple[Segment, ...]:
+        try:
+            return read_segments(load_file_io(dict(self._source.io_properties), listed.path), listed, partitions)
+        except DamagedError:
+            self._lists_now(state)  # only a version that is kept has a right to its files (C7)
+            raise
