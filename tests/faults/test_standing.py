@@ -15,6 +15,7 @@ import pytest
 from faults.frozen import LONG_MS, Verb
 from faults.standing import Standing
 from faults.test_every_call import NAME, PARTITIONS
+from faults.test_every_cut import a_batch
 from faults.test_frozen import (
     CONFIGS,
     GRACE_MS,
@@ -167,3 +168,18 @@ def test_who_opens_a_version_after_it_was_swept_is_told_so(tmp_path: Path) -> No
         VERBS["sweep"](warehouse)
     reading.go_on()
     assert isinstance(reading.refused, UnknownVersionError), reading.refused
+
+
+@pytest.mark.parametrize(("verb", "last"), [(VERBS["append"], 5), (a_batch, 3)], ids=["append", "batch"])
+def test_a_lag_counts_from_the_commit_of_an_append_that_stood_still(verb: Verb, last: int) -> None:
+    """C14: its records are as old as their commit, and not as the call that was suspended."""
+    for at in range(1, last + 1):
+        warehouse = memory_warehouse(Path())
+        settings = settings_of({"min.compaction.lag.ms": RETENTION_MS, "min.compaction.lag.from": "commit"})
+        warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+        appending = Standing(verb, warehouse, at)
+        advance(warehouse, LONG_MS)
+        appending.go_on()
+        a_round(warehouse)
+        log = warehouse.store.load(NAME).log(0)
+        assert log.first_dirty_offset == 0 < log.log_end_offset, appending.where

@@ -90,7 +90,7 @@ def append(
             return None
         return TopicEdit(
             run_id=run_id,
-            time_ms=now_ms,
+            time_ms=warehouse.clock.now_ms(),  # of the commit, however long it took to write (C14)
             logs=logs,
             add=written,
             written=written,

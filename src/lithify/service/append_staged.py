@@ -48,7 +48,6 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
     query that has gone on from it, or what `commit` raises.
     """
     run_id = warehouse.clock.new_id()
-    now_ms = warehouse.clock.now_ms()
     by_log = by_partition(staged.logs)
     placed: dict[int, tuple[Segment, ...]] = {}
 
@@ -75,7 +74,7 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
         written = tuple(segment for segments in placed.values() for segment in segments)
         return TopicEdit(
             run_id=run_id,
-            time_ms=now_ms,
+            time_ms=warehouse.clock.now_ms(),
             logs=_logs(newest, by_log, placed, staged.batch),
             add=written,
             written=written,
