@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -193,6 +194,30 @@ def test_every_public_method_is_in_the_reference():
         if not name.startswith("_") and callable(getattr(kind, name)) and f"`{name}(" not in told[where]
     ]
     assert missing == ["Readers: poll", "Readers: poll"]  # what the services use among themselves
+
+
+def test_every_parameter_of_a_public_method_is_in_the_reference():
+    """As its signature there has them: `sweep(*, delete=False, ...)`."""
+    from lithify.kafka import SnapshotConsumer, publish
+    from lithify.lake import Lake, Topic
+    from lithify.spark_source import register
+
+    told = {
+        signature.partition("(")[0]: {part.partition("=")[0].strip() for part in signature.partition("(")[2].split(",")}
+        for signature in re.findall(
+            r"^(?:\| )?`(\w+\([^`]*)\)`", (ROOT / "docs/reference/python.md").read_text("utf-8"), re.M
+        )
+    }
+    public = [SnapshotConsumer, publish, register]
+    public += [method for kind in (Lake, Topic) for name, method in vars(kind).items() if name[0] != "_"]
+    missing = [
+        f"{call.__name__}: {name}"
+        for call in public
+        if inspect.isfunction(call) or inspect.isclass(call)
+        for name in inspect.signature(call).parameters
+        if name != "self" and name not in told.get(call.__name__, ())
+    ]
+    assert missing == []
 
 
 def test_every_error_is_told_under_its_exit_code():
