@@ -54,3 +54,21 @@ def test_it_goes_on_where_somebody_says_that_the_clock_is_right(lake):
     lake.wait(DAY_MS)
     alpha.work()
     assert texts(lake) == {"events": "", "orders": "a=2 c=1 c=2"}
+
+
+def test_upkeep_goes_on_after_a_clock_that_was_years_ahead_is_set_right(lake):
+    """C46: visits that were put off by that clock are not waited for."""
+    alpha = lake.cleaner()
+    for _ in range(3):
+        alpha.work()
+        lake.wait()
+    lake.clock.advance(YEARS_MS)
+    for _ in range(3):
+        alpha.work()
+        lake.wait()
+    assert alpha.told(EventKind.TROUBLE) and not alpha.told(EventKind.EXPIRED)
+    lake.clock.advance(-YEARS_MS)
+    for _ in range(3):
+        lake.wait(DAY_MS)
+        alpha.work()
+    assert {event.topic for event in alpha.told(EventKind.EXPIRED)} == {"events", "orders"}

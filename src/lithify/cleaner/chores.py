@@ -86,8 +86,9 @@ class Chores:
             visit = self.visits.get(name)
             if visit is None:  # spread evenly, and the same after each start
                 visit = Visit(now_ms + crc32(str(name).encode()) % self.interval_ms, self.interval_ms, version)
-            elif visit.version != version:
-                visit = Visit(min(visit.next_ms, now_ms + self.interval_ms), self.interval_ms, version)
+            else:  # the gap from now at most, also where a clock that was ahead has been set right
+                gap_ms = visit.gap_ms if visit.version == version else self.interval_ms
+                visit = Visit(min(visit.next_ms, now_ms + gap_ms), gap_ms, version)
             visits[name] = visit
         self.visits = visits
         if not self.leases.holds(self.role):
