@@ -6,13 +6,16 @@ from lithify.compaction.clocks import clock_fault
 from lithify.errors import ClockError
 from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.names import TopicName
-from lithify.ports import Warehouse
+from lithify.ports import Clock, Warehouse
 from lithify.service.commit import commit
 
 
-def check_clock(state: TopicState, now_ms: int) -> None:
-    """Raises `ClockError` where nothing of the topic may be dropped by a clock that says `now_ms`."""
-    fault = clock_fault(state, now_ms)
+def check_clock(clock: Clock, state: TopicState, judged_ms: int) -> None:
+    """Raises `ClockError` where nothing of the topic may be dropped by a clock that has said `judged_ms`.
+
+    Whoever read it a day ago and stood still since then has no clock that is behind, and drops less.
+    """
+    fault = clock_fault(state, max(judged_ms, clock.now_ms()))
     if fault is not None:
         raise ClockError(
             f"{state.name}: {fault}: nothing is dropped by it",

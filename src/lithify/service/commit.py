@@ -31,7 +31,7 @@ from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError, Unk
 from lithify.model.log import KEEPS_EPOCH, RUN_IDS_KEPT, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.ports import CommitUnknownError, StaleVersionError, Warehouse
-from lithify.service.staged import check_written
+from lithify.service.staged import check_not_abandoned, check_written
 
 ATTEMPTS = 25
 """Swaps tried before a commit gives up."""
@@ -92,15 +92,33 @@ def _swap(
             return state
         if landing is Landing.UNKNOWN:
             raise _unknown(name, run_id)
-    edit_now = decide(state)
+    edit_now = _decided(warehouse, run_id, decide, state)
     if edit_now is None:
         return state
-    check_written(warehouse, state, edit_now)
     edit_now = _marked(edit_now, state)
     try:
         return warehouse.store.commit(state, edit_now)
     except CommitUnknownError as error:
         sent.append((state, edit_now))
+        raise StaleVersionError(str(error)) from error
+
+
+def _decided(warehouse: Warehouse, run_id: str, decide: Decide, state: TopicState) -> TopicEdit | None:
+    """What `decide` says of `state`, once it is sure that what was written for it is there.
+
+    What fails with it counts only while `state` is the newest version. Else others may have let go of a
+    version or a file since `state` was loaded, and what is to be said of that is said on the newest.
+    """
+    try:
+        check_not_abandoned(state, [run_id])  # first, as what it has written may be read again
+        edit = decide(state)
+        if edit is not None:
+            check_written(warehouse, state, edit)
+        return edit
+    except LithifyError as error:
+        newest = warehouse.store.load(state.name)
+        if (newest.identity, newest.version) == (state.identity, state.version):
+            raise
         raise StaleVersionError(str(error)) from error
 
 

@@ -52,7 +52,7 @@ def expire_versions(warehouse: Warehouse, name: TopicName, *, now_ms: int | None
         if not going:
             return None
         if now_ms is None:
-            check_clock(newest, judged_ms)
+            check_clock(warehouse.clock, newest, judged_ms)
         return TopicEdit(run_id, warehouse.clock.now_ms(), {}, verb=Verb.EXPIRE, expire_closed_before_ms=before_ms)
 
     state = commit(warehouse, name, run_id, decide)

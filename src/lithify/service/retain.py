@@ -46,7 +46,7 @@ def retain(warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None) 
         if not logs:
             return None
         if now_ms is None:
-            check_clock(newest, judged_ms)
+            check_clock(warehouse.clock, newest, judged_ms)
         return TopicEdit(run_id, warehouse.clock.now_ms(), logs, remove=tuple(removed), verb=Verb.RETAIN)
 
     state = commit(warehouse, name, run_id, decide)

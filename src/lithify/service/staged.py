@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lithify.compaction.sweeping import run_of
 from lithify.errors import DamagedError, RunExpiredError
 from lithify.model.log import TopicEdit, TopicState
 from lithify.ports import Warehouse
 
 
-def check_written(warehouse: Warehouse, newest: TopicState, edit: TopicEdit) -> None:
-    """Looks after what the run of `edit` has written, for a commit on `newest`.
-
-    Whatever is there now stays there until the swap: a sweep that deletes it abandons the run first,
-    which moves the version. Raises `RunExpiredError`, or `DamagedError` if a file is gone.
-    """
-    runs = {edit.run_id, *(run_of(segment.path) for segment in edit.written)}
-    for run_id in sorted(runs.intersection(newest.abandoned)):
+def check_not_abandoned(newest: TopicState, run_ids: Iterable[str]) -> None:
+    """Raises `RunExpiredError` if a sweep has abandoned one of these runs."""
+    for run_id in sorted(set(run_ids).intersection(newest.abandoned)):
         raise RunExpiredError(
             f"{newest.name}: run {run_id} stood still for longer than sweep.grace.ms, and its files were swept",
             hint="nothing was changed; run it again",
         )
+
+
+def check_written(warehouse: Warehouse, newest: TopicState, edit: TopicEdit) -> None:
+    """Looks after what `edit` names for the first time, for a commit on `newest`.
+
+    Whatever is there now stays there until the swap: a sweep that deletes it abandons the run first,
+    which moves the version. Raises `RunExpiredError`, or `DamagedError` if a file is gone.
+    """
+    check_not_abandoned(newest, (run_of(segment.path) for segment in edit.written))
     missing = warehouse.files.missing([segment.path for segment in edit.written])
     if missing:
         raise DamagedError(

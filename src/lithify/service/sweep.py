@@ -46,7 +46,7 @@ def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual:
             hint="see them with `lithify sweep`; `lithify sweep --yes --allow-unusual` deletes them",
         )
     if plan.files:
-        check_clock(state, now_ms)
+        check_clock(warehouse.clock, state, now_ms)
     look.delete(plan.replaced)  # first, as it makes room on a full disk for what follows
     warehouse.store.note_named(state, look.stored, look.named, look.named_ms)
     unnamed = look.fenced(plan)

@@ -83,7 +83,7 @@ class TopicRun:
         try:
             plans = plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms)
             if self.given_now_ms is None and not all(plan.is_idle for plan in plans):
-                check_clock(self.state, self.now_ms)
+                check_clock(self.warehouse.clock, self.state, self.now_ms)
         except Exception as error:
             self._give_up(ours(error, self.name))
             return ()
