@@ -6,7 +6,7 @@ the verb, whole, and the verb gets through when it is tried again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,17 +18,15 @@ from faults.test_every_call import MAKERS, NAME, PARTITIONS, records, strikes
 from lithify.compaction.clocks import LEAP_MS
 from lithify.errors import LithifyError, RefusedError
 from lithify.model.failure import LogFailure
-from lithify.model.log import TopicState, WrittenBatch
+from lithify.model.log import WrittenBatch
 from lithify.model.names import TopicName
 from lithify.model.position import Start
 from lithify.model.rates import Rates
-from lithify.model.segment import Segment
 from lithify.model.settings import settings_of
 from lithify.model.staged import StagedLog
 from lithify.ports import Warehouse
 from lithify.service.alter import alter, uncompact
 from lithify.service.append import append
-from lithify.service.append_staged import StagedBatch, append_staged
 from lithify.service.clock import trust_clock
 from lithify.service.compact import RunRequest, compact
 from lithify.service.cursor import Reading
@@ -43,6 +41,7 @@ from lithify.service.throttle import throttle
 from lithify.service.undo import undo
 from support.fake_clock import FakeClock
 from support.oracle_engine import OracleEngine
+from support.staged_batches import append_batch
 from support.whole_logs import check_whole
 
 Verb = Callable[[Warehouse], object]
@@ -101,24 +100,9 @@ def failing(warehouse: Warehouse) -> object:
 
 def a_batch(warehouse: Warehouse) -> object:
     """What two tasks wrote, as the batch of a query: sent again, it is there."""
-    state, files = warehouse.store.load(NAME), getattr(warehouse.files, "_real", warehouse.files)
-
-    def written(numbers: range, run_id: str) -> list[StagedLog]:
-        arrived = files.receive(state, records(numbers, keys=5), now_ms=1_100, keep_offsets=False)
-        ends = {p: state.log(p).log_end_offset for p in arrived}
-        return [
-            StagedLog(NAME, state.identity, p, files.write(state, a, ends[p], run_id), a.last_timestamp_ms)
-            for p, a in arrived.items()
-        ]
-
-    def renumber(state: TopicState, segments: Sequence[Segment], base: int, run_id: str) -> tuple[Segment, ...]:
-        again = [r._replace(offset=None) for s in segments for batch in files.read(s, 0) for r in batch.records()]
-        arrived = files.receive(state, again, now_ms=1_100, keep_offsets=False)
-        return tuple(files.write(state, arrived[segments[0].partition], base, run_id))
-
-    tasks = (written(range(100, 110), warehouse.clock.new_id()), written(range(110, 120), warehouse.clock.new_id()))
-    staged = StagedBatch(NAME, tuple(log for task in tasks for log in task), WrittenBatch("query", 7))
-    return append_staged(warehouse, renumber, staged)
+    files = getattr(warehouse.files, "_real", warehouse.files)
+    tasks = [records(numbers, keys=5) for numbers in (range(100, 110), range(110, 120))]
+    return append_batch(warehouse, NAME, tasks, WrittenBatch("query", 7), files)
 
 
 def a_copy(warehouse: Warehouse) -> object:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from lithify.model.record import Record
-from support.checked_reading import OpenReader, check_sweep, check_topic
+from support.checked_reading import OpenReader, check_topic
 from support.checked_round import check_round
-from support.checked_topic import CheckedTopic, RandomPlace
+from support.checked_sweep import check_sweep
+from support.checked_topic import CheckedTopic
+from support.checked_trouble import RandomPlace, Standstill
 from support.random_places import memory_place
 
 
@@ -28,7 +30,7 @@ def test_a_round_as_of_the_past_closes_its_version_now(place: RandomPlace) -> No
     topic = CheckedTopic.create(place, 1, {"versions.retention.ms": 100, "versions.kept": 1})
     topic.append([a_record(b"a", b"1"), a_record(b"a", b"2")])
     reader = OpenReader.open(topic, 0, compacted=False)
-    check_round(topic, now_ms=place.clock.now_ms() - 500)
+    check_round(topic, given_ms=place.clock.now_ms() - 500)
     topic.append([a_record(b"a", b"3")])
     check_round(topic)
     check_sweep(topic)
@@ -44,9 +46,9 @@ def test_what_the_view_has_leaves_the_backlog_in_the_same_round(place: RandomPla
     topic = CheckedTopic.create(place, 1, config)
     topic.append([a_record(b"a", b"1")])
     later_ms = place.clock.now_ms() + 31
-    check_round(topic, now_ms=later_ms)
+    check_round(topic, given_ms=later_ms)
     version = topic.state.version
-    check_round(topic, now_ms=later_ms)
+    check_round(topic, given_ms=later_ms)
     assert (topic.state.version, topic.model.logs[0].start) == (version, 1)
     check_topic(topic)
 
@@ -90,4 +92,49 @@ def test_what_an_undone_round_paid_is_owed_again(place: RandomPlace) -> None:
     check_round(topic)
     check_topic(topic)
     topic.undo()
+    check_topic(topic)
+
+
+DAYS_MS = 3 * 86_400_000
+
+
+@pytest.mark.parametrize("at", range(1, 14))
+def test_an_undo_that_stands_still_takes_back_the_round_that_came_meanwhile(place: RandomPlace, at: int) -> None:
+    """C6: it listed the versions after that round, and said that the one before the last was not kept any more."""
+    topic = CheckedTopic.create(place, 1, {"versions.kept": 1})
+    topic.append([a_record(b"a", b"1"), a_record(b"a", b"2")])
+    check_round(topic)
+    topic.append([a_record(b"a", b"3")])
+    assert topic.undo(Standstill(at, lambda: check_round(topic)))
+    check_topic(topic)
+
+
+@pytest.mark.parametrize("at", range(1, 12))
+def test_a_truncation_whose_files_were_swept_says_so(place: RandomPlace, at: int) -> None:
+    """C45: whichever of its steps first finds a file gone, it was its own run that had expired."""
+    topic = CheckedTopic.create(place, 1, {"sweep.grace.ms": 60_000})
+    topic.append([a_record(b"a", b"1"), a_record(b"b", b"2")])
+
+    def later() -> None:
+        place.clock.advance(60_001)
+        check_sweep(topic)
+
+    topic.truncate(0, 1, trouble=Standstill(at, later))
+    check_topic(topic)
+
+
+@pytest.mark.parametrize("at", range(1, 5))
+def test_a_clock_that_was_read_days_ago_is_not_behind(place: RandomPlace, at: int) -> None:
+    """C46: rounds and retention that stood still may go by the time that they read."""
+    topic = CheckedTopic.create(place, 1, {"cleanup.policy": "compact,delete", "retention.ms": 30})
+    topic.append([a_record(b"a", b"1"), a_record(b"a", b"2")])
+    topic.append([a_record(b"b", b"1")])
+
+    def later() -> None:
+        place.clock.advance(DAYS_MS)
+        topic.delete_records(0, 1)
+
+    check_round(topic, trouble=Standstill(at, later))
+    check_topic(topic)
+    topic.retain(trouble=Standstill(at, later))
     check_topic(topic)

@@ -18,7 +18,7 @@ class Listening(RandomTopicMachine):
     told: list[list[str]] = []  # noqa: RUF012 - one list for all runs is what is wanted
 
     def teardown(self) -> None:
-        self.told.append(list(self.lines))
+        self.told.append(list(self.story.lines))
         super().teardown()
 
 
@@ -33,6 +33,16 @@ def test_a_run_is_told_as_a_scenario_that_plays() -> None:
     )
     run_state_machine_as_test(seed(7)(Listening), settings=quiet)
     verbs = {line.split()[1] for lines in Listening.told for line in lines if line.startswith("> ")}
-    assert {"append", "keep", "compact", "retain", "alter", "truncate", "delete-records", "meanwhile"} <= verbs
+    assert {
+        "append",
+        "keep",
+        "compact",
+        "retain",
+        "alter",
+        "truncate",
+        "delete-records",
+        "meanwhile,",
+        "expire",
+    } <= verbs
     for lines in Listening.told:
         play("\n".join(lines))  # a verb it does not know, or cannot read, raises

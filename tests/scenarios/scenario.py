@@ -9,9 +9,12 @@
     > plan, compact, status, log       of every log; `compact --now 2h --partition 1`
     > meanwhile append a=2             somebody else does that during the next round, before its commit;
                                        `meanwhile, early: append a=2` after its plan, before it reads
+    > meanwhile, call 3: append a=2    somebody else does that while the next command stands still right
+                                       before its third call to the store, files or engine
     > read 3, last, table              partition 0 from offset 3 on; the position of its last record;
                                        `read --compacted 3` and `last --compacted` of compacted data
     > retain, versions, undo, sweep    `retain --now 2h`, `sweep --yes`
+    > expire                           lets go of kept versions whose time is over; `expire --now 2h`
     > delete-records 3, truncate 3     of partition 0; `truncate 1: --below-compacted 3` of partition 1
     > alter null.key=drop              also `--unset null.key` and `--partitions 2`
     > trust-clock                      somebody says that the clock is right
@@ -24,8 +27,12 @@ Lines that begin with `>` are commands, indented lines below are their output, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 
+from faults.frozen import Freezer, freezing
+from faults.injection import FaultyEngine
 from lithify.compaction.reporting import plan_report
 from lithify.errors import LithifyError
 from lithify.model.segment import Segment
@@ -35,6 +42,7 @@ from lithify.service.append import append
 from lithify.service.clock import trust_clock
 from lithify.service.compact import RunRequest, plan_run
 from lithify.service.cut import delete_records, truncate
+from lithify.service.expire import expire_versions
 from lithify.service.fetch import table_batches
 from lithify.service.retain import retain
 from lithify.service.status import topic_status
@@ -67,14 +75,40 @@ class Player:
         self._topic = MemoryTopic(now_ms=0)
         self._others: list[str] = []
         self._early = False
+        self._standstill = 0
+        """The call before which the next command stands still, or 0."""
 
     def run(self, command: str) -> Iterator[str]:
         verb, _, rest = command.partition(" ")
         action: Callable[[str], Iterator[str]] = getattr(self, f"_{verb.rstrip(',').replace('-', '_')}")
+        printed: list[str] = []
         try:
-            yield from action(rest)
+            with self._standing_still(printed) if verb != "meanwhile," else nullcontext():
+                lines = list(action(rest))
         except LithifyError as error:
-            yield f"{type(error).__name__}: {error}"
+            lines = [f"{type(error).__name__}: {error}"]
+        yield from (f"meanwhile: {line}" for line in printed)
+        yield from lines
+
+    @contextmanager
+    def _standing_still(self, printed: list[str]) -> Iterator[None]:
+        """Puts in place what stands still at the call that was said, once."""
+        at, topic, self._standstill = self._standstill, self._topic, 0
+        if not at:
+            yield
+            return
+        warehouse, engine, others, self._others = topic.warehouse, topic.engine, self._others, []
+
+        def happens() -> None:
+            topic.warehouse, topic.engine = warehouse, engine
+            printed.extend(line for command in others for line in self.run(command))
+
+        freezer = Freezer(at, happens)
+        topic.warehouse, topic.engine = freezing(warehouse, freezer), FaultyEngine(engine, freezer)
+        try:
+            yield
+        finally:
+            topic.warehouse, topic.engine = warehouse, engine
 
     def _create(self, config: str) -> Iterator[str]:
         given = dict(pair.split("=") for pair in config.split())
@@ -116,8 +150,10 @@ class Player:
         yield from ()
 
     def _meanwhile(self, what: str) -> Iterator[str]:
-        self._early = what.startswith("early: ")
-        self._others.append(what.removeprefix("early: "))
+        others = re.fullmatch(r"(?:(early): |call (\d+): )?(.*)", what)
+        assert others is not None
+        self._early, self._standstill = bool(others[1]), int(others[2] or 0)
+        self._others.append(others[3])
         yield from ()
 
     def _plan(self, _: str) -> Iterator[str]:
@@ -223,16 +259,21 @@ class Player:
         if not kept:
             yield "none"
 
+    def _expire(self, flags: str) -> Iterator[str]:
+        now_ms = parse_duration_ms(flags.removeprefix("--now ")) if flags else None
+        report = expire_versions(self._topic.warehouse, ORDERS, now_ms=now_ms)
+        yield f"let go of: {' '.join(map(str, report.expired)) if report else 'nothing'}"
+
     def _sweep(self, flags: str) -> Iterator[str]:
         report = sweep(self._topic.warehouse, ORDERS, delete=flags == "--yes")
         names = sorted(file_name(file.path) for file in report.files)
         yield f"{'deleted' if report.deleted else 'may go'}: {' '.join(names) or 'nothing'}"
 
     def _segments(self) -> tuple[Segment, ...]:
-        return self._topic.warehouse.store.segments(self._topic.state)
+        return self._topic.store.segments(self._topic.state)
 
     def _views(self) -> tuple[Segment, ...]:
-        return self._topic.warehouse.store.view(self._topic.state)
+        return self._topic.store.view(self._topic.state)
 
 
 def _placed(text: str) -> tuple[int, str]:

@@ -1,7 +1,7 @@
-"""What readers, `status`, `versions` and `sweep` say of a topic, held to its textbook.
+"""What readers, `status`, `versions` and `verify` say of a topic, held to its textbook.
 
 Readers of every kind (C2, C3, C7, C33, C36, C37), tombstone steps (C18, C19), what is due (C21, C28),
-kept versions (C7) and which files may go (C6).
+kept versions (C7), and `verify`.
 """
 
 from __future__ import annotations
@@ -10,28 +10,26 @@ from dataclasses import dataclass
 
 import pytest
 
-from faults.injection import CrashError, Injector, faulty
-from lithify.compaction.places import why_deletes_missed
-from lithify.errors import LithifyError, LogTruncatedError, OffsetOutOfRangeError, VersionSweptError
+from lithify.errors import OffsetOutOfRangeError, VersionSweptError
 from lithify.model.log import LogState, Position, TopicState
 from lithify.model.position import AtTime, Start
 from lithify.model.record import Record
 from lithify.service.cursor import Reading
 from lithify.service.fetch import LogReader, open_log, table_batches
 from lithify.service.status import topic_status
-from lithify.service.sweep import sweep
-from support.checked_topic import NAME, CheckedTopic, Strike
+from lithify.service.verify import verify
+from support.checked_topic import BOTH, NAME, CheckedTopic
+from support.oracle_inspector import ReadingInspector
 from support.textbook_log import Records, TextbookLog, at, deletes, version
 from support.textbook_topic import TextbookTopic
 from support.whole_logs import check_whole
 
-BOTH = (False, True)
 
-
-def check_topic(topic: CheckedTopic) -> None:
-    """Every log reads as the textbook has it, and the metadata says the truth."""
+def check_topic(topic: CheckedTopic) -> bool:
+    """Every log reads as the textbook has it, and the metadata says the truth; whether there was a new version."""
     state = topic.state
-    if state.version != topic.checked[0]:
+    is_new = state.version != topic.checked[0]
+    if is_new:
         check_picture(topic, state, topic.model)
         check_whole(topic.place.warehouse, NAME)
         for log in topic.model.logs:
@@ -39,6 +37,7 @@ def check_topic(topic: CheckedTopic) -> None:
     if (state.version, topic.place.clock.now_ms()) != topic.checked:
         check_due(topic)
     topic.checked = state.version, topic.place.clock.now_ms()
+    return is_new
 
 
 def check_picture(topic: CheckedTopic, state: TopicState, model: TextbookTopic) -> None:
@@ -52,7 +51,7 @@ def check_picture(topic: CheckedTopic, state: TopicState, model: TextbookTopic) 
             log.dirty_from,
             log.end,
         )
-        assert (found.view is None, found.generation) == (log.view is None, len(log.cuts))
+        assert (found.view is None, found.generation, found.epoch) == (log.view is None, len(log.cuts), log.epoch)
         for compacted in BOTH:
             reader = open_log(topic.place.warehouse, state, log.partition, "earliest", Reading(compacted=compacted))
             wanted = log.reading(compacted=compacted)
@@ -87,6 +86,12 @@ def check_places(topic: CheckedTopic, partition: int, share: float, at_ms: int) 
         for outside in (first - 1, log.end + 1):
             with pytest.raises(OffsetOutOfRangeError):
                 opened(outside)
+
+
+def check_verified(topic: CheckedTopic) -> None:
+    """Nothing is lost that `verify` would find (C1, C3, C4, C5, C8, C33)."""
+    report = verify(topic.place.warehouse, ReadingInspector(topic.place.warehouse.files), NAME)
+    assert report.findings == (), [str(finding) for finding in report.findings]
 
 
 def check_table(topic: CheckedTopic) -> None:
@@ -126,7 +131,7 @@ def check_steps(topic: CheckedTopic, state: LogState, log: TextbookLog) -> None:
 def check_due(topic: CheckedTopic) -> None:
     """C21, C26, C28, C43: what is owed, and tombstones that may go, make a log due."""
     settings, now_ms = topic.model.settings, topic.place.clock.now_ms()
-    segments = topic.segments()
+    segments = topic.moment().segments
     for status, log in zip(topic_status(topic.place.warehouse, topic.state).logs, topic.model.logs, strict=True):
         if not settings.compacts:
             continue
@@ -178,72 +183,6 @@ class OpenReader:
         assert tuple(got) == self.wanted[:most]
         self.wanted = self.wanted[most:]
         return len(got) < most
-
-
-@dataclass(slots=True)
-class Follower:
-    """A reader that goes on with new versions, at the same offset (C3, C7)."""
-
-    topic: CheckedTopic
-    partition: int
-    compacted: bool
-    reader: LogReader
-    cuts: int
-
-    @classmethod
-    def open(cls, topic: CheckedTopic, partition: int, *, compacted: bool) -> Follower:
-        how = Reading(follow=True, compacted=compacted)
-        log = topic.model.logs[partition]
-        reader = open_log(topic.place.warehouse, topic.state, partition, "earliest", how)
-        assert tuple(r for b in reader.poll() for r in b.records()) == log.reading(compacted=compacted)
-        return cls(topic, partition, compacted, reader, len(log.cuts))
-
-    def poll(self) -> bool:
-        """Reads what is new; returns whether it can go on."""
-        log, position = self.topic.model.logs[self.partition], self.reader.position
-        missed = log.cuts[self.cuts :]
-        start = log.first_place(compacted=self.compacted)
-        lost = start > position or any(cut < position for cut in missed)
-        wanted = tuple(r for r in log.reading(compacted=self.compacted) if at(r) >= position)
-        newest, epoch = self.topic.state.log(self.partition), self.reader.place().epoch
-        unseen = why_deletes_missed(newest, position, epoch, compacted=self.compacted)
-        try:
-            available = self.reader.has_message_available()
-            got = tuple(record for batch in self.reader.poll() for record in batch.records())
-        except LogTruncatedError:
-            assert lost or unseen or len(missed) > 8, "the log was not cut below the position, and no delete is gone"
-            return False
-        assert not lost, "a reader went on where the log no longer is"
-        assert not unseen, "a reader went on where it has missed a delete (C49)"
-        assert got == wanted
-        assert available == bool(wanted)
-        assert self.reader.position == log.end
-        self.cuts = len(log.cuts)
-        return True
-
-
-def check_sweep(topic: CheckedTopic, strike: Strike = None) -> None:
-    """C6: what goes is named by nothing that is kept, and long enough; what may go is found."""
-    warehouse, settings, now_ms = topic.place.warehouse, topic.model.settings, topic.place.clock.now_ms()
-    store = warehouse.store
-    states = [topic.state, *(store.load_version(NAME, v.version) for v in store.versions(NAME))]
-    needed = {s.path for state in states for s in (*store.segments(state), *store.view(state))}
-    before = {file.path: file for file in store.stored_files(topic.state)}
-    whole = True
-    try:
-        sweep(warehouse if strike is None else faulty(warehouse, Injector(*strike)), NAME, delete=True)
-    except (LithifyError, CrashError):
-        assert strike is not None
-        whole = False
-    left = {file.path for file in store.stored_files(topic.state)}
-    gone = before.keys() - left
-    assert not gone & needed, "a file of a kept version was deleted"
-    for path in gone & topic.closed.keys():
-        assert now_ms >= topic.closed[path][0] + settings.versions_retention_ms, f"{path} went too early (C7)"
-    for path in gone - topic.closed.keys():
-        assert now_ms > before[path].modified_ms + settings.sweep_grace_ms, f"{path} may be somebody's still (C6)"
-    for path in (topic.closed.keys() & left) - needed if whole else ():
-        assert now_ms < topic.closed[path][1] + settings.versions_retention_ms, f"{path} may go and stays"
 
 
 def _position(records: Records) -> Position | None:

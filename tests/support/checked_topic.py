@@ -1,19 +1,21 @@
 """A topic and its textbook, side by side: every verb is done to both, and they must agree.
 
-    verb ──► product (store, engine, clock; perhaps struck on the way) ──► version, or not
+    verb ──► product (store, engine, clock; perhaps with bad luck on the way) ──► version, or not
          └─► textbook ──► what it must be now, or why it is refused
 
-A struck verb has landed or has not: the version tells, and nothing in between is allowed (C6).
+A struck verb has landed or has not: the version tells, and nothing in between is allowed (C6). One that
+stood still while others worked is right if it did what it does before them, or what it does after them,
+or was told why not and did nothing (C44, C45).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 
-from faults.injection import CrashError, Injector, Kind, faulty
-from lithify.errors import InvalidSettingError, LithifyError
-from lithify.model.log import TopicState, segments_of
+from lithify.errors import InvalidSettingError, RunExpiredError
+from lithify.model.log import TopicState, WrittenBatch, segments_of
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings import TopicSettings, changed, settings_of
@@ -25,24 +27,34 @@ from lithify.service.cut import delete_records, truncate
 from lithify.service.fetch import open_log
 from lithify.service.retain import retain
 from lithify.service.undo import undo
-from support.fake_clock import FakeClock
+from support.checked_trouble import Act, Attempt, Meanwhile, RandomPlace, Trouble, attempt
+from support.staged_batches import append_batch
 from support.textbook_log import TextbookLog, at
 from support.textbook_topic import RefusedError, Segments, TextbookTopic
 
 NAME = TopicName("default", "orders")
-
-Strike = tuple[int, Kind] | None
-"""Which port call of a verb is struck, from 1, and how."""
+BOTH = (False, True)
+"""Plain and compacted."""
 
 
 @dataclass(frozen=True, slots=True)
-class RandomPlace:
-    """A store and an engine under test. Sizes of records are of the order of `size_unit` bytes."""
+class Moment:
+    """A version that a verb may go by, its textbook, and settings and a time that it may have read."""
 
-    warehouse: Warehouse
-    engine: object
-    clock: FakeClock
-    size_unit: int = 1
+    model: TextbookTopic
+    settings: TopicSettings
+    """By which what arrives is taken in."""
+    state: TopicState
+    segments: Segments
+    """By partition: the textbook asks where they end and how large they are."""
+    views: Segments
+    kept: tuple[str, ...]
+    """The runs that closed the versions that are kept."""
+    now_ms: int
+
+
+Expect = Callable[[Moment], TextbookTopic]
+"""What a verb makes of the textbook, or raises `RefusedError`."""
 
 
 @dataclass(slots=True)
@@ -70,106 +82,105 @@ class CheckedTopic:
     def state(self) -> TopicState:
         return self.place.warehouse.store.load(NAME)
 
-    def segments(self) -> Segments:
-        """Those of the newest version, by partition: the textbook asks where they end and how large they are."""
-        state = self.state
-        every = self.place.warehouse.store.segments(state)
-        return {p: segments_of(every, p) for p in state.partitions}
+    def moment(self) -> Moment:
+        """How things are now."""
+        state, store = self.state, self.place.warehouse.store
+        every, viewed = store.segments(state), store.view(state)
+        segments, views = ({p: segments_of(s, p) for p in state.partitions} for s in (every, viewed))
+        kept = tuple(version.closed_by for version in store.versions(NAME))
+        return Moment(self.model, self.model.settings, state, segments, views, kept, self.place.clock.now_ms())
 
     def is_past_retention(self, now_ms: int) -> bool:
         """Whether whole segments may go from the front of a log (C24)."""
-        settings, segments = self.model.settings, self.segments()
+        settings, segments = self.model.settings, self.moment().segments
         return any(log.gone(segments[log.partition], settings, now_ms) for log in self.model.logs)
 
-    def move_end(self, partition: int, end: int, strike: Strike = None) -> bool:
+    def move_end(self, partition: int, end: int, trouble: Trouble = None) -> bool:
         """Nothing is appended, and the log ends elsewhere."""
         return self._do(
-            lambda: self.model.ended(partition, end),
+            lambda moment: moment.model.ended(partition, end),
             lambda warehouse: append(warehouse, NAME, [], keep_offsets=True, end_offsets={partition: end}),
-            strike,
+            trouble,
         )
 
-    def append(self, records: Sequence[Record], *, keep_offsets: bool = False, strike: Strike = None) -> bool:
-        now_ms = self.place.clock.now_ms()
+    def append(self, records: Sequence[Record], *, keep_offsets: bool = False, trouble: Trouble = None) -> bool:
         return self._do(
-            lambda: self.model.appended(records, now_ms, keep_offsets=keep_offsets),
+            lambda moment: moment.model.appended(records, moment.settings, moment.now_ms, keep_offsets=keep_offsets),
             lambda warehouse: append(warehouse, NAME, records, keep_offsets=keep_offsets),
-            strike,
+            trouble,
         )
 
-    def retain(self, now_ms: int | None = None, strike: Strike = None) -> bool:
-        segments, judged_ms = self.segments(), self.place.clock.now_ms() if now_ms is None else now_ms
+    def append_staged(self, records: Sequence[Record], batch_id: int, trouble: Trouble = None) -> bool:
+        """What one task wrote at the log ends that it knew, as a batch of a query (C6, C14)."""
         return self._do(
-            lambda: self.model.retained(segments, judged_ms), lambda w: retain(w, NAME, now_ms=now_ms), strike
+            lambda moment: moment.model.batch_appended(records, moment.settings, moment.now_ms, batch_id),
+            lambda w: append_batch(w, NAME, [records], WrittenBatch("query", batch_id), w.files),
+            trouble,
         )
 
-    def delete_records(self, partition: int, before: int, strike: Strike = None) -> bool:
+    def retain(self, given_ms: int | None = None, trouble: Trouble = None) -> bool:
         return self._do(
-            lambda: self.model.records_deleted(partition, before),
+            lambda moment: moment.model.retained(moment.segments, moment.now_ms if given_ms is None else given_ms),
+            lambda w: retain(w, NAME, now_ms=given_ms),
+            trouble,
+        )
+
+    def delete_records(self, partition: int, before: int, trouble: Trouble = None) -> bool:
+        return self._do(
+            lambda moment: moment.model.records_deleted(partition, before),
             lambda w: delete_records(w, NAME, partition, before),
-            strike,
+            trouble,
         )
 
-    def truncate(self, partition: int, to: int, *, below_compacted: bool = False, strike: Strike = None) -> bool:
+    def truncate(self, partition: int, to: int, *, below_compacted: bool = False, trouble: Trouble = None) -> bool:
         return self._do(
-            lambda: self.model.truncated(partition, to, below_compacted=below_compacted),
+            lambda moment: moment.model.truncated(partition, to, below_compacted=below_compacted),
             lambda w: truncate(w, NAME, partition, to, below_compacted=below_compacted),
-            strike,
+            trouble,
         )
 
-    def alter(self, config: Mapping[str, object], partitions: int | None = None, strike: Strike = None) -> bool:
-        wanted = len(self.model.logs) if partitions is None else partitions
-        return self._do(
-            lambda: self.model.altered(_checked(self.model.settings, config), wanted),
-            lambda w: alter(w, NAME, config, partitions=partitions),
-            strike,
-        )
+    def alter(self, config: Mapping[str, object], partitions: int | None = None, trouble: Trouble = None) -> bool:
+        def expect(moment: Moment) -> TextbookTopic:
+            model = moment.model
+            wanted = len(model.logs) if partitions is None else partitions
+            return model.altered(_checked(model.settings, config), wanted)
 
-    def uncompact(self, *, lose_trimmed: bool = False, strike: Strike = None) -> bool:
+        return self._do(expect, lambda w: alter(w, NAME, config, partitions=partitions), trouble)
+
+    def uncompact(self, *, lose_trimmed: bool = False, trouble: Trouble = None) -> bool:
         return self._do(
-            lambda: self.model.uncompacted(lose_trimmed=lose_trimmed),
+            lambda moment: moment.model.uncompacted(lose_trimmed=lose_trimmed),
             lambda w: uncompact(w, NAME, lose_trimmed=lose_trimmed),
-            strike,
+            trouble,
         )
 
-    def undo(self, strike: Strike = None) -> bool:
-        kept = [version.closed_by for version in self.place.warehouse.store.versions(NAME)]
-        return self._do(lambda: self.model.undone(kept), lambda w: undo(w, NAME), strike)
+    def undo(self, trouble: Trouble = None) -> bool:
+        return self._do(lambda moment: moment.model.undone(moment.kept), lambda w: undo(w, NAME), trouble)
 
-    def _do(self, expect: Callable[[], TextbookTopic], act: Callable[[Warehouse], object], strike: Strike) -> bool:
+    def _do(self, expect: Expect, act: Callable[[Warehouse], object], trouble: Trouble) -> bool:
         """Does a verb to both; returns whether it was acknowledged."""
-        before, begun_ms = self.state.version, self.place.clock.now_ms()
-        wanted: TextbookTopic | RefusedError
-        try:
-            wanted = expect()
-        except RefusedError as refused:
-            wanted = refused
-        error, injector = self.attempt(act, strike)
-        struck = injector is not None and injector.struck
-        landed = self.state.version != before
-        if isinstance(wanted, RefusedError):
-            assert not landed, f"{wanted} was done all the same"
-            assert struck or type(error) is wanted.kind, f"{wanted} expected, not {error!r}"
-            return False
-        if error is not None and not struck:
-            raise error
-        assert landed or error is not None or _alike(wanted, self.model), "acknowledged, and nothing was committed"
-        if landed:
-            self.model = wanted
-            self.look(begun_ms)
-        return error is None
+        doing = _Doing(self, expect, [self.moment()])
+        done = self.attempt(lambda place: act(place.warehouse), trouble, doing.meanwhile)
+        doing.settle()
+        doing.judge(done)
+        return done.error is None
 
-    def attempt(
-        self, act: Callable[[Warehouse], object], strike: Strike
-    ) -> tuple[LithifyError | CrashError | None, Injector | None]:
-        """What the verb ended with, perhaps struck."""
-        injector = None if strike is None else Injector(*strike)
-        warehouse = self.place.warehouse if injector is None else faulty(self.place.warehouse, injector)
-        try:
-            act(warehouse)
-        except (LithifyError, CrashError) as error:
-            return error, injector
-        return None, injector
+    def attempt(self, act: Act, trouble: Trouble, meanwhile: Meanwhile) -> Attempt:
+        """What the verb ended with."""
+        return attempt(self.place, act, trouble, meanwhile)
+
+    def agrees(self, model: TextbookTopic) -> bool:
+        """Whether readers find the topic as `model` has it."""
+        state = self.state
+        return state.settings == model.settings and [self._face(state, p) for p in state.partitions] == [
+            _face(log) for log in model.logs
+        ]
+
+    def _face(self, state: TopicState, partition: int) -> tuple[object, ...]:
+        log, ways = state.log(partition), [Reading(compacted=compacted) for compacted in BOTH]
+        found = (tuple(open_log(self.place.warehouse, state, partition, "earliest", how)) for how in ways)
+        bounds = log.log_start_offset, log.first_dirty_offset, log.log_end_offset, log.view is None
+        return *bounds, log.deleted_below, *found
 
     def look(self, begun_ms: int) -> None:
         """Remembers the newest version, and which files it names no more."""
@@ -200,4 +211,62 @@ def _alike(one: TextbookTopic, other: TextbookTopic) -> bool:
 
 
 def _face(log: TextbookLog) -> tuple[object, ...]:
-    return log.start, log.dirty_from, log.end, log.view, log.deleted_below, log.reading(compacted=False)
+    bounds = log.start, log.dirty_from, log.end, log.view is None
+    return *bounds, log.deleted_below, *(log.reading(compacted=c) for c in BOTH)
+
+
+@dataclass(slots=True)
+class _Doing:
+    """A verb under way: what it may go by, and whether it has landed."""
+
+    topic: CheckedTopic
+    expect: Expect
+    moments: list[Moment]
+    """Before it, and once others have come in between."""
+    has_landed: bool = False
+
+    def meanwhile(self, others: Callable[[], object], _: Sequence[str]) -> None:
+        self.settle()
+        others()
+        self.moments.append(self.topic.moment())
+
+    def settle(self) -> None:
+        """If the version moved since the last moment, by nobody else: it has landed, on that moment."""
+        topic, last = self.topic, self.moments[-1]
+        if topic.state.version == last.state.version:
+            return
+        assert not self.has_landed, "it landed twice"
+        self.has_landed = True
+        wanted = [model for model in self._of(last) if isinstance(model, TextbookTopic)]
+        assert wanted, f"{next(iter(self._of(last)))} was done all the same"
+        topic.model = next((model for model in wanted if topic.agrees(model)), wanted[0])
+        topic.look(self.moments[0].now_ms)
+
+    def judge(self, done: Attempt) -> None:
+        """Whether what it ended with is right."""
+        if done.struck:
+            return
+        ways = [(moment.model, wanted) for moment in self.moments for wanted in self._of(moment)]
+        if done.error is None:
+            idle = any(isinstance(wanted, TextbookTopic) and _alike(wanted, model) for model, wanted in ways)
+            refused = f"; expected {[w for _, w in ways if isinstance(w, RefusedError)]}"
+            assert self.has_landed or idle, f"acknowledged, and nothing was committed{refused}"
+            return
+        assert not self.has_landed, f"done, and refused: {done.error!r}"
+        kinds = {wanted.kind for _, wanted in ways if isinstance(wanted, RefusedError)}
+        swept = isinstance(done.error, RunExpiredError) and self.topic.state.abandoned != ()
+        if type(done.error) not in kinds and not swept:
+            raise done.error
+
+    def _of(self, moment: Moment) -> list[TextbookTopic | RefusedError]:
+        """What it may come to on a moment, whichever settings and time it has read, the latest first."""
+        first = self.moments[0]
+        times = dict.fromkeys((moment.now_ms, first.now_ms))
+        read = dict.fromkeys((moment.settings, first.settings))
+        return [self._at(replace(moment, now_ms=t, settings=s)) for t, s in product(times, read)]
+
+    def _at(self, moment: Moment) -> TextbookTopic | RefusedError:
+        try:
+            return self.expect(moment)
+        except RefusedError as refused:
+            return refused

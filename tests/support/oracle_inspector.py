@@ -13,11 +13,14 @@ from lithify.compaction.comparison import Comparison
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
 from lithify.engine import Progress
+from lithify.errors import LithifyError
 from lithify.inspection import InspectedSegment, InspectionResult, RecordFinding
 from lithify.model.record import Record, is_tombstone
 from lithify.model.segment import Segment
 from lithify.model.verification import Finding, FindingKind
+from lithify.ports import SegmentFiles
 from lithify.store.memory_files import MemoryFiles, segment_of
+from support.oracle_engine import records_of
 
 ByOffset = dict[int, list[Record]]
 
@@ -35,11 +38,17 @@ class OracleInspector:
         most: int,
         progress: Progress,
     ) -> InspectionResult:
-        found = [f for s in segments for f in file_findings(s.segment, self._files.data.get(s.segment.path))]
+        found = [f for s in segments for f in self._file_findings(s.segment)]
         records = [
             r for number in range(len(comparisons)) for r in self._compare(number, comparisons[number], segments)
         ]
         return InspectionResult(tuple(found), tuple(records[: most + 1]), self._tombstones(segments))
+
+    def _file_findings(self, segment: Segment) -> Iterator[Finding]:
+        return file_findings(segment, self._files.data.get(segment.path))
+
+    def _records(self, segment: Segment) -> Sequence[Record]:
+        return self._files.data.get(segment.path, ())
 
     def _tombstones(self, segments: Sequence[InspectedSegment]) -> dict[int, tuple[int, ...]]:
         totals: dict[int, list[int]] = {}
@@ -48,7 +57,7 @@ class OracleInspector:
             if count is None:
                 continue
             total = totals.setdefault(inspected.segment.partition, [0] * (len(count.step_ends) + 1))
-            for record in self._files.data.get(inspected.segment.path, ()):
+            for record in self._records(inspected.segment):
                 deletes = record.value is None or (count.empty_is_tombstone and not record.value)
                 if record.key is not None and deletes and count.start <= _offset(record) < count.end:
                     total[sum(end <= _offset(record) for end in count.step_ends)] += 1
@@ -61,7 +70,7 @@ class OracleInspector:
         after: ByOffset = {}
         for inspected in segments:
             for part in (m for m in inspected.memberships if m.comparison == number):
-                for record in self._files.data.get(inspected.segment.path, ()):
+                for record in self._records(inspected.segment):
                     if part.before and _offset(record) >= part.from_offset:
                         before.setdefault(_offset(record), []).append(record)
                     if part.after:
@@ -71,6 +80,22 @@ class OracleInspector:
             kind = judge.verdict(offset, before.get(offset, []), after.get(offset, []))
             if kind is not None:
                 yield RecordFinding(number, offset, kind)
+
+
+class ReadingInspector(OracleInspector):
+    """The same over any files, which are read; it finds nothing in them but that they cannot be."""
+
+    def __init__(self, files: SegmentFiles) -> None:
+        self._readable = files
+
+    def _file_findings(self, segment: Segment) -> Iterator[Finding]:
+        try:
+            self._records(segment)
+        except LithifyError as error:
+            yield Finding(segment.partition, FindingKind.FILE_DAMAGED, str(error), path=segment.path)
+
+    def _records(self, segment: Segment) -> Sequence[Record]:
+        return records_of(self._readable, segment)
 
 
 class _Judge:

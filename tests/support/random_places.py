@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from lithify.ports import Warehouse
 from lithify.store.iceberg import open_store
 from lithify.store.memory import MemoryWarehouse
-from support.checked_topic import RandomPlace
+from support.checked_trouble import RandomPlace
 from support.fake_clock import FakeClock
 from support.kernel_engine import KernelEngine
 from support.oracle_engine import OracleEngine

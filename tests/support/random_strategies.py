@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from faults.injection import Kind
 from lithify.model.record import Record
-from support.checked_topic import Strike
 
 MOST_PARTITIONS = 3
 VERSION_HEADER = "v"
@@ -23,12 +22,20 @@ TIMES_MS = st.sampled_from([-60, -45, -30, -30, -15, -15, 0, 0, 1, 15, 30])
 """Times go in steps of 15 ms, and so do settings and the clock: what is just old enough is met often."""
 
 CLOCK_MOVES_MS = st.sampled_from([15, 15, 30, 30, 1, 100, -15, -40])
+GRACE_MS = 60_000
+DAYS_MS = 3 * 86_400_000
+PAUSES_MS = st.sampled_from([0, 0, 0, 15, 30, 100, -15, GRACE_MS + 1, DAYS_MS])
+"""How long a verb stands still: no time, moments, beyond the grace of a sweep, or days."""
+LONG_MS = st.sampled_from([GRACE_MS + 1, DAYS_MS])
+LOGS = st.sampled_from([None, None, None, (0,), (1,)])
+BATCHES = st.sampled_from([1, 1, 1, 0, -1])
+"""How far the batches of a query go on: 0 sends one again, -1 is of a query that was set back."""
 GIVEN_MS = st.sampled_from([None, None, None, 0, 30, 200, -15])
 LOOKS = st.sampled_from(
-    ["places", "versions", "table", "open a reader", "open a follower", "read on", "read on", "follow", "follow"]
-)
-STRIKES: st.SearchStrategy[Strike] = st.integers(0, 7).flatmap(
-    lambda n: st.none() if n < 7 else st.tuples(st.integers(1, 12), st.sampled_from(Kind))
+    [
+        *["places", "versions", "table", "open a reader", "open a follower", "open a taker"],
+        *["read on", "follow", "take"] * 2,
+    ]
 )
 
 
@@ -59,7 +66,7 @@ SETTINGS: dict[str, Sequence[object]] = {
     "message.timestamp.type": ["CreateTime", "CreateTime", "LogAppendTime"],
     "versions.retention.ms": [0, 15, 100],
     "versions.kept": [1, 2, 20],
-    "sweep.grace.ms": [60_000],
+    "sweep.grace.ms": [GRACE_MS, GRACE_MS, 2 * GRACE_MS],
 }
 SIZES = ("min.compaction.lag.bytes", "retention.bytes", "segment.bytes")
 
@@ -76,12 +83,26 @@ KIND = _setting_of(
 
 CONFIG = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in SETTINGS.items()})
 
-RACES = st.one_of(
-    st.none(),
-    st.none(),
+OTHERS = st.one_of(
     st.tuples(st.just("append"), RECORDS),
-    st.tuples(st.just("delete-records"), PARTITIONS, SHARES),
+    st.tuples(st.just("append_a_batch"), RECORDS, BATCHES),
+    st.tuples(st.just("compact"), LOGS, GIVEN_MS),
+    st.tuples(st.just("retain"), GIVEN_MS),
+    st.tuples(st.just("delete_records"), PARTITIONS, SHARES),
     st.tuples(st.just("truncate"), PARTITIONS, SHARES, st.booleans()),
     st.tuples(st.just("alter"), SETTING | KIND),
-    st.tuples(st.just("clock"), CLOCK_MOVES_MS),
+    st.tuples(st.just("uncompact"), st.booleans()),
+    st.tuples(st.sampled_from(["undo", "sweep", "sweep"])),
+    st.tuples(st.just("expire"), GIVEN_MS),
 )
+"""What others do while a verb stands still: a rule of the machine, and what it is given."""
+
+NOTHING = st.none()
+STRUCK = st.tuples(st.just("struck"), SHARES, st.sampled_from(Kind))
+STANDS_STILL = st.tuples(st.just("stands still"), SHARES, PAUSES_MS, st.lists(OTHERS, min_size=1, max_size=2))
+TROUBLES = st.integers(0, 9).flatmap(lambda n: NOTHING if n < 6 else STRUCK if n < 7 else STANDS_STILL)
+"""What happens to a verb on its way, at a share of its port calls."""
+TROUBLED = st.integers(0, 9).flatmap(lambda n: NOTHING if n < 3 else STRUCK if n < 4 else STANDS_STILL)
+"""For rounds, which take the longest."""
+
+Trouble = tuple[object, ...] | None

@@ -33,6 +33,16 @@ Covers = tuple[Cover, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Dropped:
+    """Deletes went in the commit that began `epoch` (C49): the last of them at `last`, known up to `below`."""
+
+    epoch: int
+    last: int
+    below: int
+    of_view: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Rounded:
     """What a round found, before it is laid over the log as that is at the commit."""
 
@@ -44,6 +54,16 @@ class Rounded:
     side_by_side: bool
     held: bool
     """Deleted records are stored in a segment that it does not reach, and stay there (C26)."""
+    expired: Records
+    """The deletes that it drops (C18)."""
+    known_below: int
+    """Up to where that is known: the end of the segment in which the last of them stood."""
+    aged: Records
+    """The values, and records without a key, that it drops for their age (C24)."""
+
+    def dropped(self, epoch: int) -> tuple[Dropped, ...]:
+        """What a commit that begins `epoch` says of the deletes that went in it."""
+        return tuple(Dropped(epoch, at(r), self.known_below, self.side_by_side) for r in self.expired[-1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +89,11 @@ class TextbookLog:
     cuts: tuple[int, ...] = ()
     """Where every truncation cut; their number is the generation."""
     last_round: str = ""
+    epoch: int = 1
+    """Grows by every commit that a round has to know of (C44)."""
+    dropped: tuple[Dropped, ...] = ()
+    aged: Records = ()
+    """The records that rounds have dropped for their age."""
 
     def reading(self, *, compacted: bool) -> Records:
         """What a reader gets from its start on (C26, C33)."""
@@ -118,7 +143,7 @@ class TextbookLog:
         """C24: whole segments go from the front, and S moves up."""
         gone = self.gone(segments, settings, now_ms)
         start = max(self.start, *(s.end_offset for s in gone)) if gone else self.start
-        moved = replace(self, start=start, dirty_from=max(start, self.dirty_from))
+        moved = replace(self, start=start, dirty_from=max(start, self.dirty_from), epoch=self.epoch + bool(gone))
         return moved._aged(settings, now_ms)
 
     def horizon(self, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> int:
@@ -157,18 +182,37 @@ class TextbookLog:
         if settings.deletes and not settings.side_by_side and settings.retention_ms != -1:
             oldest_ms = now_ms - settings.retention_ms
 
-        def stays(record: Record) -> bool:
-            if record.key is None:
-                return settings.null_key == "retain" and (oldest_ms is None or (record.timestamp or 0) >= oldest_ms)
-            if winners[record.key] is not record:
-                return False
-            if deletes(record, settings):
-                return not self._goes(record, waiting, settings, now_ms, there)
-            return oldest_ms is None or (record.timestamp or 0) >= oldest_ms
+        expired: list[Record] = []
+        aged: list[Record] = []
 
+        def stays(record: Record) -> bool:
+            if record.key is None and settings.null_key != "retain":
+                return False
+            if record.key is not None and winners[record.key] is not record:
+                return False
+            if record.key is not None and deletes(record, settings):
+                goes, into = self._goes(record, waiting, settings, now_ms, there), expired
+            else:
+                goes, into = oldest_ms is not None and (record.timestamp or 0) < oldest_ms, aged
+            if goes:
+                into.append(record)
+            return not goes
+
+        left = tuple(filter(stays, below))
         held = not settings.side_by_side and any(s.base_offset < self.deleted_below < s.end_offset for s in segments)
         held = held and not any(s.base_offset < self.deleted_below and s.end_offset <= horizon for s in segments)
-        return Rounded(self, start, horizon, tuple(filter(stays, below)), settings.side_by_side, held)
+        known = next((s.end_offset for s in segments for r in expired[-1:] if s.base_offset <= at(r) < s.end_offset), 0)
+        return Rounded(
+            planned_on=self,
+            start=start,
+            horizon=horizon,
+            records=left,
+            side_by_side=settings.side_by_side,
+            held=held,
+            expired=tuple(expired),
+            known_below=horizon if settings.side_by_side else known,
+            aged=tuple(aged),
+        )
 
     def _goes(
         self, tombstone: Record, waiting: Records, settings: TopicSettings, now_ms: int, there: Container[int]
@@ -210,6 +254,9 @@ class TextbookLog:
             owed=False,
             hidden=self.hidden and (done.held or self.deleted_below > planned.deleted_below),
             last_round=run_id,
+            epoch=self.epoch + 1,
+            dropped=self.dropped + done.dropped(self.epoch + 1),
+            aged=self.aged + done.aged,
         )
         return after._aged(settings, now_ms)
 
@@ -232,6 +279,9 @@ class TextbookLog:
             owed=self.owed or before.owed,
             hidden=self.hidden or before.hidden,
             last_round=before.last_round,
+            epoch=self.epoch + 1,
+            dropped=before.dropped,
+            aged=before.aged,
         )
 
     def truncated(self, to: int) -> TextbookLog:
@@ -250,11 +300,27 @@ class TextbookLog:
             low=_ended(self.low, dirty_from if back else to),
             high=_ended(self.high, dirty_from if back else to, at_the_latest=True),
             cuts=(*self.cuts, to),
+            epoch=self.epoch + 1,
+            dropped=tuple(replace(d, last=min(d.last, to - 1)) for d in self.dropped),
         )
 
     def uncompacted(self) -> TextbookLog:
         """C35: D = S, no steps, no view."""
-        return replace(self, dirty_from=self.start, view=None, low=(), high=(), uncovered=False, last_round="")
+        return replace(
+            self,
+            dirty_from=self.start,
+            view=None,
+            low=(),
+            high=(),
+            uncovered=False,
+            last_round="",
+            dropped=tuple(d for d in self.dropped if not d.of_view),
+        )
+
+    def missed(self, offset: int, epoch: int, *, compacted: bool) -> tuple[bool, bool]:
+        """Whether one who took all below `offset` in `epoch` must and may be told of deletes that are gone (C49)."""
+        since = [d for d in self.dropped if d.epoch > epoch and offset and (compacted or not d.of_view)]
+        return any(d.last >= offset for d in since), any(d.below > offset for d in since)
 
     def _aged(self, settings: TopicSettings, now_ms: int) -> TextbookLog:
         """C19: expired steps may become the newest of them; those at or below S cover nothing any more."""

@@ -19,6 +19,7 @@ from lithify.errors import (
     OffsetOutOfRangeError,
     PolicyError,
 )
+from lithify.errors import RefusedError as ProductRefusedError
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
@@ -54,19 +55,25 @@ class TextbookTopic:
     logs: tuple[TextbookLog, ...]
     rounds: tuple[PastRound, ...] = ()
     """Those that were not taken back, the newest last."""
+    batch_id: int = -1
+    """The latest batch of the query that appends to it."""
+    brought_back: int = 0
+    """How often something was done that lets superseded records count again."""
 
     def with_logs(self, *changed: TextbookLog) -> TextbookTopic:
         by_partition = {log.partition: log for log in (*self.logs, *changed)}
         return replace(self, logs=tuple(by_partition[p] for p in sorted(by_partition)))
 
-    def appended(self, records: Sequence[Record], now_ms: int, *, keep_offsets: bool) -> TextbookTopic:
-        """C1, C16: every record gets its offset, or the batch is refused."""
+    def appended(
+        self, records: Sequence[Record], settings: TopicSettings, now_ms: int, *, keep_offsets: bool
+    ) -> TextbookTopic:
+        """C1, C16: every record gets its offset, or the batch is refused, by settings that were in force then."""
         logs = {log.partition: log for log in self.logs}
-        by_log = self.settings.message_timestamp_type == "LogAppendTime" and not keep_offsets
+        by_log = settings.message_timestamp_type == "LogAppendTime" and not keep_offsets
         for record in records:
             assert record.partition is not None
             log = logs[record.partition]
-            if record.key is None and self.settings.null_key == "reject" and self.settings.compacts:
+            if record.key is None and settings.null_key == "reject" and settings.compacts:
                 raise RefusedError(InvalidRecordError, "no key")
             offset = at(record) if keep_offsets else log.end
             if offset < log.end:
@@ -76,6 +83,15 @@ class TextbookTopic:
                 stored = stored._replace(timestamp=now_ms, timestamp_type="LogAppendTime")
             logs[record.partition] = replace(log, records=(*log.records, stored), end=offset + 1)
         return self.with_logs(*logs.values())
+
+    def batch_appended(
+        self, records: Sequence[Record], settings: TopicSettings, now_ms: int, batch_id: int
+    ) -> TextbookTopic:
+        """C6: sent again it is there, and an earlier one is of a query that was set back."""
+        appended = self.appended(records, settings, now_ms, keep_offsets=False)
+        if batch_id < self.batch_id:
+            raise RefusedError(ProductRefusedError)
+        return self if batch_id == self.batch_id else replace(appended, batch_id=batch_id)
 
     def ended(self, partition: int, end: int) -> TextbookTopic:
         """C2: a log may end beyond its last record, and its end does not go back."""
@@ -116,7 +132,9 @@ class TextbookTopic:
             raise RefusedError(OffsetOutOfRangeError)
         if to < log.dirty_from and not below_compacted:
             raise RefusedError(PolicyError)
-        return self if to == log.end else self.with_logs(log.truncated(to))
+        if to == log.end:
+            return self
+        return replace(self.with_logs(log.truncated(to)), brought_back=self.brought_back + (to < log.dirty_from))
 
     def altered(self, settings: TopicSettings, partitions: int) -> TextbookTopic:
         """C43. `settings` are checked already."""
@@ -128,7 +146,7 @@ class TextbookTopic:
         new = tuple(TextbookLog(p) for p in range(len(self.logs), partitions))
         if settings == before:
             return self.with_logs(*new)
-        logs = (_altered(log, before, settings) if log.end else log for log in self.logs)
+        logs = (_altered(log, before, settings) for log in self.logs)
         return replace(self.with_logs(*logs, *new), settings=settings)
 
     def uncompacted(self, *, lose_trimmed: bool) -> TextbookTopic:
@@ -139,7 +157,8 @@ class TextbookTopic:
             only_here = [r for r in log.view or () if log.deleted_below <= at(r) < log.start]
             if only_here and not lose_trimmed:
                 raise RefusedError(PolicyError, "trimmed")
-        return self.with_logs(*(log.uncompacted() for log in self.logs if log.view is not None))
+        logs = (replace(log.uncompacted(), epoch=log.epoch + 1) for log in self.logs if log.view is not None)
+        return replace(self.with_logs(*logs), brought_back=self.brought_back + 1)
 
     def undone(self, kept: Collection[str]) -> TextbookTopic:
         """C7: the last round that stands is taken back; `kept` are the runs whose base version is kept."""
@@ -159,11 +178,14 @@ class TextbookTopic:
                 raise RefusedError(NothingToUndoError, f"log {partition} was trimmed since")
             logs.append(log.without_round(before, past.horizons[partition], past.starts_after[partition]))
         left = tuple(r for r in self.rounds if r.run_id != past.run_id)
-        return replace(self.with_logs(*logs), rounds=left)
+        return replace(self.with_logs(*logs), rounds=left, brought_back=self.brought_back + 1)
 
 
 def _altered(log: TextbookLog, before: TopicSettings, after: TopicSettings) -> TextbookLog:
-    """C43, for a log that has had records."""
+    """C43. A log that has had no records has nothing to judge anew."""
+    log = replace(log, epoch=log.epoch + 1)
+    if not log.end:
+        return log
     log = replace(log, owed=after.compacts or log.owed)
     if after.empty_value == "tombstone" and before.empty_value == "value":
         log = replace(log, low=(), high=(), uncovered=True)
