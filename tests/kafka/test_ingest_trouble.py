@@ -65,6 +65,22 @@ def test_a_topic_that_is_made_again_in_the_middle(tmp_path: Path, broker: KafkaB
     assert report.records == 50
 
 
+def test_a_copy_that_is_made_again_in_the_middle(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
+    """What stands under the name of the copy now is somebody else's, and stays as it was made."""
+    copy = a_copy(tmp_path, broker, session)
+
+    def made_again(batch: IngestBatch) -> None:
+        if batch.records:
+            copy.lake.delete_topic("copy")
+            copy.lake.create_topic("copy", partitions=1)
+            copy.produce(50, 80)
+
+    report = copy.ingest(continuous=True, interval_ms=100, tell=made_again)
+    assert report.error is not None and "was deleted and made again meanwhile" in report.error
+    info = copy.lake.topic("copy").info()
+    assert (info.partitions, info.version) == (1, 1)
+
+
 def test_authentication_that_is_refused(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
     login = "org.apache.kafka.common.security.plain.PlainLoginModule required username='u' password='secret';"
     sasl = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": login}

@@ -114,8 +114,9 @@ class TopicIngest:
         clock = self.warehouse.clock
         begun_ms, run_id = clock.now_ms(), clock.new_id()
         source = self.cluster.topic(self.source)
-        state = self._with_partitions(self.warehouse.store.load(self.name), source)
-        self.reached.check(state, state.partitions)
+        state = self.warehouse.store.load(self.name)
+        self.reached.check(state, state.partitions)  # first: one that was made again is not ours to alter
+        state = self._with_partitions(state, source)
         copying = Copying(state, self.warehouse.files.access, run_id, self.request.drops_keyless)
         copied = copied_logs(frame, copying)
         # After it was read, so that what was read is surely of the topic that the copy is of.
