@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from lithify.compaction.cuts import retained
 from lithify.compaction.debts import payable
 from lithify.compaction.horizon import Horizon, compaction_horizon
 from lithify.compaction.retention import expired_bytes, gone_segments, values_expire_before_ms, waiting_segments
@@ -43,6 +44,8 @@ class Due:
     """How far it is past `max.compaction.lag.ms` (C29)."""
     by_retention: bool = False
     """Whether whole segments can go, which takes no round."""
+    by_round: bool = True
+    """Whether it takes a round, now or once these segments have gone."""
 
 
 def dirtiness(state: LogState, segments: tuple[Segment, ...], horizon: Horizon) -> Dirtiness:
@@ -98,21 +101,20 @@ def next_tombstone_expiry_ms(state: LogState, horizon: Horizon, settings: TopicS
 
 def _due_at(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> Due:
     """As `due`, without a look ahead; deadlines go before ratios."""
+    gone = gone_segments(state, segments, settings, now_ms) if settings.deletes else ()
     horizon = compaction_horizon(state, segments, settings, now_ms)
     dirt = dirtiness(state, segments, horizon)
     deadline_ms = _deadline_ms(dirt, settings) if settings.compacts else None
     if deadline_ms is not None and deadline_ms <= now_ms:
         since = f"dirty for longer than max.compaction.lag.ms, since {format_time(deadline_ms)}"
-        return Due(True, since, deadline_ms, overdue_ms=now_ms - deadline_ms + 1)  # above 0, so that it goes first
-    if settings.deletes:
-        gone = gone_segments(state, segments, settings, now_ms)
-        if gone:
-            return Due(
-                True,
-                f"whole segments can go: {len(gone)}, of {volume_of(gone).size_bytes} bytes",
-                now_ms,
-                by_retention=True,
-            )
+        overdue_ms = now_ms - deadline_ms + 1  # above 0, so that it goes first
+        return Due(True, since, deadline_ms, overdue_ms=overdue_ms, by_retention=bool(gone))
+    if gone:
+        what = f"whole segments can go: {len(gone)}, of {volume_of(gone).size_bytes} bytes"
+        # A log from whose front something goes at each look would never have a round otherwise.
+        left = segments[len(gone) :]
+        after = _due_at(retained(state, gone, left, settings, now_ms), left, settings, now_ms)
+        return Due(True, what, now_ms, by_retention=True, by_round=after.due)
     if not settings.compacts:
         return Due(False, "nothing is past retention")
     reason = next(_reasons(state, segments, settings, now_ms, horizon, dirt), None)

@@ -2,7 +2,7 @@
 
 every log ─► due? ─► may it be tried?  ─► a round
               │            └─ no ─► when it may, or when a person releases it
-              ├─ whole segments can go ─► retention, which takes no round
+              ├─ whole segments can go ─► retention, and a round only if the rest is due for one
               └─ not due ─► when the clock alone makes it due
 """
 
@@ -67,9 +67,11 @@ def judge_topic(
         verdict = due(log, mine, state.settings, now_ms)
         if not verdict.due:
             look_at += [] if verdict.due_at_ms is None else [verdict.due_at_ms]
-        elif verdict.by_retention:
-            retains = True
-        elif may_run(failures.get(log.partition), now_ms):
+            continue
+        retains |= verdict.by_retention
+        if not verdict.by_round:
+            continue
+        if may_run(failures.get(log.partition), now_ms):
             rounds.append(log)
             order.append(_priority(verdict, log, mine, state, now_ms))
             overdue_ms = max(overdue_ms, verdict.overdue_ms)

@@ -66,6 +66,19 @@ def test_whole_segments_that_can_go_take_no_round():
     assert (verdict.retains, verdict.rounds) == (True, ())
 
 
+def test_a_log_from_whose_front_something_goes_each_time_still_has_its_round():
+    topic = a_topic(0, cleanup_policy="compact,delete", retention_ms=100, min_cleanable_dirty_ratio=0.1)
+    judged_ms = NOW_MS + 101
+    assert judged(topic, now_ms=judged_ms).rounds == ()  # all of it goes
+    topic.append([Record(b"a", b"young", judged_ms, partition=0)])
+
+    verdict = judged(topic, now_ms=judged_ms)
+
+    assert (verdict.retains, verdict.rounds) == (True, (0,))
+    quarantined = judged(topic, {0: failure(0, quarantined=True)}, judged_ms)
+    assert (quarantined.retains, quarantined.rounds) == (True, ())
+
+
 def test_a_log_that_cannot_be_read_is_left_out_until_it_may_be_tried():
     topic = a_topic(0, 1)
     segments = segments_of(topic.warehouse.store.segments(topic.state), 1)
