@@ -293,3 +293,28 @@ def test_changed_bytes_are_told_or_do_not_matter(kind: str, place: Place, capsys
     if SECONDS:
         with capsys.disabled():
             print(f"\n{kind}: {number} mutations, {dict(seen)}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_file_is_told_or_does_not_matter(kind: str, place: Place) -> None:
+    """C48, C50: nobody waits for a pipe that has no writer, or reads a device to an end that it has not."""
+    made = {"a pipe": os.mkfifo, "a device": lambda path: path.symlink_to("/dev/zero")}
+    place.anew()
+    name = next(iter(place.files[kind]))
+    # A record that is none is not listed, and no sweep goes on without it.
+    parts = [part for part in READERS[kind] if (kind, part) != ("version record", "closings")]
+    for how, make in made.items():
+        path = place.files[kind][name][-1]
+        path.unlink()
+        make(path)
+        case = Case(kind, name, path, f"{how} instead", lambda: None)
+        seen = {part: _judged(place, case, part, found) for part, found in _limited(looked, place, name, parts).items()}
+        if how == "a pipe":
+            seen |= {verb: _judged_verb(case, verb, said) for verb, said in _limited(written, place, name).items()}
+            assert seen["sweep"] == "told" or kind in ("failures", "source", "rates"), (case, seen)
+        place.anew()
+
+
+def _limited(action: Callable[..., dict[str, Any]], place: Place, *more: Any) -> dict[str, Any]:
+    found: dict[str, Any] = limited(lambda: action(place.folder, *more))
+    return found

@@ -7,8 +7,10 @@ that a task on a local warehouse does not pay for importing PyIceberg.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -33,9 +35,10 @@ class FileAccess:
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)  # there are credentials among them
 
     def open(self, path: str) -> Any:
-        """A seekable file to read. Raises `FileNotFoundError` or `OSError`."""
+        """A seekable file to read. Raises `FileNotFoundError`, `OSError`, or `DamagedError` where it is no file."""
         local = local_path(path)
         if local is not None:
+            check_file(path, Path(local).stat())
             return pa.OSFile(local, "rb")
         return self._io(path).new_input(path).open(seekable=True)
 
@@ -64,6 +67,18 @@ class FileAccess:
         from pyiceberg.io import load_file_io
 
         return load_file_io(dict(self.properties), path)
+
+
+def check_file(path: str, found: os.stat_result) -> None:
+    """Raises `DamagedError` for a pipe, a device or a folder: who opens one may wait for ever, or read without end."""
+    if not stat.S_ISREG(found.st_mode):
+        raise DamagedError(
+            f"{path}: it is not a file any more, but a {_KINDS.get(stat.S_IFMT(found.st_mode), 'special file')}",
+            hint="restore it from a backup; nothing was changed",
+        )
+
+
+_KINDS = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFCHR: "device", stat.S_IFSOCK: "socket"}
 
 
 def check_small(path: str, size_bytes: int) -> None:

@@ -17,7 +17,7 @@ from typing import IO
 from pyiceberg.io import FileIO as IcebergFileIO
 from pyiceberg.io import InputFile, OutputFile
 
-from lithify.columnar.access import check_small, local_path
+from lithify.columnar.access import check_file, check_small, local_path
 from lithify.columnar.durable import sync_folder
 
 IMPLEMENTATION = f"{__name__}.LocalFileIO"
@@ -50,9 +50,11 @@ class LocalInput(InputFile):
         return _path(self.location).is_file()
 
     def open(self, seekable: bool = True) -> IO[bytes]:
-        """Raises `FileNotFoundError`, or `DamagedError` where it is too large to be metadata."""
+        """Raises `FileNotFoundError`, or `DamagedError` where it is no file, or too large to be metadata."""
         path = _path(self.location)
-        check_small(self.location, path.stat().st_size)
+        found = path.stat()
+        check_file(self.location, found)
+        check_small(self.location, found.st_size)
         return path.open("rb")
 
 
