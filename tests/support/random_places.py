@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
+
 from lithify.ports import Warehouse
-from lithify.store.iceberg import open_store
+from lithify.store.iceberg import lock, open_store
 from lithify.store.memory import MemoryWarehouse
 from support.checked_trouble import RandomPlace
 from support.fake_clock import FakeClock
@@ -34,7 +36,8 @@ def memory_place() -> Iterator[RandomPlace]:
 @contextmanager
 def iceberg_place() -> Iterator[RandomPlace]:
     clock = FakeClock(ICEBERG_NOW_MS)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lock, "MAX_WAIT_S", 0.0)  # a verb that stands still may have the turn, and is waited for in vain
         store, files = open_store(str(Path(folder) / "warehouse"), None, clock.new_id)
         yield RandomPlace(Warehouse(store, files, clock), KernelEngine(ranges=2), clock, size_unit=40)
 
