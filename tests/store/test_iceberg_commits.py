@@ -20,6 +20,7 @@ from pyiceberg.table.update import (
 from sqlalchemy.exc import OperationalError
 
 from lithify.errors import WarehouseError
+from lithify.model.log import RUN_IDS_KEPT
 from lithify.model.record import Record
 from lithify.ports import CommitUnknownError, StaleVersionError, Warehouse
 from lithify.service.append import append
@@ -93,6 +94,30 @@ def test_a_conflict_with_oneself_is_no_conflict(place: Place, faults: Faults) ->
 
     assert after == place.store.load(ORDERS)
     assert [r.key for r in place.records(after)] == [b"a"]
+
+
+@pytest.mark.parametrize("conflict", [CommitFailedException("main has moved"), TimeoutError("no answer")], ids=repr)
+@pytest.mark.parametrize("landed", [True, False])
+def test_what_a_log_no_longer_remembers_is_told_by_its_files(
+    place: Place, faults: Faults, conflict: Exception, landed: bool
+) -> None:
+    """C6: so many others commit before anybody looks that the run is forgotten. It is there once all the same."""
+    place.create()
+    warehouse = Warehouse(place.store, place.files, place.clock)
+
+    def overtaken(commit: Callable[..., Any], *arguments: Any) -> Any:
+        if landed:
+            commit(*arguments)
+        for n in range(RUN_IDS_KEPT + 1):
+            place.append(place.store.load(ORDERS), some_records("other"), run_id=f"other{n}")
+        raise conflict
+
+    append(warehouse, ORDERS, [Record(b"before", b"")])
+    faults.to_come = [overtaken]
+    (told,) = append(warehouse, ORDERS, [Record(b"k", b"v")]).ranges
+
+    found = [r.offset for r in place.records(place.store.load(ORDERS)) if r.key == b"k"]
+    assert found == [told.start_offset]
 
 
 def test_a_topic_deleted_while_a_commit_is_on_its_way(place: Place, faults: Faults) -> None:

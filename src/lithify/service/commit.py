@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from enum import Enum
 from functools import partial
 
 from tenacity import (
@@ -27,8 +26,9 @@ from tenacity import (
 
 from lithify.compaction.clocks import vouched_ms
 from lithify.compaction.lag import committed_after
+from lithify.compaction.landing import Landing, landing
 from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError, UnknownTopicError
-from lithify.model.log import KEEPS_EPOCH, RUN_IDS_KEPT, LogState, TopicEdit, TopicState
+from lithify.model.log import KEEPS_EPOCH, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.ports import CommitUnknownError, StaleVersionError, Warehouse
 from lithify.service.staged import check_not_abandoned, check_written
@@ -41,14 +41,6 @@ LOADS_AFTER_LOSS = 6
 
 Decide = Callable[[TopicState], TopicEdit | None]
 """Given the newest version: what to commit on it, or None if there is nothing left to commit."""
-
-
-class Landing(Enum):
-    """What the newest version says of a run."""
-
-    LANDED = "landed"
-    NOT_LANDED = "not landed"
-    UNKNOWN = "unknown"
 
 
 def commit(warehouse: Warehouse, name: TopicName, run_id: str, decide: Decide) -> TopicState:
@@ -87,11 +79,11 @@ def _swap(
     """One load, decision and swap. `sent` has the swaps of this run whose answer was lost."""
     state = _load_after(warehouse, name, sent)
     for base, edit in sent:
-        landing = settle(run_id, edit, base, state, partial(_names_a_file, warehouse, edit, state))
-        if landing is Landing.LANDED:
-            return state
-        if landing is Landing.UNKNOWN:
-            raise _unknown(name, run_id)
+        match landing(edit, base, state, partial(warehouse.store.segments, state)):
+            case Landing.LANDED:
+                return state
+            case Landing.UNKNOWN:
+                raise _unknown(name, run_id)
     edit_now = _decided(warehouse, run_id, decide, state)
     if edit_now is None:
         return state
@@ -138,32 +130,6 @@ def _marked(edit: TopicEdit, base: TopicState) -> TopicEdit:
     return replace(edit, logs=logs, clock_ms=clock_ms)
 
 
-def settle(
-    run_id: str, edit: TopicEdit, base: TopicState, newest: TopicState, names_a_file: Callable[[], bool]
-) -> Landing:
-    """Whether the edit of `run_id`, made on `base`, is part of `newest`.
-
-    It is if a log that it changes remembers the run, or if one of its files is named. It is not if
-    neither is the case and a log remembers everything since `base`. What has not landed on `base`
-    yet may still do so; the next swap asserts a version, so only one of the two can. An edit that
-    changes no log leaves nothing to tell it by. It counts as not landed, as its maker decides anew
-    on what there is, and finds nothing left to do if it did land.
-    """
-    if newest.identity != base.identity:
-        return Landing.UNKNOWN
-    there = [partition for partition in edit.logs if partition in newest.partitions]
-    logs = [(base.log(p) if p in base.partitions else LogState(p), newest.log(p)) for p in there]
-    if not logs:  # the edit changes none, or would have added these partitions
-        return Landing.NOT_LANDED
-    if any(run_id in now.run_ids for _, now in logs):
-        return Landing.LANDED
-    for before, now in logs:
-        nothing_forgotten = before.run_ids[-1] in now.run_ids if before.run_ids else len(now.run_ids) < RUN_IDS_KEPT
-        if nothing_forgotten:
-            return Landing.NOT_LANDED
-    return Landing.LANDED if names_a_file() else Landing.UNKNOWN
-
-
 def _load_after(warehouse: Warehouse, name: TopicName, sent: list[tuple[TopicState, TopicEdit]]) -> TopicState:
     """The newest version. After a lost answer it is asked for with patience: without it the outcome is unknown."""
     if not sent:
@@ -179,11 +145,6 @@ def _load_after(warehouse: Warehouse, name: TopicName, sent: list[tuple[TopicSta
         return asking(warehouse.store.load, name)
     except LithifyError as error:
         raise _unknown(name, sent[-1][1].run_id) from error
-
-
-def _names_a_file(warehouse: Warehouse, edit: TopicEdit, state: TopicState) -> bool:
-    ours = {segment.path for segment in edit.add}
-    return any(segment.path in ours for segment in warehouse.store.segments(state, list(edit.logs)))
 
 
 def _unknown(name: TopicName, run_id: str) -> UnknownOutcomeError:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 from pyiceberg.io import load_file_io
@@ -21,7 +22,8 @@ from pyiceberg.table.refs import MAIN_BRANCH
 
 from lithify.columnar.access import local_path
 from lithify.columnar.rates import note_rates
-from lithify.errors import DamagedError, UnknownTopicError
+from lithify.compaction.landing import Landing, landing
+from lithify.errors import DamagedError, LithifyError, UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.ingest import CopiedTopic
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
@@ -29,7 +31,7 @@ from lithify.model.names import TopicName
 from lithify.model.rates import RatesNote
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
-from lithify.ports import StaleVersionError
+from lithify.ports import CommitUnknownError, StaleVersionError
 from lithify.store.errors import no_common_folder, no_warehouse, unknown_version
 from lithify.store.iceberg import codec, layout
 from lithify.store.iceberg.catalog import CatalogSource
@@ -151,7 +153,6 @@ class IcebergStore(TopicFolders):
         try:
             return self._state(state.name, send(self._source.created(), table, swap), "the version just committed")
         except StaleVersionError:
-            # A transport that sends again by itself is told of a conflict: with its own first sending.
             landed = self._newest_with(state, edit)
             if landed is None:
                 raise
@@ -229,14 +230,20 @@ class IcebergStore(TopicFolders):
         return layout.warehouse_rates_file(root)
 
     def _newest_with(self, state: TopicState, edit: TopicEdit) -> TopicState | None:
-        """The newest version, if a log that `edit` changes remembers its run there and not in `state`."""
+        """The newest version, if it has `edit`. Raises `CommitUnknownError` where that cannot be told.
+
+        A transport that sends again by itself is told of a conflict: with its own first sending.
+        """
         try:
             newest = self.load(state.name)
+            found = landing(edit, state, newest, partial(self.segments, newest))
         except UnknownTopicError:
             return None
-        theirs = zip(state.logs, newest.logs, strict=False) if newest.identity == state.identity else ()
-        ours = any(edit.run_id in now.run_ids and edit.run_id not in before.run_ids for before, now in theirs)
-        return newest if ours else None
+        except LithifyError as error:
+            raise CommitUnknownError(f"{state.name}: a conflict, perhaps with itself: {error}") from error
+        if found is Landing.UNKNOWN and newest.identity == state.identity:
+            raise CommitUnknownError(f"{state.name}: a conflict, perhaps with itself")
+        return newest if found is Landing.LANDED else None
 
     def _table(self, name: TopicName) -> Table:
         """The table of a topic, whose metadata is what the last commit left."""

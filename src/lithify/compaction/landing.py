@@ -1,0 +1,57 @@
+"""Whether a commit has landed of which nobody heard that it has: its answer was lost, or it met a conflict (C6).
+
+    base ── ours? ── others ── newest        a log remembers the runs of its latest commits, and no more
+
+A conflict proves nothing: what sends a commit again by itself is told of one with its own first sending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+
+from lithify.model.log import KEEPS_EPOCH, RUN_IDS_KEPT, LogState, TopicEdit, TopicState
+from lithify.model.segment import Segment
+
+SegmentsOf = Callable[[Sequence[int]], Iterable[Segment]]
+"""By partitions, the segments of a version."""
+
+
+class Landing(Enum):
+    """What the newest version says of a commit."""
+
+    LANDED = "landed"
+    NOT_LANDED = "not landed"
+    UNKNOWN = "unknown"
+
+
+def landing(edit: TopicEdit, base: TopicState, newest: TopicState, segments: SegmentsOf) -> Landing:
+    """Whether `edit`, made on `base`, is part of `newest`, whose `segments` are asked for only if it takes them.
+
+    It is if a log that it changes remembers its run, or if one of its files is named. It is not if
+    neither is the case and a log remembers everything since `base`, or has had no commit that takes files
+    away. What has not landed on `base` yet may still do so; the next swap asserts a version, so only one of
+    the two can. An edit that changes no log leaves nothing to tell it by. It counts as not landed, as its
+    maker decides anew on what there is, and finds nothing left to do if it did land.
+    """
+    if newest.identity != base.identity:
+        return Landing.UNKNOWN
+    there = [partition for partition in edit.logs if partition in newest.partitions]
+    logs = [(base.log(p) if p in base.partitions else LogState(p), newest.log(p)) for p in there]
+    if not logs:  # the edit changes none, or would have added these partitions
+        return Landing.NOT_LANDED
+    if any(edit.run_id in now.run_ids for _, now in logs):
+        return Landing.LANDED
+    if any(_remembers(now, before) for before, now in logs):
+        return Landing.NOT_LANDED
+    ours = {segment.path for segment in edit.add}
+    if ours and any(segment.path in ours for segment in segments(list(edit.logs))):
+        return Landing.LANDED
+    shows = bool(ours) or edit.verb not in KEEPS_EPOCH  # in files that stay, or in the epoch itself
+    same_epochs = all(before.epoch == now.epoch for before, now in logs)
+    return Landing.NOT_LANDED if shows and same_epochs else Landing.UNKNOWN
+
+
+def _remembers(now: LogState, before: LogState) -> bool:
+    """Whether a log remembers all commits since it was as `before`."""
+    return before.run_ids[-1] in now.run_ids if before.run_ids else len(now.run_ids) < RUN_IDS_KEPT
