@@ -53,6 +53,8 @@ def test_a_device_without_an_end(tmp_path: Path) -> None:
 
 def test_lines_as_long_as_a_record_may_be_are_taken(lithify, tmp_path):
     """The longest that JSON can make of a record: every byte as an escape of six."""
+    lithify("topic", "create", "any", "--config", f"max.message.bytes={2**63 - 1}")
+    lithify("produce", "any", stdin='{"key":"k","value":"v"}\n')
     lithify("topic", "create", "t", "--config", "max.message.bytes=1000")
     line = '{"key":"k","value":"' + "\\u0001" * 999 + '"}\n'
     assert "1 record written" in lithify("produce", "t", stdin=line).err

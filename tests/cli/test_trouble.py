@@ -51,6 +51,40 @@ def test_a_data_file_that_was_cut_short_is_named(orders, left):
     assert "restore the file" in said
 
 
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)], ids=str)
+def test_streams_that_are_closed_are_no_files_of_the_warehouse(orders, closed, tmp_path):
+    """What a library prints must not land in a segment that got the number of a closed stream."""
+    printing = (
+        "import os, lithify\n"
+        "real = os.fsync\n"
+        "os.fsync = lambda file: [real(file), *(os.write(number, b'PRINTED') for number in (1, 2))]\n"
+    )
+    records = tmp_path / "records.jsonl"
+    records.write_text(A_LINE)
+    done = subprocess.run(
+        [PROGRAM[0], "-c", printing + PROGRAM[2], "--warehouse", orders.warehouse, "produce", "orders", records],
+        preexec_fn=lambda: [os.close(number) for number in closed],
+        stdin=subprocess.PIPE,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done
+    assert len(orders("consume", "orders").lines) == 4
+    assert [path for path in orders.warehouse.rglob("*") if path.is_file() and b"PRINTED" in path.read_bytes()] == []
+
+
+def test_records_from_a_stdin_that_is_closed_are_none(orders):
+    done = subprocess.run(
+        [*PROGRAM, "--warehouse", orders.warehouse, "produce", "orders"],
+        preexec_fn=lambda: os.close(0),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: stdin is closed (name a file, or pipe records into it; nothing was written")
+
+
 def test_a_place_that_is_no_warehouse(lithify, tmp_path):
     (tmp_path / "file").write_text("x")
     for place in (tmp_path, tmp_path / "file"):

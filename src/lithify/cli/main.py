@@ -35,6 +35,7 @@ from lithify.cli.repair import repair
 from lithify.cli.retain import retain
 from lithify.cli.status import status
 from lithify.cli.stopping import end_in_time, leave
+from lithify.cli.streams import take_closed
 from lithify.cli.sweep import sweep
 from lithify.cli.table import table
 from lithify.cli.throttle import throttle
@@ -144,6 +145,7 @@ _LIBRARIES = logging.NullHandler()
 
 def main() -> None:
     """The entry point of the program."""
+    take_closed()
     end_in_time()
     leave(run(sys.argv[1:]))
 

@@ -30,6 +30,8 @@ FORMATS: tuple[Format, ...] = ("json", "tsv", "parquet")
 BATCH_LINES = 20_000
 BATCH_TEXT_BYTES = 16 * 2**20
 LINE_EXTRA_BYTES = 64 * 2**10
+MOST_RECORD_BYTES = 2**31 - 1
+"""Arrow's binary columns take no larger ones, and neither does Kafka."""
 
 STDIN = "-"
 
@@ -103,7 +105,7 @@ def _text_batches(
 
 def most_line_bytes(max_message_bytes: int) -> int:
     """Of a line that can hold a record of `max.message.bytes`: JSON escapes a byte with 6, and has names beside it."""
-    return 6 * max_message_bytes + LINE_EXTRA_BYTES
+    return 6 * min(max_message_bytes, MOST_RECORD_BYTES) + LINE_EXTRA_BYTES
 
 
 def _bounded_lines(file: BinaryIO, source: str, most: int) -> Iterator[bytes]:
@@ -141,6 +143,8 @@ def _line_batches(file: Iterator[bytes]) -> Iterator[tuple[list[bytes], list[int
 @contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
     if path == STDIN:
+        if sys.stdin is None:
+            raise InvalidInputError("stdin is closed", hint="name a file, or pipe records into it")
         yield sys.stdin.buffer
         return
     try:
