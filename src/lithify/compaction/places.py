@@ -25,6 +25,8 @@ def why_lost(place: Place, state: TopicState, log: LogState, *, compacted: bool)
     offset = place.offset
     if state.identity != place.identity:
         return f"the topic was deleted and made again since it was read up to offset {offset}"
+    if log.generation < place.generation or log.epoch < place.epoch:  # neither ever goes back (C44)
+        return f"the log is an earlier one than was read up to offset {offset}, such as a backup has it"
     if was_cut_below(log, place.generation, offset):
         return f"the log was truncated below offset {offset}, up to which it was read; it ends at {log.log_end_offset}"
     start = log.compacted_start if compacted else log.log_start_offset

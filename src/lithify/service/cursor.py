@@ -178,6 +178,12 @@ class Cursor:
 
     def _check_still_there(self, newest: TopicState) -> None:
         """Nobody goes on where the log no longer is, or where deletes went unseen (C7, C49)."""
+        if newest.identity == self._state.identity and newest.version < self._state.version:
+            raise LogTruncatedError(
+                f"{self._id}: the topic is at version {newest.version}, and was read at version "
+                f"{self._state.version}: an earlier state of it was put back, such as a backup",
+                hint="open a new reader, at earliest or where what was read is still true",
+            )
         self._check(self.place, newest, "open a new reader, at earliest or where the log still is")
 
     def _check(self, place: Place, state: TopicState, hint: str) -> None:
