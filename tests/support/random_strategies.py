@@ -14,7 +14,7 @@ VERSION_HEADER = "v"
 
 KEYS = st.sampled_from([b"a", b"a", b"a", b"a", b"b", b"b", b"b", b"c", b"c", b"aa", b"d", b"", None])
 """Few, so that records meet; and rarely none, since that refuses a whole batch in most topics."""
-VALUES = st.sampled_from([None, None, b"", b"1", b"22", b"x" * 40, b"x" * 600])
+VALUES = st.sampled_from([None, None, b"", b"1", b"22", b"x" * 40, b"x" * 600, b"x" * 600])
 VERSIONS = st.sampled_from([None, None, -1, 0, 1, 2])
 PARTITIONS = st.integers(0, MOST_PARTITIONS - 1)
 SHARES = st.floats(0, 1)
@@ -24,7 +24,7 @@ TIMES_MS = st.sampled_from([-60, -45, -30, -30, -15, -15, 0, 0, 1, 15, 30])
 CLOCK_MOVES_MS = st.sampled_from([15, 15, 30, 30, 1, 100, -15, -40])
 GRACE_MS = 60_000
 DAYS_MS = 3 * 86_400_000
-PAUSES_MS = st.sampled_from([0, 0, 0, 15, 30, 100, -15, GRACE_MS + 1, DAYS_MS])
+PAUSES_MS = st.sampled_from([0, 0, 0, 15, 30, -15, GRACE_MS + 1, GRACE_MS + 1, DAYS_MS])
 """How long a verb stands still: no time, moments, beyond the grace of a sweep, or days."""
 LONG_MS = st.sampled_from([GRACE_MS + 1, DAYS_MS])
 LOGS = st.sampled_from([None, None, None, (0,), (1,)])
@@ -83,16 +83,18 @@ KIND = _setting_of(
 
 CONFIG = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in SETTINGS.items()})
 
+_ROUND = st.tuples(st.just("compact"), LOGS, GIVEN_MS)
+_UNDO = st.tuples(st.just("undo"))
+_SWEEP = st.tuples(st.just("sweep"))
 OTHERS = st.one_of(
+    *[_ROUND, _UNDO, _SWEEP] * 2,
     st.tuples(st.just("append"), RECORDS),
     st.tuples(st.just("append_a_batch"), RECORDS, BATCHES),
-    st.tuples(st.just("compact"), LOGS, GIVEN_MS),
     st.tuples(st.just("retain"), GIVEN_MS),
     st.tuples(st.just("delete_records"), PARTITIONS, SHARES),
     st.tuples(st.just("truncate"), PARTITIONS, SHARES, st.booleans()),
     st.tuples(st.just("alter"), SETTING | KIND),
     st.tuples(st.just("uncompact"), st.booleans()),
-    st.tuples(st.sampled_from(["undo", "sweep", "sweep"])),
     st.tuples(st.just("expire"), GIVEN_MS),
 )
 """What others do while a verb stands still: a rule of the machine, and what it is given."""
