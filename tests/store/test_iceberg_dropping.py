@@ -193,3 +193,24 @@ def test_a_folder_with_nothing_of_others_goes_whole(iceberg: Place) -> None:
     assert iceberg.store.drop_topic(ORDERS) == ()
 
     assert not Path(local_path(state.location) or "").exists()
+
+
+def test_what_is_appended_before_the_catalog_lets_go_of_a_topic_goes_with_it(tmp_path: Path) -> None:
+    """No file of it stays, and so nothing that repair could take for a topic."""
+    clock = FakeClock(NOW_MS)
+    appended: list[TopicState] = []
+
+    def append_more() -> None:
+        place = an_iceberg_place(tmp_path, clock)
+        with suppress(UnknownTopicError):
+            appended.append(place.append(place.store.load(ORDERS), some_records("late")))
+
+    for step in range(STEPS):
+        place = an_iceberg_place(tmp_path, clock)
+        state = place.append(place.create(), some_records("a"))
+        with Stop(step, append_more):
+            place.store.drop_topic(ORDERS)
+        assert not Path(local_path(state.location) or "").exists(), step
+        if len(appended) <= step:
+            break
+    assert appended, "the catalog let go of it before anything else"

@@ -1,6 +1,8 @@
 """The end of a topic: the catalog forgets it, then its files go.
 
     list the folder ─► take the table out of the catalog ─► note that ─► delete what was listed ─► the note
+         ▲                  │
+         └── it has moved on ┘
 
 What is deleted was there before the catalog let go of the topic, has a name that Lithify gives, and
 so belongs to this topic: the names of its files are never given twice, and a topic made again has a folder
@@ -29,9 +31,12 @@ def drop(tables: TopicTables, table: Table, location: str, io_properties: Mappin
 
     Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`.
     """
-    with writing(location):
-        listed = tuple(stored_files(location, io_properties))
-    tables.drop(table)
+
+    def files() -> tuple[StoredFile, ...]:
+        with writing(location):
+            return tuple(stored_files(location, io_properties))
+
+    listed = tables.drop(table, files)
     REMEMBERED.forget()
     note = layout.deleted_file(location)
     with writing(location):

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pyiceberg.exceptions import (
     CommitFailedException,
@@ -35,8 +35,12 @@ from lithify.store.iceberg.trouble import reaching
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
+T = TypeVar("T")
+
 DROPS = 25
 """Times that a table is tried to be taken out of the catalog while others commit to it."""
+LOOKS = 5
+"""Times that what it has is looked at anew for that: it takes long where there is much, and others go on."""
 
 _NO_METADATA = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RecursionError, TypeError, ValueError),
@@ -111,17 +115,20 @@ class TopicTables:
             )
         return staged
 
-    def drop(self, table: Table) -> None:
-        """Takes a table out of the catalog. Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`.
+    def drop(self, table: Table, look: Callable[[], T]) -> T:
+        """Takes a table out of the catalog; returns what `look` has given right before.
 
-        One of its name that was made since stays. A catalog service deletes by name alone: there it is
-        looked at just before.
+        If others commit in between it looks again, but not for ever. One of its name that was made since stays.
+        A catalog service deletes by name alone, whatever was committed since: there that is looked at just
+        before. Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`, and what `look` raises.
         """
         name, uuid = layout.topic_name(table.name()), table.metadata.table_uuid
-        for _ in range(DROPS):
+        for attempt in range(DROPS):
+            if attempt < LOOKS:
+                seen = look()
             with reaching(self._source.where):
                 if _dropped(table):
-                    return
+                    return seen
             table = self.load(name)
             if table.metadata.table_uuid != uuid:
                 break
