@@ -17,7 +17,7 @@ from dataclasses import replace
 from lithify.compaction.comparison import Comparison, Transition, comparisons, left_behind, mirror
 from lithify.compaction.consistency import metadata_findings
 from lithify.engine import Progress
-from lithify.errors import DamagedError
+from lithify.errors import DamagedError, VersionSweptError
 from lithify.inspection import InspectionResult, Inspector, RecordFinding, inspected
 from lithify.model.log import Position, TopicState
 from lithify.model.names import LogId, TopicName
@@ -53,8 +53,8 @@ def verify(
 ) -> VerifyReport:
     """Checks the newest version of a topic against an earlier one.
 
-    `against` defaults to the version before the last round. Raises `UnknownTopicError` or
-    `UnknownVersionError`.
+    `against` defaults to the version before the last round. Raises `UnknownTopicError`,
+    `UnknownVersionError`, or `VersionSweptError` for one that was let go of meanwhile.
     """
     started_ms = warehouse.clock.now_ms()
     warehouse.store.forget_files()
@@ -64,6 +64,7 @@ def verify(
     whole = _comparisons(newest, trail)
     files = inspected(whole, newest.segments + newest.view, _counts(newest))
     result = inspector.inspect(files, whole, FINDINGS_KEPT, progress)
+    _check_kept(warehouse, newest, trail, result)
     findings += _by_metadata(warehouse, newest, result)
     findings += [_left_behind(state.name, how, s) for how in _transitions(newest, trail) for s in left_behind(how)]
     findings += _miscounted(newest, result)
@@ -98,6 +99,22 @@ def _versions(
         with_view = (log.partition for log in state.logs if log.view is not None)
         findings.append(Finding(next(with_view, 0), kind, error.message))
         return newest, Trail((newest,), (), ())
+
+
+def _check_kept(warehouse: Warehouse, newest: VersionSeen, trail: Trail, result: InspectionResult) -> None:
+    """That files of an earlier version are missing is no damage if the version was let go of meanwhile (C7)."""
+    needed = {s.path for s in newest.segments + newest.view}
+    missing = [f.path for f in result.files if f.kind is FindingKind.FILE_MISSING and f.path not in needed]
+    if not missing:
+        return
+    kept = {version.version for version in warehouse.store.versions(newest.state.name)}
+    earlier = {v.state.version for v in (*trail.versions, *trail.restorable)} - {newest.state.version}
+    for version in sorted(earlier - kept):
+        raise VersionSweptError(
+            f"{newest.state.name}: version {version} was let go of and swept while it was verified: "
+            f"{missing[0]} is gone",
+            hint="nothing is known to be damaged; verify again",
+        )
 
 
 def _comparisons(newest: VersionSeen, trail: Trail) -> tuple[Comparison, ...]:

@@ -11,12 +11,14 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.errors import UnknownVersionError
+from lithify.errors import UnknownVersionError, VersionSweptError
 from lithify.model.log import LogState, TopicEdit, Verb
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.verification import Finding, FindingKind
 from lithify.service.cut import delete_records, truncate
+from lithify.service.expire import expire_versions
+from lithify.service.sweep import sweep
 from lithify.service.undo import undo
 from lithify.service.verify import verify
 from lithify.store.memory_files import segment_of
@@ -229,6 +231,24 @@ def test_damage_after_other_verbs_is_still_named(damaged: Damaged) -> None:
 def test_a_version_that_is_not_kept_is_refused(damaged: Damaged) -> None:
     with pytest.raises(UnknownVersionError, match="keeps no version 99"):
         damaged.found(against=99)
+
+
+def test_a_version_that_is_swept_meanwhile_is_no_damage():
+    """C7: a cleaner lets versions go at their time, also while they are read."""
+    topic = MemoryTopic(versions_retention_ms=1_000)
+    topic.append(a_log("a=1 b=1 a=2").records)
+    topic.compact()
+
+    class Overtaken(OracleInspector):
+        def inspect(self, *given):
+            topic.clock.advance(2_000)
+            assert expire_versions(topic.warehouse, ORDERS) is not None
+            assert sweep(topic.warehouse, ORDERS, delete=True).files
+            return super().inspect(*given)
+
+    with pytest.raises(VersionSweptError, match="was let go of and swept while it was verified"):
+        verify(topic.warehouse, Overtaken(topic.files), ORDERS)
+    assert verify(topic.warehouse, OracleInspector(topic.files), ORDERS).findings == ()
 
 
 def test_nothing_is_believed_from_memory(monkeypatch):
