@@ -26,7 +26,8 @@ from lithify.ports import Warehouse
 from lithify.store.iceberg import open_store
 from support.checked_reading import OpenReader, check_table, check_topic
 from support.checked_round import check_round
-from support.checked_topic import NAME, CheckedTopic, RandomPlace
+from support.checked_topic import NAME, CheckedTopic
+from support.checked_trouble import RandomPlace
 from support.fake_clock import FakeClock
 from support.kernel_engine import KernelEngine
 from support.random_places import ICEBERG_NOW_MS

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import median
 
-from faults.injection import CrashError, Injector, Kind
+from faults.injection import CrashError
 from kills.forked import Reply, killed, outcome, result
 from lithify.errors import LithifyError, UnknownTopicError
 from lithify.model.log import TopicState
@@ -23,7 +23,8 @@ from lithify.ports import LogStore, Warehouse
 from lithify.service.expire import expire_versions
 from lithify.service.sweep import sweep
 from support.checked_reading import OpenReader, check_topic
-from support.checked_topic import NAME, CheckedTopic, RandomPlace, Strike
+from support.checked_topic import NAME, CheckedTopic, Expect
+from support.checked_trouble import Act, Attempt, Meanwhile, RandomPlace, Trouble
 from support.textbook_log import TextbookLog
 from support.textbook_topic import RefusedError, TextbookTopic
 
@@ -149,8 +150,8 @@ class KilledTopic(CheckedTopic):
         states = [newest, *(store.load_version(NAME, v.version) for v in kept)]
         needed = {s.path for state in states for s in (*store.segments(state), *store.view(state))}
         before = {file.path: file.kind for file in store.stored_files(newest)}
-        error, struck = self.attempt(lambda warehouse: sweep(warehouse, NAME, delete=True), None)
-        assert error is None or struck, error
+        done = self.attempt(lambda place: sweep(place.warehouse, NAME, delete=True), None, _nobody)
+        assert done.error is None or done.struck, done.error
         now = self.state
         gone = before.keys() - {file.path for file in store.stored_files(now)}
         moved = now.version > newest.version
@@ -163,25 +164,22 @@ class KilledTopic(CheckedTopic):
 
     def expire(self) -> None:
         """C7: the topic reads as before, whichever of its versions are kept."""
-        self._do(lambda: self.model, lambda warehouse: expire_versions(warehouse, NAME), None)
+        self._do(lambda moment: moment.model, lambda warehouse: expire_versions(warehouse, NAME), None)
 
-    def attempt(
-        self, act: Callable[[Warehouse], object], strike: Strike
-    ) -> tuple[LithifyError | CrashError | None, Injector | None]:
+    def attempt(self, act: Act, trouble: Trouble, meanwhile: Meanwhile) -> Attempt:
         """What the verb ended with, for whoever waited for it."""
         for _ in range(IDS_OF_A_CHILD):
             self.place.clock.new_id()
-        self.killer.run(self.killer.verb, lambda: act(self.place.warehouse))
-        struck = Injector(0, Kind.CRASHES_BEFORE) if self.killer.last is None else None
-        return self.killer.error, struck
+        self.killer.run(self.killer.verb, lambda: act(self.place))
+        return Attempt(self.killer.error, struck=self.killer.last is None)
 
-    def _do(self, expect: Callable[[], TextbookTopic], act: Callable[[Warehouse], object], strike: Strike) -> bool:
+    def _do(self, expect: Expect, act: Callable[[Warehouse], object], trouble: Trouble) -> bool:
         try:
-            expect()
+            expect(self.moment())
         except RefusedError:
             return False  # nothing would be written
         version = self.state.version
-        done = CheckedTopic._do(self, expect, act, strike)
+        done = CheckedTopic._do(self, expect, act, trouble)
         self.killer.landed(self.state.version != version)
         return done
 
@@ -198,6 +196,10 @@ class KilledTopic(CheckedTopic):
                 reader.read_on(10_000)
 
         result(whole)
+
+
+def _nobody(_others: object, _calls: object) -> None:
+    """No verb stands still here."""
 
 
 def _made(place: RandomPlace, settings: TopicSettings, partitions: int) -> None:

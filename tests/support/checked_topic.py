@@ -239,7 +239,8 @@ class _Doing:
         self.has_landed = True
         wanted = [model for model in self._of(last) if isinstance(model, TextbookTopic)]
         assert wanted, f"{next(iter(self._of(last)))} was done all the same"
-        topic.model = next((model for model in wanted if topic.agrees(model)), wanted[0])
+        found = wanted if len(wanted) == 1 else [model for model in wanted if topic.agrees(model)]
+        topic.model = (found or wanted)[0]
         topic.look(self.moments[0].now_ms)
 
     def judge(self, done: Attempt) -> None:

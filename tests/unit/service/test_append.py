@@ -9,7 +9,8 @@ import pytest
 from lithify.errors import InvalidRecordError, OffsetOutOfRangeError
 from lithify.model.record import LAST_OFFSET, Record
 from lithify.service.append import append
-from support.checked_topic import NAME, CheckedTopic, RandomPlace
+from support.checked_topic import NAME, CheckedTopic
+from support.checked_trouble import RandomPlace
 from support.random_places import PLACES
 
 

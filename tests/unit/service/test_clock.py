@@ -14,7 +14,8 @@ from lithify.service.compact import RunRequest, compact
 from lithify.service.expire import expire_versions
 from lithify.service.retain import retain
 from lithify.service.sweep import sweep
-from support.checked_topic import NAME, CheckedTopic, RandomPlace
+from support.checked_topic import NAME, CheckedTopic
+from support.checked_trouble import RandomPlace
 from support.random_places import PLACES
 
 DAY_MS = 86_400_000
