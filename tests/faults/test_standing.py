@@ -34,6 +34,7 @@ from lithify.service.expire import expire_versions
 from lithify.service.sweep import sweep
 from lithify.service.undo import undo
 from support.fake_clock import FakeClock
+from support.system_calls import Stop
 from support.whole_logs import check_whole, contents
 
 SAMPLE = 120
@@ -183,3 +184,29 @@ def test_a_lag_counts_from_the_commit_of_an_append_that_stood_still(verb: Verb, 
         a_round(warehouse)
         log = warehouse.store.load(NAME).log(0)
         assert log.first_dirty_offset == 0 < log.log_end_offset, appending.where
+
+
+def test_a_look_at_what_is_named_that_stood_still_finds_no_damage(tmp_path: Path) -> None:
+    """C8: manifests that were superseded and swept while they were read are not needed any more."""
+    for step in itertools.count():
+        warehouse = iceberg_warehouse(tmp_path / str(step))
+        settings = settings_of({"sweep.grace.ms": GRACE_MS, "versions.retention.ms": RETENTION_MS})
+        warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+        an_append(b"a")(warehouse)
+        warehouse.store.forget_files()
+
+        def meanwhile(warehouse: Warehouse = warehouse) -> None:
+            an_append(b"b")(warehouse)
+            for _ in range(3):
+                advance(warehouse, LONG_MS)
+                VERBS["sweep"](warehouse)
+            warehouse.store.forget_files()
+
+        with Stop(step, meanwhile) as stop:
+            named = warehouse.store.named_files(NAME)
+        assert {s.path for s in warehouse.store.segments(warehouse.store.load(NAME))} >= {
+            path for path in named.needed if path.endswith(".parquet")
+        }
+        if not stop.reached:
+            break
+    assert step > 3, "hardly a call was stopped at"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from pyiceberg.table import Table
+
 from lithify.columnar.access import FileAccess
+from lithify.errors import DamagedError
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
@@ -43,6 +46,15 @@ class TopicFolders:
     def named_files(self, name: TopicName) -> NamedFiles:
         """Raises what `load` raises, and `DamagedError` where a manifest cannot be read."""
         table = self._tables.load(name)
+        try:
+            return self._named(name, table)
+        except DamagedError:
+            newest = self._tables.load(name)
+            if newest.metadata_location == table.metadata_location:
+                raise
+            return self._named(name, newest)  # what was read may have been superseded and swept meanwhile
+
+    def _named(self, name: TopicName, table: Table) -> NamedFiles:
         return named_files(table, topic_state(name, table.metadata, table.metadata_location).location)
 
     def note_named(self, state: TopicState, stored: Sequence[StoredFile], named: NamedFiles, now_ms: int) -> None:
