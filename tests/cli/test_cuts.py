@@ -163,7 +163,8 @@ def test_a_cut_where_a_round_has_been_needs_its_flag(orders):
     assert (cut["verb"], cut["logs"][0]["first_dirty_offset_after"]) == ("truncate", 3)
     assert offsets(orders, "orders") == []
     assert orders.error("undo", "orders", "--yes") == (
-        "orders-0: cannot take the round back: the log was truncated since"
+        "orders-0: cannot take the round back: the log was truncated since (`lithify consume orders --version 3` "
+        "reads what was there before it; append what is missing)"
     )
 
 

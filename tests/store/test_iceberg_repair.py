@@ -54,6 +54,10 @@ def no_catalog(folder: Path) -> None:
     (folder / "catalog.db").unlink()
 
 
+def empty_catalog(folder: Path) -> None:
+    (folder / "catalog.db").write_bytes(b"")
+
+
 def no_entry(folder: Path) -> None:
     database = sqlite3.connect(folder / "catalog.db")
     with database:
@@ -213,12 +217,13 @@ def test_a_topic_with_nothing_wrong_is_left_alone(tmp_path: Path) -> None:
     assert a_lake(tmp_path / "w").topic("orders").state() == state
 
 
-def test_all_topics_of_a_lost_catalog_are_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lose", [no_catalog, empty_catalog], ids=lambda lose: lose.__name__)
+def test_all_topics_of_a_lost_catalog_are_found(lose: Lose, tmp_path: Path) -> None:
     lake = a_lake(tmp_path / "w")
     for name in ("orders", "eu/customers", "persistent://a/b.c/d"):
         lake.create_topic(name).append([Record(b"k", b"v")])
     names = tuple(topic.name for topic in lake.topics())
-    no_catalog(tmp_path / "w")
+    lose(tmp_path / "w")
 
     assert a_lake(tmp_path / "w").repairable() == names
     for name in names:

@@ -118,7 +118,11 @@ class _Edit:
         log, before = self._newest.log(partition), self._target.then.log(partition)
         reason = obstacle(log, before, round_, self._target.run_id)
         if reason is not None:
-            raise NothingToUndoError(f"{LogId(self._newest.name, partition)}: cannot take the round back: {reason}")
+            raise NothingToUndoError(
+                f"{LogId(self._newest.name, partition)}: cannot take the round back: {reason}",
+                hint=f"`lithify consume {self._newest.name} --version {self._target.then.version}` reads what was "
+                "there before it; append what is missing",
+            )
         now, then = _files(self._now, partition), _files(self._then, partition)
         after = files_after(now, then, round_)
         add, remove = without(after.segments, now.segments), without(now.segments, after.segments)

@@ -98,7 +98,7 @@ class EmbeddedCatalog:
 
     @property
     def lost(self) -> bool:
-        return not (self._folder / CATALOG_FILE).is_file()
+        return not self._has_bytes()
 
     def recovered(self) -> Catalog:
         if self._catalog is None and self.lost and self._folder.is_dir():
@@ -125,19 +125,26 @@ class EmbeddedCatalog:
                 f"{self.where}: the path of a warehouse cannot have '?', '#' or '%' in it", hint="use another path"
             )
         with reaching(self.where):
-            catalog = self._folder / CATALOG_FILE
-            if catalog.is_file() and catalog.stat().st_size > 0:
+            if self._has_bytes():
                 return True
             if not self._folder.exists():
                 return False
             if not self._has_nothing():
-                what = "its catalog.db is empty" if catalog.is_file() else f"there is no {CATALOG_FILE}"
+                what = (
+                    "its catalog.db is empty"
+                    if (self._folder / CATALOG_FILE).is_file()
+                    else f"there is no {CATALOG_FILE}"
+                )
                 raise WarehouseError(
                     f"{self.where} is not a warehouse: {what}, and it is not an empty directory",
                     hint="name a warehouse, or a directory that is empty or not there yet; "
                     "`lithify repair` finds topics whose catalog is lost",
                 )
             return False
+
+    def _has_bytes(self) -> bool:
+        catalog = self._folder / CATALOG_FILE
+        return catalog.is_file() and catalog.stat().st_size > 0
 
     def _has_nothing(self) -> bool:
         """Whether nothing was ever put there, but for a catalog that was begun and never finished."""

@@ -43,14 +43,16 @@ _FILE_TROUBLE = {
     errno.ENAMETOOLONG: ("a path in it gets too long", "use a warehouse with a shorter path; nothing was changed"),
 }
 
+_NO_CATALOG = "restore it as new as the topics are, or move it away: `lithify repair` makes it anew from them"
+
 _SQLITE_TROUBLE = {
     sqlite3.SQLITE_FULL: _FILE_TROUBLE[errno.ENOSPC],
     sqlite3.SQLITE_READONLY: _FILE_TROUBLE[errno.EROFS],
     sqlite3.SQLITE_PERM: _FILE_TROUBLE[errno.EACCES],
     sqlite3.SQLITE_CANTOPEN: ("its catalog.db cannot be opened", _READ_ONLY),
     sqlite3.SQLITE_BUSY: ("its catalog.db stayed locked", "end the program that holds it, and try again"),
-    sqlite3.SQLITE_NOTADB: ("its catalog.db is no catalog", "restore it from a backup, or use another warehouse"),
-    sqlite3.SQLITE_CORRUPT: ("its catalog.db is damaged", "restore it from a backup"),
+    sqlite3.SQLITE_NOTADB: ("its catalog.db is no catalog", _NO_CATALOG),
+    sqlite3.SQLITE_CORRUPT: ("its catalog.db is damaged", _NO_CATALOG),
 }
 
 _SQLITE_WRITES = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC)
