@@ -25,8 +25,6 @@ def why_lost(place: Place, state: TopicState, log: LogState, *, compacted: bool)
     offset = place.offset
     if state.identity != place.identity:
         return f"the topic was deleted and made again since it was read up to offset {offset}"
-    if log.generation < place.generation or log.epoch < place.epoch:  # neither ever goes back (C44)
-        return f"the log is an earlier one than was read up to offset {offset}, such as a backup has it"
     if was_cut_below(log, place.generation, offset):
         return f"the log was truncated below offset {offset}, up to which it was read; it ends at {log.log_end_offset}"
     start = log.compacted_start if compacted else log.log_start_offset
@@ -36,7 +34,12 @@ def why_lost(place: Place, state: TopicState, log: LogState, *, compacted: bool)
 
 
 def why_deletes_missed(log: LogState, offset: int, epoch: int, *, compacted: bool) -> str | None:
-    """Which deletes somebody has missed who took everything below `offset` in that epoch (C49)."""
+    """Which deletes somebody has missed who took everything below `offset` in that epoch (C49).
+
+    In an earlier state of the log, which somebody has put back, nobody can tell.
+    """
+    if log.epoch < epoch:  # it never goes back (C44)
+        return f"the log is an earlier one than was read up to offset {offset}, such as a backup has it"
     missed = missed_deletes(log, offset, epoch, compacted=compacted)
     if missed is None or offset == 0:  # there nothing was taken yet
         return None
