@@ -5,11 +5,15 @@
 And how the JVMs of Spark do that tests start: they live for seconds, so that what a JVM spends on
 getting quick for hours (a second compiler, a collector with threads of its own) is never earned back.
 Programs in processes of their own inherit it; a test that clears the environment has Spark as it is.
+
+And that programs hear an interrupt: a shell starts what it runs in the background with SIGINT ignored,
+which processes hand down.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -25,3 +29,5 @@ os.environ.setdefault(
     "SPARK_SUBMIT_OPTS", " ".join(SHORT_LIVED)
 )  # read by Spark's own scripts, which say nothing of it
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(SHORT_LIVED))
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
