@@ -19,7 +19,8 @@ from lithify.model.record import Record
 from lithify.service.cursor import Reading
 from lithify.service.fetch import LogReader, open_log
 from support.checked_topic import CheckedTopic
-from support.textbook_log import Records, TextbookLog, at, deletes, version
+from support.textbook_log import TextbookLog
+from support.textbook_records import Records, at, deletes, version
 
 
 @dataclass(slots=True)

@@ -20,7 +20,8 @@ from lithify.service.status import topic_status
 from lithify.service.verify import verify
 from support.checked_topic import BOTH, NAME, CheckedTopic
 from support.oracle_inspector import ReadingInspector
-from support.textbook_log import Records, TextbookLog, at, deletes, version
+from support.textbook_log import TextbookLog
+from support.textbook_records import Records, at, deletes, version
 from support.textbook_topic import TextbookTopic
 from support.whole_logs import check_whole
 

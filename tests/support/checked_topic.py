@@ -29,7 +29,8 @@ from lithify.service.retain import retain
 from lithify.service.undo import undo
 from support.checked_trouble import Act, Attempt, Meanwhile, RandomPlace, Trouble, attempt
 from support.staged_batches import append_batch
-from support.textbook_log import TextbookLog, at
+from support.textbook_log import TextbookLog
+from support.textbook_records import at
 from support.textbook_topic import RefusedError, Segments, TextbookTopic
 
 NAME = TopicName("default", "orders")

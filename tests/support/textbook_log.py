@@ -16,54 +16,9 @@ from dataclasses import dataclass, replace
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
-
-Records = tuple[Record, ...]
-UNVERSIONED = -(2**63) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Cover:
-    """A round at `time_ms` covered everything below `end`."""
-
-    end: int
-    time_ms: int
-
-
-Covers = tuple[Cover, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """Deletes went in the commit that began `epoch` (C49): the last of them at `last`, known up to `below`."""
-
-    epoch: int
-    last: int
-    below: int
-    of_view: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Rounded:
-    """What a round found, before it is laid over the log as that is at the commit."""
-
-    planned_on: TextbookLog
-    start: int
-    horizon: int
-    records: Records
-    """What is left below the horizon, of the log or of its view."""
-    side_by_side: bool
-    held: bool
-    """Deleted records are stored in a segment that it does not reach, and stay there (C26)."""
-    expired: Records
-    """The deletes that it drops (C18)."""
-    known_below: int
-    """Up to where that is known: the end of the segment in which the last of them stood."""
-    aged: Records
-    """The values, and records without a key, that it drops for their age (C24)."""
-
-    def dropped(self, epoch: int) -> tuple[Dropped, ...]:
-        """What a commit that begins `epoch` says of the deletes that went in it."""
-        return tuple(Dropped(epoch, at(r), self.known_below, self.side_by_side) for r in self.expired[-1:])
+from support.textbook_ages import Cover, Covers, Dropped, ended_at
+from support.textbook_records import Records, at, deletes, version, winners_of
+from support.textbook_rounded import Rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +67,7 @@ class TextbookLog:
 
     def table(self, settings: TopicSettings) -> dict[bytes, Record]:
         """The latest value of every live key."""
-        winners = _winners(self.reading(compacted=True), settings)
+        winners = winners_of(self.reading(compacted=True), settings)
         return {key: record for key, record in winners.items() if not deletes(record, settings)}
 
     @property
@@ -177,7 +132,7 @@ class TextbookLog:
         every = sources.reading(compacted=settings.side_by_side)
         below = tuple(r for r in every if at(r) < horizon)
         waiting = tuple(r for r in sources.reading(compacted=False) if at(r) >= horizon)
-        winners = _winners(below, settings)
+        winners = winners_of(below, settings)
         oldest_ms = None
         if settings.deletes and not settings.side_by_side and settings.retention_ms != -1:
             oldest_ms = now_ms - settings.retention_ms
@@ -297,8 +252,8 @@ class TextbookLog:
             dirty_from=dirty_from,
             records=tuple(r for r in self.records if at(r) < to),
             view=view,
-            low=_ended(self.low, dirty_from if back else to),
-            high=_ended(self.high, dirty_from if back else to, at_the_latest=True),
+            low=ended_at(self.low, dirty_from if back else to),
+            high=ended_at(self.high, dirty_from if back else to, at_the_latest=True),
             cuts=(*self.cuts, to),
             epoch=self.epoch + 1,
             dropped=tuple(replace(d, last=min(d.last, to - 1)) for d in self.dropped),
@@ -331,42 +286,3 @@ class TextbookLog:
             low=tuple(c for c in self.low if c.end > below),
             high=(*expired[-1:], *self.high[len(expired) :]),
         )
-
-
-def at(record: Record) -> int:
-    """The offset of a record that has one."""
-    assert record.offset is not None
-    return record.offset
-
-
-def deletes(record: Record, settings: TopicSettings) -> bool:
-    """C17."""
-    return record.value is None or (record.value == b"" and settings.empty_value == "tombstone")
-
-
-def version(record: Record, settings: TopicSettings) -> int:
-    """What decides before the offset does (C10)."""
-    if settings.compaction_strategy == "offset":
-        return 0
-    if settings.compaction_strategy == "timestamp":
-        return record.timestamp or 0
-    named = [value for name, value in record.headers if name == settings.compaction_strategy_header]
-    if not named or named[-1] is None or len(named[-1]) != 8:
-        return UNVERSIONED
-    return int.from_bytes(named[-1], "big", signed=True)
-
-
-def _winners(records: Records, settings: TopicSettings) -> dict[bytes, Record]:
-    """By key: sorted by what decides, the last (C9, C10)."""
-    ordered = sorted(records, key=lambda r: (version(r, settings), at(r)))
-    return {r.key: r for r in ordered if r.key is not None}
-
-
-def _ended(covers: Covers, to: int, *, at_the_latest: bool = False) -> Covers:
-    """C26: steps above `to` get that end; of those that have it then the first counts.
-
-    That may be any of them: a step in which no tombstone was left may have become the next one (C19).
-    """
-    below = tuple(c for c in covers if c.end < to)
-    above = covers[len(below) :]
-    return (*below, replace(above[-1 if at_the_latest else 0], end=to)) if above and to else below

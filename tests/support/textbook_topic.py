@@ -23,7 +23,8 @@ from lithify.errors import RefusedError as ProductRefusedError
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
-from support.textbook_log import TextbookLog, at
+from support.textbook_log import TextbookLog
+from support.textbook_records import at
 
 Segments = Mapping[int, tuple[Segment, ...]]
 """By partition, in offset order."""

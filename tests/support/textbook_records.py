@@ -1,0 +1,38 @@
+"""Records as the contract judges them: which of a key wins, and which delete (C9, C10, C17)."""
+
+from __future__ import annotations
+
+from lithify.model.record import Record
+from lithify.model.settings import TopicSettings
+
+Records = tuple[Record, ...]
+UNVERSIONED = -(2**63) - 1
+
+
+def at(record: Record) -> int:
+    """The offset of a record that has one."""
+    assert record.offset is not None
+    return record.offset
+
+
+def deletes(record: Record, settings: TopicSettings) -> bool:
+    """C17."""
+    return record.value is None or (record.value == b"" and settings.empty_value == "tombstone")
+
+
+def version(record: Record, settings: TopicSettings) -> int:
+    """What decides before the offset does (C10)."""
+    if settings.compaction_strategy == "offset":
+        return 0
+    if settings.compaction_strategy == "timestamp":
+        return record.timestamp or 0
+    named = [value for name, value in record.headers if name == settings.compaction_strategy_header]
+    if not named or named[-1] is None or len(named[-1]) != 8:
+        return UNVERSIONED
+    return int.from_bytes(named[-1], "big", signed=True)
+
+
+def winners_of(records: Records, settings: TopicSettings) -> dict[bytes, Record]:
+    """By key: sorted by what decides, the last (C9, C10)."""
+    ordered = sorted(records, key=lambda r: (version(r, settings), at(r)))
+    return {r.key: r for r in ordered if r.key is not None}
