@@ -95,7 +95,7 @@ def spark_inspector(warehouse: Warehouse, choice: SparkChoice) -> Inspector:
     from lithify.spark.inspector import SparkInspector
     from lithify.spark.session import session_factory
 
-    return SparkInspector(session_factory(choice.session, choice.conf), warehouse.files.access)
+    return SparkInspector(session_factory(choice.session, choice.conf), warehouse.files.access, warehouse.clock.new_id)
 
 
 def kafka_ingest(

@@ -137,7 +137,7 @@ def test_spark_says_of_every_record_what_the_oracle_says(
     current = [segment for comparison in whole for segment in comparison.after]
     counts = {s.path: TombstoneCount(2, 20, (6, 11), random.random() < 0.5) for s in current}
     segments = inspected(whole, current, counts)
-    spark = SparkInspector(lambda: session, FileAccess()).inspect(segments, whole, 10_000, silent)  # type: ignore[arg-type,return-value]
+    spark = SparkInspector(lambda: session, FileAccess(), lambda: "secret").inspect(segments, whole, 10_000, silent)  # type: ignore[arg-type,return-value]
     oracle = OracleInspector(case.files).inspect(segments, whole, 10_000, silent)
     assert spark.files == ()
     assert set(spark.tombstones.items()) == set(oracle.tombstones.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from lithify.model.log import TopicEdit
 from lithify.model.segment import Segment
 from lithify.model.verification import Finding, FindingKind
 from lithify.topic import Topic
+from support.chosen_keys import of_one_spark_group_hash
 from support.kernel_engine import compact_without_spark
 
 pytestmark = pytest.mark.spark
@@ -46,6 +48,19 @@ def topic(tmp_path: Path) -> Topic:
     compact_without_spark(orders)
     orders.append(records(60, 80))
     return orders
+
+
+def test_keys_that_spark_hashes_alike_take_no_longer_than_others(tmp_path: Path) -> None:
+    """Whoever writes records knows which hashes Spark has, and which offsets they get."""
+    count, seconds = 100_000, []
+    for name, keys in (("first", [b"%08d" % n for n in range(count)]), ("chosen", of_one_spark_group_hash(count))):
+        made = lithify.open(str(tmp_path / name)).create_topic("orders")
+        made.append([lithify.Record(key, b"v", 1) for key in keys])
+        compact_without_spark(made)
+        begun = time.monotonic()
+        assert made.verify().clean
+        seconds.append(time.monotonic() - begun)
+    assert seconds[1] < 2 * seconds[0] + 5
 
 
 def segments(topic: Topic) -> tuple[Segment, ...]:

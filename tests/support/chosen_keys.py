@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -27,6 +28,36 @@ def of_one_hash_behind_any_prefix(count: int) -> list[bytes]:
     flipped = (np.arange(count)[:, None] >> np.arange(count.bit_length())) & 1
     keys[:, 0::2] = keys[:, 1::2] = flipped.astype(np.uint64) << np.uint64(63)
     return [row.tobytes() for row in keys]
+
+
+def of_one_spark_group_hash(count: int) -> list[bytes]:
+    """Keys of 8 bytes for offsets from 0 on: with them Spark's hash of a row (0, key, -1, offset, null) is one number.
+
+    Its Murmur3 of 32 bits has no seed and can be turned round: the end of a key makes up for what stands before it.
+    """
+    first, offsets = np.arange(count, dtype=np.uint32), np.arange(count, dtype=np.uint32)
+    state = np.full(count, 42, np.uint32)
+    for word in (1 << 4, 0, 0, 0, 8, 6 * 8, 2**32 - 1, 2**32 - 1, offsets, 0, 0, 0, first):
+        state = _rotated(state ^ _murmur_mixed(np.full(count, word, np.uint32)), 13) * _FIVE + _ADDED
+    wanted = _rotated((np.full(count, 4711, np.uint32) - _ADDED) * _inverse(_FIVE), 32 - 13) ^ state
+    second = _rotated(wanted * _inverse(_SECOND), 32 - 15) * _inverse(_FIRST)
+    return [row.tobytes() for row in np.stack((first, second), axis=1)]
+
+
+_FIRST, _SECOND = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
+_FIVE, _ADDED = np.uint32(5), np.uint32(0xE6546B64)
+
+
+def _murmur_mixed(words: Any) -> Any:
+    return _rotated(words * _FIRST, 15) * _SECOND
+
+
+def _rotated(words: Any, bits: int) -> Any:
+    return (words << np.uint32(bits)) | (words >> np.uint32(32 - bits))
+
+
+def _inverse(factor: Any) -> Any:
+    return np.uint32(pow(int(factor), -1, 2**32))
 
 
 def of_upper_bits(count: int) -> list[bytes]:

@@ -43,11 +43,12 @@ _NO_COMPARISON = -1
 
 
 class SparkInspector:
-    """Compares versions on a Spark session."""
+    """Compares versions on a Spark session. `new_id` gives what nobody can foresee."""
 
-    def __init__(self, session: Callable[[], SparkSession], access: FileAccess) -> None:
+    def __init__(self, session: Callable[[], SparkSession], access: FileAccess, new_id: Callable[[], str]) -> None:
         self._session = session
         self._access = access
+        self._new_id = new_id
 
     def inspect(
         self,
@@ -67,6 +68,7 @@ class SparkInspector:
             rules_frame(session, comparisons),
             comparisons,
             partitions=_tasks(segments),
+            secret=self._new_id(),
         )
         # What is about files comes first, and is not to crowd out what is about records, nor the other way round.
         about_file = F.col("comparison") == _NO_COMPARISON

@@ -59,13 +59,16 @@ def _rules_row(number: int, how: Comparison, headers: Sequence[str]) -> tuple[ob
     )
 
 
-def verdicts(rows: DataFrame, rules: DataFrame, comparisons: Sequence[Comparison], *, partitions: int) -> DataFrame:
+def verdicts(
+    rows: DataFrame, rules: DataFrame, comparisons: Sequence[Comparison], *, partitions: int, secret: str
+) -> DataFrame:
     """(comparison, offset, finding) of what is wrong.
 
     `rows` have a comparison, `before` and `after`, and the columns of `DIGESTS`; a row that has
     `about` is passed on as a finding. `rules` are those of `comparisons`, as `rules_frame` gives them.
+    Whoever does not know `secret` can choose no keys that make grouping slow.
     """
-    judged = _by_key(_by_offset(rows, rules, partitions), rules, comparisons)
+    judged = _by_key(_by_offset(rows, rules, partitions, secret), rules, comparisons)
     # What only the verdict needs is joined last, so that it is neither sent nor sorted.
     kinds = judged.join(rules, "comparison", "left").select(
         "comparison", "offset", F.coalesce("about", _verdict()).alias("finding")
@@ -73,7 +76,7 @@ def verdicts(rows: DataFrame, rules: DataFrame, comparisons: Sequence[Comparison
     return kinds.filter(F.col("finding").isNotNull())
 
 
-def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int) -> DataFrame:
+def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) -> DataFrame:
     """One row for each record of a comparison, whichever versions have it."""
     version = (
         F.when(F.col("strategy") == "timestamp", F.col("timestamp"))
@@ -87,6 +90,8 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int) -> DataFrame:
         # What has no key has nothing in common: without this it would all meet in one task.
         F.when(key.isNull(), F.col("offset")).otherwise(F.lit(-1)).alias("alone"),
         "offset",
+        # Spark's hash of a group has no seed: by what comes before the key nobody knows what it has to make up for.
+        F.xxhash64(F.lit(secret), "offset").alias("unforeseen"),
         "about",
         "before",
         F.col("after").cast("int").alias("after"),
@@ -98,7 +103,7 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int) -> DataFrame:
     )
     return (
         keyed.repartition(partitions, "comparison", "key", "alone")
-        .groupBy("comparison", "key", "alone", "offset", "about")
+        .groupBy("unforeseen", "comparison", "key", "alone", "offset", "about")
         .agg(
             F.max("before").alias("before"),
             F.sum("after").alias("copies"),
@@ -109,6 +114,7 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int) -> DataFrame:
             F.max("version").alias("version"),
             F.max("has_key").alias("has_key"),
         )
+        .drop("unforeseen")
     )
 
 
