@@ -61,4 +61,5 @@ def _row(log: FailingLog, now_ms: int) -> tuple[str, ...]:
 def _next_try(log: FailingLog, now_ms: int) -> str:
     if log.retry_ms is None:
         return "never"
-    return "now" if log.retry_ms <= now_ms else f"in {format_duration(log.retry_ms - now_ms)}"
+    waits = log.failed_ms <= now_ms < log.retry_ms  # told by a clock that was ahead, it keeps nobody waiting
+    return f"in {format_duration(log.retry_ms - now_ms)}" if waits else "now"

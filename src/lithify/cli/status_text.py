@@ -60,7 +60,9 @@ def _failure_notes(topic: str, log: LogStatus, now_ms: int) -> list[str]:
         release = f"`lithify quarantine release {topic} --partition {log.partition}` lets it go on"
         after = f"after {plural(log.failures, 'failure')}: {log.error}"
         return [f"QUARANTINED since {when(log.failed_ms, now_ms)} {after}", release]
-    tried = "now" if log.retry_ms is None or log.retry_ms <= now_ms else when(log.retry_ms, now_ms)
+    # A failure that is told by a clock that was ahead keeps nobody waiting.
+    waits = log.retry_ms is not None and log.failed_ms <= now_ms < log.retry_ms
+    tried = when(log.retry_ms or 0, now_ms) if waits else "now"
     return [f"FAILED {number_of_times(log.failures)}, next try {tried}: {log.error}"]
 
 
