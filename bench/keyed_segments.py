@@ -47,7 +47,7 @@ def keyed_segments(folder: Path, shape: Shape) -> tuple[Segment, ...]:
     segments: list[Segment] = []
     for number in range(shape.segments):
         spec = SegmentSpec(str(folder), f"made{number}", 0, 2**40, shape.codec)
-        writer = SegmentWriter(FileAccess(), spec)
+        writer = SegmentWriter(FileAccess(), spec, attempt="0")
         for batch in _batches(chance, shape, number * per_segment, per_segment):
             writer.write(batch)
         segments += writer.close()
