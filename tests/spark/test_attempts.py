@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 
 from lithify.columnar.segment_file import SegmentSpec
 from lithify.model.segment import Segment
+from lithify.model.staged import Destination
 from lithify.spark.copying import Copying, copied_logs
 from lithify.spark.rewrite import GroupTask, SourceTask, rewritten
 from lithify.spark.source.options import write_options
@@ -43,7 +44,7 @@ def attempts(request, session, tmp_path) -> Attempts:
     state = target.state()
 
     def ingest() -> list[tuple[Segment, ...]]:
-        copying = Copying(state, ACCESS, "run", drops_keyless=False)
+        copying = Copying(Destination.of(state), ACCESS, "run", drops_keyless=False)
         return [log.segments for log in copied_logs(rows.union(rows), copying)]
 
     taken = rows.select("key", "value", "timestamp", "headers")

@@ -30,9 +30,9 @@ from lithify.columnar.schema import (
     VALUE_SIZE,
 )
 from lithify.compaction.admission import offset_refusal, refusal
-from lithify.model.log import TopicState
 from lithify.model.record import LAST_OFFSET, TIMESTAMP_TYPES, Record
 from lithify.model.settings import TopicSettings
+from lithify.model.staged import Destination
 
 ARRIVAL_SCHEMA = SEGMENT_SCHEMA.remove(SEGMENT_SCHEMA.get_field_index(OFFSET))
 """The columns of records that have no offset yet."""
@@ -44,14 +44,14 @@ Places = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 
 
-def receive(batch: Given, state: TopicState, *, now_ms: int, keep_offsets: bool) -> dict[int, pa.Table]:
+def receive(batch: Given, topic: Destination, *, now_ms: int, keep_offsets: bool) -> dict[int, pa.Table]:
     """The records of `batch` by partition, in order of arrival.
 
     Each table has the columns of `SEGMENT_SCHEMA` with `keep_offsets`, else those of
     `ARRIVAL_SCHEMA` (the same without `offset`, which `with_offsets` adds). A partition that gets
     nothing is left out. Raises `InvalidRecordError` or `InvalidInputError`, with nothing taken.
     """
-    arrival = _Arrival(state, now_ms, keep_offsets)
+    arrival = _Arrival(topic, now_ms, keep_offsets)
     parts: dict[int, list[pa.RecordBatch]] = {}
     index = 0
     for given in given_batches(batch):
@@ -71,12 +71,12 @@ def with_offsets(table: pa.Table, base_offset: int) -> pa.Table:
 class _Arrival:
     """One batch on its way in. Remembers between its pieces what the next one has to go on from."""
 
-    def __init__(self, state: TopicState, now_ms: int, keep_offsets: bool) -> None:
-        self._settings, self._partitions = state.settings, len(state.logs)
+    def __init__(self, topic: Destination, now_ms: int, keep_offsets: bool) -> None:
+        self._settings, self._partitions = topic.settings, len(topic.log_ends)
         self._now_ms, self._keep_offsets = now_ms, keep_offsets
         self._last_offsets: dict[int, int] = {}
         # Keyless records go on round from where the topic has got to, whoever appends.
-        self._keyless = sum(log.log_end_offset for log in state.logs)
+        self._keyless = sum(topic.log_ends)
 
     def take(self, given: pa.RecordBatch, first_index: int) -> list[tuple[int, pa.RecordBatch]]:
         """One piece, checked and sorted to partitions. `first_index` is where it begins in the batch."""

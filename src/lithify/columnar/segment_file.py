@@ -35,6 +35,7 @@ from lithify.columnar.segment_facts import facts
 from lithify.errors import LithifyError
 from lithify.model.log import TopicState
 from lithify.model.segment import Segment
+from lithify.model.staged import Destination
 
 ROW_GROUP_RECORDS = 128 * 1024
 ROW_GROUP_BYTES = 64 * 2**20
@@ -58,10 +59,10 @@ class SegmentSpec:
     compression: str
 
     @staticmethod
-    def of(state: TopicState, partition: int, run_id: str) -> SegmentSpec:
+    def of(topic: TopicState | Destination, partition: int, run_id: str) -> SegmentSpec:
         """Those of a run on one log of a topic."""
-        settings = state.settings
-        return SegmentSpec(state.location, run_id, partition, settings.segment_bytes, settings.compression_type)
+        settings = topic.settings
+        return SegmentSpec(topic.location, run_id, partition, settings.segment_bytes, settings.compression_type)
 
 
 class SegmentWriter:

@@ -24,7 +24,7 @@ from lithify.errors import InvalidRecordError
 from lithify.model.log import TopicState
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
-from lithify.model.staged import StagedLog
+from lithify.model.staged import Destination, StagedLog
 
 GATHERED_RECORDS = 64 * 1024
 GATHERED_BYTES = 32 * 2**20
@@ -39,14 +39,14 @@ class Stage:
     def __init__(
         self,
         access: FileAccess,
-        state: TopicState,
+        topic: Destination,
         *,
         now_ms: int,
         run_id: str,
         attempt: str,
         keep_offsets: bool = False,
     ) -> None:
-        self._access, self._state = access, state
+        self._access, self._topic = access, topic
         self._now_ms, self._run_id, self._attempt = now_ms, run_id, attempt
         self._keep_offsets = keep_offsets
         self._gathered: list[pa.Table] = []
@@ -70,7 +70,7 @@ class Stage:
         """Ends the files: what was written, by partition."""
         self._sort_out()
         return tuple(
-            StagedLog(self._state.name, self._state.identity, partition, writer.close(), self._last_ms[partition])
+            StagedLog(self._topic.name, self._topic.identity, partition, writer.close(), self._last_ms[partition])
             for partition, writer in sorted(self._writers.items())
         )
 
@@ -85,16 +85,16 @@ class Stage:
         together = pa.concat_tables(self._gathered)
         self._gathered, self._gathered_bytes = [], 0
         try:
-            arrived = receive(together, self._state, now_ms=self._now_ms, keep_offsets=self._keep_offsets)
+            arrived = receive(together, self._topic, now_ms=self._now_ms, keep_offsets=self._keep_offsets)
         except InvalidRecordError as error:
             raise self._placed(error, together) from None
         for partition, table in arrived.items():
             if partition not in self._writers:
-                spec = SegmentSpec.of(self._state, partition, self._run_id)
+                spec = SegmentSpec.of(self._topic, partition, self._run_id)
                 self._writers[partition] = SegmentWriter(self._access, spec, attempt=self._attempt)
-                self._next[partition] = self._state.log(partition).log_end_offset
+                self._next[partition] = self._topic.log_ends[partition]
             if not self._keep_offsets:
-                check_offsets(LogId(self._state.name, partition), self._next[partition], table.num_rows)
+                check_offsets(LogId(self._topic.name, partition), self._next[partition], table.num_rows)
             self._writers[partition].write(table if self._keep_offsets else with_offsets(table, self._next[partition]))
             self._next[partition] += table.num_rows
             self._last_ms[partition] = int(table.column(TIMESTAMP)[-1].as_py())
@@ -109,7 +109,7 @@ class Stage:
         if not self._keep_offsets or not {PARTITION, OFFSET} <= set(together.column_names):
             return error
         partition, offset = (together.column(name)[error.index].as_py() for name in (PARTITION, OFFSET))
-        return error.at(f"{self._state.name}-{partition}, offset {offset}", hint=error.hint)
+        return error.at(f"{self._topic.name}-{partition}, offset {offset}", hint=error.hint)
 
 
 def renumbered(

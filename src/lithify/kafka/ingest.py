@@ -32,7 +32,7 @@ from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import volume_of
 from lithify.model.settings import TopicSettings
-from lithify.model.staged import by_partition, segments_of_parts
+from lithify.model.staged import Destination, by_partition, segments_of_parts
 from lithify.ports import Warehouse
 from lithify.service.alter import alter
 from lithify.service.ingest import Copied, Reached, commit_copied
@@ -117,7 +117,7 @@ class TopicIngest:
         state = self.warehouse.store.load(self.name)
         self.reached.check(state, state.partitions)  # first: one that was made again is not ours to alter
         state = self._with_partitions(state, source)
-        copying = Copying(state, self.warehouse.files.access, run_id, self.request.drops_keyless)
+        copying = Copying(Destination.of(state), self.warehouse.files.access, run_id, self.request.drops_keyless)
         copied = copied_logs(frame, copying)
         # After it was read, so that what was read is surely of the topic that the copy is of.
         self._check_id(self.cluster.topic(self.source).topic_id)

@@ -5,8 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
+from lithify.model.settings import TopicSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """What a task has to know of a topic that it writes to: some ten bytes a log, whatever is in their state.
+
+    It goes with the code of the tasks, which Spark writes to disks where it is large (docs/security.md).
+    """
+
+    name: TopicName
+    identity: str
+    location: str
+    settings: TopicSettings
+    log_ends: tuple[int, ...]
+    """By partition, as of the version that the batch was planned on."""
+
+    @staticmethod
+    def of(state: TopicState) -> Destination:
+        """A topic at one version."""
+        ends = tuple(log.log_end_offset for log in state.logs)
+        return Destination(state.name, state.identity, state.location, state.settings, ends)
 
 
 @dataclass(frozen=True, slots=True)

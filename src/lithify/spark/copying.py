@@ -22,8 +22,7 @@ from lithify.columnar.access import FileAccess
 from lithify.columnar.schema import HEADERS, HEADERS_TYPE, KEY, OFFSET, PARTITION, TIMESTAMP, TIMESTAMP_TYPE, VALUE
 from lithify.columnar.stage import Stage
 from lithify.errors import LithifyError
-from lithify.model.log import TopicState
-from lithify.model.staged import StagedLog
+from lithify.model.staged import Destination, StagedLog
 from lithify.spark.tasks import attempt
 
 SOURCE_COLUMNS = (PARTITION, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS)
@@ -35,9 +34,9 @@ MICROSECONDS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Copying:
-    """What a task has to know. `state` is the version that the batch is to be committed on."""
+    """What a task has to know. `topic` is as of the version that the batch is to be committed on."""
 
-    state: TopicState
+    topic: Destination
     access: FileAccess
     run_id: str
     drops_keyless: bool
@@ -79,7 +78,7 @@ class _Task:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         copying = self.copying
         stage = Stage(
-            copying.access, copying.state, now_ms=0, run_id=copying.run_id, attempt=attempt(), keep_offsets=True
+            copying.access, copying.topic, now_ms=0, run_id=copying.run_id, attempt=attempt(), keep_offsets=True
         )
         results: Sequence[StagedLog | LithifyError]
         try:

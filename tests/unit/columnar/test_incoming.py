@@ -13,24 +13,21 @@ from lithify.columnar.incoming import ARRIVAL_SCHEMA, receive, with_offsets
 from lithify.columnar.partitioner import partition_of
 from lithify.columnar.schema import SEGMENT_SCHEMA
 from lithify.errors import InvalidInputError, InvalidRecordError
-from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings import settings_of
+from lithify.model.staged import Destination
 
 NOW = 1_700_000_000_000
 
 
-def a_topic(partitions: int = 1, **config: object) -> TopicState:
-    return TopicState(
+def a_topic(partitions: int = 1, **config: object) -> Destination:
+    return Destination(
         name=TopicName("default", "orders"),
-        original_name="orders",
         identity="t",
-        version=1,
         location="file:///nowhere",
         settings=settings_of({name.replace("_", "."): value for name, value in config.items()}),
-        logs=tuple(LogState(p) for p in range(partitions)),
-        created_ms=0,
+        log_ends=(0,) * partitions,
     )
 
 
@@ -72,7 +69,7 @@ def test_a_partition_of_its_own_beats_the_partitioner() -> None:
 
 def test_keyless_records_go_round_from_where_the_topic_is() -> None:
     topic = a_topic(3, null_key="drop")
-    topic = replace(topic, logs=tuple(replace(log, log_end_offset=1 + log.partition) for log in topic.logs))
+    topic = replace(topic, log_ends=(1, 2, 3))
     parts = receive([Record(None, b"%d" % n) for n in range(4)], topic, now_ms=NOW, keep_offsets=False)
     assert {p: t.column("value").to_pylist() for p, t in parts.items()} == {0: [b"0", b"3"], 1: [b"1"], 2: [b"2"]}
 

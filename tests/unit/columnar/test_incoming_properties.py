@@ -19,6 +19,7 @@ from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.settings import settings_of
+from lithify.model.staged import Destination
 from support.log_strategies import a_record
 
 NOW = 10_000
@@ -124,7 +125,7 @@ def test_columns_are_judged_as_records_are(
     refused = first_refused(records, topic, keep_offsets=keep)
     for given_batch in (records, pieces):
         try:
-            parts = receive(given_batch, topic, now_ms=NOW, keep_offsets=keep)
+            parts = receive(given_batch, Destination.of(topic), now_ms=NOW, keep_offsets=keep)
         except InvalidRecordError as error:
             assert error.index == refused
             continue
@@ -149,7 +150,7 @@ def test_every_edge_is_judged_alike(config: dict[str, object], keep: bool) -> No
     for edge in (*SIZES, *TIMES, *KEYLESS):
         record = edge._replace(partition=1, offset=5)
         if refusal(record, topic.settings, now_ms=NOW, keep_offsets=keep) is None:
-            assert receive([record], topic, now_ms=NOW, keep_offsets=keep)[1].num_rows == 1
+            assert receive([record], Destination.of(topic), now_ms=NOW, keep_offsets=keep)[1].num_rows == 1
         else:
             with pytest.raises(InvalidRecordError):
-                receive([record], topic, now_ms=NOW, keep_offsets=keep)
+                receive([record], Destination.of(topic), now_ms=NOW, keep_offsets=keep)

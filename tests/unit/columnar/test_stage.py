@@ -17,6 +17,7 @@ from lithify.errors import InvalidRecordError, OffsetOutOfRangeError
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
 from lithify.model.settings import TopicSettings
+from lithify.model.staged import Destination
 
 ACCESS = FileAccess()
 NOW_MS = 1_000
@@ -45,7 +46,7 @@ def records(segments):
 
 
 def staged_of(state, *batches, attempt="0"):
-    stages = Stage(ACCESS, state, now_ms=NOW_MS, run_id="run", attempt=attempt)
+    stages = Stage(ACCESS, Destination.of(state), now_ms=NOW_MS, run_id="run", attempt=attempt)
     for one in batches:
         stages.add(one)
     return stages.close()
@@ -54,7 +55,7 @@ def staged_of(state, *batches, attempt="0"):
 def test_no_record_goes_beyond_the_largest_offset(state):
     """C1: nor does the log end behind it go beyond what storage takes."""
     near = replace(state, logs=(LogState(0), LogState(1, log_end_offset=2**63 - 3)))
-    stages = Stage(ACCESS, near, now_ms=NOW_MS, run_id="run", attempt="0")
+    stages = Stage(ACCESS, Destination.of(near), now_ms=NOW_MS, run_id="run", attempt="0")
     with pytest.raises(
         OffsetOutOfRangeError, match=r"t-1: there are no offsets for 4 records from 9223372036854775805 on"
     ):
@@ -76,7 +77,7 @@ def test_records_go_on_from_the_log_ends_that_were_known(state):
 def test_no_writer_touches_a_file_that_is_there(state):
     """Two with one name are a mistake of ours: the second one fails, and what the first has written stays."""
     [log] = staged_of(state, batch(range(1, 3)))
-    second = Stage(ACCESS, state, now_ms=NOW_MS, run_id="run", attempt="0")
+    second = Stage(ACCESS, Destination.of(state), now_ms=NOW_MS, run_id="run", attempt="0")
     second.add(batch(range(1, 2)))
     with pytest.raises(FileExistsError):
         second.close()
@@ -85,7 +86,7 @@ def test_no_writer_touches_a_file_that_is_there(state):
 
 
 def test_a_refused_record_refuses_the_task(state):
-    stages = Stage(ACCESS, state, now_ms=NOW_MS, run_id="run", attempt="0")
+    stages = Stage(ACCESS, Destination.of(state), now_ms=NOW_MS, run_id="run", attempt="0")
     stages.add(batch(range(3)))
     keyless = {"key": pa.array([None], pa.binary()), "value": [b"v"], "partition": pa.array([0], pa.int32())}
     stages.add(pa.table(keyless))

@@ -24,7 +24,7 @@ from lithify.columnar.stage import Stage
 from lithify.errors import InvalidInputError, RefusedError
 from lithify.model.log import WrittenBatch
 from lithify.model.names import TopicName, parse_topic
-from lithify.model.staged import StagedLog
+from lithify.model.staged import Destination, StagedLog
 from lithify.spark.source.columns import KAFKA_TIMESTAMP_TYPE, TOPIC
 from lithify.spark.source.options import WriteOptions
 from lithify.spark.source.topics import Connect
@@ -64,7 +64,7 @@ class _TaskWriter:
         _check_schema(schema, options)
         topics = connect()
         self._connect, self._options, self._access = connect, options, topics.access
-        self._state = None if options.topic is None else topics.state(options.topic)
+        self._topic = None if options.topic is None else Destination.of(topics.state(options.topic))
         self._now_ms, self._run_id = topics.now_ms(), topics.new_id()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
@@ -83,8 +83,8 @@ class _TaskWriter:
 
     def stage(self, topic: TopicName) -> Stage:
         """Where the records of a task for one topic go."""
-        state = self._state if self._state is not None else self._connect().state(topic)
-        return Stage(self._access, state, now_ms=self._now_ms, run_id=self._run_id, attempt=attempt())
+        known = self._topic if self._topic is not None else Destination.of(self._connect().state(topic))
+        return Stage(self._access, known, now_ms=self._now_ms, run_id=self._run_id, attempt=attempt())
 
     def _by_topic(self, batch: pa.RecordBatch) -> Iterator[tuple[TopicName, pa.Table]]:
         table = pa.Table.from_batches([batch])

@@ -31,6 +31,7 @@ from lithify.compaction.rules import SurvivorRules
 from lithify.model.log import TopicState
 from lithify.model.record import Record
 from lithify.model.segment import Segment
+from lithify.model.staged import Destination
 from lithify.ports import Arrivals
 from lithify.store.iceberg.catalog import CatalogSource
 from lithify.store.iceberg.folders import free_bytes
@@ -100,7 +101,7 @@ class IcebergFiles:
 
     def receive(self, state: TopicState, batch: Any, *, now_ms: int, keep_offsets: bool) -> Mapping[int, ArrowArrivals]:
         """Raises `InvalidRecordError` for the first refused record, or `InvalidInputError`."""
-        tables = incoming.receive(batch, state, now_ms=now_ms, keep_offsets=keep_offsets)
+        tables = incoming.receive(batch, Destination.of(state), now_ms=now_ms, keep_offsets=keep_offsets)
         return {partition: ArrowArrivals(table) for partition, table in tables.items()}
 
     def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
