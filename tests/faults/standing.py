@@ -20,6 +20,7 @@ class Standing:
     """A service that comes to a stand right before its `at`-th port call, unless it ends before it."""
 
     def __init__(self, verb: Verb, warehouse: Warehouse, at: int) -> None:
+        self.warehouse = warehouse
         self.refused: LithifyError | None = None
         self._defect: BaseException | None = None
         self._stands, self._goes_on = Event(), Event()

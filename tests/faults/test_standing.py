@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,13 +27,18 @@ from faults.test_frozen import (
 )
 from lithify.errors import UnknownVersionError
 from lithify.model.record import Record
+from lithify.model.report import RoundReport
 from lithify.model.settings import settings_of
 from lithify.ports import Warehouse
 from lithify.service.append import append
+from lithify.service.compact import RunRequest, compact
+from lithify.service.cut import delete_records, truncate
 from lithify.service.expire import expire_versions
 from lithify.service.sweep import sweep
 from lithify.service.undo import undo
+from lithify.store.memory_files import MemoryFiles
 from support.fake_clock import FakeClock
+from support.oracle_engine import OracleEngine
 from support.system_calls import Stop
 from support.whole_logs import check_whole, contents
 
@@ -154,6 +159,64 @@ def test_a_sweep_that_was_suspended_leaves_versions_their_time(tmp_path: Path) -
         advance(warehouse, 1_000)
         VERBS["sweep"](warehouse)
         assert len(warehouse.store.segments(opened)) == PARTITIONS, suspended.where
+
+
+BEFORE_COMMIT = range(1, 11)
+"""Port calls of the round below before it waits for its turn to commit, so that nobody has to wait for it."""
+REPLACED: dict[str, Verb] = {
+    "round": a_round,
+    "undo": VERBS["undo"],
+    "delete-records": lambda w: delete_records(w, NAME, 0, 2),
+    "truncate": lambda w: truncate(w, NAME, 0, 0, below_compacted=True),
+}
+
+
+def a_round_to_freeze(make: Callable[[Path], Warehouse], folder: Path, at: int) -> tuple[Standing, list[RoundReport]]:
+    """A round over segments of another one and of appends, and where its report comes."""
+    warehouse = make(folder)
+    settings = settings_of({"sweep.grace.ms": GRACE_MS, "versions.retention.ms": RETENTION_MS})
+    warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+    for verb in (an_append(b"a"), an_append(b"a"), a_round, an_append(b"a"), an_append(b"a")):
+        verb(warehouse)
+    reports: list[RoundReport] = []
+    still = Standing(lambda w: reports.append(compact(w, OracleEngine(w.files), NAME, RunRequest())), warehouse, at)
+    assert still.reached
+    return still, reports
+
+
+@pytest.mark.parametrize(
+    ("other", "make", "places"),
+    [*((other, memory_warehouse, BEFORE_COMMIT) for other in REPLACED), ("round", iceberg_warehouse, (3, 5))],
+)
+def test_a_round_whose_segments_were_replaced_and_swept_is_planned_again(
+    other: str, make: Callable[[Path], Warehouse], places: Sequence[int], tmp_path: Path
+) -> None:
+    """C44: that they are gone is damage only of a version that still names them."""
+    for at in places:
+        still, reports = a_round_to_freeze(make, tmp_path / str(at), at)
+        REPLACED[other](still.warehouse)
+        for verb in (VERBS["sweep"], VERBS["expire"], VERBS["sweep"]):
+            advance(still.warehouse, LONG_MS)
+            verb(still.warehouse)
+        still.go_on()
+        assert still.refused is None, (still.where, still.refused)
+        errors = [log.error for log in reports[0].failed]
+        assert all("stood still" in str(error) for error in errors), (still.where, errors)
+        check_whole(still.warehouse, NAME)
+
+
+def test_a_round_whose_segment_is_lost_fails_at_once_whoever_appends_meanwhile() -> None:
+    """C8, C44: the newest version needs it as well."""
+    still, reports = a_round_to_freeze(memory_warehouse, Path(), 5)
+    store, files = still.warehouse.store, still.warehouse.files
+    assert isinstance(files, MemoryFiles)
+    lost = store.segments(store.load(NAME))[0]
+    del files.data[lost.path]
+    an_append(b"b")(still.warehouse)
+    still.go_on()
+    (failed,) = reports[0].failed
+    assert failed.partition == lost.partition
+    assert f"{lost.path}: the file is missing" in str(failed.error)
 
 
 def test_who_opens_a_version_after_it_was_swept_is_told_so(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from lithify.compaction.conflicts import conflict
 from lithify.compaction.outcome import After, LogOutcome, state_after
+from lithify.compaction.planner import LogPlan
 from lithify.errors import ConflictError
 from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
 from lithify.model.report import RoundReport
@@ -52,7 +53,8 @@ def publish(
     def decide(newest: TopicState) -> TopicEdit | None:
         left_out.clear()
         segments = warehouse.store.segments(newest, list(outcomes))
-        left_out.update(_conflicts(warehouse, planned_on, newest, outcomes, segments))
+        plans = {p: outcome.plan for p, outcome in outcomes.items()}
+        left_out.update(_conflicts(warehouse, planned_on, newest, plans, segments))
         good = {p: outcome for p, outcome in outcomes.items() if p not in left_out}
         if not good:
             return None
@@ -77,23 +79,35 @@ def publish(
     return Published(state, tuple(p for p in outcomes if p not in left_out), dict(left_out))
 
 
+def overtaken(
+    warehouse: Warehouse, planned_on: TopicState, plans: Mapping[int, LogPlan]
+) -> tuple[TopicState, dict[int, str]]:
+    """The newest version, and by partition why the round of a log cannot be committed on it any more.
+
+    Raises what `load` and `segments` raise, or `ConflictError` if the topic was made again.
+    """
+    newest = warehouse.store.load(planned_on.name)
+    segments = warehouse.store.segments(newest, [p for p in plans if p in newest.partitions])
+    return newest, _conflicts(warehouse, planned_on, newest, plans, segments)
+
+
 def _conflicts(
     warehouse: Warehouse,
     planned_on: TopicState,
     newest: TopicState,
-    outcomes: Mapping[int, LogOutcome],
+    plans: Mapping[int, LogPlan],
     segments: tuple[Segment, ...],
 ) -> dict[int, str]:
     """By partition, why the round of a log cannot be committed on the newest version."""
     if newest.identity != planned_on.identity:
         raise ConflictError(f"{newest.name}: the topic was deleted and made again during the round")
     if newest.settings != planned_on.settings:
-        return dict.fromkeys(outcomes, "a setting was changed")
+        return dict.fromkeys(plans, "a setting was changed")
     if newest.version == planned_on.version:
         return {}
-    view = warehouse.store.view(newest, list(outcomes)) if newest.settings.side_by_side else ()
+    view = warehouse.store.view(newest, list(plans)) if newest.settings.side_by_side else ()
     reasons = {
-        p: conflict(o.plan, newest.log(p), segments_of(segments, p), segments_of(view, p)) for p, o in outcomes.items()
+        p: conflict(plan, newest.log(p), segments_of(segments, p), segments_of(view, p)) for p, plan in plans.items()
     }
     return {partition: reason for partition, reason in reasons.items() if reason is not None}
 

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from lithify.compaction.outcome import LogOutcome
+from lithify.compaction.planner import LogPlan
 from lithify.compaction.reporting import failed_report, outcome_report
 from lithify.defects import ours
 from lithify.engine import PlannedLog
-from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError
+from lithify.errors import ConflictError, DamagedError, LithifyError, UnknownOutcomeError, UnknownVersionError
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.rates import RatesNote
@@ -20,7 +21,7 @@ from lithify.model.report import LogReport, RoundReport
 from lithify.ports import Warehouse
 from lithify.service.clock import check_clock
 from lithify.service.planning import plan_rounds
-from lithify.service.publish import publish
+from lithify.service.publish import overtaken, publish
 from lithify.service.stopwatch import Stopwatch
 
 LogOutcomes = Mapping[int, LogOutcome | LithifyError]
@@ -47,6 +48,8 @@ class TopicRun:
     wanted: tuple[int, ...] | None
     """Partitions that are still to be planned; None is all."""
     state: TopicState | None = None
+    plans: dict[int, LogPlan] = field(default_factory=dict)
+    """By partition, what was planned last, on that version."""
     reports: dict[int, LogReport] = field(default_factory=dict)
     errors: dict[int, LithifyError] = field(default_factory=dict)
     left_out: dict[int, str] = field(default_factory=dict)
@@ -81,20 +84,20 @@ class TopicRun:
         """The rounds of the logs that are still wanted."""
         assert self.state is not None  # else it is not pending
         try:
-            plans = plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms)
+            plans = self._planned()
             if self.given_now_ms is None and not all(plan.is_idle for plan in plans):
                 check_clock(self.warehouse.clock, self.state, self.now_ms)
         except Exception as error:
             self._give_up(ours(error, self.name))
             return ()
+        self.plans = {plan.partition: plan for plan in plans}
         return tuple(PlannedLog(self.state, plan) for plan in plans)
 
     def publish(self, outcomes: LogOutcomes, run_id: str) -> None:
         """Commits what changed and reports on every log but those left out, which stay wanted."""
         done = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, LogOutcome)}
-        for partition, outcome in outcomes.items():
-            if isinstance(outcome, LithifyError):
-                self._fail(partition, outcome)
+        planned_on = self.state
+        newest, again = self._sort_out({p: o for p, o in outcomes.items() if isinstance(o, LithifyError)})
         changed = {p: outcome for p, outcome in done.items() if outcome.changes}
         self.left_out = {}
         if changed:
@@ -108,6 +111,10 @@ class TopicRun:
                 for partition in changed:
                     self._fail(partition, ours(error, self.name))
                 done = {p: outcome for p, outcome in done.items() if p not in changed}
+        if again and self.state is planned_on:  # else it was committed since
+            self.state = newest
+            self._read_clock()
+        self.left_out |= again
         self.reports |= {p: self._log_report(outcome) for p, outcome in done.items() if p not in self.left_out}
         self.wanted = tuple(self.left_out)
 
@@ -121,6 +128,38 @@ class TopicRun:
             self._fail(partition, ConflictError(f"{log}: {reason}, {attempts} times in a row", hint="try again"))
         logs = tuple(self.reports[partition] for partition in sorted(self.reports))
         return TopicResult(self._report(self.state.version, logs), self.errors)
+
+    def _planned(self) -> tuple[LogPlan, ...]:
+        """On the version that was read, or on the newest where others have let go of that one meanwhile."""
+        assert self.state is not None
+        try:
+            return plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms)
+        except (DamagedError, UnknownVersionError):
+            newest = self.warehouse.store.load(self.name)
+            if newest.identity != self.state.identity or newest.version == self.state.version:
+                raise
+            self.state = newest
+            self._read_clock()
+            return plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms)
+
+    def _sort_out(self, errors: Mapping[int, LithifyError]) -> tuple[TopicState | None, Mapping[int, str]]:
+        """Notes what failed; returns the newest version, and by partition why a log is to be planned again instead.
+
+        A file that is missing or damaged counts only where the newest version needs it too: others may have
+        replaced it, and a sweep may have deleted it, while the round stood still.
+        """
+        assert self.state is not None
+        newest: TopicState | None = None
+        again: Mapping[int, str] = {}
+        damaged = {p: self.plans[p] for p, error in errors.items() if isinstance(error, DamagedError)}
+        if damaged:
+            try:
+                newest, again = overtaken(self.warehouse, self.state, damaged)
+            except Exception as error:
+                errors = {**errors, **dict.fromkeys(damaged, ours(error, self.name))}
+        for partition in errors.keys() - again.keys():
+            self._fail(partition, errors[partition])
+        return newest, again
 
     def _commit(self, changed: Mapping[int, LogOutcome], run_id: str) -> None:
         assert self.state is not None
