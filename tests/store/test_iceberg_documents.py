@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from lithify.store.iceberg import open_store
 from support.fake_clock import FakeClock
 from support.store_builders import Place, an_iceberg_place, some_records
 from support.store_catalogs import describe_catalog
+from support.system_calls import Stop
 
 FAILURE = LogFailure(1, 2, 3, 4, "e")
 RATES = RatesDocument("r", Rates(1, 2)).to_json()
@@ -89,7 +93,7 @@ def test_a_document_of_any_other_shape_is_damaged_or_none(iceberg: Place, name: 
     store.put_failures(state, {0: FAILURE})
     store.put_source(state, SOURCE)
     store.put_rates(state, RATES)
-    store.note_named(state, tuple(store.stored_files(state)), 1)
+    store.note_named(state, tuple(store.stored_files(state)), store.named_files(state.name), 1)
     file = Path(state.location.removeprefix("file://")) / f"lithify/{name}.json"
     written = json.loads(file.read_text())
     del written["checksum"]
@@ -137,3 +141,45 @@ def test_rates_of_the_warehouse_lie_outside_of_every_topic(iceberg: Place, tmp_p
 
     assert (tmp_path / "warehouse/.lithify/rates.json").is_file()
     assert not [f for f in iceberg.store.stored_files(state) if f.path.endswith("rates.json")]
+
+
+def test_a_document_whose_draft_was_swept_is_written_again(iceberg: Place) -> None:
+    """C45: whoever stood still between writing and renaming it is not told that the disk cannot be reached."""
+    store, state = iceberg.store, iceberg.create()
+    folder = Path(state.location.removeprefix("file://"))
+    drafts: list[Path] = []
+
+    def sweep() -> None:
+        for draft in folder.rglob("*.part"):
+            drafts.append(draft)
+            draft.unlink()
+
+    for step in count():
+        with Stop(step, sweep) as stop:
+            store.put_failures(state, {0: replace(FAILURE, failures=step)})
+        assert store.failures(state)[0].failures == step
+        if not stop.reached:
+            break
+    assert drafts, "no draft was there at any call"
+
+
+def test_a_document_of_a_topic_that_was_deleted_meanwhile_does_not_bring_its_folder_back(iceberg: Place) -> None:
+    """C47: its folder is gone, and so is the place of the document."""
+    store, state = iceberg.store, iceberg.create()
+    folder = Path(state.location.removeprefix("file://"))
+    for step in count():
+        dropped: list[Path] = []
+
+        def drop(dropped: list[Path] = dropped) -> None:
+            if any(folder.rglob("*.part")):
+                shutil.rmtree(folder)
+                dropped.append(folder)
+
+        with Stop(step, drop) as stop:
+            try:
+                store.put_failures(state, {0: FAILURE})
+            except WarehouseError:
+                assert not folder.exists()
+                return
+        assert stop.reached
+        assert not dropped

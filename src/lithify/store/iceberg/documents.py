@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from threading import get_ident
 from typing import Any
@@ -17,6 +18,9 @@ from lithify.columnar.durable import sync_folder
 from lithify.columnar.sealed import sealed, unsealed
 from lithify.columnar.segment_reader import damage_named
 from lithify.store.iceberg.local_io import LocalOutput
+
+ATTEMPTS = 3
+"""Times that a document is written before it counts as a failure that it was gone when it was to be renamed."""
 
 
 def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) -> None:
@@ -28,9 +32,15 @@ def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) ->
             sink.write(text)
         return
     part = f"{local}.{os.getpid()}-{get_ident()}.part"  # two may write one document at a time
-    with LocalOutput(part).create(overwrite=True) as sink:
-        sink.write(text)
-    Path(part).replace(local)
+    for attempt in count(1):
+        with LocalOutput(part).create(overwrite=True) as sink:
+            sink.write(text)
+        try:
+            Path(part).replace(local)
+            break
+        except FileNotFoundError:  # it stood still for longer than the grace, and a sweep took it (C45)
+            if attempt == ATTEMPTS or not Path(part).parent.is_dir():  # or the topic was deleted
+                raise
     sync_folder(Path(local).parent)
 
 
