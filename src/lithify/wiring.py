@@ -70,6 +70,9 @@ def open_warehouse(warehouse: str | None = None, catalog: str | None = None) -> 
 
     Without either it is `$LITHIFY_WAREHOUSE`, or else `./lithify-warehouse`. Raises `WarehouseError`.
     """
+    from lithify.store.configuration import check_configuration
+
+    check_configuration()
     from lithify.store.iceberg import open_store
 
     if warehouse is None and catalog is None:

@@ -1,0 +1,43 @@
+"""PyIceberg's own file of catalogs, looked at before PyIceberg reads it: that does so as it is imported.
+
+What goes wrong there tells neither the file nor the way out, and shows the line, which may have a password.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lithify.errors import WarehouseError
+
+
+def check_configuration() -> None:
+    """Raises `WarehouseError` for a `.pyiceberg.yaml`, or variables in its place, that PyIceberg cannot read."""
+    from pyiceberg.utils.config import Config
+
+    try:
+        Config()
+    except Exception as error:  # of YAML, of text, of the disk, or of a shape that nobody looked at
+        raise WarehouseError(
+            f"{_file() or 'the variables PYICEBERG_...'}: PyIceberg cannot read its configuration: {_why(error)}",
+            hint="mend or remove it; it is read whatever warehouse is named",
+        ) from error
+
+
+def _file() -> Path | None:
+    """The one that is read: the first that there is."""
+    from pyiceberg.utils.config import PYICEBERG_HOME, PYICEBERG_YML
+
+    folders = (os.environ.get(PYICEBERG_HOME), Path("~").expanduser(), Path())
+    files = (Path(folder).absolute() / PYICEBERG_YML for folder in folders if folder)
+    return next((file for file in files if file.is_file()), None)
+
+
+def _why(error: Exception) -> str:
+    """Never with the text of the file."""
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    mark = getattr(error, "problem_mark", None)  # as every error of YAML has it
+    if mark is not None:
+        return f"line {mark.line + 1} is not YAML of the strict kind"
+    return "it is not UTF-8" if isinstance(error, UnicodeError) else "it does not describe catalogs by name"
