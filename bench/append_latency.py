@@ -24,6 +24,7 @@ import pyarrow as pa
 from lithify.model.log import TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.report import RoundReport
 from lithify.model.settings import TopicSettings
 from lithify.ports import Warehouse
 from lithify.service.append import append
@@ -49,7 +50,7 @@ def merge(warehouse: Warehouse) -> None:
     run_id = warehouse.clock.new_id()
     arriving = warehouse.files.receive(state, records, now_ms=0, keep_offsets=True)
     new = warehouse.files.write(state, arriving[0], 0, run_id)
-    warehouse.store.put_report(state, run_id, {"run_id": run_id})
+    warehouse.store.put_report(state, run_id, RoundReport(str(TOPIC), state.version + 1, True, (), 0, 0, run_id=run_id))
 
     def decide(newest: TopicState) -> TopicEdit:
         log = replace(newest.log(0), first_dirty_offset=state.log(0).log_end_offset)

@@ -25,6 +25,7 @@ from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.rates import RatesNote
 from lithify.model.record import Record
+from lithify.model.report import RoundReport
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
@@ -151,11 +152,11 @@ class LogStore(Protocol):
         """Kept versions, newest first (`versions.kept`)."""
         ...
 
-    def put_report(self, state: TopicState, report_id: str, report: Mapping[str, Any]) -> None:
+    def put_report(self, state: TopicState, report_id: str, report: RoundReport) -> None:
         """Stores a report, which counts once an edit that names it is committed."""
         ...
 
-    def reports(self, state: TopicState) -> Iterator[Mapping[str, Any]]:
+    def reports(self, state: TopicState) -> Iterator[RoundReport]:
         """Reports of committed rounds, newest first, at most `REPORTS_KEPT` (C42)."""
         ...
 

@@ -206,7 +206,7 @@ class Topic:
 
     def history(self) -> tuple[RoundReport, ...]:
         """Reports of the latest rounds, newest first, at most 100 (C42)."""
-        return tuple(RoundReport.from_json(report) for report in self.warehouse.store.reports(self.state()))
+        return tuple(self.warehouse.store.reports(self.state()))
 
     def versions(self) -> tuple[VersionReport, ...]:
         """Versions from before a round or a cut that are still kept, newest first (C6)."""

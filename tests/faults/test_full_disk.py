@@ -23,6 +23,7 @@ from lithify.ports import Warehouse
 from lithify.service.append import append
 from lithify.service.run import Run, run_rounds
 from support.kernel_engine import KernelEngine
+from support.store_builders import a_report
 from support.store_trouble import no_file_larger_than, small_disk
 from support.whole_logs import check_whole
 
@@ -44,7 +45,7 @@ def put_failures(warehouse: Warehouse) -> None:
 
 
 def put_report(warehouse: Warehouse) -> None:
-    warehouse.store.put_report(warehouse.store.load(NAME), "r", {"n": 1})
+    warehouse.store.put_report(warehouse.store.load(NAME), "r", a_report(1))
 
 
 VERBS: dict[str, Case] = {

@@ -127,8 +127,8 @@ def test_every_round_that_commits_leaves_a_report_the_newest_hundred_stay():
         topic.compact()
     stored = reports(topic)
     assert len(stored) == REPORTS_KEPT
-    assert [report["logs"][0]["horizon"] for report in stored] == list(range(REPORTS_KEPT + 3, 3, -1))
-    assert stored[0]["version"] == topic.state.version
+    assert [report.logs[0].horizon for report in stored] == list(range(REPORTS_KEPT + 3, 3, -1))
+    assert stored[0].version == topic.state.version
 
 
 def test_a_report_says_whether_the_time_was_given():
@@ -138,7 +138,7 @@ def test_a_report_says_whether_the_time_was_given():
     topic.compact(now_ms=70)
     append(topic, "a=2")
     topic.compact()
-    assert [(r["now_ms"], r["now_given"]) for r in reports(topic)] == [(50, False), (70, True)]
+    assert [(r.now_ms, r.now_given) for r in reports(topic)] == [(50, False), (70, True)]
 
 
 def test_a_partition_that_is_not_there_is_refused():

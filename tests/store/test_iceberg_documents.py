@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lithify.columnar.access import local_path
 from lithify.columnar.sealed import sealed
 from lithify.errors import DamagedError, WarehouseError
 from lithify.model.failure import LogFailure
@@ -17,7 +18,7 @@ from lithify.model.ingest import CopiedTopic, Hole
 from lithify.model.rates import Rates, RatesDocument
 from lithify.store.iceberg import open_store
 from support.fake_clock import FakeClock
-from support.store_builders import Place, an_iceberg_place, some_records
+from support.store_builders import Place, a_report, an_iceberg_place, some_records
 from support.store_catalogs import describe_catalog
 from support.system_calls import Stop
 
@@ -183,3 +184,27 @@ def test_a_document_of_a_topic_that_was_deleted_meanwhile_does_not_bring_its_fol
                 return
         assert stop.reached
         assert not dropped
+
+
+ODD_REPORTS = {
+    "nothing": {},
+    "no logs": {"topic": "t", "version": 1},
+    "logs of another type": {"topic": "t", "version": 1, "logs": 7},
+    "no log": {"topic": "t", "version": 1, "changed": True, "duration_ms": 1, "now_ms": 1, "logs": [None]},
+    "a log without losers": {"topic": "t", "version": 1, "logs": [{"partition": 0}]},
+    "losers of another type": {"topic": "t", "version": 1, "logs": [{"losers": []}]},
+    "text for a number": a_report(1).to_json() | {"version": "1"},
+    "no phases": a_report(1).to_json() | {"logs": [a_report(1).to_json()["logs"][0] | {"phases_ms": None}]},
+}
+
+
+@pytest.mark.parametrize("odd", ODD_REPORTS)
+def test_a_report_of_before_checksums_that_says_too_little_is_named(iceberg: Place, odd: str) -> None:
+    state = iceberg.append(iceberg.create(), some_records("a"))
+    iceberg.store.put_report(state, "r1", a_report(1))
+    newest = iceberg.round(state, report_id="r1")
+    report = Path(local_path(state.location) or "") / "lithify" / "reports" / "r1.json"
+    report.write_text(json.dumps(ODD_REPORTS[odd]))
+
+    with pytest.raises(DamagedError, match=str(report)):
+        list(iceberg.store.reports(newest))

@@ -23,7 +23,7 @@ from lithify.store.iceberg import open_store
 from lithify.store.iceberg.remembered import REMEMBERED
 from lithify.store.memory import MemoryStore, MemoryWarehouse
 from support.fake_clock import FakeClock
-from support.store_builders import NOW_MS, ORDERS, Place, an_iceberg_place, lose_file, some_records
+from support.store_builders import NOW_MS, ORDERS, Place, a_report, an_iceberg_place, lose_file, some_records
 from support.store_catalogs import describe_catalog
 from support.store_rest import a_rest_catalog
 from support.system_calls import KilledError, Stop, dies
@@ -58,7 +58,7 @@ def places(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 def an_old_topic(place: Place) -> TopicState:
     """With a version that was closed, a report, and every document that a topic has."""
     state = place.append(place.create(), some_records("a", "b"))
-    place.store.put_report(state, "report1", {"of": "the old one"})
+    place.store.put_report(state, "report1", a_report(1))
     state = place.round(state, keep=lambda record: record.key == b"b", report_id="report1")
     place.store.put_failures(state, TROUBLE)
     place.store.put_source(state, SOURCE)

@@ -9,14 +9,14 @@ import pytest
 
 from lithify.model.ingest import CopiedTopic
 from lithify.store.iceberg.layout import is_ours
-from support.store_builders import Place, some_records
+from support.store_builders import Place, a_report, some_records
 
 FORMATS = Path(__file__).parent.parent / "formats"
 
 
 def test_every_file_that_a_topic_leaves_in_its_folder_is_ours(iceberg: Place) -> None:
     state = iceberg.append(iceberg.create(), some_records("a", "b"))
-    iceberg.store.put_report(state, "0123456789ab", {})
+    iceberg.store.put_report(state, "0123456789ab", a_report(1))
     iceberg.store.put_failures(state, {})
     iceberg.store.put_source(state, CopiedTopic("orders", "id"))
     iceberg.store.put_rates(state, {"id": "1"})

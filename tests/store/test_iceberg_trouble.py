@@ -16,7 +16,7 @@ from lithify.model.record import Record
 from lithify.store.iceberg import catalog as catalog_module
 from lithify.store.iceberg import open_store
 from support.fake_clock import FakeClock
-from support.store_builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
+from support.store_builders import NOW_MS, ORDERS, Place, a_report, an_iceberg_place, some_records
 from support.store_catalogs import describe_catalog
 from support.store_trouble import an_open_folder, no_file_larger_than, read_only, small_disk
 
@@ -51,7 +51,9 @@ def test_a_read_only_warehouse_can_be_read_and_not_written(open_folder: Path) ->
             refused(lambda: place.append(state, some_records("b")), "orders: it is not writable", "make it writable")
         refused(lambda: place.change(state, generation=1), "orders: it is not writable", "make it writable")
         refused(lambda: place.round(state), "orders: it is not writable", "make it writable")
-        refused(lambda: place.store.put_report(state, "r", {}), "orders: it is not writable", "make it writable")
+        refused(
+            lambda: place.store.put_report(state, "r", a_report(1)), "orders: it is not writable", "make it writable"
+        )
         refused(lambda: place.create(type(ORDERS)("default", "new")), str(open_folder), "make it writable")
         refused(lambda: place.store.drop_topic(ORDERS), str(open_folder), "make it writable")
 
@@ -168,7 +170,7 @@ def test_damaged_table_metadata_is_told(iceberg: Place, how: str) -> None:
 
 def test_a_damaged_report_or_record_is_named(iceberg: Place) -> None:
     state = iceberg.append(iceberg.create(), some_records("a"))
-    iceberg.store.put_report(state, "r1", {"n": 1})
+    iceberg.store.put_report(state, "r1", a_report(1))
     newest = iceberg.round(state, report_id="r1")
     beside = Path(local_path(state.location) or "") / "lithify"
     report, record = beside / "reports" / "r1.json", next((beside / "versions").iterdir())

@@ -80,7 +80,7 @@ class _Round:
     def settle(self) -> None:
         """Lays the rounds that were committed since the last moment over the textbook."""
         topic, state, version = self.topic, self.topic.state, self.moments[-1].state.version
-        stored = [RoundReport.from_json(r) for r in topic.place.warehouse.store.reports(state)]
+        stored = list(topic.place.warehouse.store.reports(state))
         fresh = [report for report in reversed(stored) if report.version > version]
         for report in fresh:
             over = {log.partition: topic.model.logs[log.partition] for log in report.logs if log.changed}

@@ -14,6 +14,7 @@ from lithify.columnar.access import local_path
 from lithify.model.log import LogState, Position, TopicEdit, TopicState, Verb, View
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.report import LogReport, Losers, RoundReport
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings import settings_of
 from lithify.ports import LogStore, SegmentFiles
@@ -161,6 +162,12 @@ def lose_file(segment: Segment) -> None:
     path = local_path(segment.path)
     assert path is not None
     Path(path).unlink()
+
+
+def a_report(version: int) -> RoundReport:
+    """A report that says everything, told by its version from the others."""
+    log = LogReport(0, 1, 2, 2, "∅", losers=Losers(3), phases_ms={"key pass": 2**53}, error="it failed")
+    return RoundReport("orders ∅", version, True, (log,), 12, NOW_MS)
 
 
 def some_records(*keys: str, value: str = "v") -> list[Record]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from lithify.errors import RoundsFailedError
+
+Made = TypeVar("Made")
 
 REPORTS_KEPT = 100
 """Reports per topic that survive later rounds and restarts (C42)."""
@@ -104,12 +106,12 @@ class RoundReport:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RoundReport:
-        """The inverse of `to_json`; keys of later versions are passed over."""
-        logs = tuple(
-            LogReport(**{**_known(LogReport, log), "losers": Losers(**_known(Losers, log["losers"]))})
-            for log in data["logs"]
-        )
-        return cls(**{**_known(cls, data), "logs": logs})
+        """The inverse of `to_json`; keys of later versions are passed over.
+
+        Raises `AttributeError`, `LookupError`, `TypeError` or `ValueError` for something else.
+        """
+        logs = tuple(_made(LogReport, {**log, "losers": _made(Losers, log["losers"])}) for log in data["logs"])
+        return _made(cls, {**data, "logs": logs})
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,23 @@ class PlanReport:
         return {**asdict(self), "extra_bytes_needed": self.extra_bytes_needed}
 
 
-def _known(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
-    names = {f.name for f in fields(kind)}
-    return {name: value for name, value in data.items() if name in names}
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "int": (int,),
+    "str": (str,),
+    "bool": (bool,),
+    "int | None": (int, type(None)),
+    "str | None": (str, type(None)),
+    "Mapping[str, int]": (dict,),
+    "Losers": (Losers,),
+    "tuple[LogReport, ...]": (tuple,),
+}
+"""What JSON has for the fields of a report, by their annotations."""
+
+
+def _made(kind: type[Made], data: Mapping[str, Any]) -> Made:
+    """A part of a report of what `data` has for its fields. Raises `TypeError` where it is of another type."""
+    given = {f.name: data[f.name] for f in fields(kind) if f.name in data}  # type: ignore[arg-type]
+    for f in fields(kind):  # type: ignore[arg-type]
+        if f.name in given and type(given[f.name]) not in _KINDS[str(f.type)]:
+            raise TypeError(f"{f.name} is {given[f.name]!r:.100}")
+    return kind(**given)

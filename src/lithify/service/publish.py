@@ -60,7 +60,7 @@ def publish(
             return None
         commit_ms = warehouse.clock.now_ms()
         time_ms = commit_ms if now_ms is None else now_ms
-        warehouse.store.put_report(newest, run_id, make_report(newest.version + 1, tuple(good)).to_json())
+        warehouse.store.put_report(newest, run_id, make_report(newest.version + 1, tuple(good)))
         results = good.values()
         return TopicEdit(
             run_id=run_id,

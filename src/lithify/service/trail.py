@@ -94,7 +94,7 @@ def trail_to(warehouse: Warehouse, newest: VersionSeen, against: int | None) -> 
     """The trail from `against`, or from before the last round. Raises `UnknownVersionError` or `DamagedError`."""
     name = newest.state.name
     kept = sorted(warehouse.store.versions(name), key=lambda version: version.version)
-    reports = tuple(RoundReport.from_json(report) for report in warehouse.store.reports(newest.state))
+    reports = tuple(warehouse.store.reports(newest.state))
     start = _start(name, kept, against)
     on_the_way = [version for version in kept if start is not None and version.version >= start]
     _check_reported(name, on_the_way, reports)

@@ -13,7 +13,7 @@ from lithify.errors import NothingToUndoError
 from lithify.model.cut_report import CutReport, LogCut, log_cut
 from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
 from lithify.model.names import LogId, TopicName
-from lithify.model.report import LogReport, RoundReport
+from lithify.model.report import LogReport
 from lithify.model.segment import Segment, without
 from lithify.ports import Warehouse
 from lithify.service.commit import commit
@@ -66,8 +66,7 @@ def _target(warehouse: Warehouse, newest: TopicState) -> _Target:
             hint="`lithify versions` shows those that are; versions.kept and versions.retention.ms say which",
         )
     run_id = kept[0].closed_by
-    reports = (RoundReport.from_json(report) for report in warehouse.store.reports(newest))
-    report = next((r for r in reports if r.run_id == run_id), None)
+    report = next((r for r in warehouse.store.reports(newest) if r.run_id == run_id), None)
     if report is None:
         raise NothingToUndoError(f"{name}: the report of round {run_id} is not kept any more")
     then = warehouse.store.load_version(name, kept[0].version)

@@ -11,7 +11,6 @@ process. Both stores pass one suite (tests/store).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,7 @@ from lithify.model.ingest import CopiedTopic
 from lithify.model.log import KeptVersion, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.rates import RatesNote
-from lithify.model.report import REPORTS_KEPT
+from lithify.model.report import REPORTS_KEPT, RoundReport
 from lithify.model.segment import Segment, without
 from lithify.model.settings import TopicSettings
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
@@ -48,7 +47,7 @@ class _Version:
 class _Topic:
     versions: list[_Version]
     kept: list[KeptVersion] = field(default_factory=list)
-    stored_reports: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    stored_reports: dict[str, RoundReport] = field(default_factory=dict)
     report_ids: list[str] = field(default_factory=list)
     closings: dict[str, int] = field(default_factory=dict)
     rates: Mapping[str, Any] | None = None
@@ -175,12 +174,11 @@ class MemoryStore:
         with self._lock:
             return tuple(self._topic(name).kept)
 
-    def put_report(self, state: TopicState, report_id: str, report: Mapping[str, Any]) -> None:
+    def put_report(self, state: TopicState, report_id: str, report: RoundReport) -> None:
         with self._lock:
-            stored = self._topic(state.name).stored_reports
-            stored[report_id] = json.loads(json.dumps(report))  # a report is JSON, and a copy
+            self._topic(state.name).stored_reports[report_id] = report
 
-    def reports(self, state: TopicState) -> Iterator[Mapping[str, Any]]:
+    def reports(self, state: TopicState) -> Iterator[RoundReport]:
         """Newest first."""
         with self._lock:
             topic = self._topic(state.name)

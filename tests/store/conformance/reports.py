@@ -9,9 +9,7 @@ import pytest
 from lithify.model.log import TopicEdit, TopicState
 from lithify.model.report import REPORTS_KEPT
 from lithify.ports import StaleVersionError
-from support.store_builders import NOW_MS, Place, some_records
-
-REPORT = {"topic": "orders ∅", "changed": True, "logs": [{"partition": 0, "error": None, "ratio": 0.5}], "n": 2**53}
+from support.store_builders import NOW_MS, Place, a_report, some_records
 
 
 class ReportRules:
@@ -19,26 +17,26 @@ class ReportRules:
 
     def test_a_report_counts_from_the_commit_that_names_it(self, place: Place) -> None:
         state = place.create()
-        place.store.put_report(state, "r1", REPORT)
+        place.store.put_report(state, "r1", a_report(1))
         assert list(place.store.reports(state)) == []
 
         after = self.reported(place, state, "r1")
 
-        assert list(place.store.reports(after)) == [REPORT]
+        assert list(place.store.reports(after)) == [a_report(1)]
 
     def test_newest_first_and_no_more_than_the_newest(self, place: Place) -> None:
         state = place.create()
         for n in range(REPORTS_KEPT + 3):
-            place.store.put_report(state, f"r{n}", {"n": n})
+            place.store.put_report(state, f"r{n}", a_report(n))
             state = self.reported(place, state, f"r{n}")
 
-        reports = [report["n"] for report in place.store.reports(state)]
+        reports = [report.version for report in place.store.reports(state)]
 
         assert reports == list(range(REPORTS_KEPT + 2, 2, -1))
 
     def test_a_report_of_a_stale_commit_does_not_count(self, place: Place) -> None:
         state = place.create()
-        place.store.put_report(state, "lost", {"n": 1})
+        place.store.put_report(state, "lost", a_report(1))
         newest = place.append(state, some_records("a"))
 
         with pytest.raises(StaleVersionError):
@@ -48,21 +46,21 @@ class ReportRules:
 
     def test_a_report_may_be_stored_again_before_it_counts(self, place: Place) -> None:
         state = place.create()
-        place.store.put_report(state, "r1", {"attempt": 1})
-        place.store.put_report(state, "r1", {"attempt": 2})
+        place.store.put_report(state, "r1", a_report(1))
+        place.store.put_report(state, "r1", a_report(2))
 
         state = self.reported(place, state, "r1")
 
-        assert list(place.store.reports(state)) == [{"attempt": 2}]
+        assert list(place.store.reports(state)) == [a_report(2)]
 
     def test_reports_outlive_appends_and_rounds(self, place: Place) -> None:
         state = place.append(place.create(versions_kept=1), some_records("a"))
-        place.store.put_report(state, "first", {"n": 1})
+        place.store.put_report(state, "first", a_report(1))
         state = place.round(state, report_id="first")
         for n in range(4):
             state = place.round(place.append(state, some_records(f"{n}")))
 
-        assert list(place.store.reports(state)) == [{"n": 1}]
+        assert list(place.store.reports(state)) == [a_report(1)]
 
     def reported(self, place: Place, state: TopicState, report_id: str) -> TopicState:
         """A commit that names the report and changes next to nothing else."""

@@ -11,7 +11,7 @@ from lithify.model.stored_file import Closing
 from lithify.ports import Warehouse
 from lithify.service.sweep import sweep
 from support.fake_clock import FakeClock
-from support.store_builders import NOW_MS, ORDERS, Place, some_records
+from support.store_builders import NOW_MS, ORDERS, Place, a_report, some_records
 
 DAY_MS = 86_400_000
 LONG_AFTER_MS = 2**43
@@ -58,7 +58,7 @@ class SweepRules:
 
     def test_all_that_is_needed_is_named(self, place: Place) -> None:
         state = place.append(place.create(), some_records("a", "b"))
-        place.store.put_report(state, "r1", {"n": 1})
+        place.store.put_report(state, "r1", a_report(1))
         place.store.put_rates(state, {"read": 1})
         state = place.cover(place.round(state, report_id="r1"))
         state = place.cover(place.append(state, some_records("c")))
@@ -142,7 +142,7 @@ class SweepRules:
     def test_a_sweep_leaves_what_is_needed_and_nothing_else(self, place: Place) -> None:
         state = place.create(versions_kept=2)
         for n in range(6):
-            place.store.put_report(state, f"r{n}", {"n": n})
+            place.store.put_report(state, f"r{n}", a_report(n))
             state = place.append(state, some_records("a", f"{n}"))
             state = place.cover(state, keep=lambda r: r.key != b"a", closed_ms=NOW_MS + n)
             state = place.round(place.append(state, some_records("z")), report_id=f"r{n}", closed_ms=NOW_MS + n)
@@ -169,7 +169,7 @@ class SweepRules:
         again = [*kept_versions(place), loaded]
         assert [s.logs for s in again] == [s.logs for s in versions]
         assert [(place.records(s), place.view(s)) for s in again] == before
-        assert [report["n"] for report in place.store.reports(loaded)] == [5, 4, 3, 2, 1, 0]
+        assert [report.version for report in place.store.reports(loaded)] == [5, 4, 3, 2, 1, 0]
         place.cover(place.append(loaded, some_records("on")))
 
     def test_a_sweep_waits_for_the_retention_of_versions(self, place: Place) -> None:

@@ -9,7 +9,7 @@ from lithify.model.log import LogState, TopicEdit
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.settings import TopicSettings, settings_of
 from lithify.ports import StaleVersionError
-from support.store_builders import NOW_MS, ORDERS, Place, some_records
+from support.store_builders import NOW_MS, ORDERS, Place, a_report, some_records
 
 NAMES = [
     "orders",
@@ -92,7 +92,7 @@ class TopicRules:
 
     def test_a_topic_made_again_starts_afresh(self, place: Place) -> None:
         old = place.append(place.create(), some_records("a", "b"))
-        place.store.put_report(old, "report1", {"of": "the old one"})
+        place.store.put_report(old, "report1", a_report(1))
         old = place.round(old, report_id="report1")
         place.store.drop_topic(ORDERS)
 

@@ -29,6 +29,7 @@ from lithify.model.ingest import CopiedTopic
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.rates import RatesNote
+from lithify.model.report import RoundReport
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
 from lithify.ports import CommitUnknownError, StaleVersionError
@@ -167,16 +168,20 @@ class IcebergStore(TopicFolders):
         """Newest first. Raises what `load` raises."""
         return tuple(closed.kept for closed in codec.closed_versions(self._table(name).metadata.properties))
 
-    def put_report(self, state: TopicState, report_id: str, report: Mapping[str, Any]) -> None:
+    def put_report(self, state: TopicState, report_id: str, report: RoundReport) -> None:
         """Raises `WarehouseError`."""
         with writing(str(state.name)):
-            write_document(self._access, layout.report_file(state.location, report_id), report)
+            write_document(self._access, layout.report_file(state.location, report_id), report.to_json())
 
-    def reports(self, state: TopicState) -> Iterator[Mapping[str, Any]]:
+    def reports(self, state: TopicState) -> Iterator[RoundReport]:
         """Newest first. Raises what `load` raises."""
         metadata = self._table(state.name).metadata
         for report_id in codec.report_ids(metadata.properties):
-            yield read_document(self._access, layout.report_file(state.location, report_id))
+            path = layout.report_file(state.location, report_id)
+            document = read_document(self._access, path)
+            with codec.readable(path):
+                report = RoundReport.from_json(document)
+            yield report
 
     def put_rates(self, state: TopicState | None, rates: Mapping[str, Any]) -> None:
         """Raises `WarehouseError`, also for a whole warehouse that is not there yet or has no folder of its own."""
