@@ -25,7 +25,8 @@ from faults.test_frozen import (
     iceberg_warehouse,
     memory_warehouse,
 )
-from lithify.errors import UnknownVersionError
+from lithify.compaction.sweeping import RUNS_REMEMBERED
+from lithify.errors import RunExpiredError, UnknownVersionError
 from lithify.model.record import Record
 from lithify.model.report import RoundReport
 from lithify.model.settings import settings_of
@@ -81,15 +82,20 @@ def check_nothing_lost(warehouse: Warehouse, done: Mapping[str, Standing], where
         assert warehouse.files.missing([segment.path for segment in segments]) == (), where
 
 
+def leave_behind(warehouse: Warehouse) -> None:
+    """What a run that dies leaves."""
+    state, files = warehouse.store.load(NAME), warehouse.files
+    dead = files.receive(state, [Record(b"x", b"v", 0, (), 0)], now_ms=0, keep_offsets=False)
+    files.write(state, dead[0], state.log(0).log_end_offset, warehouse.clock.new_id())
+
+
 def a_topic() -> Warehouse:
     """One record, and what a run that died has left."""
     warehouse = memory_warehouse(Path())
     settings = settings_of({"sweep.grace.ms": GRACE_MS})
     warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
     an_append(b"a")(warehouse)
-    state, files = warehouse.store.load(NAME), warehouse.files
-    dead = files.receive(state, [Record(b"x", b"v", 0, (), 0)], now_ms=0, keep_offsets=False)
-    files.write(state, dead[0], 1, warehouse.clock.new_id())
+    leave_behind(warehouse)
     advance(warehouse, 2 * GRACE_MS)
     return warehouse
 
@@ -117,6 +123,30 @@ def test_two_sweeps_and_an_append_stand_still_anywhere() -> None:
         check_nothing_lost(warehouse, {"append": appending})
         refused += appending.refused is not None
     assert refused, "no sweep got at what the append had written"
+
+
+def test_a_run_that_several_sweeps_have_passed_is_told_so() -> None:
+    """C45: it is no damage, and its files were deleted by nobody else."""
+    for at in calls(VERBS["append"]):
+        warehouse = a_topic()
+        appending = Standing(VERBS["append"], warehouse, at)
+        for _ in range(3):
+            leave_behind(warehouse)
+            advance(warehouse, 2 * GRACE_MS)
+            VERBS["sweep"](warehouse)
+        appending.go_on()
+        assert appending.refused is None or isinstance(appending.refused, RunExpiredError), appending.where
+
+
+def test_abandoned_runs_are_remembered_for_a_while() -> None:
+    """C45: not for ever, as every commit copies their ids."""
+    warehouse = a_topic()
+    for more in (RUNS_REMEMBERED + 20, 1):
+        for _ in range(more):
+            leave_behind(warehouse)
+        advance(warehouse, 2 * GRACE_MS)
+        VERBS["sweep"](warehouse)
+    assert len(warehouse.store.load(NAME).abandoned) == RUNS_REMEMBERED
 
 
 @pytest.mark.parametrize("config", CONFIGS)

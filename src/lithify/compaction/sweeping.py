@@ -26,6 +26,10 @@ HEARTBEATS_PER_GRACE = 4
 RUNS_AT_ONCE = 1_000
 """Runs that one sweep abandons: every commit copies their ids. The files of others wait for the next sweep."""
 
+RUNS_REMEMBERED = 100
+"""So many of the runs that were abandoned last stay known, also when their files are gone: one that goes on after
+more sweeps is told that it expired, and not that a file of its own is missing."""
+
 UNUSUAL_SEGMENTS = 20
 """From so many segments on, a sweep that deletes more than half of all bytes stored wants a person's word."""
 
@@ -112,6 +116,12 @@ def still_abandoned(abandoned: Collection[str], stored: Iterable[StoredFile], na
         for file in stored
         if file.kind is FileKind.OUTPUT and file.run_id in abandoned and file.path not in named
     }
+
+
+def remembered(known: Sequence[str], needed: Collection[str]) -> tuple[str, ...]:
+    """Of abandoned runs, the latest last, those to remember: the latest, and all that are `needed`."""
+    early = max(len(known) - RUNS_REMEMBERED, 0)
+    return tuple(run_id for number, run_id in enumerate(known) if number >= early or run_id in needed)
 
 
 def _alive(stored: Sequence[StoredFile], settings: TopicSettings, now_ms: int) -> set[str]:

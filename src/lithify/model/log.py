@@ -213,7 +213,7 @@ class TopicState:
     clock_ms: int | None = None
     """The latest time that commits vouch for (C46); None before the first, or in a format that kept none."""
     abandoned: tuple[str, ...] = ()
-    """Runs whose uncommitted files a sweep deletes: they can commit no more (C45)."""
+    """Runs whose uncommitted files a sweep deletes or has deleted, the latest last: they can commit no more (C45)."""
 
     def log(self, partition: int) -> LogState:
         return self.logs[partition]

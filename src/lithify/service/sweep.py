@@ -17,7 +17,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lithify.compaction.sweeping import SweepPlan, lost_from_listing, plan_sweep, still_abandoned
+from lithify.compaction.sweeping import (
+    RUNS_REMEMBERED,
+    SweepPlan,
+    lost_from_listing,
+    plan_sweep,
+    remembered,
+    still_abandoned,
+)
 from lithify.errors import ConflictError, DamagedError, UnusualSweepError
 from lithify.model.cut_report import SweepReport, SweptFile
 from lithify.model.log import TopicEdit, TopicState, Verb
@@ -102,11 +109,17 @@ class _Look:
             files = tuple(file for file in plan.unnamed if file.path not in named)
             if not files:
                 return None
-            # Looked at anew: what another sweep abandoned since the first look is not in that, and still to be deleted.
-            stored = tuple(warehouse.store.stored_files(newest)) if newest.abandoned else ()
-            abandoned = {*plan.abandon, *still_abandoned(newest.abandoned, stored, named)}
-            now_ms = warehouse.clock.now_ms()
-            return TopicEdit(run_id, now_ms, {}, verb=Verb.SWEEP, abandon=tuple(sorted(abandoned)))
+            abandon = self._abandoned(newest, plan.abandon, named)
+            return TopicEdit(run_id, warehouse.clock.now_ms(), {}, verb=Verb.SWEEP, abandon=abandon)
 
         commit(warehouse, self.state.name, run_id, decide)
         return files
+
+    def _abandoned(self, newest: TopicState, abandon: tuple[str, ...], named: NamedFiles) -> tuple[str, ...]:
+        """The runs that can commit no more: those that were abandoned before, as long as need be, and these."""
+        known = (*(run_id for run_id in newest.abandoned if run_id not in abandon), *abandon)
+        if len(known) <= RUNS_REMEMBERED:
+            return known
+        # Looked at anew: what another sweep abandoned since the first look is not in that, and still to be deleted.
+        stored = self.warehouse.store.stored_files(newest)
+        return remembered(known, {*abandon, *still_abandoned(newest.abandoned, stored, named)})

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from lithify.compaction.sweeping import (
     RUNS_AT_ONCE,
+    RUNS_REMEMBERED,
     SweepPlan,
     lost_from_listing,
     plan_sweep,
+    remembered,
     run_of,
     still_abandoned,
 )
@@ -93,6 +95,13 @@ def test_a_needed_file_that_the_folder_lacks_is_found() -> None:
 def test_runs_stay_abandoned_while_files_of_theirs_are_there() -> None:
     stored = [segment("a"), segment("b")]
     assert still_abandoned(("a", "b", "c"), stored, NamedFiles(frozenset({stored[1].path}))) == {"a"}
+
+
+def test_the_runs_abandoned_last_are_remembered_and_all_that_have_files() -> None:
+    before = tuple(f"run{number}" for number in range(RUNS_REMEMBERED))
+    assert remembered((*before, "new"), {"run0"}) == (*before, "new")
+    assert remembered((*before, "new"), {"run5"}) == (*before[1:], "new")
+    assert remembered(before, set()) == before
 
 
 def test_the_run_is_in_the_name_of_a_segment() -> None:
