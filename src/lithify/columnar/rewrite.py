@@ -81,12 +81,11 @@ def cut(access: FileAccess, spec: SegmentSpec, segment: Segment, end_offset: int
     writer = SegmentWriter(access, spec, attempt=origin)
     try:
         with SegmentReader(access, segment) as reader:
-            last = reader.first_row_group_at(end_offset - 1)
-            for group in range(min(last + 1, reader.row_groups)):
+            for group in range(reader.row_groups):
                 table = reader.read(group, _columns_with_data(reader, group))
-                if group == last:
-                    table = table.filter(pc.field(OFFSET) < end_offset)
-                writer.write(_all_columns(table))
+                writer.write(_all_columns(table.filter(pc.field(OFFSET) < end_offset)))
+                if table.num_rows and table.column(OFFSET)[-1].as_py() >= end_offset - 1:
+                    break  # whatever the footer says of it
         return writer.close()
     except BaseException:
         writer.abandon()

@@ -116,14 +116,22 @@ class SegmentReader:
         return True
 
     def first_row_group_at(self, offset: int) -> int:
-        """The first row group with an offset at or above `offset`; `row_groups` if there is none."""
-        metadata = self._file.metadata
-        index = SEGMENT_SCHEMA.get_field_index(OFFSET)  # no nested column comes before it
+        """One that no record at or above `offset` stands before; `row_groups` if there is no such record.
+
+        The footer tells, which nothing guards: so the last record that is passed over is looked at (C8).
+        """
+        if offset <= self._segment.base_offset:
+            return 0
         with damage_named(self._segment.path):
-            for group in range(metadata.num_row_groups):
-                if metadata.row_group(group).column(index).statistics.max >= offset:
-                    return group
-        return self.row_groups
+            first = next((g for g in range(self.row_groups) if self._largest_offset(g) >= offset), self.row_groups)
+            if first > 0 and self.read(first - 1, [OFFSET]).column(OFFSET)[-1].as_py() >= offset:
+                raise UnsoundFileError(f"row group {first - 1} has other offsets than its footer says")
+        return first
+
+    def _largest_offset(self, row_group: int) -> int:
+        """As the footer says."""
+        index = SEGMENT_SCHEMA.get_field_index(OFFSET)  # no nested column comes before it
+        return int(self._file.metadata.row_group(row_group).column(index).statistics.max)
 
     def _check_identity(self) -> None:
         segment, records = self._segment, self._file.metadata.num_rows
