@@ -42,7 +42,7 @@ class PositionFile:
         Raises `InvalidInputError` for a file of something else, `WarehouseError` if it cannot be read.
         """
         try:
-            text = self.path.read_text("utf-8")
+            text = self.path.read_bytes()
         except FileNotFoundError:
             return Position({})
         except OSError as error:
@@ -53,7 +53,7 @@ class PositionFile:
             if found["format"] not in (1, FORMAT):
                 raise ValueError(f"format {found['format']}")
             places = {int(partition): Place.from_json(place) for partition, place in found["places"].items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             hint = "name another file, or remove this one to start afresh"
             raise InvalidInputError(f"{self.path}: not a position of ours: {error}", hint=hint) from error
         if topics != (self.lake_topic, self.kafka_topic):
@@ -75,7 +75,8 @@ class PositionFile:
         }
         new = self.path.with_name(f"{self.path.name}.new")
         try:
-            with new.open("w", encoding="utf-8") as file:
+            new.unlink(missing_ok=True)  # of a crash; or a link by which others would have us write elsewhere
+            with new.open("x", encoding="utf-8") as file:
                 json.dump(told, file)
                 file.flush()
                 os.fsync(file.fileno())  # or a power cut leaves an empty file under the name

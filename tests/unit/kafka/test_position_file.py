@@ -45,11 +45,33 @@ def test_that_of_others_is_refused(tmp_path, lake, kafka):
         PositionFile(tmp_path / "p", "lake", "kafka").load()
 
 
+def test_nothing_is_written_through_a_link_that_somebody_put_there(tmp_path):
+    """In a folder that others may write to."""
+    foreign = tmp_path / "foreign"
+    foreign.write_text("precious")
+    (tmp_path / "p.new").symlink_to(foreign)
+    file = PositionFile(tmp_path / "p", "lake", "kafka")
+    file.store(Position({0: Place("i", 0, 1, 5)}))
+    assert foreign.read_text() == "precious"
+    assert not file.path.is_symlink()
+    assert file.load().places[0].offset == 1
+
+
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"format": 1, "lake": "lake", "kafka": "kafka", "places": {"0": {}}}']
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"format": 1, "lake": "lake", "kafka": "kafka", "places": {"0": {}}}',
+        b"[" * 200_000,
+        b"9" * 9000,
+        b"\xff\xfe\x00",
+    ],
+    ids=range(7),
 )
-def test_what_is_none_is_refused(tmp_path, text):
-    (tmp_path / "p").write_text(text)
+def test_what_is_none_is_refused(tmp_path, content):
+    (tmp_path / "p").write_bytes(content)
     with pytest.raises(InvalidInputError, match="not a position of ours"):
         PositionFile(tmp_path / "p", "lake", "kafka").load()
 
