@@ -184,6 +184,9 @@ def _failed(error: Exception) -> int:
             text, hint, code = error.format_message(), f"see `{path} --help`", error.exit_code
         case LithifyError():
             text, hint, code = error.message, error.hint, error.exit_code
+        case OSError() if _is_of_printing(error):
+            text = f"stdout: what is printed cannot be written: {error.strerror}"
+            hint, code = "free space or print elsewhere; what the command has done is done", 1
         case _:  # a defect, or something of the machine that nobody foresaw
             text, hint, code = f"{type(error).__name__}: {error}", "`--debug` shows where", 1
     say_error(text.rstrip(".") + (f" ({hint})" if hint else ""))
@@ -195,3 +198,9 @@ def _reader_gone() -> int:
     # Python flushes stdout once more at exit and would complain; give it somewhere to go.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _is_of_printing(error: OSError) -> bool:
+    """Whether it was raised by writing to stdout, and not by what a verb did."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return frame.f_code in (click.echo.__code__, run.__code__)
