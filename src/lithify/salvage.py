@@ -25,18 +25,22 @@ class Salvage(Protocol):
         """
         ...
 
-    def register(self, name: TopicName, metadata: str) -> None:
-        """The catalog names this metadata from now on, in place of what it had under the name."""
+    def register(self, name: TopicName, metadata: str, was: str) -> None:
+        """The catalog names this metadata from now on, in place of `was`, which it had under the name.
+
+        Raises `ConflictError` if it has something else there by now.
+        """
         ...
 
     def unite(self, state: TopicState, segments: Sequence[Segment], run_id: str) -> tuple[Segment, ...]:
         """New segments with the records of overlapping ones, each offset once. Raises `DamagedError`."""
         ...
 
-    def rebuild(self, state: TopicState, segments: Sequence[Segment], replaces: Sequence[str]) -> None:
-        """Makes the topic anew in the folder of `state`, with its logs and these segments, in one commit.
+    def rebuild(self, state: TopicState, segments: Sequence[Segment], replaces: Sequence[str], was: str) -> None:
+        """Makes the topic anew in the folder of `state`, with its logs and these segments, in place of `was`.
 
-        What is left there of topics with the identities `replaces` counts no more from then on.
+        What is left there of topics with the identities `replaces` counts no more from then on. Raises
+        `ConflictError` if the catalog has something else by now.
         """
         ...
 

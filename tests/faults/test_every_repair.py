@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lithify.columnar.access import local_path
+from lithify.errors import LithifyError
 from lithify.lake import Lake
 from lithify.model.record import Record
 from lithify.ports import Warehouse
@@ -66,4 +67,28 @@ def test_a_repair_that_dies_is_repeated(tmp_path: Path, newest: bool, catalog: b
         if not stop.reached:
             assert step > 10
             return
+    raise AssertionError("a repair never ended")
+
+
+@pytest.mark.parametrize(("newest", "catalog"), [(True, False), (False, True)])
+def test_a_repair_that_stood_still_takes_nothing_back(tmp_path: Path, newest: bool, catalog: bool) -> None:
+    """C6: another one was done meanwhile, and what was appended after it stays."""
+    folder, saved = tmp_path / "warehouse", tmp_path / "saved"
+    a_broken_topic(folder, newest=newest, catalog=catalog)
+    shutil.copytree(folder, saved)
+    a_lake(folder).repair("orders")  # imports what it needs
+
+    def meanwhile() -> None:
+        a_lake(folder).repair("orders", repair=True)
+        a_lake(folder).topic("orders").append([Record(b"a", b"4")])
+
+    for step in range(0, STEPS, 2):
+        shutil.rmtree(folder)
+        shutil.copytree(saved, folder)
+        with Stop(step, meanwhile) as stop, suppress(LithifyError):
+            a_lake(folder).repair("orders", repair=True)
+        if not stop.reached:
+            assert step > 10
+            return
+        assert b"4" in [record.value for record in a_lake(folder).topic("orders").reader(0)], step
     raise AssertionError("a repair never ended")

@@ -34,7 +34,8 @@ class RepairRequest:
 def repair(warehouse: Warehouse, salvage: Salvage, request: RepairRequest) -> RepairReport:
     """Plans the repair of a topic, and does it if asked to.
 
-    Raises `UnknownTopicError`, `RefusedError` where it cannot be decided, `DamagedError` or `WarehouseError`.
+    Raises `UnknownTopicError`, `RefusedError` where it cannot be decided, `ConflictError` where others were faster,
+    `DamagedError` or `WarehouseError`.
     """
     remains = salvage.remains(request.name, request.folder, request.metadata)
     plan = plan_repair(remains)
@@ -43,7 +44,7 @@ def repair(warehouse: Warehouse, salvage: Salvage, request: RepairRequest) -> Re
     match plan.way:
         case Way.REGISTER:
             assert plan.metadata is not None
-            salvage.register(request.name, plan.metadata.path)
+            salvage.register(request.name, plan.metadata.path, remains.current)
         case Way.FINISH:
             salvage.finish_deletion(remains.location)
         case Way.REBUILD:
@@ -73,7 +74,7 @@ def _rebuild(warehouse: Warehouse, salvage: Salvage, name: TopicName, remains: R
         last = last_record(warehouse, tuple(mine), None)
         logs.append(replace(log.state, dirty=volume_of(tuple(mine)), last_record=last).with_run(run_id))
         segments += mine
-    salvage.rebuild(replace(state, logs=tuple(logs)), segments, remains.identities)
+    salvage.rebuild(replace(state, logs=tuple(logs)), segments, remains.identities, remains.current)
 
 
 def _report(request: RepairRequest, remains: Remains, plan: RepairPlan) -> RepairReport:

@@ -25,7 +25,7 @@ from lithify.columnar.access import FileAccess
 from lithify.columnar.segment_facts import facts
 from lithify.columnar.segment_file import SegmentSpec
 from lithify.columnar.union import unite
-from lithify.errors import DamagedError, LithifyError, RefusedError, UnknownTopicError
+from lithify.errors import ConflictError, DamagedError, LithifyError, RefusedError, UnknownTopicError
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.remains import Entry, MetadataFile, Remains
@@ -91,11 +91,11 @@ class IcebergSalvage:
         remains = self._with_versions(Remains(location, name, entry, trouble), name, paths, mark, metadata)
         return self._with_unnamed(remains, paths)
 
-    def register(self, name: TopicName, metadata: str) -> None:
+    def register(self, name: TopicName, metadata: str, was: str) -> None:
         """The catalog names this metadata from now on, in place of what it had under the name."""
         catalog = self._source.recovered()
+        self._forget(name, was)
         with reaching(self._source.where):
-            self._tables.forget(name)
             catalog.create_namespace_if_not_exists((name.stream,))
             catalog.register_table(layout.identifier(name), metadata)
         REMEMBERED.forget()
@@ -105,10 +105,10 @@ class IcebergSalvage:
         with writing(str(state.name)):
             return unite(self._access, SegmentSpec.of(state, segments[0].partition, run_id), segments)
 
-    def rebuild(self, state: TopicState, segments: Sequence[Segment], replaces: Sequence[str]) -> None:
+    def rebuild(self, state: TopicState, segments: Sequence[Segment], replaces: Sequence[str], was: str) -> None:
         """Makes the topic anew in the folder where its files are, with these logs and segments, as one commit."""
         self._source.recovered()
-        self._tables.forget(state.name)
+        self._forget(state.name, was)
         self._tables.recreate(state, segments, replaces)
         REMEMBERED.forget()
 
@@ -117,6 +117,11 @@ class IcebergSalvage:
         with writing(location):
             listed = tuple(stored_files(location, self._source.io_properties))
             delete_leftovers(location, listed, self._source.io_properties)
+
+    def _forget(self, name: TopicName, was: str) -> None:
+        """Raises `ConflictError` if others have put something in its place since the remains were looked at."""
+        if not self._tables.forget(name, was):
+            raise ConflictError(f"{name}: others repaired, deleted or changed it meanwhile", hint="look again")
 
     def _entry(self, name: TopicName) -> tuple[Entry, str, str]:
         """What the catalog has under the name, what is wrong with it, and where its metadata is."""

@@ -86,10 +86,24 @@ class TopicTables:
             )
             _make(creation, "repair", tuple(segments))
 
-    def forget(self, name: TopicName) -> None:
-        """The catalog has nothing under the name any more; files stay. Raises `WarehouseError`."""
+    def forget(self, name: TopicName, was: str) -> bool:
+        """Whether the catalog has nothing under the name any more, where it had the metadata `was`; files stay.
+
+        A catalog service deletes by name alone: there it is looked at just before. Raises `WarehouseError`.
+        """
+        if not self._is_still(name, was):
+            return False
         with reaching(self._source.where), suppress(NoSuchTableError, NoSuchNamespaceError):
-            self._source.created().drop_table(layout.identifier(name))
+            return _forgotten(self._source.created(), layout.identifier(name), was)
+        return True
+
+    def _is_still(self, name: TopicName, was: str) -> bool:
+        mark = dict(self.marks()).get(name, "")
+        if mark is not None:
+            return mark == was
+        with suppress(LithifyError):
+            return self.load(name).metadata_location == was
+        return True  # what cannot be loaded, nobody has repaired
 
     def _staged(self, name: TopicName, properties: Mapping[str, str], new_id: str) -> CreateTableTransaction:
         """The creation of the table, begun."""
@@ -198,8 +212,7 @@ _RESTORE = (
 
 def _dropped(table: Table) -> bool:
     """Whether the table could be taken out of its catalog as it was loaded; not if it is another one by now."""
-    from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
-    from sqlalchemy import delete
+    from pyiceberg.catalog.sql import SqlCatalog
 
     catalog = table.catalog
     if not isinstance(catalog, SqlCatalog):
@@ -208,12 +221,25 @@ def _dropped(table: Table) -> bool:
             catalog.drop_table(table.name())
             return True
         return False
-    stream, topic = table.name()
+    return _forgotten(catalog, table.name(), table.metadata_location)
+
+
+def _forgotten(catalog: Catalog, table: tuple[str, ...], was: str) -> bool:
+    """Whether the catalog has let go of this metadata; of a table that has none there is nothing to let go of."""
+    from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+    from sqlalchemy import delete
+
+    if not isinstance(catalog, SqlCatalog):
+        catalog.drop_table(table)
+        return True
+    if not was:
+        return True
+    stream, topic = table
     row = delete(IcebergTables).where(
         IcebergTables.catalog_name == catalog.name,
         IcebergTables.table_namespace == stream,
         IcebergTables.table_name == topic,
-        IcebergTables.metadata_location == table.metadata_location,
+        IcebergTables.metadata_location == was,
     )
     with catalog.engine.begin() as connection:
         return connection.execute(row).rowcount == 1
