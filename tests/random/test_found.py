@@ -138,3 +138,17 @@ def test_a_clock_that_was_read_days_ago_is_not_behind(place: RandomPlace, at: in
     check_topic(topic)
     topic.retain(trouble=Standstill(at, later))
     check_topic(topic)
+
+
+@pytest.mark.parametrize("at", range(1, 9))
+def test_a_batch_whose_tasks_were_swept_says_so(place: RandomPlace, at: int) -> None:
+    """C45: also where what they wrote would have to be written again, as the log ends elsewhere by then."""
+    topic = CheckedTopic.create(place, 1, {"sweep.grace.ms": 60_000})
+
+    def later() -> None:
+        topic.append([a_record(b"b", b"1")])
+        place.clock.advance(60_001)
+        check_sweep(topic)
+
+    topic.append_staged([a_record(b"a", b"1")], 0, Standstill(at, later))
+    check_topic(topic)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from itertools import count
 
 import pytest
@@ -17,29 +18,37 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from support.random_topic_machine import RandomTopicMachine
 
-SECONDS = float(os.environ.get("LITHIFY_RANDOM_SECONDS", "140"))
+SECONDS = float(os.environ.get("LITHIFY_RANDOM_SECONDS", "120"))
 FIRST_SEED = int(os.environ.get("LITHIFY_RANDOM_SEED", "0"))
 SHRINKING_SECONDS = 900
+VERBS = 12
+"""So many verbs are done at least: the first runs of a seed are the smallest there are, whatever the seed."""
 
 
 @pytest.mark.timeout(SECONDS + SHRINKING_SECONDS)
-@pytest.mark.parametrize(("place", "examples"), [("memory", 20), ("iceberg", 1)])
+@pytest.mark.parametrize(("place", "examples"), [("memory", 100), ("iceberg", 8)])
 def test_topics_do_what_the_contract_says(place: str, examples: int, capsys: pytest.CaptureFixture[str]) -> None:
     """C1 to C44, but for those on the work itself: in any order, whatever happens on the way."""
     until = time.monotonic() + SECONDS
-    runs = 0
+    runs, verbs = 0, Counter[str]()
     for number in count(FIRST_SEED):
         if time.monotonic() >= until:
             break
-        _run(place, number, examples)
+        _run(place, number, examples, verbs)
         runs += examples
-    assert runs > 0
+    assert len(verbs) >= VERBS, f"hardly anything was done: {verbs}"
     with capsys.disabled():
-        print(f"\n{place}: {runs} runs, seeds {FIRST_SEED} to {number - 1}")
+        print(f"\n{place}: {runs} runs, seeds {FIRST_SEED} to {number - 1}; {dict(verbs)}")
 
 
-def _run(place: str, number: int, examples: int) -> None:
-    machine = type("Machine", (RandomTopicMachine,), {"place_name": place})
+def _run(place: str, number: int, examples: int, verbs: Counter[str]) -> None:
+    class Machine(RandomTopicMachine):
+        place_name = place
+
+        def teardown(self) -> None:
+            verbs.update(line.split()[1] for line in self.story.lines if line.startswith("> "))
+            super().teardown()
+
     how = profile(
         max_examples=examples,
         stateful_step_count=40,
@@ -52,7 +61,7 @@ def _run(place: str, number: int, examples: int) -> None:
         print_blob=False,
     )
     try:
-        run_state_machine_as_test(seed(number)(machine), settings=how)
+        run_state_machine_as_test(seed(number)(Machine), settings=how)
     except BaseException as error:
         error.add_note(f"LITHIFY_RANDOM_SEED={number} on {place} finds it again")
         raise

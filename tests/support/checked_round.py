@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from faults.injection import CrashError
-from lithify.errors import LithifyError, PolicyError
+from lithify.errors import LithifyError, PolicyError, UnknownVersionError
 from lithify.model.log import TopicState
 from lithify.model.report import LogReport, RoundReport
 from lithify.service.compact import RunRequest, compact
@@ -118,15 +118,17 @@ class _Round:
         return last if conflict or not self.was_loaded else first
 
     def check_refused(self, error: LithifyError | CrashError) -> None:
-        """C23: where the topic did not compact, when it was planned first or last."""
-        if type(error) is not PolicyError or all(moment.model.settings.compacts for moment in self.moments):
+        """C23: where the topic did not compact, when it was planned first or last; C7: what it had loaded is swept."""
+        if type(error) is PolicyError and not all(moment.model.settings.compacts for moment in self.moments):
+            return
+        if type(error) is not UnknownVersionError or self.moments[0].state.version == self.topic.state.version:
             raise error
 
     def check_failed(self, log: LogReport) -> None:
         """C45: a log may fail where a sweep came in between: its run was abandoned, or what it read is gone."""
         there, first, last = self.topic.place.warehouse.files, self.moments[0], self.moments[-1]
         read = [s.path for s in (*first.segments[log.partition], *first.views[log.partition])]
-        abandoned = len(self.moments) > 1 and last.state.abandoned
+        abandoned = last.fences > first.fences
         assert abandoned or there.missing(read) or not last.model.settings.compacts, log
 
     def check_quiet(self, partitions: Iterable[int]) -> None:

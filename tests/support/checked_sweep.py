@@ -19,9 +19,11 @@ def check_sweep(topic: CheckedTopic, trouble: Trouble = None) -> None:
     """What goes is named by nothing that is kept, and long enough; what may go is found."""
     store, clock = topic.place.warehouse.store, topic.place.clock
     begun_ms, settings, others = clock.now_ms(), [topic.model.settings], _Others(topic)
+    version = topic.state.version
     before = {file.path: file for file in store.stored_files(topic.state)}
     done = topic.attempt(lambda place: sweep(place.warehouse, NAME, delete=True), trouble, others.meanwhile)
     settings.append(topic.model.settings)
+    topic.fences += not others.came and topic.state.version > version
     topic.look(begun_ms)
     state, now_ms = topic.state, max(begun_ms, clock.now_ms())  # others may have set it back
     states = [state, *(store.load_version(NAME, v.version) for v in store.versions(NAME))]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from lithify.errors import InvalidSettingError, RunExpiredError
+from lithify.errors import DamagedError, InvalidSettingError, RunExpiredError
 from lithify.model.log import TopicState, WrittenBatch, segments_of
 from lithify.model.names import TopicName
 from lithify.model.record import Record
@@ -52,6 +52,8 @@ class Moment:
     kept: tuple[str, ...]
     """The runs that closed the versions that are kept."""
     now_ms: int
+    fences: int
+    """How often a sweep had committed, to abandon runs (C45)."""
 
 
 Expect = Callable[[Moment], TextbookTopic]
@@ -70,6 +72,8 @@ class CheckedTopic:
     named: frozenset[str] = frozenset()
     checked: tuple[int, int] = (0, 0)
     """The version that was read as a whole last, and the time."""
+    fences: int = 0
+    """Commits of sweeps."""
 
     @classmethod
     def create(cls, place: RandomPlace, partitions: int, config: Mapping[str, object]) -> CheckedTopic:
@@ -89,7 +93,9 @@ class CheckedTopic:
         every, viewed = store.segments(state), store.view(state)
         segments, views = ({p: segments_of(s, p) for p in state.partitions} for s in (every, viewed))
         kept = tuple(version.closed_by for version in store.versions(NAME))
-        return Moment(self.model, self.model.settings, state, segments, views, kept, self.place.clock.now_ms())
+        return Moment(
+            self.model, self.model.settings, state, segments, views, kept, self.place.clock.now_ms(), self.fences
+        )
 
     def is_past_retention(self, now_ms: int) -> bool:
         """Whether whole segments may go from the front of a log (C24)."""
@@ -256,8 +262,10 @@ class _Doing:
             return
         assert not self.has_landed, f"done, and refused: {done.error!r}"
         kinds = {wanted.kind for _, wanted in ways if isinstance(wanted, RefusedError)}
-        swept = isinstance(done.error, RunExpiredError) and self.topic.state.abandoned != ()
-        if type(done.error) not in kinds and not swept:
+        fences = self.moments[-1].fences - self.moments[0].fences
+        abandoned = fences > 0 and type(done.error) is RunExpiredError
+        forgotten = fences > 1 and type(done.error) is DamagedError  # by the second, as its files are gone
+        if type(done.error) not in kinds and not (abandoned or forgotten):
             raise done.error
 
     def _of(self, moment: Moment) -> list[TextbookTopic | RefusedError]:

@@ -13,10 +13,12 @@ another, or set back, and is refused, since to pass it over would lose its recor
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from lithify.compaction.admission import check_offsets
-from lithify.errors import ConflictError, RefusedError
+from lithify.compaction.sweeping import run_of
+from lithify.errors import ConflictError, LithifyError, RefusedError
 from lithify.model.log import LogState, TopicEdit, TopicState, WrittenBatch
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of
@@ -24,6 +26,7 @@ from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.ports import Warehouse
 from lithify.service.append import appended
 from lithify.service.commit import commit
+from lithify.service.staged import check_not_abandoned
 
 MEMORY_PARTITION = 0
 """The log whose state remembers the batches of the whole topic: every topic has it."""
@@ -49,6 +52,7 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
     """
     run_id = warehouse.clock.new_id()
     by_log = by_partition(staged.logs)
+    written_by = {run_of(segment.path) for log in staged.logs for segment in log.segments}
     placed: dict[int, tuple[Segment, ...]] = {}
 
     def is_there(newest: TopicState) -> bool:
@@ -70,6 +74,7 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
     def decide(newest: TopicState) -> TopicEdit | None:
         if is_there(newest):
             return None
+        check_not_abandoned(newest, written_by)  # else what they have written is there to be read
         place(newest)
         written = tuple(segment for segments in placed.values() for segment in segments)
         return TopicEdit(
@@ -83,7 +88,8 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
     state = warehouse.store.load(staged.topic)
     if is_there(state):
         return state
-    place(state)  # what takes long is done before others have to wait for the commit
+    with suppress(LithifyError):  # what fails on this version is said of the newest
+        place(state)  # what takes long is done before others have to wait for the commit
     return commit(warehouse, staged.topic, run_id, decide)
 
 
