@@ -152,3 +152,49 @@ def test_a_batch_whose_tasks_were_swept_says_so(place: RandomPlace, at: int) -> 
 
     topic.append_staged([a_record(b"a", b"1")], 0, Standstill(at, later))
     check_topic(topic)
+
+
+def test_retention_in_a_round_leaves_a_tombstone_that_is_held(place: RandomPlace) -> None:
+    """C20, C33: nothing is asked again of a tombstone that the last round had to keep, up to the same horizon."""
+    config = {
+        "cleanup.policy": "compact,delete",
+        "compaction.mode": "side-by-side",
+        "compaction.strategy": "timestamp",
+        "delete.retention.ms": 0,
+        "retention.ms": 30,
+        "min.compaction.lag.bytes": 60,
+    }
+    topic = CheckedTopic.create(place, 1, config)
+    topic.append([a_record(b"a", None), a_record(b"a", None, 1_001)])
+    topic.append([a_record(b"a", None, 900), a_record(b"a", None, 901)])
+    check_round(topic)
+    place.clock.advance(60)
+    check_round(topic)
+    check_topic(topic)
+
+
+def test_what_is_held_is_not_looked_at_twice_at_a_time(place: RandomPlace) -> None:
+    """C41: an expired step without a tombstone became one with the step of the tombstone that was held."""
+    config = {
+        "cleanup.policy": "compact,delete",
+        "compaction.mode": "side-by-side",
+        "compaction.strategy": "header",
+        "compaction.strategy.header": "v",
+        "message.timestamp.type": "LogAppendTime",
+        "delete.retention.ms": 15,
+        "retention.ms": 30,
+        "min.compaction.lag.ms": 15,
+        "min.compaction.lag.bytes": 60,
+        "segment.bytes": 1024,
+    }
+    topic = CheckedTopic.create(place, 1, config)
+    topic.append([a_record(b"a", None)._replace(headers=(("v", bytes(8)),))])
+    place.clock.advance(15)
+    topic.append([a_record(b"a", value) for value in (b"x" * 600, b"x" * 600, None)])
+    check_round(topic)
+    for later_ms in (30, 15, 0):
+        version = topic.state.version
+        place.clock.advance(later_ms)
+        check_round(topic)
+        check_topic(topic)
+    assert topic.state.version == version

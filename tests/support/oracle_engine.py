@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from lithify.compaction.groups import RewriteGroup
 from lithify.compaction.outcome import LogFindings
@@ -67,7 +68,10 @@ class OracleRound:
         records = {s.path: records_of(self._files, s) for s in plan.sources}
         horizon = plan.horizon.offset
         waiting = [r for s in plan.waiting for r in records_of(self._files, s) if (r.offset or 0) >= horizon]
-        outcome = survivors([*(r for segment in records.values() for r in segment), *waiting], plan.rules)
+        rules = plan.rules
+        if plan.base.held_below(horizon) and not plan.expires_tombstones:  # what they beat is not asked again (C20)
+            rules = replace(rules, tombstones_expire_below=0)
+        outcome = survivors([*(r for segment in records.values() for r in segment), *waiting], rules)
         self._survivors[log] = outcome
         return findings_of(plan, records, outcome)
 

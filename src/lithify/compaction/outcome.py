@@ -171,13 +171,19 @@ def state_after(
         last_round_ms=now_ms,
         last_round=run_id,
         uncovered=False,
-        held=outcome.held,
+        held=_held_after(outcome),
         aged_before_ms=plan.rules.values_expire_before_ms,
         view=None if plan.view is None else view_of(outcome.result, after.view_last_record, _view_start(plan.base)),
         dropped=_drops_after(outcome, current),
     )
     # What was deleted while the round went on, or lies above its horizon, is owed still (C26).
     return measured(replace(moved, owed=deletion_debt(moved, after.segments, outcome.result)), after.segments)
+
+
+def _held_after(outcome: LogOutcome) -> HeldTombstones | None:
+    """What is held, reaching over steps that have expired since and count nothing: they become one with its own."""
+    held, expire_below = outcome.held, outcome.plan.rules.tombstones_expire_below
+    return held and replace(held, below=max(held.below, expire_below))
 
 
 def _drops_after(outcome: LogOutcome, current: LogState) -> Drops:
