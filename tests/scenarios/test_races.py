@@ -10,6 +10,7 @@ from lithify.errors import PolicyError, UnknownTopicError
 from lithify.model.report import REPORTS_KEPT
 from lithify.model.settings import changed
 from lithify.service.alter import alter, uncompact
+from lithify.service.compact import RunRequest, compact
 from lithify.service.cut import delete_records, truncate
 from lithify.service.retain import retain
 from lithify.service.undo import undo
@@ -139,6 +140,14 @@ def test_a_report_says_whether_the_time_was_given():
     append(topic, "a=2")
     topic.compact()
     assert [(r.now_ms, r.now_given) for r in reports(topic)] == [(50, False), (70, True)]
+
+
+def test_the_report_that_is_returned_is_the_one_that_is_stored():
+    """C42: also where the round took long."""
+    topic = MemoryTopic(now_ms=50)
+    append(topic, "a=1 a=2")
+    returned = compact(topic.warehouse, topic.engine, ORDERS, RunRequest(), lambda *_: topic.clock.advance(1_000))
+    assert returned.now_ms == reports(topic)[0].now_ms == 50
 
 
 def test_a_partition_that_is_not_there_is_refused():

@@ -244,7 +244,9 @@ class TextbookLog:
         back = to < self.dirty_from
         dirty_from = to if back else self.dirty_from
         view = self.view
+        dropped = tuple(replace(d, last=min(d.last, to - 1)) for d in self.dropped)
         if back and view is not None:  # what the backlog still has is judged anew
+            dropped += (Dropped(self.epoch + 1, to, self.dirty_from, of_view=True),)
             view, dirty_from = tuple(r for r in view if at(r) < self.start), self.start
         return replace(
             self,
@@ -256,7 +258,7 @@ class TextbookLog:
             high=ended_at(self.high, dirty_from if back else to, at_the_latest=True),
             cuts=(*self.cuts, to),
             epoch=self.epoch + 1,
-            dropped=tuple(replace(d, last=min(d.last, to - 1)) for d in self.dropped),
+            dropped=dropped,
         )
 
     def uncompacted(self) -> TextbookLog:

@@ -13,12 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from lithify.compaction.debts import deletion_owed, owed_by
-from lithify.compaction.drops import without_view
+from lithify.compaction.drops import with_drop, without_view
 from lithify.compaction.outcome import measured, readable, view_of
 from lithify.compaction.retention import start_after
 from lithify.compaction.steps import Steps, folded
 from lithify.errors import OffsetOutOfRangeError, PolicyError
-from lithify.model.log import TRUNCATIONS_KEPT, LogState, Position
+from lithify.model.log import TRUNCATIONS_KEPT, DroppedDeletes, LogState, Position
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
 from lithify.model.settings import TopicSettings
@@ -113,7 +113,14 @@ class Cut:
 
 
 def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
-    """The state once `how` has been done and `cut` is what is left (C26)."""
+    """The state once `how` has been done and `cut` is what is left (C26).
+
+    What the records that it took from a view had superseded is read again, behind the places of those who
+    read the view: they are told as if a delete had gone (C49).
+    """
+    dropped = state.dropped
+    if state.view is not None and how.view_end_offset < state.first_dirty_offset:
+        dropped = with_drop(dropped, DroppedDeletes(state.next_epoch, state.first_dirty_offset, of_view=True))
     moved = replace(
         state,
         log_end_offset=how.end_offset,
@@ -124,6 +131,7 @@ def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
         last_record=readable(cut.last_record, state.log_start_offset),
         held=None,
         view=state.view and view_of(cut.view, cut.view_last_record, state.view.start_offset),
+        dropped=dropped,
     )
     return measured(moved, cut.segments)
 

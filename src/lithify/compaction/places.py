@@ -44,8 +44,8 @@ def why_deletes_missed(log: LogState, offset: int, epoch: int, *, compacted: boo
     if missed is None or offset == 0:  # there nothing was taken yet
         return None
     return (
-        f"rounds have removed deletes below offset {missed.below} since it was read up to offset {offset}; "
-        "they may be of keys that were read"
+        f"rounds have removed deletes below offset {missed.below}, or a truncation has brought values back, since it "
+        f"was read up to offset {offset}; they may be of keys that were read"
     )
 
 

@@ -79,7 +79,8 @@ class HeldTombstones:
 class DroppedDeletes:
     """Expired deletes below `below` went in the commit that began `epoch`; `of_view`: the view had them (C49).
 
-    Whoever stood at an offset under `below` before that commit may never get to know of them.
+    Or what had superseded other values went, by a truncation of the view. Whoever stood at an offset under
+    `below` before that commit may never get to know of it.
     """
 
     epoch: int

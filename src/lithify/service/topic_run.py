@@ -113,8 +113,9 @@ class TopicRun:
                 done = {p: outcome for p, outcome in done.items() if p not in changed}
         if again and self.state is planned_on:  # else it was committed since
             self.state = newest
-            self._read_clock()
         self.left_out |= again
+        if self.left_out:
+            self._read_clock()
         self.reports |= {p: self._log_report(outcome) for p, outcome in done.items() if p not in self.left_out}
         self.wanted = tuple(self.left_out)
 
@@ -172,7 +173,6 @@ class TopicRun:
             self.warehouse, self.state, changed, run_id=run_id, now_ms=self.given_now_ms, make_report=report
         )
         self.state, self.left_out = published.state, dict(published.left_out)
-        self._read_clock()
 
     def _read_clock(self) -> None:
         self.now_ms = self.warehouse.clock.now_ms() if self.given_now_ms is None else self.given_now_ms

@@ -65,7 +65,9 @@ def test_deletes_that_a_round_has_taken(offset, epoch, gone):
     """C49: whatever the settings say by now, and whatever the clock said."""
     state = a_state(replace(LOG, dropped=(DroppedDeletes(6, 40),)), delete_retention_ms=10**12)
     if gone:
-        with pytest.raises(LogTruncatedError, match=f"t-0: rounds have removed deletes below offset 40 .* {offset};"):
+        with pytest.raises(
+            LogTruncatedError, match=f"t-0: rounds have removed deletes below offset 40, or .* {offset};"
+        ):
             check_place(a_place(offset, epoch), state, 0)
     else:
         check_place(a_place(offset, epoch), state, 0)
