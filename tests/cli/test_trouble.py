@@ -267,14 +267,14 @@ def test_following_goes_on_until_it_is_interrupted(orders):
     assert following.returncode == 130
 
 
-def test_a_full_stdout_is_told_as_what_it_is(lithify):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_stdout_is_told_as_what_it_is(lithify, unbuffered):
     """What was done is done: no error of the warehouse, and none without a name."""
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     lithify("topic", "create", "t")
     for verb in (["topic", "list"], ["topic", "list", "--json"], ["--help"]):
         with Path("/dev/full").open("wb") as full:
-            done = subprocess.run(
-                [*PROGRAM, *verb], stdout=full, stderr=subprocess.PIPE, env=dict(os.environ), check=False
-            )
+            done = subprocess.run([*PROGRAM, *verb], stdout=full, stderr=subprocess.PIPE, env=env, check=False)
         said = done.stderr.decode()
         assert done.returncode == 1, said
         assert said.startswith("error: stdout: what is printed cannot be written: No space left on device"), said

@@ -16,14 +16,16 @@ from types import CodeType, FrameType, FunctionType
 import pytest
 
 import lithify.service
-from faults.test_every_call import memory_warehouse
+from faults.test_every_call import NAME, memory_warehouse
 from faults.test_every_call import prepared as prepared_for_rounds
 from faults.test_every_cut import CASES, SIDE_BY_SIDE, prepared
 from faults.test_every_reader import READS
 from faults.test_every_repair import a_repair
 from faults.test_several_topics import a_run
 from faults.test_several_topics import prepared as prepared_topics
+from lithify.service.compact import RunRequest, compact
 from lithify.service.run import Run
+from lithify.store.memory_files import MemoryFiles
 
 PORTS = ("Warehouse", "Run")
 """What is given to services that reach ports."""
@@ -62,12 +64,21 @@ def called(action: Callable[[], object]) -> set[CodeType]:
     return seen
 
 
+def a_round_over_lost_files(folder: Path) -> None:
+    """Of what `test_standing.py` and `test_damage.py` do, the part that only files that are gone lead to."""
+    ready = prepared_for_rounds(memory_warehouse, folder)
+    assert isinstance(ready.warehouse.files, MemoryFiles)
+    ready.warehouse.files.data.clear()
+    assert compact(ready.warehouse, ready.engine, NAME, RunRequest()).failed
+
+
 @pytest.fixture(scope="module")
 def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
     """What the cases of all tests of faults go through."""
     folder = tmp_path_factory.mktemp("warehouses")
     found: set[CodeType] = called(lambda: a_run(prepared_topics(memory_warehouse, folder)))
     found |= called(lambda: prepared_for_rounds(memory_warehouse, folder))  # of an append and a round
+    found |= called(lambda: a_round_over_lost_files(folder))
     for case in CASES.values():
         warehouse = prepared(memory_warehouse, folder, case.config)
         found |= called(lambda case=case, warehouse=warehouse: case.verb(warehouse))

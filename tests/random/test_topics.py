@@ -18,7 +18,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from support.random_topic_machine import RandomTopicMachine
 
-SECONDS = float(os.environ.get("LITHIFY_RANDOM_SECONDS", "120"))
+SECONDS = float(os.environ.get("LITHIFY_RANDOM_SECONDS", "90"))
 FIRST_SEED = int(os.environ.get("LITHIFY_RANDOM_SEED", "0"))
 SHRINKING_SECONDS = 900
 VERBS = 12

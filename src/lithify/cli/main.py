@@ -157,20 +157,27 @@ def run(arguments: Sequence[str]) -> int:
     # tracebacks of an interrupt). `--debug` shows it.
     logging.getLogger().addHandler(_LIBRARIES)
     try:
-        with lithify_group.make_context("lithify", list(arguments), obj=invocation) as context:
-            code = lithify_group.invoke(context)
+        code = _invoked(arguments, invocation)
         sys.stdout.flush()
-        return code if isinstance(code, int) else 0
-    except click.exceptions.Exit as done:  # --help and --version
-        return done.exit_code
+        return code
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        return _reader_gone()
+        _discard_output()  # whoever read it has seen enough, as `| head` does: that is no failure
+        return 0
     except Exception as error:
         if invocation.debug:
             say_lines(traceback.format_exc())
         return _failed(error)
+
+
+def _invoked(arguments: Sequence[str], invocation: Invocation) -> int:
+    try:
+        with lithify_group.make_context("lithify", list(arguments), obj=invocation) as context:
+            code = lithify_group.invoke(context)
+    except click.exceptions.Exit as done:  # --help and --version
+        return done.exit_code
+    return code if isinstance(code, int) else 0
 
 
 def _failed(error: Exception) -> int:
@@ -187,17 +194,16 @@ def _failed(error: Exception) -> int:
         case OSError() if _is_of_printing(error):
             text = f"stdout: what is printed cannot be written: {error.strerror}"
             hint, code = "free space or print elsewhere; what the command has done is done", 1
+            _discard_output()
         case _:  # a defect, or something of the machine that nobody foresaw
             text, hint, code = f"{type(error).__name__}: {error}", "`--debug` shows where", 1
     say_error(text.rstrip(".") + (f" ({hint})" if hint else ""))
     return code
 
 
-def _reader_gone() -> int:
-    """Whoever read our output has seen enough, as `| head` does: that is no failure."""
-    # Python flushes stdout once more at exit and would complain; give it somewhere to go.
+def _discard_output() -> None:
+    """Gives stdout somewhere to go: Python flushes it once more at exit and would complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 def _is_of_printing(error: OSError) -> bool:
