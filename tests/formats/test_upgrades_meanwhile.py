@@ -1,0 +1,77 @@
+"""A service stands still on a topic of an earlier format while the commit of another makes it the newest (C6, C44).
+
+What comes of it is what one of the two orders comes to, or the other service alone where the one is refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+import lithify
+from faults.frozen import Freezer, Verb, freezing, outcome
+from formats.relocation import unpack
+from formats.restating import restate
+from lithify.model.names import TopicName
+from lithify.ports import Warehouse
+from lithify.service.append import append
+from lithify.service.compact import RunRequest, compact
+from lithify.service.cut import delete_records
+from lithify.service.sweep import sweep
+from lithify.service.undo import undo
+from support.oracle_engine import OracleEngine
+from support.whole_logs import check_whole, contents
+
+EARLIER = sorted(Path(__file__).parent.glob("v[12].zip"))
+NAME = TopicName("default", "orders")
+SAMPLE = 4
+"""Of all pairs of services so many are tried for each format, at one call."""
+
+UPGRADES: Mapping[str, Verb] = {
+    "append": lambda w: append(w, NAME, [lithify.Record(b"order-1", b"later", 1_700_000_000_000, partition=0)]),
+    "round": lambda w: compact(w, OracleEngine(w.files), NAME, RunRequest()),
+    "undo": lambda w: undo(w, NAME),
+    "delete-records": lambda w: delete_records(w, NAME, 0, 20),
+}
+VERBS: Mapping[str, Verb] = {**UPGRADES, "sweep": lambda w: sweep(w, NAME, delete=True)}
+
+
+def seen(warehouse: Warehouse) -> object:
+    state = check_whole(warehouse, NAME)
+    return [(log.log_start_offset, log.first_dirty_offset) for log in state.logs], contents(warehouse, NAME)
+
+
+def after(anew: Callable[[], Warehouse], *verbs: Verb) -> object:
+    warehouse = anew()
+    for verb in verbs:
+        outcome(verb, warehouse)
+    return seen(warehouse)
+
+
+@pytest.mark.parametrize("archive", EARLIER, ids=lambda archive: archive.stem)
+def test_it_is_as_one_order_or_the_other(archive: Path, tmp_path: Path) -> None:
+    folders = (tmp_path / str(number) for number in itertools.count())
+
+    def anew() -> Warehouse:
+        folder = next(folders)
+        folder.mkdir()
+        warehouse = unpack(archive, folder)
+        restate(warehouse)
+        return lithify.open(str(warehouse)).warehouse
+
+    luck, tried = random.Random(archive.stem), 0
+    for one, other in luck.sample(list(itertools.product(VERBS, UPGRADES)), SAMPLE):
+        warehouse = anew()
+        freezer = Freezer(luck.randint(2, 4), lambda other=other, warehouse=warehouse: outcome(VERBS[other], warehouse))
+        refused = outcome(VERBS[one], freezing(warehouse, freezer))
+        if not freezer.reached:
+            continue
+        tried += 1
+        right = [after(anew, VERBS[one], VERBS[other]), after(anew, VERBS[other], VERBS[one])]
+        right += [] if refused is None else [after(anew, VERBS[other])]
+        assert seen(warehouse) in right, (one, freezer.calls, other, refused)
+    assert tried >= SAMPLE // 2
