@@ -102,6 +102,13 @@ class CheckedTopic:
         settings, segments = self.model.settings, self.moment().segments
         return any(log.gone(segments[log.partition], settings, now_ms) for log in self.model.logs)
 
+    def lags_less(self, now_ms: int) -> bool:
+        """Whether a log may be covered further on: of its newest bytes, which are not, some went in a round (C14)."""
+        settings, segments = self.model.settings, self.moment().segments
+        if settings.min_compaction_lag_bytes == 0:
+            return False
+        return any(log.horizon(segments[log.partition], settings, now_ms) > log.dirty_from for log in self.model.logs)
+
     def move_end(self, partition: int, end: int, trouble: Trouble = None) -> bool:
         """Nothing is appended, and the log ends elsewhere."""
         return self._do(
