@@ -11,9 +11,10 @@ asks for no session. Rules C12, C38, C39 and C40 are kept in the tasks; nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from lithify.columnar.segment_file import SegmentSpec
@@ -26,7 +27,7 @@ from lithify.model.names import LogId
 from lithify.spark.findings import log_findings
 from lithify.spark.key_pass import LogWork, key_pass_job
 from lithify.spark.key_results import Counts, collect_counts
-from lithify.spark.progress import Watch, watched
+from lithify.spark.progress import JVM_GONE, Watch, watched
 from lithify.spark.rewrite import GroupTask, SourceTask, collect_outcomes, rewritten
 from lithify.spark.sizing import KeyPassShape, key_pass_shape, packed, partitions
 from lithify.spark.tasks import TaskPace, Workers, job_errors
@@ -127,7 +128,9 @@ class SparkRound:
     def close(self) -> None:
         """Lets the marks go."""
         if self._marks is not None:
-            self._marks.unpersist()
+            # Where Spark has ended they went with it; what the round came to is not for this to say.
+            with suppress(PySparkException, *JVM_GONE):
+                self._marks.unpersist()
             self._marks = None
 
     def _logs(self) -> list[LogWork]:

@@ -71,7 +71,7 @@ def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
         with _told_of_interrupts(interrupted):
             yield
     except BaseException as error:
-        with suppress(*_JVM_GONE):
+        with suppress(*JVM_GONE):
             context.cancelJobGroup(watch.group)
         if interrupted.is_set():  # what Spark says of the job is only that it was cancelled
             raise KeyboardInterrupt from error
@@ -81,7 +81,7 @@ def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
     finally:
         ended.set()
         poller.join()
-        with suppress(*_JVM_GONE):
+        with suppress(*JVM_GONE):
             for name, value in before.items():
                 context.setLocalProperty(name, value)
 
@@ -112,13 +112,13 @@ def _told_of_interrupts(interrupted: Event) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-_JVM_GONE = (Py4JError, OSError)
+JVM_GONE = (Py4JError, OSError)
 """What a call ends with if the JVM has: whoever waits for the job is told as well."""
 
 
 def _poll(context: SparkContext, watch: Watch, ended: Event, interrupted: Event, refused: list[LithifyError]) -> None:
     tracker = context.statusTracker()
-    with suppress(*_JVM_GONE):
+    with suppress(*JVM_GONE):
         while not ended.wait(POLL_SECONDS):
             if interrupted.is_set() or refused:
                 context.cancelJobGroup(watch.group)
