@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -25,7 +26,7 @@ from lithify.topic import Topic
 from support.kafka_broker import KafkaBroker
 from support.kafka_ingest import KafkaCopy
 from support.kernel_engine import compact_without_spark
-from support.spark_cluster import SparkCluster
+from support.spark_cluster import WORKERS, SparkCluster
 from support.tcp_proxy import wait_until
 
 PARTITIONS, SEGMENTS, RECORDS = 3, 3, 400
@@ -66,9 +67,11 @@ def filled(lake: Lake, name: str) -> Topic:
 
 @contextmanager
 def struck(session: SparkSession, victims: Kill) -> Iterator[None]:
-    """Kills while tasks are under way, and sees to it that a task failed of it."""
+    """Kills while tasks are under way on every executor, and sees to it that a task failed of it."""
     tracker = session.sparkContext.statusTracker()
     failed, over = Event(), Event()
+    spark: Any = session.sparkContext._jsc.sc()
+    wait_until(lambda: spark.getExecutorMemoryStatus().size() > WORKERS, "an executor is missing")  # and the driver
 
     def running() -> list[int]:
         stages = tracker.getActiveStageIds()
@@ -80,7 +83,7 @@ def struck(session: SparkSession, victims: Kill) -> Iterator[None]:
             if not failed.is_set() and (busy := running()):
                 seen.update(busy)
                 time.sleep(0.3)  # well into it
-                for pid in victims():
+                for pid in victims() if running() else ():
                     with suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
                 time.sleep(0.5)
@@ -125,10 +128,11 @@ def test_a_round(lake: Lake, session: SparkSession, victims: Kill) -> None:
 
 
 def test_an_ingest(lake: Lake, session: SparkSession, broker: KafkaBroker, victims: Kill) -> None:
-    copy = KafkaCopy(lake, broker, session, broker.make_topic(2))
+    """Of more partitions than there are cores: whoever is killed has a task, until the last ones."""
+    copy = KafkaCopy(lake, broker, session, broker.make_topic(8))
     producer = broker.producer()
     for n in range(60_000):
-        producer.produce(copy.topic, key=b"k%d" % n, value=os.urandom(300), partition=n % 2)
+        producer.produce(copy.topic, key=b"k%d" % n, value=os.urandom(300), partition=n % 8)
         producer.poll(0)
     assert producer.flush(60) == 0
     with struck(session, victims):
