@@ -24,11 +24,11 @@ import pyarrow as pa
 from lithify.model.log import TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.report import RoundReport
-from lithify.model.settings import TopicSettings
-from lithify.ports import Warehouse
-from lithify.service.append import append
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.ports.store import Warehouse
+from lithify.reports.round import RoundReport
 from lithify.service.commit import commit
+from lithify.service.write.append import append
 from lithify.wiring import open_warehouse
 
 TOPIC = TopicName("default", "orders")

@@ -25,7 +25,7 @@ import lithify
 from kafka_topics import clean, held_topic, produce, roll
 from lithify.kafka import SnapshotConsumer
 from lithify.model.record import Record
-from lithify.service.compact import RunRequest, compact
+from lithify.service.round.compact import RunRequest, compact
 from support.kafka_broker import KafkaBroker, a_broker  # type: ignore[import-not-found]
 from support.kernel_engine import KernelEngine  # type: ignore[import-not-found]
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import lithify
 from lithify.cleaner.looking import Looker
-from lithify.store.iceberg.local_io import LocalFileIO, LocalInput
+from lithify.store.iceberg.io.local_io import LocalFileIO, LocalInput
 
 OPENED: list[str] = []
 

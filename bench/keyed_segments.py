@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.access import FileAccess
-from lithify.columnar.schema import HEADERS_TYPE, SEGMENT_SCHEMA
-from lithify.columnar.segment_file import ROW_GROUP_RECORDS, SegmentSpec, SegmentWriter
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.segment.schema import HEADERS_TYPE, SEGMENT_SCHEMA
+from lithify.columnar.segment.writer import ROW_GROUP_RECORDS, SegmentSpec, SegmentWriter
 from lithify.model.segment import Segment
 
 _TEXT = b"the quick brown fox jumps over the lazy dog " * 1000

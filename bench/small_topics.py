@@ -16,8 +16,8 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 
 import lithify
-from lithify.model.cleaning import CleanerEvent, EventKind
-from lithify.spark.session import session_factory
+from lithify.reports.events import CleanerEvent, EventKind
+from lithify.spark.session.session import session_factory
 
 SAMPLE = 10
 KEYS = 200

@@ -25,13 +25,13 @@ from pyspark.sql import SparkSession
 
 import lithify
 from keyed_segments import Shape, keyed_segments
-from lithify.columnar.access import local_path
+from lithify.api.topic import Topic
+from lithify.columnar.files.access import local_path
 from lithify.compaction.outcome import measured
 from lithify.model.log import TopicEdit
-from lithify.model.report import RoundReport
 from lithify.model.segment import Segment
-from lithify.spark.session import session_factory
-from lithify.topic import Topic
+from lithify.reports.round import RoundReport
+from lithify.spark.session.session import session_factory
 
 MB = 10**6
 SAMPLE_SECONDS = 0.1

@@ -18,7 +18,7 @@ from lithify.compaction.survivors import survivors
 from lithify.model.log import LogState, TombstoneStep
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "compaction.svg"
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from lithify.model.setting_table import SETTINGS, Setting
-from lithify.model.settings import TopicSettings, settings_of, to_config
-from lithify.model.units import format_bytes
+from lithify.model.settings.table import SETTINGS, Setting
+from lithify.model.settings.topic_settings import TopicSettings, settings_of, to_config
+from lithify.model.settings.units import format_bytes
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "settings.md"
 
 _OPENING = """\
 # Settings of a topic
 
-<!-- Written by scripts/settings_reference.py from src/lithify/model/settings.py: edit that. -->
+<!-- Written by scripts/settings_reference.py from src/lithify/model/settings/topic_settings.py: edit that. -->
 
 A topic gets its settings when it is created: `lithify topic create orders --config
 min.compaction.lag.ms=1h`, or `lake.create_topic("orders", config={"min.compaction.lag.ms":

@@ -144,29 +144,20 @@ def test_every_verb_and_option_is_in_the_reference():
 
 
 def test_every_key_of_the_json_is_in_the_reference():
-    from lithify.model import (
-        alter_report,
-        cut_report,
-        overview,
-        quarantine,
-        report,
-        status,
-        verification,
-        version_report,
-    )
-    from lithify.service.append import AppendResult, OffsetRange
+    from lithify.reports import alter, cut, overview, quarantine, round, status, verification, versions
+    from lithify.service.write.append import AppendResult, OffsetRange
 
     told = sections("reference/cli.md")
     printed = {
-        "compact": (report.RoundReport, report.LogReport, report.Losers, report.PlanReport, report.LogPlanReport),
+        "compact": (round.RoundReport, round.LogReport, round.Losers, round.PlanReport, round.LogPlanReport),
         "status": (status.TopicStatus, status.LogStatus, status.ViewStatus, overview.TopicOverview),
         "quarantine list": (quarantine.FailingLog,),
         "quarantine release": (quarantine.ReleaseReport,),
         "topic info": (status.TopicInfo,),
-        "topic alter": (alter_report.AlterReport, alter_report.SettingChange),
-        "retain": (cut_report.CutReport, cut_report.LogCut),
-        "versions": (version_report.VersionReport,),
-        "sweep": (cut_report.SweepReport, cut_report.SweptFile),
+        "topic alter": (alter.AlterReport, alter.SettingChange),
+        "retain": (cut.CutReport, cut.LogCut),
+        "versions": (versions.VersionReport,),
+        "sweep": (cut.SweepReport, cut.SweptFile),
         "verify": (verification.VerifyReport, verification.Finding),
         "produce": (AppendResult, OffsetRange),
     }
@@ -183,8 +174,8 @@ def test_every_key_of_the_json_is_in_the_reference():
 
 
 def test_every_public_method_is_in_the_reference():
-    from lithify.lake import Lake, Topic
-    from lithify.service.fetch import LogReader, TopicReader
+    from lithify.api.lake import Lake, Topic
+    from lithify.service.read.fetch import LogReader, TopicReader
 
     told = sections("reference/python.md")
     missing = [
@@ -198,8 +189,8 @@ def test_every_public_method_is_in_the_reference():
 
 def test_every_parameter_of_a_public_method_is_in_the_reference():
     """As its signature there has them: `sweep(*, delete=False, ...)`."""
+    from lithify.api.lake import Lake, Topic
     from lithify.kafka import SnapshotConsumer, publish
-    from lithify.lake import Lake, Topic
     from lithify.spark_source import register
 
     told = {

@@ -10,6 +10,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,7 @@ FOREIGN_NAMES = {
 """Names that Kafka and Pulsar gave; and an error's text is called its message everywhere."""
 
 CLOCKS_AND_CHANCE = {"time", "uuid", "random", "secrets"}
-ABOVE_THE_CLOCK = {"cli", "lake.py", "topic.py", "wiring.py", "__init__.py"}
+ABOVE_THE_CLOCK = {"cli", "api", "wiring.py", "__init__.py"}
 
 TEXT = {".py", ".md", ".toml", ".lock", ".svg", ".sh", ".txt", ".json", ".yml", ".yaml", ""}
 
@@ -236,6 +237,31 @@ def test_modules_keep_the_house_rules(rule):
 @pytest.mark.parametrize("rule", BREAKS, ids=lambda rule: rule.__name__)
 def test_every_rule_sees_what_breaks_it(rule):
     assert len(list(rule(File("src/lithify/service/some.py", BREAKS[rule])))) == 1
+
+
+ROOM_FILES = 14
+"""Most modules of one package beside its folders."""
+
+
+def packages() -> set[str]:
+    """The folders below `src/lithify`."""
+    return {str(Path(file.path).parent.relative_to("src/lithify")) for file in modules("src")} - {"."}
+
+
+def test_no_package_holds_more_modules_than_can_be_seen_at_a_glance():
+    counts = Counter(Path(file.path).parent for file in modules("src") if not file.path.endswith("__init__.py"))
+    assert {str(folder): count for folder, count in counts.items() if count > ROOM_FILES} == {}
+
+
+def test_the_map_shows_every_package_and_nothing_else():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("```\nsrc/lithify/\n")[2].partition("```")[0]
+    drawn, above = set(), [Path()]
+    for line in text.splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        for name in re.findall(r"[a-z_]+/(?= |$)", re.split(r" {2,}(?=\S)", line.strip())[0]):
+            above[depth:] = [above[depth - 1] / name]
+            drawn.add(str(above[depth]))
+    assert drawn == packages()
 
 
 def test_no_file_names_a_machine_or_a_package_registry():

@@ -15,13 +15,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lithify.errors import LithifyError, RefusedError
-from lithify.model.place import Place
-from lithify.model.position import AtTime
+from lithify.model.cursor import Place
 from lithify.model.record import Record
+from lithify.model.start_position import AtTime
 
 if TYPE_CHECKING:
-    from lithify.lake import Lake
-    from lithify.topic import Topic
+    from lithify.api.lake import Lake
+    from lithify.api.topic import Topic
 
 __all__ = ["AtTime", "Lake", "LithifyError", "Place", "Record", "RefusedError", "Topic", "open"]
 __version__ = "0.1.0"
@@ -33,7 +33,7 @@ def open(warehouse: str | None = None, *, catalog: str | None = None) -> Lake:
     Without arguments: `$LITHIFY_WAREHOUSE`, or else `./lithify-warehouse`. Raises
     `lithify.errors.WarehouseError` if it cannot be used.
     """
-    from lithify.lake import open_lake
+    from lithify.api.lake import open_lake
 
     return open_lake(warehouse, catalog=catalog)
 
@@ -41,7 +41,7 @@ def open(warehouse: str | None = None, *, catalog: str | None = None) -> Lake:
 def __getattr__(name: str) -> object:
     """`lithify.Lake` and `lithify.Topic`, imported when they are first asked for."""
     if name in ("Lake", "Topic"):
-        from lithify import lake
+        from lithify.api import lake
 
         return getattr(lake, name)
     raise AttributeError(f"module 'lithify' has no attribute {name!r}")

@@ -18,16 +18,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lithify.columnar.access import FileAccess
-from lithify.columnar.stage import renumbered
+from lithify.columnar.arrivals.stage import renumbered
+from lithify.columnar.files.access import FileAccess
 from lithify.errors import LithifyError
 from lithify.model.log import TopicState, WrittenBatch
 from lithify.model.names import TopicName
 from lithify.model.scan import Bound, Offsets, ScanSettings, ScanTask, Subscription
 from lithify.model.staged import StagedLog
-from lithify.ports import Warehouse
-from lithify.service import scan, watched
-from lithify.service.append_staged import StagedBatch, append_staged
+from lithify.ports.store import Warehouse
+from lithify.service.read import scan, watched
+from lithify.service.write.append_staged import StagedBatch, append_staged
 from lithify.spark.source.source import LithifySource
 from lithify.spark.source.topics import Connect
 from lithify.wiring import DEFAULT_WAREHOUSE, WAREHOUSE_VARIABLE, open_warehouse

@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING
 from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import CleanerOptions, Tell
 from lithify.cleaner.starting import make_loop
-from lithify.coordination import Coordination
-from lithify.engine import RewriteEngine
-from lithify.inspection import Inspector
-from lithify.model.cleaner_note import CleanerNote
-from lithify.model.ingest import IngestReport, IngestRequest, TellBatch
-from lithify.ports import Warehouse
-from lithify.salvage import Salvage
-from lithify.service.overview import Lookout
+from lithify.ports.engine import RewriteEngine
+from lithify.ports.inspector import Inspector
+from lithify.ports.leases import Coordination
+from lithify.ports.repair import Salvage
+from lithify.ports.store import Warehouse
+from lithify.reports.cleaner_note import CleanerNote
+from lithify.reports.ingest import IngestReport, IngestRequest, TellBatch
+from lithify.service.look.overview import Lookout
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lithify.store.iceberg.catalog import CatalogSource
+    from lithify.store.iceberg.catalog.embedded import CatalogSource
 
 DEFAULT_WAREHOUSE = "./lithify-warehouse"
 WAREHOUSE_VARIABLE = "LITHIFY_WAREHOUSE"
@@ -85,7 +85,7 @@ def open_warehouse(warehouse: str | None = None, catalog: str | None = None) -> 
 def spark_engine(warehouse: Warehouse, choice: SparkChoice) -> RewriteEngine:
     """The engine that does rounds on Spark. Starts nothing until a round is opened."""
     from lithify.spark.engine import SparkEngine
-    from lithify.spark.session import session_factory, slots
+    from lithify.spark.session.session import session_factory, slots
     from lithify.spark.tasks import Pace, Workers
 
     pace = Pace(time.monotonic, time.sleep)
@@ -95,8 +95,8 @@ def spark_engine(warehouse: Warehouse, choice: SparkChoice) -> RewriteEngine:
 
 def spark_inspector(warehouse: Warehouse, choice: SparkChoice) -> Inspector:
     """What `verify` compares versions with, on Spark."""
-    from lithify.spark.inspector import SparkInspector
-    from lithify.spark.session import session_factory
+    from lithify.spark.proof.inspector import SparkInspector
+    from lithify.spark.session.session import session_factory
 
     return SparkInspector(session_factory(choice.session, choice.conf), warehouse.files.access, warehouse.clock.new_id)
 
@@ -113,9 +113,9 @@ def kafka_ingest(
 
     Raises `ConnectorError`, `BrokerError` or `UnknownSourceError` where nothing can begin.
     """
-    from lithify.kafka.ingest import ingest
-    from lithify.spark.connector import connector_conf
-    from lithify.spark.session import session_factory
+    from lithify.kafka.ingest.topic_ingest import ingest
+    from lithify.spark.kafka.connector import connector_conf
+    from lithify.spark.session.session import session_factory
 
     conf = connector_conf(jars, choice.conf) if choice.session is None else choice.conf
     return ingest(warehouse, session_factory(choice.session, conf)(), request, tell, stops)

@@ -10,9 +10,9 @@ import pytest
 from pyarrow import fs
 
 from lithify.model.segment import Segment
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
-from lithify.store.iceberg.remembered import REMEMBERED
+from lithify.store.iceberg.io.file_cache import REMEMBERED
 from lithify.wiring import open_warehouse
 from support.fake_clock import FakeClock
 from support.postgres import Postgres, a_postgres

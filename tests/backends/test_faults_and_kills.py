@@ -17,7 +17,7 @@ from faults.injection import Kind
 from faults.test_every_call import NAME, Prepared, check_struck_append, check_struck_round, prepared, strikes
 from kills.producer import BATCH_RECORDS, batch
 from lithify.errors import UnknownTopicError
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
 from support.store_builders import Place
 from support.whole_logs import check_whole, contents
 

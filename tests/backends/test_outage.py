@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from lithify.cleaner.failures import Failures
-from lithify.model.cleaning import EventKind
-from lithify.ports import Warehouse
-from lithify.store.iceberg import named_catalog, remembered, remote_io
+from lithify.ports.store import Warehouse
+from lithify.reports.events import EventKind
+from lithify.store.iceberg.catalog import configured
+from lithify.store.iceberg.io import file_cache, remote_io
 from support.cleaner_lake import CleanerLake, OneCleaner
 from support.kernel_engine import KernelEngine
 from support.phased_engine import PhasedEngine
@@ -25,9 +26,9 @@ WAIT_MS = 31 * 60_000
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "FILE_BYTES", -1)
+    monkeypatch.setattr(file_cache, "FILE_BYTES", -1)
     monkeypatch.setattr(remote_io, "ATTEMPTS", 1)
-    monkeypatch.setattr(named_catalog, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(configured, "PATIENCE_S", 0.1)
     remote_io._file_system.cache_clear()
 
 

@@ -14,10 +14,10 @@ from sqlalchemy import event
 
 from lithify.errors import LithifyError, UnknownOutcomeError, WarehouseError
 from lithify.model.record import Record
-from lithify.ports import Warehouse
-from lithify.service.append import append
-from lithify.service.compact import RunRequest, compact
-from lithify.store.iceberg import lock, named_catalog
+from lithify.ports.store import Warehouse
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
+from lithify.store.iceberg.catalog import configured, lock
 from support.kernel_engine import KernelEngine
 from support.store_builders import NOW_MS, ORDERS, Place
 
@@ -110,7 +110,7 @@ def test_a_restart_in_the_middle_of_a_round(backend: Backend, place: Place, ware
 def test_a_server_that_stays_away_leaves_an_unknown_outcome_and_says_so(
     backend: Backend, monkeypatch: pytest.MonkeyPatch, lands: bool
 ) -> None:
-    monkeypatch.setattr(named_catalog, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(configured, "PATIENCE_S", 1.0)
     place = backend.place()
     place.create()
     warehouse = Warehouse(place.store, place.files, place.clock)
@@ -208,7 +208,7 @@ def test_a_catalog_that_loses_connections_at_random(backend: Backend, place: Pla
 def test_a_program_that_freezes_in_its_commit_holds_nobody_up_for_long(
     backend: Backend, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(named_catalog, "IDLE_TIMEOUT_MS", 1000)
+    monkeypatch.setattr(configured, "IDLE_TIMEOUT_MS", 1000)
     monkeypatch.setattr(lock, "MAX_WAIT_S", 1.0)  # it holds its turn as well
     frozen_place = backend.place()
     frozen_place.create()

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from lithify.model.log import TopicEdit, TopicState
 from lithify.model.record import Record
-from lithify.ports import Warehouse
-from lithify.service.append import append
+from lithify.ports.store import Warehouse
 from lithify.service.commit import ATTEMPTS, commit
+from lithify.service.write.append import append
 from support.store_builders import NOW_MS, ORDERS, Place, some_records
 from support.store_workers import append_all, append_until, open_at_once, together
 

@@ -8,12 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lithify
-from lithify.ports import Warehouse
-from lithify.service.append import append
-from lithify.service.clock import trust_clock
-from lithify.service.compact import RunRequest, compact
-from lithify.service.sweep import sweep
-from lithify.spark.session import session_factory
+from lithify.ports.store import Warehouse
+from lithify.service.change.sweep import sweep
+from lithify.service.clock_check import trust_clock
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
+from lithify.spark.session.session import session_factory
 from support.kernel_engine import KernelEngine
 from support.store_builders import NOW_MS, ORDERS, Place
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from lithify.ports import Warehouse
-from lithify.service.append import append
-from lithify.service.compact import RunRequest, compact
-from lithify.store.iceberg.remembered import REMEMBERED
-from lithify.store.iceberg.remote_io import RemoteFile, RemoteStream
+from lithify.ports.store import Warehouse
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
+from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.remote_io import RemoteFile, RemoteStream
 from support.kernel_engine import KernelEngine
 from support.store_builders import ORDERS, Place, some_records
 

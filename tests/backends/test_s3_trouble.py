@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
-from lithify.columnar.access import FileAccess
+from lithify.columnar.files.access import FileAccess
 from lithify.errors import DamagedError, LithifyError, WarehouseError
 from lithify.model.record import Record
-from lithify.model.report import LogReport
-from lithify.ports import Warehouse
-from lithify.service.append import append
-from lithify.service.compact import RunRequest, compact
-from lithify.store.iceberg import remembered, remote_io
+from lithify.ports.store import Warehouse
+from lithify.reports.round import LogReport
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
+from lithify.store.iceberg.io import file_cache, remote_io
 from support.kernel_engine import KernelEngine
 from support.phased_engine import PhasedEngine
 from support.store_builders import NOW_MS, ORDERS, Place, some_records
@@ -30,7 +30,7 @@ BOUND_S = 60.0
 
 @pytest.fixture(autouse=True)
 def few_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "FILE_BYTES", -1)  # everything is asked for, so that everything can fail
+    monkeypatch.setattr(file_cache, "FILE_BYTES", -1)  # everything is asked for, so that everything can fail
     monkeypatch.setattr(remote_io, "ATTEMPTS", 2)
     monkeypatch.setattr(remote_io, "TIMEOUTS_S", dict.fromkeys(remote_io.TIMEOUTS_S, "2"))
 

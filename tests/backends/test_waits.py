@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lithify import sql_answers
 from lithify.errors import LithifyError, UnknownOutcomeError, WarehouseError
 from lithify.model.record import Record
-from lithify.ports import Warehouse
-from lithify.service.append import append
-from lithify.service.compact import RunRequest, compact
-from lithify.store.iceberg import named_catalog, remembered, remote_io
-from lithify.waits import hanging
+from lithify.ports.store import Warehouse
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
+from lithify.store.iceberg.catalog import configured
+from lithify.store.iceberg.io import file_cache, remote_io
+from lithify.waits import sql
+from lithify.waits.network import hanging
 from support.kernel_engine import KernelEngine
 from support.store_builders import NOW_MS, ORDERS, Place
 from support.tcp_proxy import TcpProxy, wait_until
@@ -34,17 +35,17 @@ KINDS = {"silent": ("silent", True), "trickling": ("trickle_s", TRICKLE_S)}
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "FILE_BYTES", -1)  # everything is asked for, so that everything can fail
+    monkeypatch.setattr(file_cache, "FILE_BYTES", -1)  # everything is asked for, so that everything can fail
     monkeypatch.setattr(remote_io, "REQUEST_S", REQUEST_S)
     monkeypatch.setattr(remote_io, "FOLDER_S", REQUEST_S)
     monkeypatch.setattr(remote_io, "ATTEMPTS", 1)
     remote_io._file_system.cache_clear()
-    monkeypatch.setattr(named_catalog, "ANSWER_S", ANSWER_S)
-    monkeypatch.setattr(named_catalog, "TURN_S", ANSWER_S)
-    monkeypatch.setattr(named_catalog, "OPENING_S", 2 * ANSWER_S)
-    monkeypatch.setattr(named_catalog, "PATIENCE_S", 1.0)
-    monkeypatch.setattr(sql_answers, "PING_S", ANSWER_S)
-    monkeypatch.setattr(named_catalog, "CONNECTING", named_catalog.CONNECTING | {"connect_timeout": "2"})
+    monkeypatch.setattr(configured, "ANSWER_S", ANSWER_S)
+    monkeypatch.setattr(configured, "TURN_S", ANSWER_S)
+    monkeypatch.setattr(configured, "OPENING_S", 2 * ANSWER_S)
+    monkeypatch.setattr(configured, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(sql, "PING_S", ANSWER_S)
+    monkeypatch.setattr(configured, "CONNECTING", configured.CONNECTING | {"connect_timeout": "2"})
 
 
 @pytest.fixture

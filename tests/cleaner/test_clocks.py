@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.model.cleaning import EventKind
-from lithify.service.clock import trust_clock
+from lithify.reports.events import EventKind
+from lithify.service.clock_check import trust_clock
 from support.cleaner_lake import CleanerLake
 
 DAY_MS = 86_400_000

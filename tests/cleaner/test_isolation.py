@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from lithify.model.cleaning import CleanerEvent, EventKind
 from lithify.model.names import TopicName
-from lithify.model.overview import Standing
-from lithify.service.overview import Lookout
-from lithify.service.quarantine import failing_logs
+from lithify.reports.events import CleanerEvent, EventKind
+from lithify.reports.overview import Standing
+from lithify.service.look.overview import Lookout
+from lithify.service.look.quarantine import failing_logs
 from support.cleaner_lake import CleanerLake
 
 RAW = (

@@ -9,9 +9,9 @@ import pytest
 
 from lithify.defects import ours
 from lithify.errors import Blame, DamagedError, EngineError, EngineUnavailableError, LithifyError, WarehouseError
-from lithify.model.cleaning import EventKind
 from lithify.model.names import LogId, TopicName
-from lithify.service.cut import delete_records
+from lithify.reports.events import EventKind
+from lithify.service.change.cut import delete_records
 from support.cleaner_lake import INTERVAL_MS, CleanerLake, OneCleaner
 
 BACK_WITHIN_MS = 2 * 60_000 + INTERVAL_MS

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import lithify
-from lithify.topic import Topic
+from lithify.api.topic import Topic
 from lithify.wiring import coordination_of
 from support.cleaner_process import WAIT_S, CleanerProcess
 from support.whole_logs import check_whole, compacted, contents

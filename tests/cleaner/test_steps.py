@@ -9,10 +9,10 @@ import pytest
 
 from lithify.cleaner.cleaner import Waits
 from lithify.errors import DamagedError, EngineError, UnknownVersionError, WarehouseError
-from lithify.model.cleaning import EventKind
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId
-from lithify.service.alter import alter
+from lithify.reports.events import EventKind
+from lithify.service.change.alter import alter
 from support.cleaner_lake import INTERVAL_MS, LEASE_MS, CleanerLake
 
 DAY_MS = 86_400_000
@@ -591,7 +591,7 @@ class TestReading:
     def test_what_is_due_and_has_nothing_to_do_rests(self, lake, monkeypatch):
         topic, alpha = lake.topic("orders"), lake.cleaner()
         lake.append(topic, "a=1 a=2")
-        monkeypatch.setattr("lithify.service.topic_run.LogOutcome.changes", property(lambda _: False))
+        monkeypatch.setattr("lithify.service.round.topic_run.LogOutcome.changes", property(lambda _: False))
         for _ in range(20):
             alpha.work()
             lake.wait()

@@ -16,8 +16,8 @@ from lithify.cleaner.options import CleanerOptions
 from lithify.cleaner.starting import make_loop
 from lithify.errors import CoordinationError, WarehouseError
 from lithify.leases.memory import MemoryCoordination
-from lithify.model.cleaning import CleanerEvent, EventKind
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
+from lithify.reports.events import CleanerEvent, EventKind
 from lithify.wiring import SystemClock
 from support.cleaner_lake import CleanerLake
 

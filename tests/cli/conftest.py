@@ -112,7 +112,7 @@ def lithify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
 @pytest.fixture
 def plain_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds by the engine that is right by definition, for what is not about Spark."""
-    monkeypatch.setattr("lithify.topic.spark_engine", lambda warehouse, _choice: OracleEngine(warehouse.files))
+    monkeypatch.setattr("lithify.api.topic.spark_engine", lambda warehouse, _choice: OracleEngine(warehouse.files))
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from lithify.spark.connector import NEEDED
+from lithify.spark.kafka.connector import NEEDED
 
 NAMES = ["Python", "Java", "Spark", "libraries", "Kafka", "catalog", "warehouse", "free space"]
 

@@ -14,8 +14,8 @@ import click
 import pytest
 
 import lithify as package
-from lithify.cli import output
 from lithify.cli.main import NOUNS, VERBS, run
+from lithify.cli.terminal import output
 from lithify.errors import InvalidNameError
 from lithify.model.failure import LogFailure
 from lithify.model.record import Record
@@ -81,8 +81,10 @@ def lines_of_command(words: tuple[str, ...], topic: str) -> Iterator[list[str]]:
 @pytest.fixture
 def nasty_topic(lithify, failing, plain_rounds, monkeypatch) -> str:
     """A topic as others may have left one: its name, settings, records, and what its rounds failed with."""
-    monkeypatch.setattr("lithify.topic.spark_inspector", lambda warehouse, _choice: OracleInspector(warehouse.files))
-    monkeypatch.setattr("lithify.lake.check_printable", lambda _reference: None)
+    monkeypatch.setattr(
+        "lithify.api.topic.spark_inspector", lambda warehouse, _choice: OracleInspector(warehouse.files)
+    )
+    monkeypatch.setattr("lithify.api.lake.check_printable", lambda _reference: None)
     name = NAME + ALL.translate(NOT_IN_A_NAME)
     config = {"compaction.strategy": "header", "compaction.strategy.header": ALL}
     topic = package.open(str(lithify.warehouse)).create_topic(name, config=config)

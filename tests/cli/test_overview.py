@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pytest
 
 from lithify.model.failure import LogFailure
-from lithify.model.overview import CatalogOverview, Standing, TopicOverview
+from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
 
 PROGRAM = [sys.executable, "-c", "from lithify.cli.main import main; main()"]
 STUCK = LogFailure(8, 0, 1_000, 0, "s3://bucket/part-1: the file is missing", quarantined=True)
@@ -108,7 +108,7 @@ def many(number, monkeypatch):
     topics = [TopicOverview(f"due{n}", Standing.DUE, 0, "dirty", logs=1, records=1, bytes=1) for n in range(number - 7)]
     topics += [TopicOverview(f"t{n}", Standing.CLEAN, 0, "clean", logs=1, records=1, bytes=1) for n in range(7)]
     found = CatalogOverview(tuple(topics), 0)
-    monkeypatch.setattr("lithify.service.overview.Lookout.overview", lambda _lookout, **_more: found)
+    monkeypatch.setattr("lithify.service.look.overview.Lookout.overview", lambda _lookout, **_more: found)
 
 
 def test_the_worst_are_shown_and_the_others_counted(lithify, monkeypatch):
@@ -144,7 +144,7 @@ def looks(monkeypatch):
             waiting.pop(0)()
 
         waited = []
-        monkeypatch.setattr("lithify.cli.watch.pause", pause)
+        monkeypatch.setattr("lithify.cli.terminal.watch.pause", pause)
         return waited
 
     return between

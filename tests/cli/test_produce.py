@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lithify.cli import record_files
-from lithify.columnar import bounded_batches
-from lithify.columnar.partitioner import partition_of
+from lithify.cli.records import record_files
+from lithify.columnar.arrivals.partitioner import partition_of
+from lithify.columnar.parquet import bounded_batches
 
 
 def records(lithify, topic="orders", *flags):

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from lithify.errors import LithifyError, WarehouseError, redacted
-from lithify.store.iceberg import named_catalog
+from lithify.store.iceberg.catalog import configured
 
 BETWEEN = ["@", ":", "/", "?", "#", "%", "%40", "@:/", "@@", "[", "%zz"]
 SENTINEL = "Qz7"
@@ -22,7 +22,7 @@ def addresses(between: str) -> list[str]:
 
 @pytest.mark.parametrize("between", BETWEEN)
 def test_no_verb_shows_the_password_of_a_catalog(between, lithify, monkeypatch):
-    monkeypatch.setattr(named_catalog, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(configured, "PATIENCE_S", 0.01)
     for number, address in enumerate(addresses(between)):
         monkeypatch.setenv("PYICEBERG_CATALOG__PROD__TYPE", "sql")
         monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", address)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lithify.model.setting_table import SETTINGS
+from lithify.model.settings.table import SETTINGS
 
 
 def test_a_topic_is_made_listed_shown_and_deleted(lithify, masked):

@@ -179,7 +179,7 @@ def test_a_catalog_that_nobody_described(lithify):
 def test_a_newer_format_is_neither_read_nor_written(orders):
     from pyiceberg.catalog.sql import SqlCatalog
 
-    from lithify.store.iceberg.codec import FORMAT_VERSION
+    from lithify.store.iceberg.state.topic_codec import FORMAT_VERSION
 
     catalog = SqlCatalog("lithify", uri=f"sqlite:///{orders.warehouse}/catalog.db")
     table = catalog.load_table(("default", "orders"))
@@ -198,12 +198,12 @@ def test_debug_shows_where(orders):
 
 
 def test_a_defect_is_one_line_as_well(orders, monkeypatch):
-    import lithify.lake
+    import lithify.api.lake
 
     def broken(self: object) -> None:
         raise ZeroDivisionError("nobody thought of\nthis")
 
-    monkeypatch.setattr(lithify.lake.Topic, "info", broken)
+    monkeypatch.setattr(lithify.api.lake.Topic, "info", broken)
     assert orders.error("topic", "info", "orders", code=1) == (
         "ZeroDivisionError: nobody thought of this (`--debug` shows where)"
     )

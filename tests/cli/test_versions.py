@@ -11,8 +11,8 @@ import pytest
 import lithify as lithify_package
 from lithify.model.log import KeptVersion
 from lithify.model.record import Record
-from lithify.service.undo import plan_undo
-from lithify.service.versions import kept_versions
+from lithify.service.change.undo import plan_undo
+from lithify.service.look.versions import kept_versions
 from support.memory_topic import ORDERS, MemoryTopic
 
 pytestmark = pytest.mark.usefixtures("plain_rounds")

@@ -21,8 +21,8 @@ from pyspark.sql import SparkSession
 
 import lithify
 from lithify import Record, spark_source
-from lithify.lake import Lake
-from lithify.topic import Topic
+from lithify.api.lake import Lake
+from lithify.api.topic import Topic
 from support.kafka_broker import KafkaBroker
 from support.kafka_ingest import KafkaCopy
 from support.kernel_engine import compact_without_spark

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import lithify
-from lithify.ports import Warehouse
-from lithify.service.compact import RunRequest, compact
+from lithify.ports.store import Warehouse
+from lithify.service.round.compact import RunRequest, compact
 from support.oracle_engine import OracleEngine
 
 ROOT = Path(__file__).resolve().parents[2]

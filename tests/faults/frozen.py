@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lithify.errors import LithifyError
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
 from support.fake_clock import FakeClock
 
 LONG_MS = 10 * 86_400_000

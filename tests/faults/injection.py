@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from lithify.errors import WarehouseError
-from lithify.ports import CommitUnknownError, Warehouse
+from lithify.ports.store import CommitUnknownError, Warehouse
 
 
 class CrashError(BaseException):

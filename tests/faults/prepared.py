@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
 from support.fake_clock import FakeClock
 

@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 from faults.frozen import Freezer, Verb, freezing
 from lithify.errors import LithifyError
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
 
 PATIENCE_S = 60.0
 

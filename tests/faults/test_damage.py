@@ -20,30 +20,30 @@ from faults.test_every_cut import IN_PLACE, SIDE_BY_SIDE, prepared
 from faults.test_every_reader import COMPACTED
 from faults.test_several_topics import TOPICS
 from faults.test_several_topics import prepared as prepared_topics
-from lithify.columnar.access import local_path
+from lithify.api.lake import Lake
+from lithify.columnar.files.access import local_path
 from lithify.compaction.groups import RewriteGroup
 from lithify.compaction.outcome import LogFindings
-from lithify.engine import PlannedLog, Progress, Rewritten, RunLimits
 from lithify.errors import DamagedError, LithifyError
-from lithify.lake import Lake
 from lithify.model.names import LogId, TopicName
-from lithify.model.rates import Rates
-from lithify.ports import Warehouse
-from lithify.service.alter import alter, uncompact
-from lithify.service.append import append
-from lithify.service.cut import delete_records, truncate
-from lithify.service.expire import expire_versions
-from lithify.service.fetch import open_log, table_batches
-from lithify.service.overview import Lookout
-from lithify.service.quarantine import failing_logs, release
-from lithify.service.retain import retain
-from lithify.service.run import Run, run_rounds
-from lithify.service.status import topic_status
-from lithify.service.sweep import sweep
-from lithify.service.throttle import throttle
-from lithify.service.topic_run import TopicResult
-from lithify.service.undo import undo
-from lithify.service.versions import kept_versions
+from lithify.model.settings.rates import Rates
+from lithify.ports.engine import PlannedLog, Progress, Rewritten, RunLimits
+from lithify.ports.store import Warehouse
+from lithify.service.change.alter import alter, uncompact
+from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.expire import expire_versions
+from lithify.service.change.retain import retain
+from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import undo
+from lithify.service.look.overview import Lookout
+from lithify.service.look.quarantine import failing_logs, release
+from lithify.service.look.status import topic_status
+from lithify.service.look.throttle import throttle
+from lithify.service.look.versions import kept_versions
+from lithify.service.read.fetch import open_log, table_batches
+from lithify.service.round.run import Run, run_rounds
+from lithify.service.round.topic_run import TopicResult
+from lithify.service.write.append import append
 from support.fake_clock import FakeClock
 from support.kernel_engine import KernelEngine, KernelRound
 from support.whole_logs import check_whole

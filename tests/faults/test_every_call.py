@@ -20,11 +20,11 @@ from lithify.errors import LithifyError, UnknownOutcomeError
 from lithify.model.log import TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.settings import settings_of
-from lithify.ports import CommitUnknownError, LogStore, Warehouse
-from lithify.service.append import append
+from lithify.model.settings.topic_settings import settings_of
+from lithify.ports.store import CommitUnknownError, LogStore, Warehouse
 from lithify.service.commit import ATTEMPTS
-from lithify.service.compact import RunRequest, compact
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
 from lithify.store.memory import MemoryWarehouse
 from support.fake_clock import FakeClock

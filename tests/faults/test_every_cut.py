@@ -15,30 +15,30 @@ import pytest
 from faults.injection import CrashError, Injector, Kind, faulty
 from faults.prepared import prepared_again
 from faults.test_every_call import MAKERS, NAME, PARTITIONS, records, strikes
-from lithify.compaction.clocks import LEAP_MS
 from lithify.errors import LithifyError, RefusedError
+from lithify.lifecycle.clocks import LEAP_MS
 from lithify.model.failure import LogFailure
 from lithify.model.log import WrittenBatch
 from lithify.model.names import TopicName
-from lithify.model.position import Start
-from lithify.model.rates import Rates
-from lithify.model.settings import settings_of
+from lithify.model.settings.rates import Rates
+from lithify.model.settings.topic_settings import settings_of
 from lithify.model.staged import StagedLog
-from lithify.ports import Warehouse
-from lithify.service.alter import alter, uncompact
-from lithify.service.append import append
-from lithify.service.clock import trust_clock
-from lithify.service.compact import RunRequest, compact
-from lithify.service.cursor import Reading
-from lithify.service.cut import delete_records, truncate
-from lithify.service.expire import expire_versions
-from lithify.service.fetch import open_log
-from lithify.service.ingest import Copied, Reached, commit_copied
-from lithify.service.quarantine import release
-from lithify.service.retain import retain
-from lithify.service.sweep import sweep
-from lithify.service.throttle import throttle
-from lithify.service.undo import undo
+from lithify.model.start_position import Start
+from lithify.ports.store import Warehouse
+from lithify.service.change.alter import alter, uncompact
+from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.expire import expire_versions
+from lithify.service.change.retain import retain
+from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import undo
+from lithify.service.clock_check import trust_clock
+from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
+from lithify.service.look.quarantine import release
+from lithify.service.look.throttle import throttle
+from lithify.service.read.cursor import Reading
+from lithify.service.read.fetch import open_log
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
 from support.fake_clock import FakeClock
 from support.oracle_engine import OracleEngine
 from support.staged_batches import append_batch

@@ -13,26 +13,26 @@ import pytest
 from faults.injection import CrashError, FaultyPort, Injector, Kind, faulty
 from faults.test_every_call import NAME, memory_warehouse, records, strikes
 from faults.test_every_cut import IN_PLACE, SIDE_BY_SIDE, prepared
+from lithify.api.topic import Topic
 from lithify.errors import LithifyError
-from lithify.model.position import AtTime
 from lithify.model.record import Record
 from lithify.model.scan import Everywhere, Listed, Matching, ScanSettings
-from lithify.ports import Warehouse
-from lithify.service.alter import plan_uncompact
-from lithify.service.append import append
-from lithify.service.compact import RunRequest, compact, plan_run
-from lithify.service.cursor import Reading
-from lithify.service.cut import plan_delete_records, plan_truncate
-from lithify.service.fetch import LogReader, TopicReader, open_log, open_topic, table_batches
-from lithify.service.overview import Lookout
-from lithify.service.quarantine import failing_logs
-from lithify.service.scan import offsets_at, plan_tasks, subscribed, why_missing
-from lithify.service.status import topic_status
-from lithify.service.sweep import sweep
-from lithify.service.undo import plan_undo
-from lithify.service.verify import verify
-from lithify.service.versions import kept_versions
-from lithify.topic import Topic
+from lithify.model.start_position import AtTime
+from lithify.ports.store import Warehouse
+from lithify.service.change.alter import plan_uncompact
+from lithify.service.change.cut import plan_delete_records, plan_truncate
+from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import plan_undo
+from lithify.service.look.overview import Lookout
+from lithify.service.look.quarantine import failing_logs
+from lithify.service.look.status import topic_status
+from lithify.service.look.versions import kept_versions
+from lithify.service.proof.verify import verify
+from lithify.service.read.cursor import Reading
+from lithify.service.read.fetch import LogReader, TopicReader, open_log, open_topic, table_batches
+from lithify.service.read.scan import offsets_at, plan_tasks, subscribed, why_missing
+from lithify.service.round.compact import RunRequest, compact, plan_run
+from lithify.service.write.append import append
 from support.oracle_engine import OracleEngine
 from support.oracle_inspector import OracleInspector
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lithify.columnar.access import local_path
+from lithify.api.lake import Lake
+from lithify.columnar.files.access import local_path
 from lithify.errors import LithifyError
-from lithify.lake import Lake
 from lithify.model.record import Record
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
-from lithify.store.iceberg.remembered import REMEMBERED
+from lithify.store.iceberg.io.file_cache import REMEMBERED
 from support.fake_clock import FakeClock
 from support.system_calls import KilledError, Stop, dies
 

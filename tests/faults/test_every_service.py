@@ -23,8 +23,8 @@ from faults.test_every_reader import READS
 from faults.test_every_repair import a_repair
 from faults.test_several_topics import a_run
 from faults.test_several_topics import prepared as prepared_topics
-from lithify.service.compact import RunRequest, compact
-from lithify.service.run import Run
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.round.run import Run
 from lithify.store.memory_files import MemoryFiles
 
 PORTS = ("Warehouse", "Run")

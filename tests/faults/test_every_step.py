@@ -16,7 +16,7 @@ import pytest
 
 from faults.injection import CrashError, FaultyEngine, FaultyPort, Injector, Kind, faulty
 from lithify.errors import CoordinationError, WarehouseError
-from lithify.model.cleaning import EventKind
+from lithify.reports.events import EventKind
 from support.cleaner_lake import CleanerLake
 
 DAY_MS = 86_400_000

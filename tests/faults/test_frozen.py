@@ -23,19 +23,19 @@ from faults.prepared import prepared_again
 from faults.test_every_call import NAME, PARTITIONS
 from faults.test_every_call import records as numbered
 from faults.test_every_cut import IN_PLACE, SIDE_BY_SIDE, a_batch, a_copy, picture
-from lithify.engine import Progress
 from lithify.errors import EngineError, LithifyError
 from lithify.model.record import Record
-from lithify.model.settings import settings_of
-from lithify.ports import Warehouse
-from lithify.service.alter import alter, uncompact
-from lithify.service.append import append
-from lithify.service.compact import RunRequest, compact
-from lithify.service.cut import delete_records, truncate
-from lithify.service.expire import expire_versions
-from lithify.service.retain import retain
-from lithify.service.sweep import sweep
-from lithify.service.undo import undo
+from lithify.model.settings.topic_settings import settings_of
+from lithify.ports.engine import Progress
+from lithify.ports.store import Warehouse
+from lithify.service.change.alter import alter, uncompact
+from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.expire import expire_versions
+from lithify.service.change.retain import retain
+from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import undo
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
 from lithify.store.memory import MemoryWarehouse
 from support.fake_clock import FakeClock

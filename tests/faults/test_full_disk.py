@@ -16,12 +16,12 @@ import pytest
 
 from faults.test_every_call import NAME, iceberg_warehouse, records
 from faults.test_every_cut import CASES, IN_PLACE, SIDE_BY_SIDE, Case, picture, prepared
+from lithify.api.lake import Lake
 from lithify.errors import InsufficientSpaceError, LithifyError, WarehouseError
-from lithify.lake import Lake
 from lithify.model.failure import LogFailure
-from lithify.ports import Warehouse
-from lithify.service.append import append
-from lithify.service.run import Run, run_rounds
+from lithify.ports.store import Warehouse
+from lithify.service.round.run import Run, run_rounds
+from lithify.service.write.append import append
 from support.kernel_engine import KernelEngine
 from support.store_builders import a_report
 from support.store_trouble import no_file_larger_than, small_disk

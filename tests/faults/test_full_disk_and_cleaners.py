@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lithify.model.cleaning import EventKind
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
+from lithify.reports.events import EventKind
 from lithify.store.iceberg import open_store
 from support.cleaner_lake import CleanerLake
 from support.kernel_engine import KernelEngine

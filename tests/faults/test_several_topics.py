@@ -13,12 +13,12 @@ from faults.test_every_call import MAKERS, PARTITIONS, records, strikes
 from faults.test_every_cut import STRIKES, picture
 from lithify.errors import LithifyError
 from lithify.model.names import TopicName
-from lithify.model.settings import settings_of
-from lithify.ports import Warehouse
-from lithify.service.append import append
-from lithify.service.compact import RunRequest, compact
-from lithify.service.run import Run, run_rounds
-from lithify.service.topic_run import TopicResult
+from lithify.model.settings.topic_settings import settings_of
+from lithify.ports.store import Warehouse
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.round.run import Run, run_rounds
+from lithify.service.round.topic_run import TopicResult
+from lithify.service.write.append import append
 from support.oracle_engine import OracleEngine
 from support.whole_logs import check_whole
 

@@ -25,18 +25,18 @@ from faults.test_frozen import (
     iceberg_warehouse,
     memory_warehouse,
 )
-from lithify.compaction.sweeping import RUNS_REMEMBERED
 from lithify.errors import RunExpiredError, UnknownVersionError
+from lithify.lifecycle.sweeping import RUNS_REMEMBERED
 from lithify.model.record import Record
-from lithify.model.report import RoundReport
-from lithify.model.settings import settings_of
-from lithify.ports import Warehouse
-from lithify.service.append import append
-from lithify.service.compact import RunRequest, compact
-from lithify.service.cut import delete_records, truncate
-from lithify.service.expire import expire_versions
-from lithify.service.sweep import sweep
-from lithify.service.undo import undo
+from lithify.model.settings.topic_settings import settings_of
+from lithify.ports.store import Warehouse
+from lithify.reports.round import RoundReport
+from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.expire import expire_versions
+from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import undo
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
 from lithify.store.memory_files import MemoryFiles
 from support.fake_clock import FakeClock
 from support.oracle_engine import OracleEngine

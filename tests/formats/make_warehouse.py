@@ -18,8 +18,8 @@ from typing import Any
 
 import lithify
 from formats.relocation import pack, padded
-from lithify.store.iceberg.codec import FORMAT_VERSION
-from lithify.store.iceberg.log_codec import log_to_json
+from lithify.store.iceberg.state.log_codec import log_to_json
+from lithify.store.iceberg.state.topic_codec import FORMAT_VERSION
 
 HERE = Path(__file__).parent
 HOUR_MS = 3_600_000

@@ -11,9 +11,9 @@ import lithify
 from formats.make_warehouse import reading
 from formats.relocation import AvroParts, unpack
 from formats.restating import restate
-from lithify.model.ingest import CopiedTopic
-from lithify.service.compact import RunRequest, compact
-from lithify.store.iceberg.codec import FORMAT_VERSION
+from lithify.reports.ingest import CopiedTopic
+from lithify.service.round.compact import RunRequest, compact
+from lithify.store.iceberg.state.topic_codec import FORMAT_VERSION
 from support.oracle_engine import OracleEngine
 
 HERE = Path(__file__).parent

@@ -17,12 +17,12 @@ from faults.frozen import Freezer, Verb, freezing, outcome
 from formats.relocation import unpack
 from formats.restating import restate
 from lithify.model.names import TopicName
-from lithify.ports import Warehouse
-from lithify.service.append import append
-from lithify.service.compact import RunRequest, compact
-from lithify.service.cut import delete_records
-from lithify.service.sweep import sweep
-from lithify.service.undo import undo
+from lithify.ports.store import Warehouse
+from lithify.service.change.cut import delete_records
+from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import undo
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
 from support.oracle_engine import OracleEngine
 from support.whole_logs import check_whole, contents
 

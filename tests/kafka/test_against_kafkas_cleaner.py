@@ -16,7 +16,7 @@ import pytest
 
 import lithify
 from lithify.model.record import Record
-from lithify.service.compact import RunRequest, compact
+from lithify.service.round.compact import RunRequest, compact
 from support.kafka_rounds import RecordedRound, config_of, on_the_core, on_the_services
 from support.kernel_engine import KernelEngine
 from support.live_cleaner import LiveLog

@@ -9,7 +9,7 @@ from threading import Event, Thread
 
 import lithify
 from kills.programs import end
-from lithify.service.compact import RunRequest, compact
+from lithify.service.round.compact import RunRequest, compact
 from support.kafka_broker import KafkaBroker, read_all
 from support.kafka_ingest import COPIED_S, ingest_program, wait_for_batches
 from support.kernel_engine import KernelEngine

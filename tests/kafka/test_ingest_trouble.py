@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lithify
-from lithify.model.ingest import IngestBatch
+from lithify.reports.ingest import IngestBatch
 from support.kafka_broker import KafkaBroker, a_broker
 from support.kafka_ingest import KafkaCopy
 

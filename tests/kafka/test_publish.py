@@ -20,7 +20,7 @@ from lithify.errors import (
     UnknownSourceError,
 )
 from lithify.kafka import publish
-from lithify.kafka.live_tail import record_of
+from lithify.kafka.consumer.live_tail import record_of
 from lithify.model.record import Record
 from support.kafka_broker import KafkaBroker, read_all
 from support.kafka_lake import KafkaLake, kafka_lake, send
@@ -114,7 +114,7 @@ def test_a_second_time_only_what_is_new_goes(both, broker):
 
 def test_it_goes_on_after_any_transaction(both, broker, monkeypatch):
     """Stopped by an error behind every so many records; the transaction that was open leaves nothing."""
-    monkeypatch.setattr("lithify.kafka.publishing.TRANSACTION_RECORDS", 25)
+    monkeypatch.setattr("lithify.kafka.publisher.publishing.TRANSACTION_RECORDS", 25)
     to = a_target(broker)
     stops = 0
 
@@ -173,7 +173,7 @@ def test_a_transaction_that_was_left_open_is_ended(both, broker):
 
 
 def test_of_two_at_once_one_says_so(both, broker, monkeypatch):
-    monkeypatch.setattr("lithify.kafka.publishing.TRANSACTION_RECORDS", 25)
+    monkeypatch.setattr("lithify.kafka.publisher.publishing.TRANSACTION_RECORDS", 25)
     to = a_target(broker)
     others = []
 

@@ -13,7 +13,7 @@ import pytest
 
 from lithify.errors import InvalidSettingError
 from lithify.kafka.client import Cluster
-from lithify.model.ingest import IngestRequest
+from lithify.reports.ingest import IngestRequest
 from support.kafka_broker import KafkaBroker
 from support.kafka_ingest import ingest_program, wait_for_batches
 

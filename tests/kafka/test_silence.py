@@ -22,9 +22,10 @@ from pyspark.sql import SparkSession
 
 import lithify
 from lithify.errors import BrokerError
-from lithify.kafka import SnapshotConsumer, publish, publishing
+from lithify.kafka import SnapshotConsumer, publish
+from lithify.kafka.publisher import publishing
 from lithify.model.record import Record
-from lithify.spark import kafka_cluster
+from lithify.spark.kafka import cluster
 from support.kafka_broker import KafkaBroker, a_broker_behind_a_proxy
 from support.kafka_ingest import COPIED_S, KafkaCopy, ingest_program, wait_for_batches
 from support.kafka_lake import KafkaLake, kafka_lake
@@ -114,7 +115,7 @@ def test_an_ingest_in_mid_stream_is_stopped_and_goes_on(tmp_path: Path, proxy: T
 def test_many_topics_wait_no_longer_than_one(
     tmp_path: Path, proxy: TcpProxy, topics: list[str], session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka_cluster, "CALL_S", 4)
+    monkeypatch.setattr(cluster, "CALL_S", 4)
     proxy.silent = True
     begun = time.monotonic()
     kafka = {**conf(proxy), "request.timeout.ms": "2000"}

@@ -9,8 +9,8 @@ import pytest
 from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, RefusedError, SourceWentBackError
 from lithify.kafka import SnapshotConsumer, publish
 from lithify.kafka.client import Cluster
-from lithify.model.ingest import CopiedTopic
 from lithify.model.record import Record
+from lithify.reports.ingest import CopiedTopic
 from support.kafka_lake import kafka_lake, send, table_of
 
 NOW = 1_700_000_000_000

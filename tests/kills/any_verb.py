@@ -21,8 +21,8 @@ from pathlib import Path
 from kills.forked import result
 from kills.killed_topic import KilledTopic, Killer, Kills
 from lithify.model.record import Record
-from lithify.model.settings import settings_of
-from lithify.ports import Warehouse
+from lithify.model.settings.topic_settings import settings_of
+from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
 from support.checked_reading import OpenReader, check_table, check_topic
 from support.checked_round import check_round

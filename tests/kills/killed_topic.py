@@ -17,11 +17,11 @@ from faults.injection import CrashError
 from kills.forked import Reply, killed, outcome, result
 from lithify.errors import LithifyError, UnknownTopicError
 from lithify.model.log import TopicState
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import FileKind
-from lithify.ports import LogStore, Warehouse
-from lithify.service.expire import expire_versions
-from lithify.service.sweep import sweep
+from lithify.ports.store import LogStore, Warehouse
+from lithify.service.change.expire import expire_versions
+from lithify.service.change.sweep import sweep
 from support.checked_reading import OpenReader, check_topic
 from support.checked_topic import NAME, CheckedTopic, Expect
 from support.checked_trouble import Act, Attempt, Meanwhile, RandomPlace, Trouble

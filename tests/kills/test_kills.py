@@ -25,7 +25,7 @@ import lithify
 from kills.any_verb import VERBS
 from kills.producer import BATCH_RECORDS, batch
 from kills.programs import finished, kill, start
-from lithify.topic import Topic
+from lithify.api.topic import Topic
 from support.whole_logs import check_whole, compacted, contents
 
 pytestmark = [pytest.mark.kills, pytest.mark.timeout(7200)]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lithify.coordination import Coordination, Lease
 from lithify.errors import CoordinationError
 from lithify.leases.sql import open_coordination
-from lithify.model.cleaner_note import CleanerNote
+from lithify.ports.leases import Coordination, Lease
+from lithify.reports.cleaner_note import CleanerNote
 
 T = TypeVar("T")
 

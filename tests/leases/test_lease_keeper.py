@@ -11,9 +11,9 @@ import pytest
 
 from leases.places import TroubledCoordination, down, nothing
 from lithify.cleaner.lease_keeper import Beat, LeaseKeeper, Refused, Registered, Waiting
-from lithify.coordination import Lease
 from lithify.errors import CoordinationError
 from lithify.leases.memory import MemoryCoordination
+from lithify.ports.leases import Lease
 
 LEASE_MS = 30_000
 BEAT_MS = 5_000

@@ -16,11 +16,11 @@ from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy import create_engine
 
 from leases.conftest import SHARED
-from lithify.coordination import Lease
 from lithify.errors import CoordinationError
 from lithify.leases import database as databases
 from lithify.leases.memory import MemoryCoordination
 from lithify.leases.sql import SqlCoordination, of_engine, open_coordination
+from lithify.ports.leases import Lease
 from support.postgres import PASSWORD, Postgres
 from support.tcp_proxy import TcpProxy, wait_until
 

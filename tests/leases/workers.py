@@ -8,8 +8,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
 from lithify.cleaner.lease_keeper import LeaseKeeper
-from lithify.coordination import Lease
 from lithify.leases.sql import open_coordination
+from lithify.ports.leases import Lease
 
 TIMEOUT_S = 120.0
 

@@ -11,24 +11,24 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lithify.columnar.access import local_path
+from lithify.columnar.files.access import local_path
 from lithify.errors import DamagedError, UnknownTopicError
 from lithify.model.failure import LogFailure
-from lithify.model.ingest import CopiedTopic, Hole
 from lithify.model.names import TopicName
-from lithify.model.overview import Standing
-from lithify.model.position import Start
-from lithify.model.rates import Rates
 from lithify.model.record import Record
-from lithify.model.settings import settings_of
-from lithify.ports import Warehouse
-from lithify.service.append import append
-from lithify.service.compact import RunRequest, compact
-from lithify.service.fetch import Reading, open_log, table_batches
-from lithify.service.overview import Lookout
-from lithify.service.status import topic_status
-from lithify.service.throttle import throttle
-from lithify.service.versions import kept_versions
+from lithify.model.settings.rates import Rates
+from lithify.model.settings.topic_settings import settings_of
+from lithify.model.start_position import Start
+from lithify.ports.store import Warehouse
+from lithify.reports.ingest import CopiedTopic, Hole
+from lithify.reports.overview import Standing
+from lithify.service.look.overview import Lookout
+from lithify.service.look.status import topic_status
+from lithify.service.look.throttle import throttle
+from lithify.service.look.versions import kept_versions
+from lithify.service.read.fetch import Reading, open_log, table_batches
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
 from support.fake_clock import FakeClock
 from support.kernel_engine import KernelEngine

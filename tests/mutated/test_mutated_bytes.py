@@ -33,9 +33,9 @@ from lithify.errors import (
     WarehouseError,
 )
 from lithify.model.names import TopicName
-from lithify.service.append import append
-from lithify.service.compact import RunRequest, compact
-from lithify.service.sweep import sweep
+from lithify.service.change.sweep import sweep
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
 from mutated.lake import DAY_MS, LOOKS, READERS, TOPICS, check_usable, kinds, opened, prepare, records
 from mutated.mutations import MUTATIONS, huge
 from support.kernel_engine import KernelEngine

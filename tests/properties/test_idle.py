@@ -14,14 +14,14 @@ from hypothesis import Phase, find, given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from lithify.compaction.cuts import records_deleted, retained
-from lithify.compaction.due import due
-from lithify.compaction.idle import may_be_due_at_ms
-from lithify.compaction.retention import gone_segments
+from lithify.compaction.eligible.retention import gone_segments
+from lithify.lifecycle.cuts import records_deleted, retained
 from lithify.model.log import LogState
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, Volume
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.schedule.due import due
+from lithify.schedule.idle import may_be_due_at_ms
 from support.builders import some_settings
 from support.log_strategies import some_records
 from support.pure_rounds import PureLog

@@ -15,14 +15,14 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lithify.compaction.drops import missed_deletes
-from lithify.compaction.places import was_cut_below
+from lithify.compaction.tombstones.drops import missed_deletes
 from lithify.errors import LithifyError
 from lithify.model.log import LogState
 from lithify.model.record import Record
-from lithify.service.alter import alter, uncompact
-from lithify.service.cut import truncate
-from lithify.service.undo import undo
+from lithify.reading.continuation import was_cut_below
+from lithify.service.change.alter import alter, uncompact
+from lithify.service.change.cut import truncate
+from lithify.service.change.undo import undo
 from support.memory_topic import ORDERS, MemoryTopic
 
 KEYS = st.sampled_from([b"a", b"b"])

@@ -14,16 +14,16 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import lithify.compaction.steps as steps_module
-from lithify.compaction.cuts import records_deleted, retained
+import lithify.compaction.tombstones.steps as steps_module
+from lithify.compaction.eligible.retention import gone_segments
 from lithify.compaction.outcome import LogOutcome, measured, view_of
-from lithify.compaction.retention import gone_segments
-from lithify.compaction.steps import step_of
+from lithify.compaction.tombstones.steps import step_of
+from lithify.lifecycle.cuts import records_deleted, retained
 from lithify.model.log import LogState
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 from support.builders import some_settings
 from support.log_strategies import STRATEGIES, some_records
 from support.pure_rounds import PureLog

@@ -15,14 +15,14 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lithify.compaction.places import why_deletes_missed
 from lithify.errors import InvalidRecordError, LogTruncatedError, OffsetOutOfRangeError
-from lithify.model.position import AtTime
 from lithify.model.record import Record
-from lithify.service.compact import RunRequest, compact
-from lithify.service.fetch import LogReader
-from lithify.service.status import topic_status
-from lithify.service.verify import metadata_findings
+from lithify.model.start_position import AtTime
+from lithify.reading.continuation import why_deletes_missed
+from lithify.service.look.status import topic_status
+from lithify.service.proof.verify import metadata_findings
+from lithify.service.read.fetch import LogReader
+from lithify.service.round.compact import RunRequest, compact
 from support.log_strategies import some_records
 from support.memory_topic import ORDERS, InterruptedEngine, MemoryTopic
 from support.textbook import Textbook

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import InvalidSettingError, RefusedError
-from lithify.service.alter import alter, uncompact
-from lithify.service.cut import delete_records, truncate
-from lithify.service.retain import retain
-from lithify.service.undo import undo
-from lithify.service.verify import verify
+from lithify.service.change.alter import alter, uncompact
+from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.retain import retain
+from lithify.service.change.undo import undo
+from lithify.service.proof.verify import verify
 from support.log_strategies import a_record
 from support.memory_topic import ORDERS, MemoryTopic
 from support.oracle_inspector import OracleInspector

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from lithify.model.log import Position
-from lithify.model.position import Start
 from lithify.model.record import Record
+from lithify.model.start_position import Start
 
 DATA = Path(__file__).parent / "data"
 CASES = {path.stem: json.loads(path.read_text()) for path in sorted(DATA.glob("*.json"))}

@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from lithify.engine import RewriteEngine
 from lithify.model.log import LogState
 from lithify.model.names import TopicName
-from lithify.model.position import Start
-from lithify.model.report import RoundReport
-from lithify.model.settings import settings_of
-from lithify.ports import Warehouse
-from lithify.service.append import append
-from lithify.service.compact import RunRequest, compact
-from lithify.service.cursor import Reading
-from lithify.service.fetch import LogReader, open_log
+from lithify.model.settings.topic_settings import settings_of
+from lithify.model.start_position import Start
+from lithify.ports.engine import RewriteEngine
+from lithify.ports.store import Warehouse
+from lithify.reports.round import RoundReport
+from lithify.service.read.cursor import Reading
+from lithify.service.read.fetch import LogReader, open_log
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
 from lithify.store.memory import MemoryWarehouse
 from pulsar_cases.recorded_case import (
     CASES,

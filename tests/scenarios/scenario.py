@@ -33,21 +33,21 @@ from contextlib import contextmanager, nullcontext
 
 from faults.frozen import Freezer, freezing
 from faults.injection import FaultyEngine
-from lithify.compaction.reporting import plan_report
+from lithify.compaction.round_report import plan_report
 from lithify.errors import LithifyError
 from lithify.model.segment import Segment
-from lithify.model.units import format_duration, parse_duration_ms
-from lithify.service.alter import alter, uncompact
-from lithify.service.append import append
-from lithify.service.clock import trust_clock
-from lithify.service.compact import RunRequest, plan_run
-from lithify.service.cut import delete_records, truncate
-from lithify.service.expire import expire_versions
-from lithify.service.fetch import table_batches
-from lithify.service.retain import retain
-from lithify.service.status import topic_status
-from lithify.service.sweep import sweep
-from lithify.service.undo import undo
+from lithify.model.settings.units import format_duration, parse_duration_ms
+from lithify.service.change.alter import alter, uncompact
+from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.expire import expire_versions
+from lithify.service.change.retain import retain
+from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import undo
+from lithify.service.clock_check import trust_clock
+from lithify.service.look.status import topic_status
+from lithify.service.read.fetch import table_batches
+from lithify.service.round.compact import RunRequest, plan_run
+from lithify.service.write.append import append
 from scenarios.shown import cut_lines, file_name, log_lines, ranges, round_line, segment_range, status_lines
 from support.builders import a_log, draw_record
 from support.memory_topic import ORDERS, MemoryTopic

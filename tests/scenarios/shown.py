@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
-from lithify.model.cut_report import CutReport
 from lithify.model.log import LogState
 from lithify.model.record import Record
-from lithify.model.report import LogReport
 from lithify.model.segment import Segment
-from lithify.model.status import LogStatus
-from lithify.model.units import format_duration
+from lithify.model.settings.units import format_duration
+from lithify.reports.cut import CutReport
+from lithify.reports.round import LogReport
+from lithify.reports.status import LogStatus
 from support.builders import draw
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import PolicyError, UnknownTopicError
-from lithify.model.report import REPORTS_KEPT
-from lithify.model.settings import changed
-from lithify.service.alter import alter, uncompact
-from lithify.service.compact import RunRequest, compact
-from lithify.service.cut import delete_records, truncate
-from lithify.service.retain import retain
-from lithify.service.undo import undo
+from lithify.model.settings.topic_settings import changed
+from lithify.reports.round import REPORTS_KEPT
+from lithify.service.change.alter import alter, uncompact
+from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.retain import retain
+from lithify.service.change.undo import undo
+from lithify.service.round.compact import RunRequest, compact
 from support.builders import a_log, draw
 from support.memory_topic import ORDERS, MemoryTopic
 

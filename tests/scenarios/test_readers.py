@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from lithify.api.topic import Topic
 from lithify.errors import DamagedError, LogTruncatedError, RefusedError, UnknownTopicError, VersionSweptError
+from lithify.model.cursor import Place
 from lithify.model.log import Position
-from lithify.model.place import Place
 from lithify.model.record import Record
-from lithify.service.alter import uncompact
-from lithify.service.cut import delete_records, truncate
-from lithify.service.sweep import sweep
-from lithify.topic import Topic
+from lithify.service.change.alter import uncompact
+from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.sweep import sweep
 from support.builders import a_log, draw
 from support.memory_topic import ORDERS, MemoryTopic
 

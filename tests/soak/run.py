@@ -24,7 +24,7 @@ from random import Random
 from threading import Event, Thread
 
 import lithify
-from lithify.lake import Lake
+from lithify.api.lake import Lake
 from support.soak_checks import all_never_named, all_unsettled, check_all
 from support.soak_cleaners import ENDS_WITHIN_S, CleanerProcess, Life
 from support.soak_events import History, told

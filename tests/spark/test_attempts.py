@@ -18,10 +18,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
-from lithify.columnar.segment_file import SegmentSpec
+from lithify.columnar.segment.writer import SegmentSpec
 from lithify.model.segment import Segment
 from lithify.model.staged import Destination
-from lithify.spark.copying import Copying, copied_logs
+from lithify.spark.kafka.copying import Copying, copied_logs
 from lithify.spark.rewrite import GroupTask, SourceTask, rewritten
 from lithify.spark.source.options import write_options
 from lithify.spark.source.writing import BatchWriter

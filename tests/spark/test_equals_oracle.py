@@ -6,12 +6,12 @@ from random import Random
 
 import pytest
 
-from lithify.columnar.segment_file import ROW_GROUP_RECORDS
+from lithify.columnar.keypass import sizing
+from lithify.columnar.segment.writer import ROW_GROUP_RECORDS
 from lithify.compaction.rules import Cause
-from lithify.engine import RunLimits
 from lithify.model.record import Record
-from lithify.model.settings import TopicSettings
-from lithify.spark import sizing
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.ports.engine import RunLimits
 from support.record_strategies import HARD_KEYS
 from support.spark_engines import engine_without_session
 from support.stored_topics import StoredTopic, files_of

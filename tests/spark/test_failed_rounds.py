@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import lithify
-from lithify.columnar.access import local_path
+from lithify.columnar.files.access import local_path
 from lithify.errors import RoundsFailedError
 
 

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from lithify.engine import RunLimits
+from lithify.columnar.keypass.sizing import LEAST_RECORDS, MAX_READS, key_pass_shape, packed, partitions
 from lithify.model.record import Record
-from lithify.model.settings import Strategy
-from lithify.spark.sizing import LEAST_RECORDS, MAX_READS, key_pass_shape, packed, partitions
+from lithify.model.settings.topic_settings import Strategy
+from lithify.ports.engine import RunLimits
 from support.builders import a_segment, some_rules
 from support.stored_topics import StoredTopic
 

@@ -10,18 +10,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lithify.spark.java import find_java, java_home
+from lithify.spark.session.java import find_java, java_home
 
 PRELUDE = """
 import os, signal, sys, time
 from pathlib import Path
 from lithify.errors import Blame, EngineUnavailableError, EngineError
-from lithify.columnar.access import FileAccess
-from lithify.model.cleaning import EventKind
-from lithify.ports import Warehouse
+from lithify.columnar.files.access import FileAccess
+from lithify.reports.events import EventKind
+from lithify.ports.store import Warehouse
 from lithify.spark import key_direct
 from lithify.spark.engine import SparkEngine
-from lithify.spark.session import session_factory
+from lithify.spark.session.session import session_factory
 from lithify.spark.tasks import Pace, Workers
 from lithify.store.iceberg import open_store
 from support.cleaner_lake import CleanerLake

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from lithify.spark.java import find_java, java_home
+from lithify.spark.session.java import find_java, java_home
 
 PROGRAM = """
 import json, os, sys

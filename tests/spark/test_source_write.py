@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame
 
 from lithify import Record
-from lithify.columnar.partitioner import partition_of
+from lithify.columnar.arrivals.partitioner import partition_of
 from lithify.model.log import RUN_IDS_KEPT
 from support.spark_topics import files_of, forget_commit, lake_for, read_by, some_records
 

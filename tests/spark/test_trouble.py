@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from lithify.columnar.keypass import sizing
 from lithify.compaction.groups import RewriteGroup, SegmentOutcome
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.rules import Cause
-from lithify.engine import PlannedLog, RewrittenGroup, RunLimits
 from lithify.errors import DamagedError, EngineError
 from lithify.model.names import LogId
 from lithify.model.record import Record
-from lithify.spark import sizing
+from lithify.ports.engine import PlannedLog, RewrittenGroup, RunLimits
 from lithify.spark.tasks import job_errors
 from support.spark_engines import engine_on
 from support.stored_topics import records_in, silent
@@ -115,7 +115,7 @@ def test_a_job_that_fails_otherwise_says_why_in_one_line(engine, topic_of_three,
         raise ValueError("the disk of this worker\nis on fire")
         yield
 
-    monkeypatch.setattr("lithify.spark.key_direct._run_ranges", break_task)
+    monkeypatch.setattr("lithify.spark.keypass.direct._run_ranges", break_task)
     with pytest.raises(EngineError, match="ValueError: the disk of this worker") as caught:
         topic_of_three.round(engine)
     assert "\n" not in str(caught.value)

@@ -9,15 +9,15 @@ from random import Random
 
 import pytest
 
-from lithify.columnar.access import FileAccess
-from lithify.compaction.comparison import Comparison, Source
+from lithify.columnar.files.access import FileAccess
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
-from lithify.inspection import RecordFinding, inspected
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.verification import FindingKind, TombstoneCount
-from lithify.spark.inspector import SparkInspector
+from lithify.ports.inspector import RecordFinding, inspected
+from lithify.proof.comparison import Comparison, Source
+from lithify.reports.verification import FindingKind, TombstoneCount
+from lithify.spark.proof.inspector import SparkInspector
 from lithify.store.memory_files import MemoryFiles
 from support.oracle_inspector import OracleInspector
 from support.stored_topics import silent, write_segments
@@ -131,7 +131,7 @@ class Case:
 def test_spark_says_of_every_record_what_the_oracle_says(
     tmp_path: Path, session: object, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr("lithify.spark.inspector.MOST_TASKS", TASKS)
+    monkeypatch.setattr("lithify.spark.proof.inspector.MOST_TASKS", TASKS)
     random, case = Random(seed), Case(tmp_path)
     whole = [case.comparison(random, partition) for partition in range(COMPARISONS)]
     current = [segment for comparison in whole for segment in comparison.after]

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import lithify
-from lithify.columnar.access import local_path
+from lithify.api.topic import Topic
+from lithify.columnar.files.access import local_path
 from lithify.model.log import TopicEdit
 from lithify.model.segment import Segment
-from lithify.model.verification import Finding, FindingKind
-from lithify.topic import Topic
+from lithify.reports.verification import Finding, FindingKind
 from support.chosen_keys import of_one_spark_group_hash
 from support.kernel_engine import compact_without_spark
 

@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 import pytest
 
 import lithify
-from lithify.columnar.access import local_path
+from lithify.api.topic import Topic
+from lithify.columnar.files.access import local_path
 from lithify.compaction.outcome import view_of
 from lithify.model.log import Position, TopicEdit
 from lithify.model.segment import Segment
-from lithify.model.verification import FindingKind
-from lithify.topic import Topic
+from lithify.reports.verification import FindingKind
 from support.kernel_engine import compact_without_spark
 
 pytestmark = pytest.mark.spark

@@ -10,9 +10,9 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.manifest import ManifestFile
 
 from formats.relocation import AvroParts, Block
-from lithify.columnar.access import local_path
-from lithify.store.iceberg import avro
-from lithify.store.iceberg.avro import decoded_entries, decoded_list
+from lithify.columnar.files.access import local_path
+from lithify.store.iceberg.manifests import avro
+from lithify.store.iceberg.manifests.avro import decoded_entries, decoded_list
 from support.store_builders import Place, some_records
 
 

@@ -24,10 +24,10 @@ from lithify.model.log import (
     WrittenBatch,
 )
 from lithify.model.segment import Segment, Volume
-from lithify.model.setting_table import SETTINGS
-from lithify.model.settings import TopicSettings, settings_of, to_config
-from lithify.store.iceberg import codec
-from lithify.store.iceberg.log_codec import log_from_json, log_to_json
+from lithify.model.settings.table import SETTINGS
+from lithify.model.settings.topic_settings import TopicSettings, settings_of, to_config
+from lithify.store.iceberg.state import topic_codec
+from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
 from support.store_builders import NOW_MS, ORDERS, Place, some_records
 from support.table_properties import as_of_format, set_sealed
 
@@ -135,9 +135,9 @@ def test_another_format_is_refused_by_name(iceberg: Place, foreign: Catalog) -> 
     state = iceberg.append(iceberg.create(), some_records("a"))
     table = foreign.load_table(("default", "orders"))
     with table.transaction() as newer:
-        newer.set_properties({"lithify.format-version": str(codec.FORMAT_VERSION + 1)})
+        newer.set_properties({"lithify.format-version": str(topic_codec.FORMAT_VERSION + 1)})
 
-    today = codec.FORMAT_VERSION
+    today = topic_codec.FORMAT_VERSION
     refused = rf"orders: written in format {today + 1}, .* up to {today} \(use the newer"
     for call in (
         lambda: iceberg.store.load(ORDERS),
@@ -161,7 +161,7 @@ def test_an_earlier_format_is_written_on_in_the_one_of_today(iceberg: Place, for
 
     iceberg.append(earlier, some_records("b"))
 
-    assert table.refresh().properties["lithify.format-version"] == str(codec.FORMAT_VERSION)
+    assert table.refresh().properties["lithify.format-version"] == str(topic_codec.FORMAT_VERSION)
 
 
 def test_the_epoch_of_a_log_that_an_earlier_format_did_not_count_is_0(iceberg: Place, foreign: Catalog) -> None:

@@ -22,8 +22,8 @@ from sqlalchemy.exc import OperationalError
 from lithify.errors import WarehouseError
 from lithify.model.log import RUN_IDS_KEPT
 from lithify.model.record import Record
-from lithify.ports import CommitUnknownError, StaleVersionError, Warehouse
-from lithify.service.append import append
+from lithify.ports.store import CommitUnknownError, StaleVersionError, Warehouse
+from lithify.service.write.append import append
 from support.fake_clock import FakeClock
 from support.store_builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
 from support.store_catalogs import FaultySource, lost_answer, lost_request

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from lithify.columnar.access import local_path
-from lithify.columnar.sealed import sealed
+from lithify.columnar.files.access import local_path
+from lithify.columnar.files.sealed import sealed
 from lithify.errors import DamagedError, WarehouseError
 from lithify.model.failure import LogFailure
-from lithify.model.ingest import CopiedTopic, Hole
-from lithify.model.rates import Rates, RatesDocument
+from lithify.model.settings.rates import Rates, RatesDocument
+from lithify.reports.ingest import CopiedTopic, Hole
 from lithify.store.iceberg import open_store
 from support.fake_clock import FakeClock
 from support.store_builders import Place, a_report, an_iceberg_place, some_records

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from lithify.columnar.access import local_path
+from lithify.columnar.files.access import local_path
 from lithify.errors import LithifyError, TopicExistsError, UnknownTopicError
 from lithify.model.failure import LogFailure
-from lithify.model.ingest import CopiedTopic
 from lithify.model.log import TopicState
+from lithify.reports.ingest import CopiedTopic
 from lithify.store.iceberg import open_store
-from lithify.store.iceberg.remembered import REMEMBERED
+from lithify.store.iceberg.io.file_cache import REMEMBERED
 from lithify.store.memory import MemoryStore, MemoryWarehouse
 from support.fake_clock import FakeClock
 from support.store_builders import NOW_MS, ORDERS, Place, a_report, an_iceberg_place, lose_file, some_records

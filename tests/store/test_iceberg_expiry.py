@@ -10,8 +10,8 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 
-from lithify.ports import Warehouse
-from lithify.service.expire import expire_versions
+from lithify.ports.store import Warehouse
+from lithify.service.change.expire import expire_versions
 from support.fake_clock import FakeClock
 from support.store_builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
 from support.store_catalogs import FaultySource, lost_answer, lost_request

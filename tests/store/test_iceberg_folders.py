@@ -9,7 +9,7 @@ import pytest
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
-from lithify.store.iceberg.folders import DELETIONS_AT_ONCE, delete_files, stored_files
+from lithify.store.iceberg.io.folders import DELETIONS_AT_ONCE, delete_files, stored_files
 
 WHEN_S = 1_700_000_000
 

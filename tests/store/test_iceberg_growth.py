@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog import Catalog
 
-from lithify.columnar.access import FileAccess
+from lithify.columnar.files.access import FileAccess
 from lithify.model.log import TopicEdit
-from lithify.store.iceberg import adapter
 from lithify.store.iceberg.layout import METADATA_FILES_KEPT
+from lithify.store.iceberg.manifests import adapter
 from support.fake_clock import FakeClock
 from support.store_builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
 from support.store_catalogs import NotingFileIO, NotingSource

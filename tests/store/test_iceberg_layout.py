@@ -7,7 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from lithify.model.ingest import CopiedTopic
+from lithify.reports.ingest import CopiedTopic
 from lithify.store.iceberg.layout import is_ours
 from support.store_builders import Place, a_report, some_records
 

@@ -9,12 +9,12 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.table.update import AssertTableUUID, SetLocationUpdate
 
-from lithify.columnar.access import local_path, normal_form
+from lithify.columnar.files.access import local_path, normal_form
 from lithify.errors import LocationChangedError
-from lithify.ports import Warehouse
-from lithify.service.append import append
-from lithify.service.sweep import sweep
-from lithify.store.iceberg.remembered import REMEMBERED
+from lithify.ports.store import Warehouse
+from lithify.service.change.sweep import sweep
+from lithify.service.write.append import append
+from lithify.store.iceberg.io.file_cache import REMEMBERED
 from support.fake_clock import FakeClock
 from support.store_builders import ORDERS, Place, some_records
 

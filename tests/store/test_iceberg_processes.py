@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lithify.model.log import TopicEdit, TopicState
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
 from lithify.service.commit import commit
 from lithify.wiring import open_warehouse
 from support.fake_clock import FakeClock

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.store.iceberg import remembered
-from lithify.store.iceberg.remembered import RememberedFiles
+from lithify.store.iceberg.io import file_cache
+from lithify.store.iceberg.io.file_cache import RememberedFiles
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_only_files_that_are_written_once_are_taken(name, taken):
 
 
 def test_the_latest_are_kept_within_the_bound(monkeypatch):
-    monkeypatch.setattr(remembered, "MEMORY_BYTES", 100)
+    monkeypatch.setattr(file_cache, "MEMORY_BYTES", 100)
     files = RememberedFiles()
     for number in range(10):
         files.put(f"{number}.avro", b"x" * 30)
@@ -32,7 +32,7 @@ def test_the_latest_are_kept_within_the_bound(monkeypatch):
 
 
 def test_a_large_file_pushes_nothing_out(monkeypatch):
-    monkeypatch.setattr(remembered, "FILE_BYTES", 50)
+    monkeypatch.setattr(file_cache, "FILE_BYTES", 50)
     files = RememberedFiles()
     files.put("small.avro", b"x")
     files.put("large.avro", b"x" * 51)

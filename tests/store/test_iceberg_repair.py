@@ -16,15 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.table.update import SetLocationUpdate
 
-from lithify.columnar.access import local_path
+from lithify.api.lake import Lake
+from lithify.api.topic import Topic
+from lithify.columnar.files.access import local_path
 from lithify.errors import RefusedError, UnknownTopicError, WarehouseError
-from lithify.lake import Lake
 from lithify.model.record import Record
-from lithify.model.repair_report import RepairReport
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
+from lithify.reports.repair import RepairReport
 from lithify.store.iceberg import open_store
-from lithify.store.iceberg.remembered import REMEMBERED
-from lithify.topic import Topic
+from lithify.store.iceberg.io.file_cache import REMEMBERED
 from support.fake_clock import FakeClock
 from support.kernel_engine import compact_without_spark
 from support.store_builders import NOW_MS

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lithify.model.record import Record
-from lithify.ports import StaleVersionError, Warehouse
-from lithify.service.append import append
+from lithify.ports.store import StaleVersionError, Warehouse
+from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
 from store.conformance import StoreConformance
 from support.fake_clock import FakeClock

@@ -23,15 +23,15 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 from pyiceberg.types import LongType, StringType
 
-from lithify.columnar.access import local_path
+from lithify.api.lake import Lake
+from lithify.api.topic import Topic
+from lithify.columnar.files.access import local_path
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError, WarehouseError
-from lithify.lake import Lake
 from lithify.model.record import Record
-from lithify.ports import Warehouse
-from lithify.service.compact import RunRequest, compact
+from lithify.ports.store import Warehouse
+from lithify.service.round.compact import RunRequest, compact
 from lithify.store.iceberg import IcebergFiles, IcebergStore
-from lithify.store.iceberg.remembered import REMEMBERED
-from lithify.topic import Topic
+from lithify.store.iceberg.io.file_cache import REMEMBERED
 from support.kernel_engine import KernelEngine, compact_without_spark
 from support.store_builders import Place
 

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from lithify.errors import WarehouseError
-from lithify.store.iceberg.trouble import moved_on, never_landed, warehouse_error
+from lithify.store.iceberg.error_mapping import moved_on, never_landed, warehouse_error
 
 CLOSED = "server closed the connection unexpectedly"
 REFUSED = 'connection to server at "db", port 5432 failed: Connection refused'

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog import Catalog
 
-from lithify.columnar.access import local_path
+from lithify.columnar.files.access import local_path
 from lithify.errors import DamagedError, UnknownTopicError, WarehouseError
 from lithify.model.record import Record
-from lithify.store.iceberg import catalog as catalog_module
 from lithify.store.iceberg import open_store
+from lithify.store.iceberg.catalog import embedded as catalog_module
 from support.fake_clock import FakeClock
 from support.store_builders import NOW_MS, ORDERS, Place, a_report, an_iceberg_place, some_records
 from support.store_catalogs import describe_catalog

@@ -16,9 +16,9 @@ from pyiceberg.table import Table
 from lithify.errors import DamagedError
 from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.record import Record
-from lithify.ports import Warehouse
-from lithify.service.alter import uncompact
-from lithify.store.iceberg.catalog import EmbeddedCatalog
+from lithify.ports.store import Warehouse
+from lithify.service.change.alter import uncompact
+from lithify.store.iceberg.catalog.embedded import EmbeddedCatalog
 from support.fake_clock import FakeClock
 from support.store_builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
 

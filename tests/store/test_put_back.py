@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from lithify.api.lake import Lake
+from lithify.api.topic import Topic
 from lithify.errors import LogTruncatedError
-from lithify.lake import Lake
 from lithify.model.record import Record
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
-from lithify.store.iceberg.remembered import REMEMBERED
-from lithify.topic import Topic
+from lithify.store.iceberg.io.file_cache import REMEMBERED
 from support.fake_clock import FakeClock
 from support.kernel_engine import compact_without_spark
 from support.store_builders import NOW_MS

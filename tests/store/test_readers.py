@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from lithify.columnar.convert import to_records
+from lithify.api.topic import Topic
+from lithify.columnar.segment.convert import to_records
 from lithify.errors import LogTruncatedError
 from lithify.model.record import Record
-from lithify.ports import Warehouse
-from lithify.service.compact import RunRequest, compact
+from lithify.ports.store import Warehouse
+from lithify.service.round.compact import RunRequest, compact
 from lithify.store.memory import MemoryWarehouse
-from lithify.topic import Topic
 from support.builders import some_settings
 from support.fake_clock import FakeClock
 from support.kernel_engine import KernelEngine

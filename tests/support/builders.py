@@ -21,7 +21,7 @@ from lithify.compaction.rules import SurvivorRules
 from lithify.model.log import LogState, Position, TombstoneStep
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.settings import TopicSettings, settings_of
+from lithify.model.settings.topic_settings import TopicSettings, settings_of
 from lithify.store.memory_files import segment_of
 
 _TOKEN = re.compile(r"([^=\s]+)=([^=\s@!#]+)(?:@(\d+))?(?:!(-?\d+))?(?:#(\S+))?")

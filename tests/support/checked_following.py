@@ -13,11 +13,11 @@ import json
 from dataclasses import dataclass, field
 
 from lithify.errors import LogTruncatedError
+from lithify.model.cursor import Place
 from lithify.model.log import TRUNCATIONS_KEPT
-from lithify.model.place import Place
 from lithify.model.record import Record
-from lithify.service.cursor import Reading
-from lithify.service.fetch import LogReader, open_log
+from lithify.service.read.cursor import Reading
+from lithify.service.read.fetch import LogReader, open_log
 from support.checked_topic import CheckedTopic
 from support.textbook_log import TextbookLog
 from support.textbook_records import Records, at, deletes, version

@@ -12,12 +12,12 @@ import pytest
 
 from lithify.errors import OffsetOutOfRangeError, VersionSweptError
 from lithify.model.log import LogState, Position, TopicState
-from lithify.model.position import AtTime, Start
 from lithify.model.record import Record
-from lithify.service.cursor import Reading
-from lithify.service.fetch import LogReader, open_log, table_batches
-from lithify.service.status import topic_status
-from lithify.service.verify import verify
+from lithify.model.start_position import AtTime, Start
+from lithify.service.look.status import topic_status
+from lithify.service.proof.verify import verify
+from lithify.service.read.cursor import Reading
+from lithify.service.read.fetch import LogReader, open_log, table_batches
 from support.checked_topic import BOTH, NAME, CheckedTopic
 from support.oracle_inspector import ReadingInspector
 from support.textbook_log import TextbookLog

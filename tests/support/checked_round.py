@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from faults.injection import CrashError
 from lithify.errors import LithifyError, PolicyError, UnknownVersionError
 from lithify.model.log import TopicState
-from lithify.model.report import LogReport, RoundReport
-from lithify.service.compact import RunRequest, compact
+from lithify.reports.round import LogReport, RoundReport
+from lithify.service.round.compact import RunRequest, compact
 from support.checked_topic import NAME, CheckedTopic, Moment
 from support.checked_trouble import RandomPlace, Trouble
 from support.textbook_log import TextbookLog

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from lithify.errors import UnusualSweepError
-from lithify.service.expire import expire_versions
-from lithify.service.sweep import sweep
+from lithify.service.change.expire import expire_versions
+from lithify.service.change.sweep import sweep
 from support.checked_topic import NAME, CheckedTopic
 from support.checked_trouble import RandomPlace, Trouble
 

@@ -18,15 +18,15 @@ from lithify.errors import DamagedError, InvalidSettingError, RunExpiredError
 from lithify.model.log import TopicState, WrittenBatch, segments_of
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.settings import TopicSettings, changed, settings_of
-from lithify.ports import Warehouse
-from lithify.service.alter import alter, uncompact
-from lithify.service.append import append
-from lithify.service.cursor import Reading
-from lithify.service.cut import delete_records, truncate
-from lithify.service.fetch import open_log
-from lithify.service.retain import retain
-from lithify.service.undo import undo
+from lithify.model.settings.topic_settings import TopicSettings, changed, settings_of
+from lithify.ports.store import Warehouse
+from lithify.service.change.alter import alter, uncompact
+from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.retain import retain
+from lithify.service.change.undo import undo
+from lithify.service.read.cursor import Reading
+from lithify.service.read.fetch import open_log
+from lithify.service.write.append import append
 from support.checked_trouble import Act, Attempt, Meanwhile, RandomPlace, Trouble, attempt
 from support.staged_batches import append_batch
 from support.textbook_log import TextbookLog

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from faults.frozen import Freezer, freezing
 from faults.injection import CrashError, FaultyEngine, Injector, Kind, faulty
 from lithify.errors import LithifyError
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
 from support.fake_clock import FakeClock
 
 Strike = tuple[int, Kind]

@@ -12,16 +12,16 @@ from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.options import CleanerOptions
 from lithify.cleaner.starting import make_cleaner
 from lithify.cleaner.stop import Stop
-from lithify.engine import PlannedLog, Progress, RunLimits
 from lithify.errors import CoordinationError, LithifyError
 from lithify.leases.memory import MemoryCoordination
-from lithify.model.cleaning import CleanerEvent, EventKind
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
-from lithify.ports import Warehouse
-from lithify.service.append import append
-from lithify.service.fetch import open_log
+from lithify.ports.engine import PlannedLog, Progress, RunLimits
+from lithify.ports.store import Warehouse
+from lithify.reports.events import CleanerEvent, EventKind
+from lithify.service.read.fetch import open_log
+from lithify.service.write.append import append
 from lithify.store.memory import MemoryWarehouse
 from support.builders import some_settings
 from support.fake_clock import FakeClock

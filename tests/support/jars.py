@@ -18,7 +18,7 @@ from pathlib import Path
 import pyspark
 from filelock import FileLock
 
-from lithify.spark.java import find_java
+from lithify.spark.session.java import find_java
 
 JARS = Path(sys.prefix) / "jars"
 FETCH_S = 300.0

@@ -26,7 +26,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from lithify.spark.java import find_java
+from lithify.spark.session.java import find_java
 from support.jars import Module, fetched
 from support.short_lived import SHORT_LIVED
 from support.tcp_proxy import TcpProxy, a_proxy, free_port, takes_connections, wait_until

@@ -10,9 +10,9 @@ from pathlib import Path
 from confluent_kafka import KafkaException, TopicPartition
 
 import lithify
-from lithify.kafka.live_tail import record_of
+from lithify.kafka.consumer.live_tail import record_of
 from lithify.model.record import Record
-from lithify.model.report import RoundReport
+from lithify.reports.round import RoundReport
 from support.kafka_broker import KafkaBroker, read_all
 from support.kernel_engine import compact_without_spark
 from support.tcp_proxy import wait_until

@@ -14,28 +14,28 @@ from pathlib import Path
 import numpy as np
 from pyroaring import BitMap
 
-from lithify.columnar.access import FileAccess
-from lithify.columnar.hash_range import HashRange
-from lithify.columnar.key_blocks import Spool, SpooledKeys
-from lithify.columnar.key_scan import KeyScan, LogScan, keys_schema
-from lithify.columnar.marks import MarkSet, ordinal_starts
-from lithify.columnar.ranks import Portion
+from lithify.api.topic import Topic
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.keypass.findings import log_findings
+from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
+from lithify.columnar.keypass.key_scan import KeyScan, LogScan, keys_schema
+from lithify.columnar.keypass.sizing import KeyPassShape
+from lithify.columnar.keypass.tally import Tally
+from lithify.columnar.keypass.winners import WinnerFinder
+from lithify.columnar.keys.hash_range import HashRange
+from lithify.columnar.keys.ranks import Portion
 from lithify.columnar.rewrite import Source, rewrite
-from lithify.columnar.segment_file import SegmentSpec
-from lithify.columnar.tally import Tally
-from lithify.columnar.winners import WinnerFinder
+from lithify.columnar.segment.positions import MarkSet, ordinal_starts
+from lithify.columnar.segment.writer import SegmentSpec
 from lithify.compaction.groups import RewriteGroup, SegmentOutcome
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
-from lithify.engine import PlannedLog, Progress, Rewritten, RewrittenGroup, RunLimits
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
-from lithify.model.report import RoundReport
-from lithify.service.compact import RunRequest, compact
-from lithify.spark.findings import log_findings
-from lithify.spark.key_pass import LogWork
-from lithify.spark.sizing import KeyPassShape
-from lithify.topic import Topic
+from lithify.ports.engine import PlannedLog, Progress, Rewritten, RewrittenGroup, RunLimits
+from lithify.reports.round import RoundReport
+from lithify.service.round.compact import RunRequest, compact
+from lithify.spark.keypass.job import LogWork
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from lithify.kafka.live_tail import record_of
+from lithify.kafka.consumer.live_tail import record_of
 from lithify.model.record import Record
 from support.kafka_broker import KafkaBroker, read_all
 from support.kafka_lake import send

@@ -10,13 +10,13 @@ from typing import Any
 from lithify.model.log import LogState, TopicEdit, TopicState, segments_of
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.report import RoundReport
 from lithify.model.segment import Segment
-from lithify.ports import Warehouse
-from lithify.service.append import AppendResult, append
-from lithify.service.compact import RunRequest, compact
-from lithify.service.cursor import Reading
-from lithify.service.fetch import LogReader, open_log
+from lithify.ports.store import Warehouse
+from lithify.reports.round import RoundReport
+from lithify.service.read.cursor import Reading
+from lithify.service.read.fetch import LogReader, open_log
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import AppendResult, append
 from lithify.store.memory import MemoryWarehouse
 from support.builders import some_settings
 from support.fake_clock import FakeClock

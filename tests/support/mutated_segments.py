@@ -16,20 +16,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap
 
-from lithify.columnar.access import FileAccess
-from lithify.columnar.convert import to_records
-from lithify.columnar.inspect import inspect_segment
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
 from lithify.columnar.rewrite import Source, cut, rewrite
-from lithify.columnar.schema import SEGMENT_SCHEMA, VALUE
-from lithify.columnar.segment_facts import facts
-from lithify.columnar.segment_file import SegmentSpec, SegmentWriter
-from lithify.columnar.segment_reader import read_segment
-from lithify.columnar.winners import WinnerFinder, latest_offsets
+from lithify.columnar.segment.convert import to_records
+from lithify.columnar.segment.facts import facts
+from lithify.columnar.segment.inspect import inspect_segment
+from lithify.columnar.segment.reader import read_segment
+from lithify.columnar.segment.schema import SEGMENT_SCHEMA, VALUE
+from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.compaction.rules import SurvivorRules
 from lithify.errors import DamagedError
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.verification import Finding
+from lithify.reports.verification import Finding
 from support.parquet_bombs import write_bomb
 from support.stored_topics import segment_table
 

@@ -15,14 +15,14 @@ from lithify.compaction.groups import RewriteGroup
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import SurvivorRules
-from lithify.compaction.steps import step_of
 from lithify.compaction.survivors import Survivors, survivors
-from lithify.engine import PlannedLog, Progress, Rewritten, RewrittenGroup, RunLimits
+from lithify.compaction.tombstones.steps import step_of
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
 from lithify.model.record import Record, is_tombstone
 from lithify.model.segment import Segment
-from lithify.ports import SegmentFiles
+from lithify.ports.engine import PlannedLog, Progress, Rewritten, RewrittenGroup, RunLimits
+from lithify.ports.store import SegmentFiles
 
 
 class OracleEngine:

@@ -9,16 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 
-from lithify.compaction.comparison import Comparison
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
-from lithify.engine import Progress
 from lithify.errors import LithifyError
-from lithify.inspection import InspectedSegment, InspectionResult, RecordFinding
 from lithify.model.record import Record, is_tombstone
 from lithify.model.segment import Segment
-from lithify.model.verification import Finding, FindingKind
-from lithify.ports import SegmentFiles
+from lithify.ports.engine import Progress
+from lithify.ports.inspector import InspectedSegment, InspectionResult, RecordFinding
+from lithify.ports.store import SegmentFiles
+from lithify.proof.comparison import Comparison
+from lithify.reports.verification import Finding, FindingKind
 from lithify.store.memory_files import MemoryFiles, segment_of
 from support.oracle_engine import records_of
 

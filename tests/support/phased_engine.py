@@ -9,9 +9,9 @@ from typing import Any
 from lithify.compaction.groups import RewriteGroup
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
-from lithify.engine import PlannedLog, Progress, RewriteEngine, Rewritten, Round, RunLimits
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
+from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, Rewritten, Round, RunLimits
 
 
 class PhasedEngine:

@@ -17,7 +17,7 @@ from lithify.compaction.survivors import survivors
 from lithify.model.log import LogState, Position
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 from lithify.store.memory_files import segment_of
 from support.oracle_engine import findings_of
 

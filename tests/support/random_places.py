@@ -13,8 +13,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from lithify.ports import Warehouse
-from lithify.store.iceberg import lock, open_store
+from lithify.ports.store import Warehouse
+from lithify.store.iceberg import open_store
+from lithify.store.iceberg.catalog import lock
 from lithify.store.memory import MemoryWarehouse
 from support.checked_trouble import RandomPlace
 from support.fake_clock import FakeClock

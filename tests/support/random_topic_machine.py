@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from faults.injection import Kind
 from lithify.model.record import Record
-from lithify.model.settings import settings_of, to_config
+from lithify.model.settings.topic_settings import settings_of, to_config
 from support.checked_following import Follower, Taken, Taker
 from support.checked_reading import (
     OpenReader,

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from lithify.compaction.consistency import metadata_findings
 from lithify.model.log import LogState, TopicState, segments_of
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.service.cursor import Reading
-from lithify.service.fetch import open_log
+from lithify.proof.consistency import metadata_findings
+from lithify.service.read.cursor import Reading
+from lithify.service.read.fetch import open_log
 from support.soak_feeder import FedTopic
 from support.soak_journal import LogJournal, Wanted
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from random import Random
 from threading import Event
 
+from lithify.api.lake import Lake
+from lithify.api.topic import Topic
 from lithify.errors import (
     ConflictError,
     LithifyError,
@@ -22,10 +24,8 @@ from lithify.errors import (
     OffsetOutOfRangeError,
     PolicyError,
 )
-from lithify.lake import Lake
 from lithify.model.record import Record
-from lithify.model.settings import changed
-from lithify.topic import Topic
+from lithify.model.settings.topic_settings import changed
 from support.soak_follower import Follower, followers_of
 from support.soak_journal import TopicJournal, at
 from support.soak_topics import DAY_MS, MOST_PARTITIONS, Draw, Sizes, Style, drawn_batch, drawn_topic

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from lithify.model.units import format_bytes
+from lithify.model.settings.units import format_bytes
 from support.soak_checks import Left
 from support.soak_cleaners import Life
 from support.soak_events import Told

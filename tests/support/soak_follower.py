@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from lithify.api.topic import Topic
 from lithify.errors import LogTruncatedError, OffsetOutOfRangeError, VersionSweptError
-from lithify.model.position import Start
 from lithify.model.record import Record
-from lithify.service.fetch import LogReader
-from lithify.topic import Topic
+from lithify.model.start_position import Start
+from lithify.service.read.fetch import LogReader
 from support.soak_journal import LogJournal, TopicJournal, at
 
 

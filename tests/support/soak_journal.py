@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lithify.compaction.record_order import version_of
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
-from lithify.compaction.versions import version_of
 from lithify.model.record import Record, is_tombstone
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 from support.soak_topics import DAY_MS
 
 

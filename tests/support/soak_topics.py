@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from random import Random
 
 from lithify.model.record import Record
-from lithify.model.settings import TopicSettings, settings_of
+from lithify.model.settings.topic_settings import TopicSettings, settings_of
 
 DAY_MS = 86_400_000
 OLD_MS = 3 * DAY_MS

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pyspark
 
-from lithify.spark.java import find_java
+from lithify.spark.session.java import find_java
 from support.tcp_proxy import free_port, takes_connections, wait_until
 
 WORKERS = 2

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from lithify.columnar.access import FileAccess
+from lithify.columnar.files.access import FileAccess
 from lithify.spark.engine import SparkEngine
 from lithify.spark.tasks import Pace, Workers
 

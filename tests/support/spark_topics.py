@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import lithify
 from lithify import Record, spark_source
-from lithify.lake import Lake
+from lithify.api.lake import Lake
+from lithify.api.topic import Topic
 from lithify.model.record import TIMESTAMP_TYPES
-from lithify.service.expire import expire_versions
-from lithify.topic import Topic
+from lithify.service.change.expire import expire_versions
 
 T0_MS = 1_700_000_000_000
 HEADERS = ((), (("h", b"x"), ("n", None)), (("", b""), ("h", b"1"), ("h", b"2")))

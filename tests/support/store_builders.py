@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lithify.columnar.access import local_path
+from lithify.columnar.files.access import local_path
 from lithify.model.log import LogState, Position, TopicEdit, TopicState, Verb, View
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.report import LogReport, Losers, RoundReport
 from lithify.model.segment import Segment, volume_of
-from lithify.model.settings import settings_of
-from lithify.ports import LogStore, SegmentFiles
+from lithify.model.settings.topic_settings import settings_of
+from lithify.ports.store import LogStore, SegmentFiles
+from lithify.reports.round import LogReport, Losers, RoundReport
 from lithify.store.iceberg import IcebergFiles, IcebergStore
-from lithify.store.iceberg.catalog import CatalogSource, EmbeddedCatalog
+from lithify.store.iceberg.catalog.embedded import CatalogSource, EmbeddedCatalog
 from support.fake_clock import FakeClock
 
 ORDERS = TopicName("default", "orders")

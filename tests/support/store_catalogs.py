@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import pytest
 from pyiceberg.utils.config import Config
 
-from lithify.store.iceberg.catalog import EmbeddedCatalog
-from lithify.store.iceberg.local_io import LocalFileIO, LocalInput, LocalOutput
+from lithify.store.iceberg.catalog.embedded import EmbeddedCatalog
+from lithify.store.iceberg.io.local_io import LocalFileIO, LocalInput, LocalOutput
 
 Commit = Callable[..., Any]
 

@@ -13,10 +13,10 @@ from lithify.errors import ConflictError
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.settings import TopicSettings
-from lithify.ports import StaleVersionError, Warehouse
-from lithify.service.append import append
-from lithify.store.iceberg import lock
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.ports.store import StaleVersionError, Warehouse
+from lithify.service.write.append import append
+from lithify.store.iceberg.catalog import lock
 from lithify.wiring import open_warehouse
 
 ORDERS = TopicName("default", "orders")

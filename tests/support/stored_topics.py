@@ -14,23 +14,23 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.access import FileAccess
-from lithify.columnar.convert import to_records, to_table
-from lithify.columnar.schema import SEGMENT_SCHEMA, VALUE, VALUE_SIZE
-from lithify.columnar.segment_file import SegmentSpec, SegmentWriter
-from lithify.columnar.segment_reader import read_segment
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.segment.convert import to_records, to_table
+from lithify.columnar.segment.reader import read_segment
+from lithify.columnar.segment.schema import SEGMENT_SCHEMA, VALUE, VALUE_SIZE
+from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.compaction.audit import audit
 from lithify.compaction.groups import Grouping, SegmentOutcome, group_segments
 from lithify.compaction.outcome import After, LogFindings, LogOutcome, measured, state_after
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.survivors import survivors
-from lithify.engine import PlannedLog, Progress, RewriteEngine, RewrittenGroup, RunLimits
 from lithify.errors import LithifyError
 from lithify.model.log import LogState, Position, TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, RewrittenGroup, RunLimits
 from support.oracle_engine import findings_of
 
 ACCESS = FileAccess()

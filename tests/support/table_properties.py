@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyiceberg.table import Table
 
-from lithify.store.iceberg.checksums import CHECKSUM, REFS, TABLE, sealing, stated_refs
+from lithify.store.iceberg.io.checksums import CHECKSUM, REFS, TABLE, sealing, stated_refs
 
 
 def set_sealed(table: Table, changes: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 from support.textbook_ages import Cover, Covers, Dropped, ended_at
 from support.textbook_records import Records, at, deletes, version, winners_of
 from support.textbook_rounded import Rounded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lithify.model.record import Record
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 
 Records = tuple[Record, ...]
 UNVERSIONED = -(2**63) - 1

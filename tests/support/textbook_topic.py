@@ -22,7 +22,7 @@ from lithify.errors import (
 from lithify.errors import RefusedError as ProductRefusedError
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 from support.textbook_log import TextbookLog
 from support.textbook_records import at
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from lithify.compaction.consistency import metadata_findings
 from lithify.compaction.planner import plan_log
 from lithify.compaction.survivors import survivors
 from lithify.model.log import TopicState, segments_of
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.ports import Warehouse
-from lithify.service.fetch import open_log
+from lithify.ports.store import Warehouse
+from lithify.proof.consistency import metadata_findings
+from lithify.service.read.fetch import open_log
 
 Contents = tuple[tuple[Record, ...], ...]
 """By partition, all records in offset order."""

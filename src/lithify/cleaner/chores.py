@@ -14,18 +14,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from zlib import crc32
 
+from lithify.cleaner.events import Teller
 from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.looking import Looker
-from lithify.cleaner.telling import Teller
-from lithify.compaction.agenda import TopicWork
 from lithify.defects import ours
 from lithify.errors import PolicyError, UnknownTopicError
-from lithify.model.cleaning import EventKind
 from lithify.model.names import TopicName
-from lithify.ports import Warehouse
-from lithify.service.expire import expire_versions
-from lithify.service.retain import retain
-from lithify.service.sweep import sweep
+from lithify.ports.store import Warehouse
+from lithify.reports.events import EventKind
+from lithify.schedule.agenda import TopicWork
+from lithify.service.change.expire import expire_versions
+from lithify.service.change.retain import retain
+from lithify.service.change.sweep import sweep
 
 SELDOM_MS = 86_400_000
 """Between two visits of a topic in which nothing happens, at most."""

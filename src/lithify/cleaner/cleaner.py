@@ -16,14 +16,14 @@ from functools import partial
 from threading import Lock
 
 from lithify.cleaner.chores import Chores
+from lithify.cleaner.events import Teller
 from lithify.cleaner.looking import Look, Looker
 from lithify.cleaner.rounds import Rounds
-from lithify.cleaner.telling import Teller
-from lithify.compaction.agenda import TopicWork, in_order, next_batch
 from lithify.defects import ours
-from lithify.model.cleaning import EventKind
 from lithify.model.names import TopicName
-from lithify.ports import Clock
+from lithify.ports.store import Clock
+from lithify.reports.events import EventKind
+from lithify.schedule.agenda import TopicWork, in_order, next_batch
 
 BUSY_WAIT_MS = 200
 """How soon a thread asks again while another one looks at the topics."""

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
-from lithify.compaction.backoff import ALONE_AFTER, after_failure
 from lithify.errors import Blame, DamagedError, LithifyError, UnknownTopicError, WarehouseError
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
+from lithify.schedule.backoff import ALONE_AFTER, after_failure
 
 
 @dataclass(slots=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lithify.cleaner.events import Teller
 from lithify.cleaner.failures import Failures
-from lithify.cleaner.telling import Teller
-from lithify.compaction.backoff import may_run
-from lithify.compaction.judging import TopicVerdict, judge_topic
 from lithify.errors import DamagedError, UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
+from lithify.schedule.backoff import may_run
+from lithify.schedule.judging import TopicVerdict, judge_topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ do two cleaners hold a lease at once; where a watcher's clock jumped ahead, they
 beat of the owner that gets through, or until its lease time is over. What a round commits does not
 depend on it (C44).
 
-Every write has a number of its own (`coordination.py`). Nothing here waits but for the database,
+Every write has a number of its own (`ports/leases.py`). Nothing here waits but for the database,
 and the lock is not held meanwhile: a name on its way there or back is `busy`.
 """
 
@@ -21,8 +21,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 
-from lithify.coordination import Coordination, Lease
 from lithify.errors import CoordinationError, RefusedError
+from lithify.ports.leases import Coordination, Lease
 
 GONE_LEASES = 10
 """After so many lease times in which it stood still a lease is removed. Who had it and wakes up has lost it."""

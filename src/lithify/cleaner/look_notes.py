@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lithify.cleaner.events import Teller
 from lithify.cleaner.options import CleanerOptions
-from lithify.cleaner.telling import Teller
-from lithify.coordination import Coordination
 from lithify.errors import CoordinationError
-from lithify.model.cleaner_note import CleanerNote
+from lithify.ports.leases import Coordination
+from lithify.reports.cleaner_note import CleanerNote
 
 
 @dataclass(slots=True)

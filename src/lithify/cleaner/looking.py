@@ -15,16 +15,16 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from lithify.cleaner.judge import Judge
-from lithify.compaction.agenda import TopicWork
-from lithify.compaction.backoff import after_failure
-from lithify.compaction.idle import may_be_due_at_ms
 from lithify.defects import ours
 from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
-from lithify.ports import Warehouse
-from lithify.side_by_side import side_by_side
+from lithify.ports.store import Warehouse
+from lithify.schedule.agenda import TopicWork
+from lithify.schedule.backoff import after_failure
+from lithify.schedule.idle import may_be_due_at_ms
+from lithify.waits.parallel import side_by_side
 
 JUDGED_FOR_MS = 60_000
 """So long what was found of a topic is good while it waits for its turn and nobody commits."""

@@ -20,17 +20,17 @@ from functools import partial
 from threading import Event, Thread
 
 from lithify.cleaner.cleaner import Cleaner, Did, Waits
+from lithify.cleaner.events import Teller
 from lithify.cleaner.lease_keeper import LeaseKeeper, Refused, Registered
 from lithify.cleaner.look_notes import LookNotes
 from lithify.cleaner.look_watch import LookWatch
 from lithify.cleaner.options import CleanerOptions
 from lithify.cleaner.stop import Stop
-from lithify.cleaner.telling import Teller
-from lithify.coordination import Coordination
 from lithify.defects import ours
 from lithify.errors import CoordinationError
-from lithify.model.cleaning import EventKind
-from lithify.model.units import format_duration
+from lithify.model.settings.units import format_duration
+from lithify.ports.leases import Coordination
+from lithify.reports.events import EventKind
 
 TICK_S = 0.1
 FINISH_S = 4.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lithify.engine import RunLimits
-from lithify.model.cleaning import CleanerEvent
+from lithify.ports.engine import RunLimits
+from lithify.reports.events import CleanerEvent
 
 Tell = Callable[[CleanerEvent], None]
 """Is called with everything that a cleaner does, by several threads, one at a time."""

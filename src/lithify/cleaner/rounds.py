@@ -12,25 +12,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from lithify.cleaner.events import Teller
 from lithify.cleaner.failures import Failures
 from lithify.cleaner.judge import Judge
 from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.looking import Looker
 from lithify.cleaner.stop import Stop
-from lithify.cleaner.telling import Teller
-from lithify.compaction.agenda import TopicWork
-from lithify.compaction.backoff import LONGEST_BACKOFF_MS, may_run
 from lithify.defects import ours
-from lithify.engine import RewriteEngine, RunLimits
 from lithify.errors import Blame, ConflictError, EngineError, LithifyError, RoundAbandonedError
-from lithify.model.cleaning import EventKind
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
-from lithify.model.report import LogReport
-from lithify.ports import Warehouse
-from lithify.service.run import Run, run_rounds
-from lithify.service.topic_run import TopicResult
-from lithify.side_by_side import for_each, side_by_side
+from lithify.ports.engine import RewriteEngine, RunLimits
+from lithify.ports.store import Warehouse
+from lithify.reports.events import EventKind
+from lithify.reports.round import LogReport
+from lithify.schedule.agenda import TopicWork
+from lithify.schedule.backoff import LONGEST_BACKOFF_MS, may_run
+from lithify.service.round.run import Run, run_rounds
+from lithify.service.round.topic_run import TopicResult
+from lithify.waits.parallel import for_each, side_by_side
 
 Results = Mapping[TopicName, TopicResult | LithifyError]
 

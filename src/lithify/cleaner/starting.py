@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lithify.cleaner.chores import Chores
 from lithify.cleaner.cleaner import Cleaner
+from lithify.cleaner.events import Teller
 from lithify.cleaner.failures import Failures
 from lithify.cleaner.judge import Judge
 from lithify.cleaner.lease_keeper import LeaseKeeper
@@ -12,10 +13,9 @@ from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import CleanerOptions, Tell
 from lithify.cleaner.rounds import Rounds
 from lithify.cleaner.stop import Stop
-from lithify.cleaner.telling import Teller
-from lithify.coordination import Coordination
-from lithify.engine import RewriteEngine
-from lithify.ports import Warehouse
+from lithify.ports.engine import RewriteEngine
+from lithify.ports.leases import Coordination
+from lithify.ports.store import Warehouse
 
 
 def make_cleaner(

@@ -13,9 +13,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.output import fields, plural, print_json, show, styled
+from lithify.cli.terminal.output import fields, plural, print_json, show, styled
 from lithify.errors import LithifyError
-from lithify.model.units import format_bytes
+from lithify.model.settings.units import format_bytes
 
 SOMETHING_MISSING = 3
 LEAST_PYTHON, FIRST_PYTHON_BEYOND = (3, 11), (3, 14)
@@ -72,7 +72,7 @@ def _python() -> Check:
 
 
 def _java() -> Check:
-    from lithify.spark.java import find_java
+    from lithify.spark.session.java import find_java
 
     try:
         java = find_java()
@@ -96,7 +96,7 @@ def _libraries() -> Check:
 
 def _connector() -> Check:
     """Only `kafka ingest` needs it, and where no folder is named Spark fetches it then."""
-    from lithify.spark.connector import NEEDED, connector_conf, find_connector
+    from lithify.spark.kafka.connector import NEEDED, connector_conf, find_connector
 
     found = find_connector()
     if found.folder is None:

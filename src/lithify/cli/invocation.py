@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lithify.cli.output import say_lines
+from lithify.cli.terminal.output import say_lines
 from lithify.errors import RefusedError
 from lithify.model.names import parse_topic
 
 if TYPE_CHECKING:
-    from lithify.lake import Lake
-    from lithify.topic import Topic
+    from lithify.api.lake import Lake
+    from lithify.api.topic import Topic
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -17,38 +17,38 @@ from collections.abc import Mapping, Sequence
 import click
 
 import lithify
-from lithify.cli.cleaner_run import run as cleaner_run
-from lithify.cli.compact import compact
-from lithify.cli.consume import consume
-from lithify.cli.delete_records import delete_records
-from lithify.cli.demo import demo
+from lithify.cli.cleaner.quarantine_list import list_quarantine
+from lithify.cli.cleaner.quarantine_release import release
+from lithify.cli.cleaner.run import run as cleaner_run
+from lithify.cli.cleaner.status import status
+from lithify.cli.cleaner.throttle import throttle
+from lithify.cli.cuts.delete_records import delete_records
+from lithify.cli.cuts.repair import repair
+from lithify.cli.cuts.retain import retain
+from lithify.cli.cuts.sweep import sweep
+from lithify.cli.cuts.truncate import truncate
 from lithify.cli.doctor import doctor
-from lithify.cli.history import history
 from lithify.cli.invocation import Invocation, Nouns
-from lithify.cli.kafka_ingest import ingest
-from lithify.cli.kafka_publish import publish
-from lithify.cli.output import say_error, say_lines, show
-from lithify.cli.produce import produce
-from lithify.cli.quarantine_list import list_quarantine
-from lithify.cli.quarantine_release import release
-from lithify.cli.repair import repair
-from lithify.cli.retain import retain
-from lithify.cli.status import status
-from lithify.cli.stopping import end_in_time, leave
-from lithify.cli.streams import take_closed
-from lithify.cli.sweep import sweep
-from lithify.cli.table import table
-from lithify.cli.throttle import throttle
-from lithify.cli.topic_alter import alter
-from lithify.cli.topic_create import create
-from lithify.cli.topic_delete import delete
-from lithify.cli.topic_info import info
-from lithify.cli.topic_list import list_topics
-from lithify.cli.topic_uncompact import uncompact
-from lithify.cli.truncate import truncate
-from lithify.cli.undo import undo
-from lithify.cli.verify import verify
-from lithify.cli.versions import versions
+from lithify.cli.kafka.ingest import ingest
+from lithify.cli.kafka.publish import publish
+from lithify.cli.records.consume import consume
+from lithify.cli.records.produce import produce
+from lithify.cli.records.table import table
+from lithify.cli.rounds.compact import compact
+from lithify.cli.rounds.demo import demo
+from lithify.cli.rounds.history import history
+from lithify.cli.rounds.undo import undo
+from lithify.cli.rounds.verify import verify
+from lithify.cli.rounds.versions import versions
+from lithify.cli.terminal.output import say_error, say_lines, show
+from lithify.cli.terminal.stopping import end_in_time, leave
+from lithify.cli.terminal.streams import take_closed
+from lithify.cli.topics.alter import alter
+from lithify.cli.topics.create import create
+from lithify.cli.topics.delete import delete
+from lithify.cli.topics.info import info
+from lithify.cli.topics.list import list_topics
+from lithify.cli.topics.uncompact import uncompact
 from lithify.errors import LithifyError
 
 INTERRUPTED = 130

@@ -19,12 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from lithify.columnar.access import FileAccess
-from lithify.columnar.marks import positions_between
-from lithify.columnar.schema import HEADERS, HEADERS_TYPE, OFFSET, SEGMENT_SCHEMA
-from lithify.columnar.segment_file import SegmentSpec, SegmentWriter
-from lithify.columnar.segment_reader import SegmentReader
-from lithify.columnar.throttle import unthrottled
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.pace.throttle import unthrottled
+from lithify.columnar.segment.positions import positions_between
+from lithify.columnar.segment.reader import SegmentReader
+from lithify.columnar.segment.schema import HEADERS, HEADERS_TYPE, OFFSET, SEGMENT_SCHEMA
+from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import DamagedError
 from lithify.model.segment import Segment
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from lithify.compaction.debts import deletion_debt
-from lithify.compaction.drops import Drops, with_drop
+from lithify.compaction.eligible.required import deletion_debt
 from lithify.compaction.groups import Grouping
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import Cause
-from lithify.compaction.steps import Steps, folded, with_round
+from lithify.compaction.tombstones.drops import Drops, with_drop
+from lithify.compaction.tombstones.steps import Steps, folded, with_round
 from lithify.model.log import DroppedDeletes, HeldTombstones, LogState, Position, View
 from lithify.model.segment import Segment, volume_of, without
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lithify.compaction.debts import payable
-from lithify.compaction.horizon import Horizon, compaction_horizon
-from lithify.compaction.key_ranges import KeyRanges, key_ranges_of
-from lithify.compaction.retention import gone_segments, may_age, start_after, values_expire_before_ms
+from lithify.compaction.eligible.horizon import Horizon, compaction_horizon
+from lithify.compaction.eligible.required import payable
+from lithify.compaction.eligible.retention import gone_segments, may_age, start_after, values_expire_before_ms
+from lithify.compaction.key_bounds import KeyRanges, key_ranges_of
 from lithify.compaction.rules import Cause, SurvivorRules
-from lithify.compaction.steps import tombstones_expire_below
+from lithify.compaction.tombstones.steps import tombstones_expire_below
 from lithify.model.log import LogState
 from lithify.model.segment import Segment, volume_of
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 
 FOOTER_BYTES = 16_384
 """Room for the header and footer of one written segment, in the upper bounds of a plan."""

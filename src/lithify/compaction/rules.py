@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lithify.model.log import LogState
-from lithify.model.settings import Strategy, TopicSettings
+from lithify.model.settings.topic_settings import Strategy, TopicSettings
 
 
 class Cause(StrEnum):

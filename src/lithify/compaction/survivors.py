@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lithify.compaction.record_order import NO_VERSION, version_of
 from lithify.compaction.rules import Cause, Fate, SurvivorRules
-from lithify.compaction.versions import NO_VERSION, version_of
 from lithify.model.record import Record, is_tombstone
 
 

@@ -9,7 +9,7 @@
 Both need the extra `lithify[kafka]`.
 """
 
-from lithify.kafka.publishing import PublishReport, publish
-from lithify.kafka.snapshot_consumer import SnapshotConsumer
+from lithify.kafka.consumer.snapshot_consumer import SnapshotConsumer
+from lithify.kafka.publisher.publishing import PublishReport, publish
 
 __all__ = ["PublishReport", "SnapshotConsumer", "publish"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, LithifyError, UnknownSourceError
-from lithify.model.secrets import hidden
+from lithify.model.settings.secrets import hidden
 
 if TYPE_CHECKING:
     import confluent_kafka

@@ -18,7 +18,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool
 
 from lithify.errors import CoordinationError
-from lithify.sql_answers import bound_answers
+from lithify.waits.sql import bound_answers
 
 CONNECT_S = 3
 STATEMENT_S = 3

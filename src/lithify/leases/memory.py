@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 
-from lithify.coordination import NOTES_KEPT_MS, Lease
-from lithify.model.cleaner_note import CleanerNote
+from lithify.ports.leases import NOTES_KEPT_MS, Lease
+from lithify.reports.cleaner_note import CleanerNote
 
 
 class MemoryCoordination:

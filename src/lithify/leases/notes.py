@@ -15,8 +15,8 @@ from sqlalchemy import BigInteger, Column, Connection, MetaData, String, Table, 
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateTable
 
-from lithify.coordination import NOTES_KEPT_MS
-from lithify.model.cleaner_note import CleanerNote
+from lithify.ports.leases import NOTES_KEPT_MS
+from lithify.reports.cleaner_note import CleanerNote
 
 NOTES = Table(
     "lithify_cleaners",

@@ -35,12 +35,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.schema import CreateTable
 
-from lithify.coordination import Coordination, Lease
 from lithify.errors import CoordinationError
 from lithify.leases.database import bounded_engine, in_memory, parsed, shown
 from lithify.leases.memory import MemoryCoordination
 from lithify.leases.notes import drop_note, put_note, read_notes
-from lithify.model.cleaner_note import CleanerNote
+from lithify.ports.leases import Coordination, Lease
+from lithify.reports.cleaner_note import CleanerNote
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ from enum import StrEnum
 from lithify.errors import UnknownTopicError
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment, Volume
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 
 TRUNCATIONS_KEPT = 8
 """Truncations that each log remembers; a reader that missed more fails as if it were cut off."""

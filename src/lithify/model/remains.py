@@ -13,7 +13,7 @@ from enum import StrEnum
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 
 
 class Entry(StrEnum):

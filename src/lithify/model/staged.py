@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,14 +24,14 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from lithify.compaction.clocks import vouched_ms
-from lithify.compaction.lag import committed_after
-from lithify.compaction.landing import Landing, landing
+from lithify.compaction.eligible.commit_times import committed_after
 from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError, UnknownTopicError
+from lithify.lifecycle.clocks import vouched_ms
+from lithify.lifecycle.landing import Landing, landing
 from lithify.model.log import KEEPS_EPOCH, TopicEdit, TopicState
 from lithify.model.names import TopicName
-from lithify.ports import CommitUnknownError, StaleVersionError, Warehouse
-from lithify.service.staged import check_not_abandoned, check_written
+from lithify.ports.store import CommitUnknownError, StaleVersionError, Warehouse
+from lithify.service.staged_files import check_not_abandoned, check_written
 
 ATTEMPTS = 25
 """Swaps tried before a commit gives up."""

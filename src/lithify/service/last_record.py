@@ -5,7 +5,7 @@ from __future__ import annotations
 from lithify.errors import DamagedError
 from lithify.model.log import Position
 from lithify.model.segment import Segment
-from lithify.ports import Warehouse
+from lithify.ports.store import Warehouse
 
 
 def last_record(warehouse: Warehouse, segments: tuple[Segment, ...], known: Position | None) -> Position | None:

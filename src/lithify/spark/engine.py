@@ -17,19 +17,19 @@ from dataclasses import dataclass
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from lithify.columnar.segment_file import SegmentSpec
+from lithify.columnar.keypass.findings import log_findings
+from lithify.columnar.keypass.sizing import KeyPassShape, key_pass_shape, packed, partitions
+from lithify.columnar.segment.writer import SegmentSpec
 from lithify.compaction.groups import RewriteGroup, SegmentOutcome
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
-from lithify.engine import PlannedLog, Progress, Rewritten, RunLimits
 from lithify.errors import EngineError, LithifyError
 from lithify.model.names import LogId
-from lithify.spark.findings import log_findings
-from lithify.spark.key_pass import LogWork, key_pass_job
-from lithify.spark.key_results import Counts, collect_counts
-from lithify.spark.progress import JVM_GONE, Watch, watched
+from lithify.ports.engine import PlannedLog, Progress, Rewritten, RunLimits
+from lithify.spark.keypass.job import LogWork, key_pass_job
+from lithify.spark.keypass.results import Counts, collect_counts
 from lithify.spark.rewrite import GroupTask, SourceTask, collect_outcomes, rewritten
-from lithify.spark.sizing import KeyPassShape, key_pass_shape, packed, partitions
+from lithify.spark.session.progress import JVM_GONE, Watch, watched
 from lithify.spark.tasks import TaskPace, Workers, job_errors
 
 FULL_BYTES = 16 * 2**20

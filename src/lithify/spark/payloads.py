@@ -14,7 +14,7 @@ import pickle
 from dataclasses import dataclass
 from typing import Any
 
-from lithify.columnar.access import FileAccess
+from lithify.columnar.files.access import FileAccess
 
 _ACCESS = "access"
 

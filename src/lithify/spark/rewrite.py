@@ -19,13 +19,13 @@ from pyroaring import BitMap
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lithify.columnar.access import FileAccess
+from lithify.columnar.files.access import FileAccess
 from lithify.columnar.rewrite import Source, Throttles, rewrite
-from lithify.columnar.segment_file import SegmentSpec
-from lithify.engine import RewrittenGroup
+from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import LithifyError
 from lithify.model.segment import Segment
-from lithify.spark.key_results import MARKS, SEGMENT
+from lithify.ports.engine import RewrittenGroup
+from lithify.spark.keypass.results import MARKS, SEGMENT
 from lithify.spark.payloads import Unpacking
 from lithify.spark.tasks import PART, PAYLOAD, Batches, TaskPace, attempt, columns, in_worker, placed, task_frame
 

@@ -23,14 +23,14 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lithify.columnar.access import FileAccess
-from lithify.columnar.rates import FollowedRates, TaskRates
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.pace.rates import FollowedRates, TaskRates
+from lithify.columnar.pace.throttle import Throttle
 from lithify.columnar.rewrite import Throttles
-from lithify.columnar.throttle import Throttle
 from lithify.defects import OF_THE_MACHINE
-from lithify.engine import RunLimits
 from lithify.errors import EngineError, EngineUnavailableError, LithifyError
-from lithify.model.rates import Rates
+from lithify.model.settings.rates import Rates
+from lithify.ports.engine import RunLimits
 from lithify.spark.payloads import packed
 
 PART = "part"

@@ -17,17 +17,17 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
-from lithify.compaction.expiring import unexpired
+from lithify.lifecycle.expiring import unexpired
 from lithify.model.failure import LogFailure
-from lithify.model.ingest import CopiedTopic
 from lithify.model.log import KeptVersion, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
-from lithify.model.rates import RatesNote
-from lithify.model.report import REPORTS_KEPT, RoundReport
 from lithify.model.segment import Segment, without
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.rates import RatesNote
+from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
-from lithify.ports import Clock, StaleVersionError, Warehouse
+from lithify.ports.store import Clock, StaleVersionError, Warehouse
+from lithify.reports.ingest import CopiedTopic
+from lithify.reports.round import REPORTS_KEPT, RoundReport
 from lithify.store.errors import check_removed, topic_exists, unknown_topic, unknown_version
 from lithify.store.memory_files import MemoryFiles
 

@@ -14,21 +14,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from lithify.columnar.convert import to_records, to_table
-from lithify.columnar.incoming_columns import given_batches, refused_record
-from lithify.columnar.partitioner import partition_of
-from lithify.columnar.schema import SEGMENT_SCHEMA, TIMESTAMP_TYPE, VALUE_SIZE
-from lithify.compaction.admission import offset_refusal, refusal
+from lithify.columnar.arrivals.columns import given_batches, refused_record
+from lithify.columnar.arrivals.partitioner import partition_of
+from lithify.columnar.segment.convert import to_records, to_table
+from lithify.columnar.segment.schema import SEGMENT_SCHEMA, TIMESTAMP_TYPE, VALUE_SIZE
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
-from lithify.compaction.sweeping import run_of
 from lithify.errors import DamagedError
+from lithify.lifecycle.admission import offset_refusal, refusal
+from lithify.lifecycle.sweeping import run_of
 from lithify.model.log import TopicState
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import FileKind, StoredFile
-from lithify.ports import Arrivals
+from lithify.ports.store import Arrivals
 
 RECORD_BYTES = 16
 """What a record takes in this store beyond its payload."""

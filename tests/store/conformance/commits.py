@@ -10,8 +10,8 @@ import pytest
 
 from lithify.model.log import HeldTombstones, LogState, Position, TombstoneStep, TopicEdit, TopicState
 from lithify.model.segment import Volume
-from lithify.model.settings import changed
-from lithify.ports import StaleVersionError
+from lithify.model.settings.topic_settings import changed
+from lithify.ports.store import StaleVersionError
 from support.store_builders import NOW_MS, ORDERS, Place, some_records
 
 STATES = [

@@ -9,10 +9,10 @@ import pytest
 from lithify.errors import NothingToUndoError, UnknownTopicError, UnknownVersionError
 from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.stored_file import FileKind
-from lithify.ports import StaleVersionError, Warehouse
-from lithify.service.expire import expire_versions
-from lithify.service.sweep import sweep
-from lithify.service.undo import undo
+from lithify.ports.store import StaleVersionError, Warehouse
+from lithify.service.change.expire import expire_versions
+from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import undo
 from support.fake_clock import FakeClock
 from support.store_builders import NOW_MS, ORDERS, Place, some_records
 

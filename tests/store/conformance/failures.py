@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
-from lithify.ports import Warehouse
-from lithify.service.sweep import sweep
+from lithify.ports.store import Warehouse
+from lithify.service.change.sweep import sweep
 from support.fake_clock import FakeClock
 from support.store_builders import ORDERS, Place, some_records
 

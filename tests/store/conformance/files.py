@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import pytest
 
-from lithify.columnar.partitioner import partition_of
+from lithify.columnar.arrivals.partitioner import partition_of
 from lithify.compaction.rules import table_rules
 from lithify.errors import DamagedError, InvalidInputError, InvalidRecordError
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.settings import settings_of
+from lithify.model.settings.topic_settings import settings_of
 from support.store_builders import NOW_MS, ORDERS, Place, some_records
 
 ODD_RECORDS = [

@@ -10,7 +10,7 @@ from lithify.errors import UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName, parse_topic
-from lithify.model.settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings
 from store.conformance.topics import NAMES
 from support.store_builders import NOW_MS, ORDERS, Place, some_records
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lithify.model.rates import Rates, RatesDocument
+from lithify.model.settings.rates import Rates, RatesDocument
 from support.store_builders import Place
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from lithify.model.log import TopicEdit, TopicState
-from lithify.model.report import REPORTS_KEPT
-from lithify.ports import StaleVersionError
+from lithify.ports.store import StaleVersionError
+from lithify.reports.round import REPORTS_KEPT
 from support.store_builders import NOW_MS, Place, a_report, some_records
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.segment import Segment
 from lithify.model.stored_file import Closing
-from lithify.ports import Warehouse
-from lithify.service.sweep import sweep
+from lithify.ports.store import Warehouse
+from lithify.service.change.sweep import sweep
 from support.fake_clock import FakeClock
 from support.store_builders import NOW_MS, ORDERS, Place, a_report, some_records
 

@@ -11,7 +11,7 @@ import pytest
 from lithify.errors import UnknownVersionError
 from lithify.model.log import TopicEdit, TopicState, Verb, View
 from lithify.model.record import Record
-from lithify.ports import StaleVersionError
+from lithify.ports.store import StaleVersionError
 from support.store_builders import NOW_MS, ORDERS, Place, a_view, some_records
 
 

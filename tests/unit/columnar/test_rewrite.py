@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap
 
-from lithify.columnar import segment_file
 from lithify.columnar.rewrite import Source, Throttles, cut, rewrite
-from lithify.columnar.segment_file import SegmentSpec
-from lithify.columnar.segment_reader import SegmentReader
+from lithify.columnar.segment import writer
+from lithify.columnar.segment.reader import SegmentReader
+from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import DamagedError
 from lithify.model.record import Record
 from support.stored_topics import ACCESS, records_in, write_segments
@@ -20,7 +20,7 @@ from support.stored_topics import ACCESS, records_in, write_segments
 
 @pytest.fixture(autouse=True)
 def small_row_groups(monkeypatch):
-    monkeypatch.setattr(segment_file, "ROW_GROUP_RECORDS", 10)
+    monkeypatch.setattr(writer, "ROW_GROUP_RECORDS", 10)
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import pytest
 
 from lithify.model.log import KEEPS_EPOCH, Verb
 from lithify.model.record import Record
-from lithify.service.alter import alter, uncompact
-from lithify.service.cut import delete_records, truncate
-from lithify.service.expire import expire_versions
-from lithify.service.retain import retain
-from lithify.service.sweep import sweep
-from lithify.service.undo import undo
+from lithify.service.change.alter import alter, uncompact
+from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.expire import expire_versions
+from lithify.service.change.retain import retain
+from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import undo
 from support.builders import a_log
 from support.memory_topic import ORDERS, MemoryTopic
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from dataclasses import dataclass
 
-from lithify.columnar.access import FileAccess
+from lithify.columnar.files.access import FileAccess
 from lithify.spark.payloads import Unpacking, packed
 from lithify.spark.tasks import Pace, TaskPace
 

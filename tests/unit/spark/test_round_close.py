@@ -10,9 +10,9 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from lithify.columnar.access import FileAccess
-from lithify.engine import RunLimits
+from lithify.columnar.files.access import FileAccess
 from lithify.errors import EngineUnavailableError
+from lithify.ports.engine import RunLimits
 from lithify.spark.engine import SparkEngine
 from lithify.spark.tasks import Pace, Workers
 

@@ -22,7 +22,7 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-from lithify.columnar.schema import OFFSET, PARTITION, TIMESTAMP
+from lithify.columnar.segment.schema import OFFSET, PARTITION, TIMESTAMP
 from lithify.model.scan import Filters
 
 

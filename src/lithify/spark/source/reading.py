@@ -24,9 +24,9 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from lithify.columnar.access import FileAccess
-from lithify.columnar.schema import OFFSET
-from lithify.columnar.segment_reader import read_segment
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.segment.reader import read_segment
+from lithify.columnar.segment.schema import OFFSET
 from lithify.errors import DamagedError, RefusedError
 from lithify.model.log import TopicState
 from lithify.model.scan import Everywhere, Offsets, ScanPiece, ScanSettings, ScanTask

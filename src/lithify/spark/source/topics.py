@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from lithify.columnar.access import FileAccess
+from lithify.columnar.files.access import FileAccess
 from lithify.errors import LithifyError
 from lithify.model.log import TopicState, WrittenBatch
 from lithify.model.names import TopicName

@@ -19,8 +19,8 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from lithify.columnar.schema import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, VALUE
-from lithify.columnar.stage import Stage
+from lithify.columnar.arrivals.stage import Stage
+from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, VALUE
 from lithify.errors import InvalidInputError, RefusedError
 from lithify.model.log import WrittenBatch
 from lithify.model.names import TopicName, parse_topic

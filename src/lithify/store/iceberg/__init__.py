@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lithify.store.iceberg.catalog import catalog_source
+from lithify.store.iceberg.catalog.embedded import catalog_source
 from lithify.store.iceberg.files import IcebergFiles
 from lithify.store.iceberg.store import IcebergStore
 

@@ -20,22 +20,22 @@ import pyarrow as pa
 from pyiceberg.io import load_file_io
 from pyroaring import BitMap64
 
-from lithify.columnar import incoming
-from lithify.columnar.access import FileAccess, local_path
-from lithify.columnar.convert import to_records
+from lithify.columnar.arrivals import incoming
+from lithify.columnar.files.access import FileAccess, local_path
 from lithify.columnar.rewrite import cut
-from lithify.columnar.schema import OFFSET, PARTITION, TIMESTAMP
-from lithify.columnar.segment_file import SegmentSpec, SegmentWriter
-from lithify.columnar.segment_reader import read_segment
+from lithify.columnar.segment.convert import to_records
+from lithify.columnar.segment.reader import read_segment
+from lithify.columnar.segment.schema import OFFSET, PARTITION, TIMESTAMP
+from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.compaction.rules import SurvivorRules
 from lithify.model.log import TopicState
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.staged import Destination
-from lithify.ports import Arrivals
-from lithify.store.iceberg.catalog import CatalogSource
-from lithify.store.iceberg.folders import free_bytes
-from lithify.store.iceberg.trouble import writing
+from lithify.ports.store import Arrivals
+from lithify.store.iceberg.catalog.embedded import CatalogSource
+from lithify.store.iceberg.error_mapping import writing
+from lithify.store.iceberg.io.folders import free_bytes
 
 LOOKUPS_AT_ONCE = 16
 """Requests under way while a remote warehouse is asked for missing files."""
@@ -125,7 +125,7 @@ class IcebergFiles:
 
     def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[ArrowBatch]:
         """The records of one log that survive `rules`, in offset order. Raises `DamagedError`."""
-        from lithify.columnar.winners import WinnerFinder, latest_offsets
+        from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
 
         in_order = tuple(sorted(segments, key=lambda s: s.base_offset))
         finder = WinnerFinder(LATEST_MEMORY_BYTES, self._new_id())

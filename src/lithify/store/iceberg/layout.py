@@ -34,7 +34,7 @@ from pyiceberg.types import (
     StructType,
 )
 
-from lithify.columnar.schema import (
+from lithify.columnar.segment.schema import (
     FIELD_IDS,
     HEADERS,
     KEY,
@@ -45,7 +45,7 @@ from lithify.columnar.schema import (
     VALUE,
     VALUE_SIZE,
 )
-from lithify.compaction.sweeping import run_of
+from lithify.lifecycle.sweeping import run_of
 from lithify.model.names import TopicName
 from lithify.model.stored_file import FileKind
 

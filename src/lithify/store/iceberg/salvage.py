@@ -21,28 +21,29 @@ from pyiceberg.io import load_file_io
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table.metadata import TableMetadata
 
-from lithify.columnar.access import FileAccess
-from lithify.columnar.segment_facts import facts
-from lithify.columnar.segment_file import SegmentSpec
-from lithify.columnar.union import unite
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.segment.facts import facts
+from lithify.columnar.segment.union import unite
+from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import ConflictError, DamagedError, LithifyError, RefusedError, UnknownTopicError
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.remains import Entry, MetadataFile, Remains
 from lithify.model.segment import Segment
-from lithify.store.iceberg import layout, lineage
-from lithify.store.iceberg.catalog import CatalogSource
-from lithify.store.iceberg.checksums import ManifestList, check_refs
-from lithify.store.iceberg.documents import read_document
-from lithify.store.iceberg.dropping import delete_leftovers
-from lithify.store.iceberg.folders import stored_files
-from lithify.store.iceberg.heads import topic_state
-from lithify.store.iceberg.location import pinned_location
-from lithify.store.iceberg.manifests import read_segments
-from lithify.store.iceberg.remembered import REMEMBERED
-from lithify.store.iceberg.shape import check_writable
-from lithify.store.iceberg.tables import TopicTables
-from lithify.store.iceberg.trouble import reaching, writing
+from lithify.store.iceberg import layout
+from lithify.store.iceberg.catalog.dropping import delete_leftovers
+from lithify.store.iceberg.catalog.embedded import CatalogSource
+from lithify.store.iceberg.catalog.heads import topic_state
+from lithify.store.iceberg.catalog.tables import TopicTables
+from lithify.store.iceberg.error_mapping import reaching, writing
+from lithify.store.iceberg.io.checksums import ManifestList, check_refs
+from lithify.store.iceberg.io.documents import read_document
+from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.folders import stored_files
+from lithify.store.iceberg.manifests.entries import read_segments
+from lithify.store.iceberg.state import lineage
+from lithify.store.iceberg.state.location import pinned_location
+from lithify.store.iceberg.state.table_shape import check_writable
 
 _DATA = re.compile(r"(?:data/)?partition=(\d+)/(\d{20})-[\w-]+\.parquet")
 _FOLDER = re.compile(r"(.+?)/(?:metadata|data|lithify)/.*")

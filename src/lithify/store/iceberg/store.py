@@ -20,37 +20,38 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
 
-from lithify.columnar.access import local_path
-from lithify.columnar.rates import note_rates
-from lithify.compaction.landing import Landing, landing
+from lithify.columnar.files.access import local_path
+from lithify.columnar.pace.rates import note_rates
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError
+from lithify.lifecycle.landing import Landing, landing
 from lithify.model.failure import LogFailure
-from lithify.model.ingest import CopiedTopic
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
-from lithify.model.rates import RatesNote
-from lithify.model.report import RoundReport
 from lithify.model.segment import Segment
-from lithify.model.settings import TopicSettings
-from lithify.ports import CommitUnknownError, StaleVersionError
+from lithify.model.settings.rates import RatesNote
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.ports.store import CommitUnknownError, StaleVersionError
+from lithify.reports.ingest import CopiedTopic
+from lithify.reports.round import RoundReport
 from lithify.store.errors import no_common_folder, no_warehouse, unknown_version
-from lithify.store.iceberg import codec, layout
-from lithify.store.iceberg.catalog import CatalogSource
-from lithify.store.iceberg.checksums import ManifestList
-from lithify.store.iceberg.documents import read_document, read_document_if_there, write_document
-from lithify.store.iceberg.dropping import drop
-from lithify.store.iceberg.failures import read_failures, write_failures
-from lithify.store.iceberg.heads import Lists, named_lists, read_head, topic_state
-from lithify.store.iceberg.location import topic_location
-from lithify.store.iceberg.lock import turn_lock
-from lithify.store.iceberg.manifests import read_segments
-from lithify.store.iceberg.recent import Recent
-from lithify.store.iceberg.remembered import REMEMBERED
-from lithify.store.iceberg.shape import check_writable
-from lithify.store.iceberg.swap import send, stage
+from lithify.store.iceberg import layout
+from lithify.store.iceberg.catalog.dropping import drop
+from lithify.store.iceberg.catalog.embedded import CatalogSource
+from lithify.store.iceberg.catalog.heads import Lists, named_lists, read_head, topic_state
+from lithify.store.iceberg.catalog.lock import turn_lock
+from lithify.store.iceberg.commit.kept_versions import check_view, closed_state, tag, view_gone, view_tag
+from lithify.store.iceberg.commit.swap import send, stage
+from lithify.store.iceberg.error_mapping import reaching, writing
+from lithify.store.iceberg.io.checksums import ManifestList
+from lithify.store.iceberg.io.documents import read_document, read_document_if_there, write_document
+from lithify.store.iceberg.io.failures_document import read_failures, write_failures
+from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.recent import Recent
+from lithify.store.iceberg.manifests.entries import read_segments
+from lithify.store.iceberg.state import topic_codec
+from lithify.store.iceberg.state.location import topic_location
+from lithify.store.iceberg.state.table_shape import check_writable
 from lithify.store.iceberg.topic_folders import TopicFolders
-from lithify.store.iceberg.trouble import reaching, writing
-from lithify.store.iceberg.versions import check_view, closed_state, tag, view_gone, view_tag
 
 REQUESTS_AT_ONCE = 12
 """A few less than the connections that an SQL catalog opens at most (`named_catalog`)."""
@@ -79,13 +80,13 @@ class IcebergStore(TopicFolders):
         self, name: TopicName, original_name: str, settings: TopicSettings, partitions: int, created_ms: int
     ) -> TopicState:
         """Raises `TopicExistsError` or `WarehouseError`."""
-        self._tables.create(name, codec.new_topic(original_name, settings, partitions, created_ms), self._new_id)
+        self._tables.create(name, topic_codec.new_topic(original_name, settings, partitions, created_ms), self._new_id)
         return self.load(name)
 
     def drop_topic(self, name: TopicName) -> tuple[str, ...]:
         """See `dropping`. Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`."""
         table = self._tables.load(name)
-        codec.check_format(name, table.metadata.properties)
+        topic_codec.check_format(name, table.metadata.properties)
         location = topic_location(name, table.metadata.properties, table.metadata.location)
         return drop(self._tables, table, location, self._source.io_properties)
 
@@ -116,7 +117,7 @@ class IcebergStore(TopicFolders):
         metadata, newest = table.metadata, self._state(name, table.metadata, table.metadata_location)
         if version == newest.version:
             return newest
-        versions = codec.closed_versions(metadata.properties)
+        versions = topic_codec.closed_versions(metadata.properties)
         for closed in versions:
             if closed.version == version:
                 self._remember(metadata, table.metadata_location, version)
@@ -166,7 +167,7 @@ class IcebergStore(TopicFolders):
 
     def versions(self, name: TopicName) -> tuple[KeptVersion, ...]:
         """Newest first. Raises what `load` raises."""
-        return tuple(closed.kept for closed in codec.closed_versions(self._table(name).metadata.properties))
+        return tuple(closed.kept for closed in topic_codec.closed_versions(self._table(name).metadata.properties))
 
     def put_report(self, state: TopicState, report_id: str, report: RoundReport) -> None:
         """Raises `WarehouseError`."""
@@ -176,10 +177,10 @@ class IcebergStore(TopicFolders):
     def reports(self, state: TopicState) -> Iterator[RoundReport]:
         """Newest first. Raises what `load` raises."""
         metadata = self._table(state.name).metadata
-        for report_id in codec.report_ids(metadata.properties):
+        for report_id in topic_codec.report_ids(metadata.properties):
             path = layout.report_file(state.location, report_id)
             document = read_document(self._access, path)
-            with codec.readable(path):
+            with topic_codec.readable(path):
                 report = RoundReport.from_json(document)
             yield report
 
@@ -214,7 +215,7 @@ class IcebergStore(TopicFolders):
         path = layout.source_file(state.location)
         with reaching(path):
             document = read_document_if_there(self._access, path)
-        with codec.readable(path):
+        with topic_codec.readable(path):
             return None if document is None else CopiedTopic.from_json(document)
 
     def put_source(self, state: TopicState, source: CopiedTopic) -> None:
@@ -282,7 +283,7 @@ class IcebergStore(TopicFolders):
         table = self._tables.load(state.name)
         lists = self._remember(table.metadata, table.metadata_location, state.version)
         if lists is None or str(table.metadata.table_uuid) != state.identity:
-            versions = codec.closed_versions(table.metadata.properties)
+            versions = topic_codec.closed_versions(table.metadata.properties)
             raise unknown_version(state.name, state.version, [closed.kept for closed in versions])
         return lists
 

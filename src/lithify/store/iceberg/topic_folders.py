@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pyiceberg.table import Table
 
-from lithify.columnar.access import FileAccess
+from lithify.columnar.files.access import FileAccess
 from lithify.errors import DamagedError
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
 from lithify.store.iceberg import layout
-from lithify.store.iceberg.catalog import CatalogSource
-from lithify.store.iceberg.documents import write_document
-from lithify.store.iceberg.folders import delete_files, stored_files, within
-from lithify.store.iceberg.heads import topic_state
-from lithify.store.iceberg.named import all_closings, looks_with, named_files
-from lithify.store.iceberg.tables import TopicTables
-from lithify.store.iceberg.trouble import reaching, writing
+from lithify.store.iceberg.catalog.embedded import CatalogSource
+from lithify.store.iceberg.catalog.heads import topic_state
+from lithify.store.iceberg.catalog.tables import TopicTables
+from lithify.store.iceberg.commit.referenced import all_closings, looks_with, named_files
+from lithify.store.iceberg.error_mapping import reaching, writing
+from lithify.store.iceberg.io.documents import write_document
+from lithify.store.iceberg.io.folders import delete_files, stored_files, within
 
 
 class TopicFolders:

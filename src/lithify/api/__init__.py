@@ -1,0 +1,1 @@
+"""The Python API: lakes, topics, and bounds as people give them."""

@@ -1,0 +1,209 @@
+"""The Python API: a lake holds topics.
+
+What the verbs of the command line print is what these methods return, as typed values with
+`to_json()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, rates, run_limits
+from lithify.api.topic import MAX_PARTITIONS, Topic
+from lithify.cleaner.loop import Loop
+from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, Tell
+from lithify.errors import RefusedError, WarehouseError
+from lithify.model.names import check_printable, parse_topic
+from lithify.model.settings.rates import RatesNote, RatesReport
+from lithify.model.settings.topic_settings import settings_of
+from lithify.ports.store import Warehouse
+from lithify.reports.ingest import IngestReport, IngestRequest, TellBatch
+from lithify.reports.overview import CatalogOverview
+from lithify.reports.quarantine import QuarantineReport
+from lithify.reports.repair import RepairReport
+from lithify.service.change.repair import RepairRequest
+from lithify.service.change.repair import repair as run_repair
+from lithify.service.look.quarantine import failing_logs
+from lithify.service.look.throttle import throttle
+from lithify.wiring import (
+    SparkChoice,
+    cleaner_loop,
+    coordination_of,
+    kafka_ingest,
+    lookout,
+    machine,
+    open_warehouse,
+    salvage_of,
+    scope_of,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """A warehouse of topics. Made by `lithify.open`."""
+
+    warehouse: Warehouse
+
+    def create_topic(
+        self, name: str, partitions: int = 1, *, like: str = "kafka", config: Mapping[str, object] | None = None
+    ) -> Topic:
+        """Makes a topic with the settings of a preset (`kafka`, `pulsar`, `mapr`) and `config` over it.
+
+        Raises `TopicExistsError`, `InvalidSettingError` or `InvalidNameError`.
+        """
+        reference = parse_topic(name)
+        check_printable(reference)
+        if reference.partition is not None:
+            raise RefusedError(f"{name} names a partition; create the topic {reference.original}")
+        if not 1 <= partitions <= MAX_PARTITIONS:
+            raise RefusedError(f"partitions={partitions}: a topic has 1 to {MAX_PARTITIONS}")
+        settings = settings_of(config or {}, like=like)
+        now_ms = self.warehouse.clock.now_ms()
+        self.warehouse.store.create_topic(reference.name, reference.original, settings, partitions, now_ms)
+        return Topic(self.warehouse, reference.name)
+
+    def topic(self, name: str) -> Topic:
+        """The topic of that name. Raises `UnknownTopicError` or `InvalidNameError`."""
+        topic = Topic(self.warehouse, parse_topic(name).name)
+        topic.state()
+        return topic
+
+    def topics(self) -> tuple[Topic, ...]:
+        """All topics, by stream and name."""
+        return tuple(Topic(self.warehouse, name) for name in sorted(self.warehouse.store.topics()))
+
+    def status(self, *, now_ms: int | None = None) -> CatalogOverview:
+        """How every topic stands, as its worst log does, the worst first. Reads metadata only.
+
+        A topic that cannot be read is one of them. Raises `WarehouseError` if the catalog cannot be read.
+        """
+        return lookout(self.warehouse).overview(now_ms=now_ms)
+
+    def quarantine(self) -> QuarantineReport:
+        """The logs of all topics whose rounds fail, the worst first (C31). `Topic.release` lets them go on."""
+        return failing_logs(self.warehouse)
+
+    def cleaner(  # noqa: PLR0913 - the flags of the verb, by name
+        self,
+        *,
+        threads: int = 1,
+        interval_ms: int = INTERVAL_MS,
+        cleaner_id: str | None = None,
+        coordination_url: str | None = None,
+        lease_ms: int = LEASE_MS,
+        sweep_interval_ms: int = SWEEP_INTERVAL_MS,
+        task_memory: int | str = DEFAULT_TASK_MEMORY,
+        read_rate: int | str | None = None,
+        write_rate: int | str | None = None,
+        spark: SparkSession | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        tell: Tell = lambda _event: None,
+    ) -> Loop:
+        """A cleaner of all topics, whose `run` goes on until its `stop` is asked to.
+
+        `tell` is called with everything that it does. Raises `CoordinationError` where the database of
+        leases cannot be used.
+        """
+        limits = run_limits(task_memory, read_rate, write_rate)
+        notes: tuple[RatesNote, ...] = ()
+        with suppress(WarehouseError):  # there may be no place for such a document
+            notes = (self.warehouse.store.rates_note(None),)
+        options = CleanerOptions(
+            cleaner_id=cleaner_id or machine(),
+            scope=scope_of(self.warehouse),
+            threads=threads,
+            interval_ms=interval_ms,
+            lease_ms=lease_ms,
+            sweep_interval_ms=sweep_interval_ms,
+            limits=replace(limits, notes=notes, sharing=threads),
+        )
+        coordination = coordination_of(self.warehouse, coordination_url)
+        return cleaner_loop(self.warehouse, SparkChoice(spark, spark_conf or {}), options, coordination, tell)
+
+    def ingest(  # noqa: PLR0913 - the flags of the verb, by name
+        self,
+        kafka: Mapping[str, str],
+        topics: Sequence[str] = (),
+        *,
+        pattern: str | None = None,
+        into: str | None = None,
+        config: Mapping[str, object] | None = None,
+        continuous: bool = False,
+        interval_ms: int = 1_000,
+        max_records: int | None = None,
+        drops_keyless: bool = False,
+        accepts_loss: bool = False,
+        jars: str | None = None,
+        checkpoint: str | None = None,
+        spark: SparkSession | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        tell: TellBatch = lambda _batch: None,
+        stops: Callable[[], bool] = lambda: False,
+    ) -> tuple[IngestReport, ...]:
+        """Copies topics of a Kafka cluster, with their offsets; `kafka` are settings of Kafka's clients.
+
+        Ends with what is there now, or with `continuous` when `stops` says so. A topic that fails has
+        its error in its report. Raises `BrokerError`, `ConnectorError` or `UnknownSourceError` where
+        nothing can begin.
+        """
+        if bool(topics) == (pattern is not None):
+            raise RefusedError("nothing says what to copy, or two things do", hint="give topics or a pattern")
+        request = IngestRequest(
+            config=kafka,
+            topics=tuple(topics),
+            pattern=pattern,
+            into=into,
+            settings=config or {},
+            continuous=continuous,
+            interval_ms=interval_ms,
+            max_records=max_records,
+            drops_keyless=drops_keyless,
+            accepts_loss=accepts_loss,
+            checkpoint=checkpoint,
+        )
+        return kafka_ingest(self.warehouse, SparkChoice(spark, spark_conf or {}), jars, request, tell, stops)
+
+    def throttle(self, *, read_rate: Size | None = None, write_rate: Size | None = None) -> RatesReport:
+        """Other rates for the cleaners that are running, within 10 seconds, each for all its rounds together (C40)."""
+        return throttle(self.warehouse, None, rates(read_rate, write_rate))
+
+    def repair(
+        self, name: str, repair: bool = False, folder: str | None = None, metadata: str | None = None
+    ) -> RepairReport:
+        """What can be made of a topic whose catalog entry or metadata is lost; with `repair` it is made.
+
+        `folder` and `metadata` settle what cannot be told otherwise. Raises `UnknownTopicError` or `RefusedError`.
+        """
+        reference = parse_topic(name)
+        if reference.partition is not None:
+            raise RefusedError(f"{name} names a partition; only a whole topic can be repaired")
+        request = RepairRequest(reference.name, repair, folder, metadata)
+        return run_repair(self.warehouse, salvage_of(self.warehouse), request)
+
+    def repairable(self) -> tuple[str, ...]:
+        """Names of all topics that the catalog lists, and of those that only folders in the warehouse tell of."""
+        return tuple(str(name) for name in salvage_of(self.warehouse).topics())
+
+    def delete_topic(self, name: str) -> tuple[str, ...]:
+        """Deletes a topic and its files, for good; returns files of others in its folder, which stay.
+
+        Raises `UnknownTopicError`, or `ConflictError` where it was made again meanwhile.
+        """
+        reference = parse_topic(name)
+        if reference.partition is not None:
+            raise RefusedError(f"{name} names a partition; only a whole topic can be deleted")
+        return self.warehouse.store.drop_topic(reference.name)
+
+
+def open_lake(warehouse: str | None = None, *, catalog: str | None = None) -> Lake:
+    """A lake at a directory or URI, or behind a catalog by name; `./lithify-warehouse` by default.
+
+    Raises `WarehouseError` if it cannot be used.
+    """
+    return Lake(open_warehouse(warehouse, catalog))

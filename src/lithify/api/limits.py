@@ -1,0 +1,45 @@
+"""Bounds on a run as people give them: numbers, or text with units."""
+
+from __future__ import annotations
+
+from lithify.errors import RefusedError
+from lithify.model.settings.rates import Rates
+from lithify.model.settings.units import parse_rate_bytes, parse_size_bytes
+from lithify.ports.engine import RunLimits
+
+DEFAULT_TASK_MEMORY = 2**30
+LEAST_TASK_MEMORY = 16 * 2**20
+"""Below this a task could not hold one row group beside its winners."""
+
+Size = int | str
+"""Bytes, or text with a unit."""
+
+
+def run_limits(task_memory: Size, read_rate: Size | None = None, write_rate: Size | None = None) -> RunLimits:
+    """Memory of one task in bytes, rates in bytes per second over the whole run. Raises `RefusedError`."""
+    given = rates(read_rate, write_rate)
+    return RunLimits(_bytes("task_memory", task_memory), given.read_rate_bytes, given.write_rate_bytes)
+
+
+def rates(read_rate: Size | None, write_rate: Size | None) -> Rates:
+    """In bytes per second; None is no limit. Raises `RefusedError`."""
+    return Rates(_rate("read_rate", read_rate), _rate("write_rate", write_rate))
+
+
+def _bytes(name: str, size: Size) -> int:
+    try:
+        count = parse_size_bytes(str(size))
+    except ValueError as error:
+        raise RefusedError(f"{name}: {error}") from None
+    if count < LEAST_TASK_MEMORY:
+        raise RefusedError(f"{name}={size}: a task needs at least {LEAST_TASK_MEMORY} bytes")
+    return count
+
+
+def _rate(name: str, rate: Size | None) -> int | None:
+    if rate is None:
+        return None
+    try:
+        return parse_rate_bytes(str(rate))
+    except ValueError as error:
+        raise RefusedError(f"{name}: {error}") from None

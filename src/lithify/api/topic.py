@@ -1,0 +1,299 @@
+"""The Python API of one topic: it takes records, keeps them compacted, gives them back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
+from lithify.compaction.round_report import plan_report
+from lithify.errors import RefusedError
+from lithify.model.cursor import Place
+from lithify.model.log import TopicState
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.model.settings.rates import RatesReport
+from lithify.model.start_position import Start
+from lithify.ports.engine import Progress
+from lithify.ports.store import Batch, Warehouse
+from lithify.reports.alter import AlterReport
+from lithify.reports.cut import CutReport, SweepReport
+from lithify.reports.quarantine import ReleaseReport
+from lithify.reports.round import PlanReport, RoundReport
+from lithify.reports.status import TopicInfo, TopicStatus
+from lithify.reports.verification import VerifyReport
+from lithify.reports.versions import VersionReport
+from lithify.service.change.alter import alter, uncompact
+from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.retain import retain
+from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import undo
+from lithify.service.clock_check import trust_clock
+from lithify.service.look.quarantine import release
+from lithify.service.look.status import topic_info, topic_status
+from lithify.service.look.throttle import throttle
+from lithify.service.look.versions import kept_versions
+from lithify.service.proof.verify import verify
+from lithify.service.read.cursor import Reading
+from lithify.service.read.fetch import LogReader, TopicReader, open_log, open_topic, table_batches
+from lithify.service.round.compact import RunRequest, compact, plan_run
+from lithify.service.round.run import silent
+from lithify.service.write.append import NOWHERE, AppendResult, append
+from lithify.wiring import SparkChoice, spark_engine, spark_inspector
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+MAX_PARTITIONS = 10_000
+"""Partitions of one topic: its metadata keeps some 100 bytes of state for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A keyed topic: an Iceberg table whose logs are kept compacted."""
+
+    warehouse: Warehouse
+    topic_name: TopicName
+
+    @property
+    def name(self) -> str:
+        """`STREAM/TOPIC`, or `TOPIC` alone in the stream `default`."""
+        return str(self.topic_name)
+
+    def state(self) -> TopicState:
+        """The newest version of its metadata. Raises `UnknownTopicError`."""
+        return self.warehouse.store.load(self.topic_name)
+
+    def info(self) -> TopicInfo:
+        """What the topic is: partitions, size, location, settings."""
+        return topic_info(self.state())
+
+    def append(
+        self,
+        batch: Sequence[Record] | pa.Table | pa.RecordBatch,
+        *,
+        keep_offsets: bool = False,
+        end_offsets: Mapping[int, int] = NOWHERE,
+    ) -> AppendResult:
+        """Appends one atomic batch: records, or Arrow data with the columns that `produce` takes.
+
+        With `keep_offsets` the records' own partitions and offsets are used; they must ascend and
+        be at or above the log end. `end_offsets` then says, by partition, where logs end after it, which
+        may be beyond their last record. Raises `InvalidRecordError` or `InvalidInputError`, with nothing
+        written.
+        """
+        return append(self.warehouse, self.topic_name, batch, keep_offsets=keep_offsets, end_offsets=end_offsets)
+
+    @overload
+    def reader(
+        self,
+        partition: int,
+        start: Start | Place = "earliest",
+        *,
+        compacted: bool = False,
+        follow: bool = False,
+        version: int | None = None,
+    ) -> LogReader: ...
+    @overload
+    def reader(
+        self,
+        partition: None = None,
+        start: Start | Mapping[int, Place] = "earliest",
+        *,
+        compacted: bool = False,
+        follow: bool = False,
+        version: int | None = None,
+    ) -> TopicReader: ...
+    def reader(
+        self,
+        partition: int | None = None,
+        start: Start | Place | Mapping[int, Place] = "earliest",
+        *,
+        compacted: bool = False,
+        follow: bool = False,
+        version: int | None = None,
+    ) -> LogReader | TopicReader:
+        """Reads one log, or all of them one after the other, over the newest version or a kept one.
+
+        `start` is `"earliest"`, `"latest"`, an offset (one log only), `AtTime(ms)`, or what an earlier
+        reader said with `place()`, or `places()` of all logs: then it goes on there, or raises
+        `LogTruncatedError` if it would miss a delete (C49). An offset is taken as it is. A following
+        reader goes on with new records for ever. With `compacted` it reads the compacted view, where
+        there is one, and what follows it (C33); in an in-place topic that changes nothing (C32).
+        Raises `OffsetOutOfRangeError`, `UnknownTopicError` or `UnknownVersionError`.
+        """
+        state = self._at(version)
+        if version is not None and follow:
+            raise RefusedError(f"version {version} does not change, so there is nothing to follow")
+        how = Reading(follow=follow, compacted=compacted)
+        if partition is not None:
+            if isinstance(start, Mapping):
+                raise RefusedError(f"places of all logs, but partition {partition} is to be read", hint="give its own")
+            return open_log(self.warehouse, state, partition, start, how)
+        if isinstance(start, int):
+            raise RefusedError(f"offset {start} belongs to one log", hint="give a partition")
+        if isinstance(start, Place):
+            raise RefusedError("a place belongs to one log", hint="give a partition, or the places of all logs")
+        return open_topic(self.warehouse, state, start, how)
+
+    def plan(
+        self,
+        *,
+        now_ms: int | None = None,
+        partitions: Sequence[int] | None = None,
+        task_memory: int | str = DEFAULT_TASK_MEMORY,
+    ) -> PlanReport:
+        """What `compact` would do now, with upper bounds of its cost. Starts no Spark."""
+        state = self.state()
+        limits = run_limits(task_memory)
+        request = RunRequest(None if partitions is None else tuple(partitions), now_ms, limits)
+        plans = plan_run(self.warehouse, state, request)
+        ranges = spark_engine(self.warehouse, SparkChoice()).key_ranges(plans, limits)
+        return PlanReport(
+            topic=self.name,
+            version=state.version,
+            logs=tuple(plan_report(plan, ranges.get(plan.partition, 0)) for plan in plans),
+            now_ms=self.warehouse.clock.now_ms() if now_ms is None else now_ms,
+            now_given=now_ms is not None,
+        )
+
+    def compact(  # noqa: PLR0913 - the flags of the verb, by name
+        self,
+        *,
+        now_ms: int | None = None,
+        partitions: Sequence[int] | None = None,
+        task_memory: int | str = DEFAULT_TASK_MEMORY,
+        read_rate: int | str | None = None,
+        write_rate: int | str | None = None,
+        spark: SparkSession | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        progress: Progress = silent,
+        allow_clock_jump: bool = False,
+    ) -> RoundReport:
+        """A round now (C30), on the session given or on a local one that is made once and used again.
+
+        `task_memory` is in bytes, the rates in bytes per second over the whole run; text with a unit
+        is taken as well. A log that failed has an `error` in the report and is as it was before; the
+        others go on. Raises `RoundsFailedError`, which has the report, if none is left, and `ClockError`
+        as `retain` does.
+        """
+        limits = run_limits(task_memory, read_rate, write_rate)
+        self._trust_clock(allow_clock_jump)
+        request = RunRequest(None if partitions is None else tuple(partitions), now_ms, limits)
+        engine = spark_engine(self.warehouse, SparkChoice(spark, spark_conf or {}))
+        return compact(self.warehouse, engine, self.topic_name, request, progress).unless_all_failed()
+
+    def throttle(self, *, read_rate: int | str | None = None, write_rate: int | str | None = None) -> RatesReport:
+        """Other rates for the rounds under way, within 10 seconds, in place of their own (C40).
+
+        In bytes per second over the whole run, or text with a unit; None is no limit. Rounds that
+        start later have their own.
+        """
+        return throttle(self.warehouse, self.topic_name, rates(read_rate, write_rate))
+
+    def status(self, *, now_ms: int | None = None) -> TopicStatus:
+        """Every log: offsets, what limits its horizon, whether it is due and why. Metadata only."""
+        return topic_status(self.warehouse, self.state(), now_ms=now_ms)
+
+    def release(self, partitions: Sequence[int] | None = None) -> ReleaseReport:
+        """Lets logs go on whose rounds failed: these, or all that fail (C31). Cleaners try them at once.
+
+        Raises `RefusedError` if one of them does not fail, or none does.
+        """
+        return release(self.warehouse, self.topic_name, partitions)
+
+    def history(self) -> tuple[RoundReport, ...]:
+        """Reports of the latest rounds, newest first, at most 100 (C42)."""
+        return tuple(self.warehouse.store.reports(self.state()))
+
+    def versions(self) -> tuple[VersionReport, ...]:
+        """Versions from before a round or a cut that are still kept, newest first (C6)."""
+        return kept_versions(self.warehouse, self.topic_name)
+
+    def verify(
+        self,
+        *,
+        against: int | None = None,
+        spark: SparkSession | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        progress: Progress = silent,
+    ) -> VerifyReport:
+        """Reads everything and proves that nothing was lost since a kept version, on Spark."""
+        inspector = spark_inspector(self.warehouse, SparkChoice(spark, spark_conf or {}))
+        return verify(self.warehouse, inspector, self.topic_name, against=against, progress=progress)
+
+    def table_batches(self, *, version: int | None = None) -> Iterator[Batch]:
+        """The latest value of every live key, log by log, in batches. Deleted keys are left out."""
+        return table_batches(self.warehouse, self._at(version))
+
+    def table(self, *, version: int | None = None) -> pa.Table:
+        """The latest value of every live key as one Arrow table, one row per (partition, key)."""
+        return _concatenated(batch.to_arrow() for batch in self.table_batches(version=version))
+
+    def alter(
+        self,
+        config: Mapping[str, object] | None = None,
+        *,
+        unset: Sequence[str] = (),
+        partitions: int | None = None,
+    ) -> AlterReport:
+        """Changes settings and adds partitions in one commit (C43); what is unset gets its default.
+
+        Raises `InvalidSettingError`, or `PolicyError` where a compacted view would be in the way.
+        """
+        if partitions is not None and partitions > MAX_PARTITIONS:
+            raise RefusedError(f"partitions={partitions}: a topic has 1 to {MAX_PARTITIONS}")
+        return alter(self.warehouse, self.topic_name, config or {}, unset_names=unset, partitions=partitions)
+
+    def retain(self, *, now_ms: int | None = None, allow_clock_jump: bool = False) -> CutReport:
+        """Applies retention by age and size now (C24). Raises `PolicyError` without policy `delete`.
+
+        Raises `ClockError` where the clock is years from the commits of the topic, unless it is allowed (C46).
+        """
+        self._trust_clock(allow_clock_jump)
+        return retain(self.warehouse, self.topic_name, now_ms=now_ms)
+
+    def delete_records(self, partition: int, before: int) -> CutReport:
+        """Makes records below offset `before` unreadable at once (C26). Raises `OffsetOutOfRangeError`."""
+        return delete_records(self.warehouse, self.topic_name, partition, before)
+
+    def truncate(self, partition: int, to: int, *, below_compacted: bool = False) -> CutReport:
+        """Takes records at and above offset `to` away; it becomes the log end (C26).
+
+        Raises `OffsetOutOfRangeError`, or `PolicyError` below the first dirty offset.
+        """
+        return truncate(self.warehouse, self.topic_name, partition, to, below_compacted=below_compacted)
+
+    def uncompact(self, *, lose_trimmed: bool = False) -> CutReport:
+        """Drops the compacted view (C35). Raises `PolicyError`."""
+        return uncompact(self.warehouse, self.topic_name, lose_trimmed=lose_trimmed)
+
+    def undo(self) -> CutReport:
+        """Takes the last round back (C7). Raises `NothingToUndoError`, which says why it cannot."""
+        return undo(self.warehouse, self.topic_name)
+
+    def sweep(
+        self, *, delete: bool = False, allow_unusual: bool = False, allow_clock_jump: bool = False
+    ) -> SweepReport:
+        """The files that may go (C6); with `delete` they go. Raises `ClockError` or `UnusualSweepError`."""
+        self._trust_clock(allow_clock_jump)
+        return sweep(self.warehouse, self.topic_name, delete=delete, allow_unusual=allow_unusual)
+
+    def _trust_clock(self, allowed: bool) -> None:
+        if allowed:
+            trust_clock(self.warehouse, self.topic_name)
+
+    def _at(self, version: int | None) -> TopicState:
+        if version is None:
+            return self.state()
+        return self.warehouse.store.load_version(self.topic_name, version)
+
+
+def _concatenated(tables: Iterator[Any]) -> Any:
+    import pyarrow
+
+    from lithify.columnar.segment.schema import SEGMENT_SCHEMA
+
+    return pyarrow.concat_tables([SEGMENT_SCHEMA.empty_table(), *tables])

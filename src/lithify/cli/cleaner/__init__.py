@@ -1,0 +1,1 @@
+"""Cleaners: running one, how they stand, rates, quarantine."""

@@ -1,0 +1,143 @@
+"""`lithify cleaner run`: compaction that nobody has to start (C28, C29, C31)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.parameters import DurationType, PairType, as_mapping
+from lithify.cli.terminal.output import print_json, say, say_error
+from lithify.cli.text.events import event_line
+from lithify.reports.events import EventKind
+
+if TYPE_CHECKING:
+    from lithify.cleaner.loop import Loop
+    from lithify.cleaner.stop import Stop
+    from lithify.reports.events import CleanerEvent
+
+
+@dataclass(frozen=True, slots=True)
+class RunFlags:
+    """The flags of `cleaner run`, as they were given."""
+
+    threads: int
+    interval_ms: int
+    once: bool
+    cleaner_id: str | None
+    coordination_url: str | None
+    lease_ms: int
+    sweep_interval_ms: int
+    read_rate: str | None
+    write_rate: str | None
+    task_memory: str
+    spark_conf: tuple[tuple[str, str], ...]
+
+
+@verb("run")
+@click.option("--threads", type=click.IntRange(1, 64), default=1, show_default=True, help="Rounds at a time.")
+@click.option("--interval", "interval_ms", type=DurationType(), default="15s", show_default=True, help="Between looks.")
+@click.option("--once", is_flag=True, help="Do what is due now, then end; without sweep.")
+@click.option("--id", "cleaner_id", metavar="ID", help="Of this cleaner. Default: its machine and process.")
+@click.option(
+    "--coordination-url",
+    metavar="URL",
+    envvar="LITHIFY_COORDINATION_URL",
+    help="A SQL database for leases. Default: the catalog's own, if it is one.",
+)
+@click.option(
+    "--lease", "lease_ms", type=DurationType(), default="30s", show_default=True, help="Until others take over."
+)
+@click.option(
+    "--sweep-interval",
+    "sweep_interval_ms",
+    type=DurationType(),
+    default="1h",
+    show_default=True,
+    help="Between two sweeps of a topic that changes.",
+)
+@click.option("--read-rate", metavar="RATE", help="At most this much read per second, over all rounds: 50MB/s.")
+@click.option("--write-rate", metavar="RATE", help="At most this much written per second, over all rounds.")
+@click.option(
+    "--task-memory",
+    default="1GiB",
+    show_default=True,
+    metavar="SIZE",
+    help="Of one task; keys beyond it are taken in parts.",
+)
+@click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be given often.")
+def run(invocation: Invocation, **given: Any) -> int:
+    """Compact all topics of the catalog, day and night.
+
+    Every interval it looks at all topics. Those past max.compaction.lag.ms go first, then the dirtiest;
+    small topics share a Spark job. Retention, sweep and kept versions have clocks of their own. A log
+    that fails is tried again, ever more seldom, and after 8 failures in a row it is quarantined:
+    `lithify quarantine list` shows it, `lithify quarantine release` lets it go on.
+
+    Any number of cleaners may run on one catalog: they share the work through leases in a SQL
+    database. SIGTERM ends it within 10 seconds, and loses nothing.
+
+    \b
+    Examples:
+      lithify cleaner run
+      lithify cleaner run --threads 4 --read-rate 100MB/s
+      lithify cleaner run --catalog prod --id cleaner-1 --json >> cleaner.log
+      lithify cleaner run --once
+    """
+    flags = RunFlags(**given)
+    failed: list[EventKind] = []
+
+    def tell(event: CleanerEvent) -> None:
+        if event.kind in (EventKind.FAILED, EventKind.QUARANTINED, EventKind.TROUBLE):
+            failed[:] = [event.kind]
+        if invocation.json:
+            print_json(event.to_json())
+            sys.stdout.flush()
+        else:
+            say(event_line(event))
+
+    loop = invocation.open_lake().cleaner(
+        threads=flags.threads,
+        interval_ms=flags.interval_ms,
+        cleaner_id=flags.cleaner_id,
+        coordination_url=flags.coordination_url,
+        lease_ms=flags.lease_ms,
+        sweep_interval_ms=flags.sweep_interval_ms,
+        read_rate=flags.read_rate,
+        write_rate=flags.write_rate,
+        task_memory=flags.task_memory,
+        spark_conf=as_mapping(flags.spark_conf, "--spark-conf"),
+        tell=tell,
+    )
+    code = _run(loop, once=flags.once)
+    return 1 if flags.once and failed else code
+
+
+def _run(loop: Loop, *, once: bool) -> int:
+    """Runs it to its end; returns the exit code."""
+    _stop_on_signals(loop.stop)
+    ended = loop.run(once=once)
+    code = 1 if loop.stop.failed else 0
+    if loop.stop.failed:
+        say_error(loop.stop.reason)
+    if not ended:  # a thread that hangs, in a store that does not answer, must not hold the process up
+        os._exit(code)
+    return code
+
+
+def _stop_on_signals(stop: Stop) -> None:
+    """The first signal ends it in order, a second one gives rounds under way up at once."""
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if stop.asked.is_set():
+            stop.gives_up.set()
+        stop.ask(signal.Signals(number).name)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)

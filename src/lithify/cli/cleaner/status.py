@@ -1,0 +1,111 @@
+"""`lithify status`: where every log stands, and whether it is due for a round (C21, C27, C28, C31)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.parameters import DurationType, TimeType
+from lithify.cli.terminal.output import print_json, say, show
+from lithify.cli.terminal.watch import Frame, watch
+from lithify.cli.text.overview import overview_lines, overview_notes
+from lithify.cli.text.status import status_lines
+from lithify.reports.overview import Standing
+
+if TYPE_CHECKING:
+    from lithify.api.topic import Topic
+
+INTERVAL_MS = 2_000
+
+
+@verb("status")
+@click.argument("topic_name", metavar="[TOPIC]", required=False)
+@click.option("--now", "now_ms", type=TimeType(), help="Judge lags and expiry as of this time.")
+@click.option("--all", "everything", is_flag=True, help="Print all topics, not only the worst 50.")
+@click.option("--watch", "watches", is_flag=True, help="Look again and again, until Ctrl-C.")
+@click.option("--interval", "interval_ms", type=DurationType(), help="Between two looks.  [default: 2s]")
+def status(
+    invocation: Invocation,
+    topic_name: str | None,
+    now_ms: int | None,
+    everything: bool,
+    watches: bool,
+    interval_ms: int | None,
+) -> int:
+    """Show where every log stands and whether it is due.
+
+    Without TOPIC it shows every topic on a line, as its worst log stands, the worst first:
+    unreadable, quarantined, overdue (past max.compaction.lag.ms), failing, due, waiting, clean.
+    DIRTY is of that log; bytes above the horizon count as dirty unless it is due. Below it says when
+    each cleaner of the catalog last completed a look, if their leases are in the catalog's database or
+    in that of $LITHIFY_COORDINATION_URL.
+
+    Of one topic it shows every log. LOG is a partition; offsets from START on are in it; below CLEAN
+    BELOW a round has been; the next one may touch what is below HORIZON; END is where the next record
+    goes. DIRTY is the share of bytes that no round has seen. VIEW is what a side-by-side topic keeps
+    of the part below CLEAN BELOW; RECORDS and SIZE are then of the backlog. A topic with
+    cleanup.policy=delete has no rounds. Reads metadata only.
+
+    \b
+    Examples:
+      lithify status
+      lithify status --watch --interval 5s
+      lithify status --json | jq -r 'select(.state == "overdue") | .topic'
+      lithify status orders --json | jq '.logs[] | select(.due)'
+      lithify status orders --now 2026-02-01
+    """
+    if interval_ms is not None and not watches:
+        raise click.UsageError("--interval goes with --watch")
+    if everything and topic_name is not None:
+        raise click.UsageError("--all goes without a topic")
+    if topic_name is None:
+        look = _overview_look(invocation, now_ms, everything=everything)
+    else:
+        look = _topic_look(*invocation.open_topic(topic_name), now_ms)
+    if watches:
+        watch(look, interval_ms or INTERVAL_MS, as_json=invocation.json)
+    frame = look()
+    if invocation.json:
+        for value in frame.values:
+            print_json(value)
+        return frame.code
+    if frame.lines:
+        show(frame.lines)
+    for note in frame.notes:
+        say(note)
+    return frame.code
+
+
+def _overview_look(invocation: Invocation, now_ms: int | None, *, everything: bool) -> Callable[[], Frame]:
+    from lithify.wiring import lookout
+
+    seen = lookout(invocation.open_lake().warehouse)
+
+    def look() -> Frame:
+        found = seen.overview(now_ms=now_ms)
+        return Frame(
+            lines=overview_lines(found, everything=everything),
+            notes=overview_notes(found, everything=everything),
+            whole=found.to_json(),
+            values=[
+                *(topic.to_json() for topic in found.topics),
+                *(note.to_json() for note in found.cleaners or ()),
+            ],
+            code=1 if Standing.UNREADABLE in found.counts() else 0,
+        )
+
+    return look
+
+
+def _topic_look(topic: Topic, only: int | None, now_ms: int | None) -> Callable[[], Frame]:
+    def look() -> Frame:
+        found = topic.status(now_ms=now_ms)
+        if only is not None:
+            found = replace(found, logs=tuple(log for log in found.logs if log.partition == only))
+        return Frame(status_lines(found), [], found.to_json(), [found.to_json()])
+
+    return look

@@ -1,0 +1,54 @@
+"""`lithify throttle`: other rates for the rounds that are under way, of a topic or of the cleaners (C40)."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.terminal.output import print_json, say
+from lithify.model.settings.units import format_bytes
+
+
+@verb("throttle")
+@click.argument("topic_name", metavar="[TOPIC]", required=False)
+@click.option("--read-rate", metavar="RATE", help="At most this much read per second, over all tasks: 50MB/s.")
+@click.option("--write-rate", metavar="RATE", help="At most this much written per second, over all tasks.")
+@click.option("--unlimited", is_flag=True, help="No limit on either.")
+def throttle(
+    invocation: Invocation, topic_name: str | None, read_rate: str | None, write_rate: str | None, unlimited: bool
+) -> None:
+    """Slow a round down, or speed it up, while it goes on.
+
+    It counts for the rounds of this topic that are under way, within 10 seconds, in place of the
+    rates that they were started with; a round that starts later has its own. A rate that is not
+    given is no limit: give both to keep both.
+
+    Without a topic it is for the cleaners that are running: all rounds of each of them together keep
+    to the rates, those under way and those to come, until it is started anew.
+
+    \b
+    Examples:
+      lithify throttle orders --read-rate 20MB/s --write-rate 10MB/s
+      lithify throttle orders --unlimited
+      lithify throttle --read-rate 100MB/s --write-rate 50MB/s
+    """
+    if unlimited and (read_rate or write_rate):
+        raise click.UsageError("--unlimited goes without --read-rate and --write-rate")
+    if not unlimited and not read_rate and not write_rate:
+        raise click.UsageError("give --read-rate, --write-rate or --unlimited")
+    if topic_name is None:
+        report = invocation.open_lake().throttle(read_rate=read_rate, write_rate=write_rate)
+    else:
+        report = invocation.open_whole_topic(topic_name).throttle(read_rate=read_rate, write_rate=write_rate)
+    if invocation.json:
+        print_json(report.to_json())
+        return
+    rates = f"{_said('read', report.read_rate_bytes)}, {_said('write', report.write_rate_bytes)}"
+    if report.topic is None:
+        say(f"rounds of running cleaners {rates} within 10 s")
+    else:
+        say(f"{report.topic}: rounds under way {rates} within 10 s")
+
+
+def _said(what: str, rate_bytes: int | None) -> str:
+    return f"{what} without limit" if rate_bytes is None else f"{what} at most {format_bytes(rate_bytes)}/s"

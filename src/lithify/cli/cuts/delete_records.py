@@ -1,0 +1,45 @@
+"""`lithify delete-records`: the front of a log becomes unreadable at once (C26)."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli.invocation import Invocation, one_partition, verb
+from lithify.cli.terminal.confirmation import refuse
+from lithify.cli.terminal.output import count, plural
+from lithify.cli.text.cuts import print_cut
+
+
+@verb("delete-records")
+@click.argument("topic_name", metavar="TOPIC")
+@click.option("--partition", type=int, metavar="P", help="Which log. Not needed where there is only one.")
+@click.option("--before", type=int, required=True, metavar="OFFSET", help="The new log start: records below it go.")
+@click.option("--yes", is_flag=True, help="Really delete them.")
+def delete_records(invocation: Invocation, topic_name: str, partition: int | None, before: int, yes: bool) -> None:
+    """Delete the records below an offset.
+
+    They are unreadable at once, also in a compacted view, and the log is due for a round, which
+    takes them out of storage. Offsets stay; `lithify undo` does not bring such records back.
+    Without --yes nothing is changed.
+
+    \b
+    Examples:
+      lithify delete-records orders --partition 0 --before 1200
+      lithify delete-records orders --partition 0 --before 1200 --yes
+    """
+    from lithify.service.change.cut import plan_delete_records
+
+    topic, named = invocation.open_topic(topic_name)
+    number = one_partition(topic, topic_name, named, partition)
+    log = f"{topic.name}-{number}"
+    if not yes and (planned := plan_delete_records(topic.warehouse, topic.topic_name, number, before)).changed:
+        (cut,) = planned.logs
+        most = plural(cut.records_removed, "record")
+        refuse(f"{log}: nothing was deleted", f"deletes what is below {count(before)}, at most {most}, for good")
+    report = topic.delete_records(number, before)
+    print_cut(
+        invocation,
+        report,
+        f"partition {number} starts at {count(before)}, the next round takes what is below out of storage",
+        f"partition {number} starts at or above {count(before)} already",
+    )

@@ -1,0 +1,104 @@
+"""`lithify repair`: a topic made again from the files that are there, where catalog or metadata is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.terminal.confirmation import refuse
+from lithify.cli.terminal.output import plural, print_json, say
+from lithify.errors import LithifyError, RefusedError
+
+if TYPE_CHECKING:
+    from lithify.api.lake import Lake
+    from lithify.reports.repair import RepairReport
+
+_DOES = {
+    "register": "has the catalog name version {version} again, as it was",
+    "rebuild": "makes the topic anew from its segments",
+    "finish-deletion": "deletes what its deletion left",
+}
+_DONE = {
+    "register": "the catalog names version {version} again, as it was",
+    "rebuild": "made anew from its segments",
+    "finish-deletion": "what its deletion left is deleted",
+}
+
+
+@verb("repair")
+@click.argument("topic_name", metavar="[TOPIC]", required=False)
+@click.option("--all", "every", is_flag=True, help="Every topic that needs it.")
+@click.option("--folder", metavar="URI", help="Where the topic's files are, if that cannot be told.")
+@click.option("--metadata", metavar="URI", help="The metadata file to go by, if that cannot be told.")
+@click.option("--yes", is_flag=True, help="Really repair it. Without it the plan is shown.")
+def repair(
+    invocation: Invocation, topic_name: str | None, every: bool, folder: str | None, metadata: str | None, yes: bool
+) -> int:
+    """Make a topic again whose catalog entry or metadata is lost.
+
+    It goes by the files that are there: the newest metadata that is whole, or else the segments
+    alone. It tells what cannot be known, and deletes nothing. Also sets back what other programs
+    have changed about a table. Without --yes nothing is changed; without a topic it lists what
+    needs repair. Stop everything that writes to the topic before.
+
+    \b
+    Examples:
+      lithify repair
+      lithify repair orders
+      lithify repair orders --yes
+      lithify repair --all --yes
+    """
+    lake = invocation.open_lake()
+    if topic_name is not None and every:
+        raise RefusedError("--all names every topic, and one is given", hint="give one of them")
+    if topic_name is None:
+        return _all(invocation, lake, repairs=every and yes, given=folder or metadata)
+    report = lake.repair(topic_name, yes, folder, metadata)
+    _print(invocation, report)
+    if report.way != "nothing" and not yes:
+        refuse(f"{report.topic}: nothing was repaired", _DOES[report.way].format(version=report.version))
+    return 0
+
+
+def _all(invocation: Invocation, lake: Lake, *, repairs: bool, given: str | None) -> int:
+    if given is not None:
+        raise RefusedError("--folder and --metadata are of one topic", hint="name the topic")
+    failed = False
+    planned = 0
+    for name in lake.repairable():
+        try:
+            report = lake.repair(name)
+            if report.way == "nothing":
+                continue
+            planned += 1
+            _print(invocation, lake.repair(name, True) if repairs else report)
+        except LithifyError as error:
+            failed = True
+            say(f"{name}: {error}")
+    if not planned and not failed:
+        say("no topic needs repair")
+    elif planned and not repairs:
+        say(f"{plural(planned, 'topic')} can be repaired; `lithify repair TOPIC --yes`, or --all --yes")
+    return 1 if failed else 0
+
+
+def _print(invocation: Invocation, report: RepairReport) -> None:
+    if invocation.json:
+        print_json(report.to_json())
+        return
+    if report.way == "nothing":
+        say(f"{report.topic}: nothing is wrong with it")
+        return
+    click.echo(f"{report.topic}: {report.trouble}".replace(f"{report.location}/", ""))
+    click.echo(f"  in {report.location}")
+    for log in report.logs if report.way != "finish-deletion" else ():
+        offsets = f"offsets {log.log_start_offset} to {log.log_end_offset}"
+        click.echo(f"  partition {log.partition}: {offsets}, {plural(log.records, 'record')}")
+    for note in report.notes:
+        click.echo(f"  {note.replace(f'{report.location}/', '')}")
+    if report.way != "finish-deletion":
+        click.echo(f"  {'complete' if report.complete else 'not complete, or not known to be'}")
+    if report.repaired:
+        say(f"{report.topic}: {_DONE[report.way].format(version=report.version)}")

@@ -1,0 +1,51 @@
+"""`lithify retain`: retention by age and size, now (C24)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.parameters import TimeType
+from lithify.cli.terminal.confirmation import allow_clock_jump, check_now
+from lithify.cli.text.cuts import print_cut, removed_records
+from lithify.model.settings.units import format_bytes
+
+if TYPE_CHECKING:
+    from lithify.api.topic import Topic
+
+
+@verb("retain")
+@click.argument("topic_name", metavar="TOPIC")
+@click.option("--now", "now_ms", type=TimeType(), help="Judge the age of records as of this time.")
+@click.option("--yes", is_flag=True, help="Needed where --now is later than the clock.")
+@allow_clock_jump
+def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: bool, allow_clock_jump: bool) -> None:
+    """Apply retention by age and size now.
+
+    For topics with delete in cleanup.policy. Whole segments go from the front of every log: those
+    whose newest record is older than retention.ms, and those that are too much for
+    retention.bytes. Every round does this first. Reads and writes metadata only.
+
+    Side by side, the backlog waits for a round where the view does not have a segment yet.
+
+    \b
+    Examples:
+      lithify retain events
+      lithify status events --now 2026-02-01
+    """
+    topic = invocation.open_whole_topic(topic_name)
+    check_now(
+        now_ms, yes, "what retention removes", f"`lithify status {topic_name} --now` shows what is past retention"
+    )
+    report = topic.retain(now_ms=now_ms, allow_clock_jump=allow_clock_jump)
+    print_cut(invocation, report, f"{removed_records(report)} went", "" if report.changed else _idle(topic, now_ms))
+
+
+def _idle(topic: Topic, now_ms: int | None) -> str:
+    """Why nothing goes: nothing is past retention, or the view has to have it first (C33)."""
+    waiting = sum(log.retention_waiting_bytes for log in topic.status(now_ms=now_ms).logs)
+    if waiting:
+        return f"{format_bytes(waiting)} past retention wait for a round, until the view has them"
+    return "no whole segment is past retention"

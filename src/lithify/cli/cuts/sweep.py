@@ -1,0 +1,71 @@
+"""`lithify sweep`: files that no kept version names, and their end (C6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.terminal.confirmation import allow_clock_jump
+from lithify.cli.terminal.output import columns, plural, print_json, say, show
+from lithify.model.settings.units import format_bytes, format_time
+
+if TYPE_CHECKING:
+    from lithify.reports.cut import SweepReport, SweptFile
+
+
+@verb("sweep")
+@click.argument("topic_name", metavar="[TOPIC]", required=False)
+@click.option("--yes", is_flag=True, help="Delete the files. Without it they are listed.")
+@click.option("--allow-unusual", is_flag=True, help="Delete even if most of what is stored was never named.")
+@allow_clock_jump
+def sweep(
+    invocation: Invocation, topic_name: str | None, yes: bool, allow_unusual: bool, allow_clock_jump: bool
+) -> None:
+    """List or delete files that nothing needs any more.
+
+    Of one topic, or of all. A file may go when no kept version names it: one that a commit replaced,
+    versions.retention.ms after that commit, and one that no version ever named, such as a run that
+    failed leaves behind, sweep.grace.ms after its last change. Before files of the second kind are
+    deleted, a commit sees to it that no run under way can still name them. Files that Lithify did not
+    write are left alone. Nothing else deletes files of a topic that exists.
+
+    \b
+    Examples:
+      lithify sweep
+      lithify sweep orders --yes
+      lithify sweep orders --json | jq .bytes
+    """
+    topics = invocation.open_lake().topics() if topic_name is None else (invocation.open_whole_topic(topic_name),)
+    for topic in topics:
+        location = topic.state().location
+        report = topic.sweep(delete=yes, allow_unusual=allow_unusual, allow_clock_jump=allow_clock_jump)
+        if invocation.json:
+            print_json(report.to_json())
+            continue
+        if report.files:
+            header = ("SIZE", "WHY", "SINCE", "FILE")
+            rows = (_row(file, location) for file in report.files)
+            show(columns(header, rows, left=header[1:], wrap=False))
+        say(_summary(report))
+
+
+def _row(file: SweptFile, location: str) -> tuple[str, ...]:
+    why = "never named" if file.named_until_ms is None else "replaced"
+    since = file.modified_ms if file.named_until_ms is None else file.named_until_ms
+    return format_bytes(file.size_bytes), why, format_time(since)[:19], _within(file.path, location)
+
+
+def _within(path: str, location: str) -> str:
+    """The path as seen from the folder of the topic."""
+    return path.removeprefix(location).removeprefix(location.removeprefix("file://")).lstrip("/")
+
+
+def _summary(report: SweepReport) -> str:
+    if not report.files:
+        return f"{report.topic}: no file may go"
+    files = f"{plural(len(report.files), 'file')} of {format_bytes(report.size_bytes)}"
+    if report.deleted:
+        return f"{report.topic}: {files} deleted"
+    return f"{report.topic}: {files} may go; --yes deletes {'it' if len(report.files) == 1 else 'them'}"

@@ -1,0 +1,51 @@
+"""`lithify truncate`: the end of a log goes, and its offsets are given anew (C26)."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli.invocation import Invocation, one_partition, verb
+from lithify.cli.terminal.confirmation import refuse
+from lithify.cli.terminal.output import count, plural
+from lithify.cli.text.cuts import print_cut
+
+
+@verb("truncate")
+@click.argument("topic_name", metavar="TOPIC")
+@click.option("--partition", type=int, metavar="P", help="Which log. Not needed where there is only one.")
+@click.option("--to", type=int, required=True, metavar="OFFSET", help="The new log end: records at it and above it go.")
+@click.option("--below-compacted", is_flag=True, help="Also where a round has been: what it removed stays removed.")
+@click.option("--yes", is_flag=True, help="Really take them away.")
+def truncate(
+    invocation: Invocation, topic_name: str, partition: int | None, to: int, below_compacted: bool, yes: bool
+) -> None:
+    """Take the newest records of a log away.
+
+    The offset becomes the log end, and offsets from there on are given again to new records.
+    Readers that have passed it fail with a clear error. Where a round has been, values that the
+    records had superseded are gone, so that --below-compacted is needed. Without --yes nothing
+    is changed.
+
+    \b
+    Examples:
+      lithify truncate orders --partition 0 --to 900
+      lithify truncate orders --partition 0 --to 900 --yes
+    """
+    from lithify.service.change.cut import plan_truncate
+
+    topic, named = invocation.open_topic(topic_name)
+    number = one_partition(topic, topic_name, named, partition)
+    asked = topic.warehouse, topic.topic_name, number, to
+    if not yes and (planned := plan_truncate(*asked, below_compacted=below_compacted)).changed:
+        (cut,) = planned.logs
+        refuse(
+            f"{topic.name}-{number}: nothing was truncated",
+            f"takes what is at {count(to)} and above away, at most {plural(cut.records_removed, 'record')}, for good",
+        )
+    report = topic.truncate(number, to, below_compacted=below_compacted)
+    print_cut(
+        invocation,
+        report,
+        f"partition {number} ends at {count(to)}",
+        f"partition {number} ends at {count(to)} already",
+    )

@@ -1,0 +1,1 @@
+"""`lithify kafka …`: ingest and publish, and the settings of Kafka clients."""

@@ -1,0 +1,64 @@
+"""`lithify kafka publish`: puts a compacted topic into a Kafka topic (C1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.kafka.settings import KafkaFlags, kafka_options
+from lithify.cli.parameters import DurationType
+from lithify.cli.terminal.output import columns, count, plural, print_json, say, show
+from lithify.cli.terminal.progress import record_progress
+from lithify.model.settings.units import format_duration
+
+if TYPE_CHECKING:
+    from lithify.kafka import PublishReport
+
+
+@verb("publish")
+@click.argument("topic_name", metavar="TOPIC")
+@kafka_options
+@click.option("--to", required=True, metavar="TOPIC", help="The Kafka topic; made if it is not there.")
+@click.option(
+    "--timeout", "timeout_ms", type=DurationType(), default="30s", show_default=True, help="For every answer of Kafka."
+)
+def publish(
+    invocation: Invocation,
+    topic_name: str,
+    to: str,
+    timeout_ms: int,
+    **kafka: Any,
+) -> None:
+    """Put a compacted topic into a Kafka topic.
+
+    Every record that is left, in its partition, with its key, value, timestamp and headers; of a topic with
+    compaction.mode=side-by-side, what the compacted view has and what follows it. Offsets are the target's.
+
+    It can be ended at any time and started again: nothing is put in twice, and nothing is left out. When the
+    topic has grown, the same command brings what is new. A target in which others write is refused.
+
+    \b
+    Examples:
+      lithify kafka publish orders --bootstrap-servers broker:9092 --to latest
+      lithify kafka publish orders --kafka-conf-file client.properties --to latest
+    """
+    from lithify.kafka import publish as publish_topic
+
+    conf = KafkaFlags(**kafka).settings()
+    topic = invocation.open_whole_topic(topic_name)
+    with record_progress(f"{topic.name} → {to}") as tell:
+        report = publish_topic(topic, conf, to, timeout_s=timeout_ms / 1000, tell=tell)
+    if invocation.json:
+        print_json(report.to_json())
+    else:
+        _print(report)
+
+
+def _print(report: PublishReport) -> None:
+    header = ("PARTITION", "FROM", "TO", "RECORDS")
+    rows = [tuple(map(count, (x.partition, x.start_offset, x.end_offset, x.records))) for x in report.logs]
+    show(columns(header, rows))
+    how = "made, and got" if report.created else "went on with" if report.resumed else "got"
+    say(f"{report.to}: {how} {plural(report.records, 'record')} in {format_duration(report.duration_ms)}")

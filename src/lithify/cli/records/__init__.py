@@ -1,0 +1,1 @@
+"""`produce`, `consume`, `table`: records in and out, and the text they have."""

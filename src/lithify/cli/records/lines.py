@@ -1,0 +1,275 @@
+"""Records as text, both ways: one JSON object a line, or `key TAB value`.
+
+    {"partition":0,"offset":17,"timestamp":1700000000000,"key":"k","value":"v","headers":[["h","x"]]}
+
+Text is UTF-8; with `base64` keys, values and header values are base64, so that any bytes pass. On
+the way in only `key` and `value` are needed. A record whose timestamp the log gave has one field
+more, `"timestamp_type":"LogAppendTime"`, so that a copy with `produce --keep-offsets` is whole.
+
+A line of `key TAB value` deletes its key only where the value is the text that was given for it.
+
+Lines become Arrow columns a batch at a time; only a batch with something wrong in it is gone
+through record by record, to name the line.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from lithify.cli.terminal.output import inert_json
+from lithify.errors import LithifyError
+from lithify.model.record import TIMESTAMP_TYPES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Encoding = Literal["utf-8", "base64"]
+ENCODINGS: tuple[Encoding, ...] = ("utf-8", "base64")
+
+JSON_FIELDS = frozenset({"partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers"})
+_INTEGERS = ("partition", "offset", "timestamp")
+_INT64 = range(-(2**63), 2**63)
+
+_text = json.JSONEncoder(ensure_ascii=False).encode
+
+
+class LineError(Exception):
+    """A line that is no record: its place in the batch, from 0, and what is wrong with it."""
+
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(reason)
+        self.index = index
+        self.reason = reason
+
+
+def parse_json(lines: Sequence[bytes], encoding: Encoding) -> pa.Table:
+    """JSON lines as a table of the columns that `append` takes. Raises `LineError`."""
+    import pyarrow as pa
+
+    found = [_json_object(index, line) for index, line in enumerate(lines)]
+    try:
+        return _table(found, encoding)
+    except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError):
+        for index, record in enumerate(found):
+            if reason := _fault(record, encoding):
+                raise LineError(index, reason) from None
+        raise
+
+
+def parse_tsv(lines: Sequence[bytes], encoding: Encoding, null_marker: str | None = None) -> pa.Table:
+    """Lines of `key TAB value` as a table; a value that is `null_marker` deletes its key. Raises `LineError`."""
+    import pyarrow as pa
+
+    keys: list[bytes] = []
+    values: list[bytes | None] = []
+    null = None if null_marker is None else null_marker.encode()
+    for index, line in enumerate(lines):
+        key, tab, value = line.partition(b"\t")
+        if not tab:
+            raise LineError(index, _NO_TAB)
+        try:
+            keys.append(_plain(key, encoding))
+            values.append(None if value == null else _plain(value, encoding))
+        except ValueError as error:
+            raise LineError(index, str(error)) from None
+    return pa.table({"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())})
+
+
+def _plain(text: bytes, encoding: Encoding) -> bytes:
+    if encoding == "base64":
+        return _from_base64(text)
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        raise ValueError(_NOT_UTF8) from None
+    return text
+
+
+_NO_TAB = "it has no tab between key and value; to delete a key, write --null-marker's text as its value"
+_NOT_UTF8 = "it is not UTF-8 text; --encoding base64 takes any bytes"
+
+
+def _json_object(index: int, line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line.decode())
+    except UnicodeDecodeError:
+        raise LineError(index, _NOT_UTF8) from None
+    except json.JSONDecodeError as error:
+        raise LineError(index, f"it is not JSON: {error.msg} at column {error.colno}") from None
+    except (RecursionError, ValueError) as error:  # nested too deeply, a number of thousands of digits
+        raise LineError(index, f"it is not JSON that can be read: {error}") from None
+    if type(found) is not dict:
+        raise LineError(index, "it is not a JSON object")
+    if not found.keys() <= JSON_FIELDS:
+        unknown = next(name for name in found if name not in JSON_FIELDS)
+        raise LineError(index, f"unknown field {unknown!r}; known: {', '.join(sorted(JSON_FIELDS))}")
+    return found
+
+
+def _table(found: Sequence[dict[str, Any]], encoding: Encoding) -> pa.Table:
+    """The fast way: raises anything if a record is not as it should be."""
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {}
+    for name in ("key", "value"):
+        texts = [record[name] for record in found]
+        _require(texts, {str, type(None)})
+        columns[name] = _bytes_column(texts, encoding)
+    for name in _INTEGERS:
+        numbers = [record.get(name) for record in found]
+        _require(numbers, {int, type(None)})
+        columns[name] = pa.array(numbers, pa.int64())
+    types = [record.get("timestamp_type") for record in found]
+    columns["timestamp_type"] = pa.array([None if t is None else TIMESTAMP_TYPES.index(t) for t in types], pa.int32())
+    headers = [record.get("headers") for record in found]
+    _require(headers, {list, type(None)})
+    if any(headers):
+        columns["headers"] = _headers_column(headers, encoding)
+    return pa.table(columns)
+
+
+def _require(values: Sequence[object], allowed: set[type]) -> None:
+    if not set(map(type, values)) <= allowed:
+        raise TypeError
+
+
+def _bytes_column(texts: Sequence[str | None], encoding: Encoding) -> pa.Array:
+    import pyarrow as pa
+
+    if encoding == "utf-8":
+        return pa.array(texts, pa.string())
+    return pa.array([None if text is None else _from_base64(text) for text in texts], pa.binary())
+
+
+def _headers_column(headers: Sequence[Any], encoding: Encoding) -> pa.Array:
+    import pyarrow as pa
+
+    if any(_headers_fault(given, encoding) for given in headers):
+        raise ValueError
+    convert: Callable[[str], bytes] = _from_base64 if encoding == "base64" else str.encode
+    pairs = [
+        [(str.encode(name), None if value is None else convert(value)) for name, value in given] if given else None
+        for given in headers
+    ]
+    return pa.array(pairs, pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])))
+
+
+def _from_base64(text: str | bytes) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError(f"it is not base64: {error}") from None
+
+
+def _fault(record: dict[str, Any], encoding: Encoding) -> str | None:
+    """What is wrong with one record, for a person; None if nothing is."""
+    for name in ("key", "value"):
+        if name not in record:
+            return f'it has no field "{name}"' + ('; "value":null deletes a key' if name == "value" else "")
+        if fault := _text_fault(record[name], encoding):
+            return f"its {name} {fault}"
+    for name in _INTEGERS:
+        number = record.get(name)
+        if number is not None and (type(number) is not int or number not in _INT64):
+            return f"its {name} is not a whole number of 64 bits: {json.dumps(number)}"
+    if record.get("timestamp_type") not in (None, *TIMESTAMP_TYPES):
+        return f"its timestamp_type is none of {', '.join(TIMESTAMP_TYPES)}: {json.dumps(record['timestamp_type'])}"
+    return _headers_fault(record.get("headers"), encoding)
+
+
+def _text_fault(text: object, encoding: Encoding) -> str | None:
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        return f"is not a string or null: {json.dumps(text)[:60]}"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "has half a character (a lone surrogate), which is no text"
+    if encoding == "base64":
+        try:
+            _from_base64(text)
+        except ValueError as error:
+            return str(error).removeprefix("it ")
+    return None
+
+
+def _headers_fault(headers: object, encoding: Encoding) -> str | None:
+    if headers is None:
+        return None
+    shape = 'its headers are not a list of ["name","value"] pairs'
+    if not isinstance(headers, list):
+        return shape
+    for pair in headers:
+        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
+            return shape
+        name_fault = _text_fault(pair[0], "utf-8")
+        if fault := name_fault or _text_fault(pair[1], encoding):
+            return f"its header {json.dumps(pair[0])[:60]} {fault}"
+    return None
+
+
+def format_json(table: pa.Table, encoding: Encoding, topic: str) -> Iterator[bytes]:
+    """The records of a table as JSON lines, some thousands at a time.
+
+    Raises `LithifyError` at a record that is not UTF-8, after those before it.
+    """
+    for batch in table.to_batches(max_chunksize=8192):
+        if encoding == "base64":
+            yield inert_json("".join(_lines(batch, _as_base64))).encode()
+            continue
+        sound = _text_records(batch)
+        yield inert_json("".join(_lines(batch.slice(0, sound), bytes.decode))).encode()
+        if sound < batch.num_rows:
+            place = batch.slice(sound, 1).select(["partition", "offset"]).to_pylist()[0]
+            raise LithifyError(
+                f"{topic}-{place['partition']}: the record at offset {place['offset']} is not UTF-8 text",
+                hint="use --encoding base64",
+            )
+
+
+def _lines(batch: pa.RecordBatch, text_of: Callable[[bytes], str]) -> Iterator[str]:
+    def quoted(data: bytes | None) -> str:
+        return "null" if data is None else _text(text_of(data))
+
+    names = ("partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
+    columns = [batch.column(name).to_pylist() for name in names]
+    for partition, offset, timestamp, kind, key, value, given in zip(*columns, strict=True):
+        by_log = ',"timestamp_type":"LogAppendTime"' if kind else ""
+        headers = ",".join(f"[{_text(h['key'])},{quoted(h['value'])}]" for h in given or ())
+        yield (
+            f'{{"partition":{partition},"offset":{offset},"timestamp":{timestamp}{by_log},'
+            f'"key":{quoted(key)},"value":{quoted(value)},"headers":[{headers}]}}\n'
+        )
+
+
+def _as_base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _text_records(batch: pa.RecordBatch) -> int:
+    """How many records from the first one on are UTF-8 text throughout."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        for name in ("key", "value"):
+            batch.column(name).cast(pa.string())
+        pc.struct_field(batch.column("headers").flatten(), "value").cast(pa.string())
+    except pa.ArrowInvalid:
+        return next(n for n in range(batch.num_rows) if not _is_text(batch.slice(n, 1).to_pylist()[0]))
+    return int(batch.num_rows)
+
+
+def _is_text(record: dict[str, Any]) -> bool:
+    parts = [record["key"], record["value"], *(h["value"] for h in record["headers"] or ())]
+    try:
+        for part in parts:
+            (part or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True

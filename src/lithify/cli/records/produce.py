@@ -1,0 +1,179 @@
+"""`lithify produce`: appends records from files or stdin, batch by batch, each atomic (C1, C6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.records.lines import ENCODINGS, Encoding
+from lithify.cli.records.record_files import FORMATS, STDIN, Format, InputBatch, check_readable, format_of, read_batches
+from lithify.cli.terminal.output import columns, count, plural, print_json, say, show
+from lithify.cli.terminal.progress import record_progress
+from lithify.errors import InvalidRecordError, LithifyError, RefusedError, UnknownOutcomeError
+
+if TYPE_CHECKING:
+    from lithify.api.topic import Topic
+
+
+@dataclass(slots=True)
+class Written:
+    """What was committed so far: offset ranges by partition, those that meet made one."""
+
+    topic: str
+    version: int
+    ranges: dict[int, list[list[int]]] = field(default_factory=dict)
+
+    @property
+    def records(self) -> int:
+        return sum(records for ranges in self.ranges.values() for _, _, records in ranges)
+
+    def add(self, partition: int, start: int, end: int, records: int) -> None:
+        ranges = self.ranges.setdefault(partition, [])
+        if ranges and ranges[-1][1] == start:
+            ranges[-1][1] = end
+            ranges[-1][2] += records
+        else:
+            ranges.append([start, end, records])
+
+    def rows(self) -> list[tuple[int, int, int, int]]:
+        return [(p, start, end, n) for p in sorted(self.ranges) for start, end, n in self.ranges[p]]
+
+    def to_json(self) -> dict[str, Any]:
+        names = ("partition", "start_offset", "end_offset", "records")
+        return {
+            "topic": self.topic,
+            "version": self.version,
+            "ranges": [dict(zip(names, row, strict=True)) for row in self.rows()],
+            "records": self.records,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceFlags:
+    """The flags of `produce`, as they were given."""
+
+    format_name: str | None
+    encoding: Encoding
+    null_marker: str | None
+    keep_offsets: bool
+
+
+@verb("produce")
+@click.argument("topic_name", metavar="TOPIC")
+@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.option(
+    "--format", "format_name", type=click.Choice(FORMATS), help="Default: as the file's name ends, else json."
+)
+@click.option("--encoding", type=click.Choice(ENCODINGS), default="utf-8", show_default=True)
+@click.option("--null-marker", metavar="TEXT", help="With tsv: a value that is this text deletes its key.")
+@click.option("--keep-offsets", is_flag=True, help="Use the records' own partitions and offsets.")
+def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **given: Any) -> None:
+    """Append records from files or stdin.
+
+    Prints the offset ranges written.
+
+    \b
+    json     {"key":"k","value":"v"} on each line. May have: partition, timestamp
+             (epoch ms), headers ([["name","value"],...]), offset. "value":null
+             deletes the key.
+    tsv      key TAB value on each line. A value that is the text of
+             --null-marker deletes its key; a line without a tab is refused.
+    parquet  columns key and value (binary or string); may have partition,
+             timestamp, offset, headers. Copied column-wise, at bulk speed.
+
+    Records go in in batches, each whole or not at all: 20,000 lines, or a row group. A record that
+    is refused, or a line that is none, refuses its batch; those before it are in, and the
+    error says how many.
+
+    Without a partition a record goes where Kafka's default partitioner would put it. With
+    --keep-offsets offsets must ascend and be at or above the log end; gaps are fine. So a
+    repeated run is refused instead of writing records twice.
+
+    \b
+    Examples:
+      lithify produce orders orders.jsonl
+      printf 'k1\\tv1\\nk2\\tv2\\n' | lithify produce orders --format tsv
+      printf 'k1\\tNULL\\n' | lithify produce orders --format tsv --null-marker NULL
+      lithify produce orders part-*.parquet
+      lithify consume orders | lithify produce copy --keep-offsets
+    """
+    flags = ProduceFlags(**given)
+    topic, partition = invocation.open_topic(topic_name)
+    sources = _sources(files, flags)
+    written = Written(topic.name, topic.state().version)
+    most = topic.state().settings.max_message_bytes
+    try:
+        with record_progress("appending") as advance:
+            for path, kind in sources:
+                for batch in read_batches(path, kind, flags.encoding, most, flags.null_marker):
+                    _append(topic, batch, partition, written, keep_offsets=flags.keep_offsets)
+                    advance(len(batch.numbers))
+    except LithifyError as error:
+        _say_how_far(error, written)
+        raise
+    finally:
+        _print(invocation, written)
+    say(f"{written.topic}: {plural(written.records, 'record')} written, version {written.version}")
+
+
+def _sources(files: tuple[str, ...], flags: ProduceFlags) -> list[tuple[str, Format]]:
+    """The files and their formats, all of them looked at before anything is written."""
+    sources = [(path, format_of(path, flags.format_name)) for path in files or (STDIN,)]
+    tsv = any(kind == "tsv" for _, kind in sources)
+    if flags.null_marker is not None and not tsv:
+        raise RefusedError("--null-marker is for tsv", hint='json has "value":null, and parquet has nulls')
+    if flags.keep_offsets and tsv:
+        raise RefusedError("tsv has no offsets that could be kept", hint="use json or parquet with --keep-offsets")
+    for path, kind in sources:
+        check_readable(path, kind)
+    return sources
+
+
+def _append(topic: Topic, batch: InputBatch, partition: int | None, written: Written, *, keep_offsets: bool) -> None:
+    table = batch.table if partition is None else _placed(batch, partition)
+    try:
+        result = topic.append(table, keep_offsets=keep_offsets)
+    except InvalidRecordError as error:
+        raise batch.named(error) from None
+    written.version = result.version
+    for r in result.ranges:
+        written.add(r.partition, r.start_offset, r.end_offset, r.records)
+
+
+def _placed(batch: InputBatch, partition: int) -> Any:
+    """The records of a batch, all in the partition that the topic's name names."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column, table = "partition", batch.table
+    places = pa.repeat(pa.scalar(partition, pa.int32()), table.num_rows)
+    if column not in table.schema.names:
+        return table.append_column(column, places)
+    elsewhere = pc.fill_null(pc.not_equal(table.column(column), partition), False)
+    index = elsewhere.index(True).as_py()
+    if index >= 0:
+        place = f"{batch.source}, {batch.unit} {batch.numbers[index]}"
+        own = table.column(column)[index].as_py()
+        raise RefusedError(f"{place}: the record names partition {own}, the topic's name partition {partition}")
+    return table.set_column(table.schema.get_field_index(column), column, places)
+
+
+def _say_how_far(error: LithifyError, written: Written) -> None:
+    if isinstance(error, UnknownOutcomeError):
+        far = f"its batch may or may not be there, {plural(written.records, 'record')} of batches before it are"
+    elif written.records:
+        far = f"nothing of its batch was written, {plural(written.records, 'record')} of batches before it were"
+    else:
+        far = "nothing was written"
+    error.hint = f"{error.hint}; {far}" if error.hint else far
+
+
+def _print(invocation: Invocation, written: Written) -> None:
+    if invocation.json:
+        print_json(written.to_json())
+    elif written.records:
+        rows = [(str(p), f"[{count(start)}, {count(end)})", count(n)) for p, start, end, n in written.rows()]
+        show(columns(("LOG", "OFFSETS", "RECORDS"), rows))

@@ -1,0 +1,1 @@
+"""`compact` and what shows, proves or takes back a round."""

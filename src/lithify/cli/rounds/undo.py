@@ -1,0 +1,57 @@
+"""`lithify undo`: takes the last round back (C7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.terminal.confirmation import refuse
+from lithify.cli.terminal.output import plural
+from lithify.cli.text.cuts import print_cut
+from lithify.model.settings.units import format_time
+
+if TYPE_CHECKING:
+    from lithify.model.log import TopicState
+    from lithify.reports.cut import CutReport
+
+
+@verb("undo")
+@click.argument("topic_name", metavar="TOPIC")
+@click.option("--yes", is_flag=True, help="Really take it back.")
+def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
+    """Take the last round back.
+
+    Below its horizon every log is again what it was before the round; what was appended since
+    stays. Said again, it takes the round before that back, as long as the version before it is
+    kept (`lithify versions`). It is refused, with the reason, where that cannot be done whole.
+    Without --yes nothing is changed.
+
+    \b
+    Examples:
+      lithify undo orders
+      lithify undo orders --yes
+    """
+    from lithify.service.change.undo import plan_undo
+
+    topic = invocation.open_whole_topic(topic_name)
+    if not yes:
+        planned = plan_undo(topic.warehouse, topic.topic_name)
+        back = f"takes {_round(planned, topic.state())} back {_summary(planned)}"
+        refuse(f"{topic.name}: nothing was taken back", back)
+    report = topic.undo()
+    print_cut(invocation, report, f"the round {report.undone_run_id} was taken back {_summary(report)}", "")
+
+
+def _round(planned: CutReport, state: TopicState) -> str:
+    """`the round of 2026-01-31T12:00:00.000Z`."""
+    times = [log.last_round_ms for log in state.logs if log.last_round == planned.undone_run_id]
+    return f"the round of {format_time(times[0])}" if times and times[0] is not None else "the last round"
+
+
+def _summary(report: CutReport) -> str:
+    """`in 2 logs, with 3 records that come back`; side by side nothing of the backlog had gone."""
+    records = sum(log.records_added - log.records_removed for log in report.logs)
+    back = f", with {plural(records, 'record')} that it had removed" if records > 0 else ""
+    return f"in {plural(len(report.logs), 'log')}{back}"

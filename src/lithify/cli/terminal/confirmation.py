@@ -1,0 +1,30 @@
+"""What verbs do before something that cannot be taken back: say what would go, and ask for `--yes`."""
+
+from __future__ import annotations
+
+import time
+from typing import NoReturn
+
+import click
+
+from lithify.errors import RefusedError
+from lithify.model.settings.units import format_time
+
+allow_clock_jump = click.option(
+    "--allow-clock-jump", is_flag=True, help="The clock is right, though it is years from the topic's commits."
+)
+"""Of verbs that drop by the clock (C46)."""
+
+
+def refuse(refused: str, consequence: str) -> NoReturn:
+    """Raises `RefusedError` where there is no `--yes`: what was not done, and what it would do."""
+    raise RefusedError(refused, hint=f"--yes {consequence}")
+
+
+def check_now(now_ms: int | None, yes: bool, what_goes: str, look_first: str = "") -> None:
+    """Raises `RefusedError` if `--now` is later than the clock and there is no `--yes`."""
+    if now_ms is not None and now_ms > time.time() * 1000 and not yes:
+        raise RefusedError(
+            f"--now {format_time(now_ms)} is later than the clock, and {what_goes} is gone",
+            hint="--yes runs it" + (f", {look_first}" if look_first else ""),
+        )

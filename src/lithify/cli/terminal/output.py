@@ -1,0 +1,165 @@
+"""Printing: results on stdout, everything else on stderr, tables for people and JSON for scripts.
+
+All that verbs print goes through here, and nothing in it can steer a terminal or begin a line of its own:
+names, settings, paths and errors may be a stranger's (docs/security.md). Whatever cannot be printed is
+shown as Python and JSON escape it; the styles that we give are told from escapes in the text.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from lithify.errors import redacted
+from lithify.model.settings.units import format_duration, format_time
+
+_ESCAPE = "\x1b"
+_OUR_ESCAPE = chr(0xF0000 + int.from_bytes(os.urandom(2)) % 0xFFFE)
+"""Stands for the escape of a style until it is printed. Drawn anew by each process, so that no text can have it."""
+_STEERING = re.compile(
+    "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""What JSON may have as it is, and a terminal acts on or hides: controls, direction of text, what has no width."""
+
+
+def visible(text: str) -> str:
+    """Text in which everything that cannot be printed is escaped."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def line(text: str) -> str:
+    """One line for a terminal, as it is sent there."""
+    return _inert(redacted(text)).replace(_OUR_ESCAPE, _ESCAPE)
+
+
+def _inert(text: str) -> str:
+    """Visible, but for the styles that it was given here."""
+    return _OUR_ESCAPE.join(map(visible, text.split(_OUR_ESCAPE)))
+
+
+def show(lines: Iterable[str]) -> None:
+    """Results for people: on stdout, each of `lines` as one line."""
+    click.echo("\n".join(map(line, lines)))
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """One JSON object on a line of its own."""
+    click.echo(inert_json(json.dumps(value)))
+
+
+def inert_json(text: str) -> str:
+    """The same JSON, with escapes for what would steer a terminal."""
+    return _STEERING.sub(lambda found: json.dumps(found[0])[1:-1] if found[0] != "\x7f" else "\\u007f", text)
+
+
+def say(text: str) -> None:
+    """A line for the person at the terminal: stderr, so that it never mixes with results."""
+    click.echo(line(text), err=True)
+
+
+def say_lines(text: str) -> None:
+    """Several lines, for tracebacks: those behind the first are set in, as none of them may look like one of ours."""
+    for number, one in enumerate(text.splitlines()):
+        say(f"  {one}" if number else one)
+
+
+def _escaped(character: str) -> str:
+    return ascii(character)[1:-1]
+
+
+def say_error(text: str) -> None:
+    """What failed, on one line."""
+    say(f"{styled('error:', fg='red', bold=True)} {' '.join(text.split())}")
+
+
+def styled(text: str, **style: Any) -> str:
+    """Text with colour or weight; plain with `NO_COLOR`. Pipes and files get it plain as well."""
+    plain = _inert(text)
+    return plain if os.environ.get("NO_COLOR") else click.style(plain, **style).replace(_ESCAPE, _OUR_ESCAPE)
+
+
+def heading(text: str) -> str:
+    return styled(text, bold=True)
+
+
+def faint(text: str) -> str:
+    return styled(text, dim=True)
+
+
+def width() -> int:
+    """Columns of the terminal, or 80."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def columns(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str] = (), wrap: bool = True
+) -> list[str]:
+    """Lines of a table: numbers to the right, the columns named in `left` to the left.
+
+    The last column is wrapped to the terminal if it is a left one, unless it is to be copied.
+    """
+    rows = [[_inert(cell) for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in [list(header), *rows]) for i in range(len(header))]
+    wraps = wrap and header[-1] in left
+    if wraps:
+        widths[-1] = max(20, width() - sum(widths[:-1]) - 2 * len(widths[:-1]))
+
+    def row_of(cells: Sequence[str]) -> str:
+        pairs = zip(header, cells, widths, strict=True)
+        return "  ".join(c.ljust(w) if name in left else c.rjust(w) for name, c, w in pairs).rstrip()
+
+    lines = [heading(row_of(header))]
+    for row in rows:
+        last = textwrap.wrap(row[-1], widths[-1]) or [""] if wraps else [row[-1]]
+        lines.append(row_of([*row[:-1], last[0]]))
+        lines += [row_of([*[""] * (len(row) - 1), more]) for more in last[1:]]
+    return lines
+
+
+def fields(pairs: Iterable[tuple[str, str]], *, indent: str = "  ") -> list[str]:
+    """Lines of `name  value`, the values below each other, wrapped to the terminal."""
+    pairs = list(pairs)
+    name_width = max((len(name) for name, _ in pairs), default=0)
+    lines = []
+    for name, value in pairs:
+        room = max(20, width() - len(indent) - name_width - 2)
+        first, *more = textwrap.wrap(value, room, break_on_hyphens=False) or [""]
+        lines.append(f"{indent}{faint(name.ljust(name_width))}  {first}")
+        lines += [f"{indent}{' ' * name_width}  {line}" for line in more]
+    return lines
+
+
+def count(number: int) -> str:
+    """1234567 as `1,234,567`."""
+    return f"{number:,}"
+
+
+def change(before: int, after: int, text: Callable[[int], str]) -> str:
+    """`3 → 4`, or only the number if it is the same."""
+    return text(after) if before == after else f"{text(before)} → {text(after)}"
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def when(time_ms: int, now_ms: int) -> str:
+    """A time, and how far it is from now."""
+    distance = (
+        f"in {format_duration(time_ms - now_ms)}" if time_ms > now_ms else f"{format_duration(now_ms - time_ms)} ago"
+    )
+    return f"{format_time(time_ms)} ({distance})"
+
+
+def on_terminal() -> bool:
+    """Whether progress may be drawn: stderr is a terminal."""
+    return sys.stderr.isatty()

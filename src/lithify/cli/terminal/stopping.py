@@ -1,0 +1,54 @@
+"""However a program is held up, it ends within 10 seconds of a signal (C50).
+
+    signal ─► C handler ─► a byte in a pipe   ─► this thread ─► 9.5 s ─► the process ends
+                  └──────► Python's handler, when the main thread comes back from where it is
+
+Python runs handlers between two steps of the main thread, which may be within a library that waits
+for an answer, as PostgreSQL's does. So a thread of its own sees to it that what does not end by
+itself ends all the same; what is not committed then has changed nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from threading import Thread
+from typing import NoReturn
+
+ENDS_WITHIN_S = 9.5
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def end_in_time() -> None:
+    """From now on, for signals that Python handles; others end a process at once."""
+    told, tells = os.pipe()
+    os.set_blocking(tells, False)
+    signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
+    Thread(target=_watch, args=(told,), daemon=True).start()
+
+
+def _watch(told: int) -> None:
+    while number := os.read(told, 1):
+        if number[0] in _SIGNALS:
+            time.sleep(ENDS_WITHIN_S)
+            end_spark(0)
+            os._exit(128 + number[0])
+
+
+def end_spark(within_s: float) -> None:
+    """Ends Spark's process, where one was started for this one: it would wait for others as long as they let it."""
+    session = sys.modules.get("lithify.spark.session.session")
+    if session is not None:
+        session.end_started(within_s)
+
+
+def leave(code: int) -> NoReturn:
+    """Ends the program; not by Python's own way where a request was left to itself, which that would wait for."""
+    waits = sys.modules.get("lithify.waits.network")
+    if waits is not None and waits.hanging():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

@@ -1,0 +1,109 @@
+"""Looking again and again: in place on a terminal, one after the other in a pipe, an object each as JSON."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from lithify.cli.terminal.output import faint, line, print_json, say, say_error, show, width
+from lithify.errors import LithifyError
+from lithify.model.settings.units import format_duration, format_time
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What one look has found."""
+
+    lines: Sequence[str]
+    """For people, on stdout."""
+    notes: Sequence[str]
+    """For people, on stderr."""
+    whole: Mapping[str, Any]
+    """As one JSON object."""
+    values: Sequence[Mapping[str, Any]]
+    """As JSON, an object a line."""
+    code: int = 0
+    """The exit code for those who look once."""
+
+
+def watch(look: Callable[[], Frame], interval_ms: int, *, as_json: bool) -> NoReturn:
+    """Looks until it is interrupted. A look that fails says why, and the next one is tried."""
+    if as_json:
+        _print_each(look, interval_ms, _print_whole, lambda error: print_json({"error": error}))
+    if not sys.stdout.isatty():
+        _print_each(look, interval_ms, _print_lines, say_error)
+    _draw_in_place(look, interval_ms)
+
+
+def pause(interval_ms: int) -> None:
+    time.sleep(interval_ms / 1000)
+
+
+def _print_each(
+    look: Callable[[], Frame], interval_ms: int, show: Callable[[Frame], None], fail: Callable[[str], None]
+) -> NoReturn:
+    while True:
+        match _tried(look):
+            case Frame() as frame:
+                show(frame)
+            case error:
+                fail(error)
+        sys.stdout.flush()
+        pause(interval_ms)
+
+
+def _print_whole(frame: Frame) -> None:
+    print_json(frame.whole)
+
+
+def _print_lines(frame: Frame) -> None:
+    show([_now(), *frame.lines, ""])
+    for note in frame.notes:
+        say(note)
+
+
+def _draw_in_place(look: Callable[[], Frame], interval_ms: int) -> NoReturn:
+    """On a screen of its own, with the notes on top, as the bottom may be cut.
+
+    Under an error there is what was seen before. What was seen last stays in the terminal.
+    """
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    every = f"every {format_duration(interval_ms)}, Ctrl-C ends"
+    shown: list[str] = []
+    seen: Sequence[str] = ()
+    try:
+        with Live(Text("looking ..."), console=Console(), screen=True, auto_refresh=False) as live:
+            while True:
+                match _tried(look):
+                    case Frame() as frame:
+                        seen = [*frame.notes, "", *frame.lines]
+                        shown = [faint(f"{_now()}, {every}"), *seen]
+                    case error:
+                        shown = [faint(f"{_now()}, {every}"), *textwrap.wrap(f"error: {error}", width()), "", *seen]
+                live.update(
+                    Text.from_ansi("\n".join(map(line, shown)), no_wrap=True, overflow="ellipsis"), refresh=True
+                )
+                pause(interval_ms)
+    finally:
+        show(shown)
+
+
+def _tried(look: Callable[[], Frame]) -> Frame | str:
+    """A look, or why it failed."""
+    try:
+        return look()
+    except LithifyError as error:
+        return str(error)
+    except Exception as error:  # whatever it is, it may be over the next time
+        return f"{type(error).__name__}: {error}"
+
+
+def _now() -> str:
+    return format_time(time.time_ns() // 1_000_000)

@@ -1,0 +1,96 @@
+"""The catalog at a glance, as text: a line per topic, the worst first."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+
+from lithify.cli.terminal.output import columns, count, plural, when
+from lithify.model.failure import number_of_times
+from lithify.model.settings.units import format_bytes, format_duration, format_time
+from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
+
+SHOWN = 50
+"""Topics that a person reads."""
+
+ERROR_CHARACTERS = 240
+"""Of an error's text; `status TOPIC` has all of it."""
+
+_AT_REST = (Standing.WAITING, Standing.CLEAN)
+_HEADER = ("TOPIC", "STATE", "LOGS", "RECORDS", "SIZE", "DIRTY", "WHY")
+
+
+def overview_lines(found: CatalogOverview, *, everything: bool = False) -> list[str]:
+    """A line per topic; nothing if there is none."""
+    shown = found.topics if everything else found.topics[:SHOWN]
+    if not shown:
+        return []
+    return columns(_HEADER, [_row(topic, found.now_ms) for topic in shown], left=("TOPIC", "STATE", "WHY"))
+
+
+def overview_notes(found: CatalogOverview, *, everything: bool = False) -> list[str]:
+    """How many are not shown, and how all of them stand."""
+    if not found.topics:
+        return ["no topics yet (`lithify topic create` makes one)", *_cleaner_notes(found)]
+    notes = []
+    hidden = () if everything else found.topics[SHOWN:]
+    if hidden:
+        left = CatalogOverview(hidden, found.now_ms).counts()
+        notes.append(f"and {count(len(hidden))} more: {_counted(left)} (`--all` shows them)")
+    as_of = f", as of {format_time(found.now_ms)}" if found.now_given else ""
+    notes.append(f"{plural(len(found.topics), 'topic')}: {_counted(found.counts())}{as_of}")
+    return [*notes, *_cleaner_notes(found)]
+
+
+def _cleaner_notes(found: CatalogOverview) -> Iterator[str]:
+    """When each cleaner last looked."""
+    if found.cleaners_error is not None:
+        yield f"cleaners cannot be asked for: {found.cleaners_error}"
+    for note in found.cleaners or ():
+        looked = (
+            f"has not completed a look since it started {when(note.started_ms, found.now_ms)}"
+            if note.looked_ms is None
+            else f"completed its last look {when(note.looked_ms, found.now_ms)}"
+        )
+        yield f"cleaner {note.cleaner} {looked} (looks every {format_duration(note.interval_ms)})"
+
+
+def _counted(counts: Mapping[Standing, int]) -> str:
+    return ", ".join(f"{count(number)} {standing}" for standing, number in counts.items())
+
+
+def _row(topic: TopicOverview, now_ms: int) -> tuple[str, ...]:
+    return (
+        topic.topic,
+        topic.state if topic.state in _AT_REST else topic.state.upper(),
+        _or_dash(topic.logs, count),
+        _or_dash(topic.records, count),
+        _or_dash(topic.bytes, format_bytes),
+        "-" if topic.dirty_ratio is None else f"{topic.dirty_ratio:.2f}",
+        _why(topic, now_ms),
+    )
+
+
+def _or_dash(number: int | None, text: Callable[[int], str]) -> str:
+    return "-" if number is None else text(number)
+
+
+def _why(topic: TopicOverview, now_ms: int) -> str:
+    """Of its worst log, and how many more stand as it does."""
+    why = "; ".join(_reasons(topic, now_ms))
+    if topic.logs is None or topic.logs == 1 or topic.state in _AT_REST:
+        return why
+    more = f" and {topic.logs_in_state - 1} more" if topic.logs_in_state and topic.logs_in_state > 1 else ""
+    return f"log {topic.partition}{more}: {why}"
+
+
+def _reasons(topic: TopicOverview, now_ms: int) -> Iterator[str]:
+    if topic.error is not None:
+        error = textwrap.shorten(topic.error, ERROR_CHARACTERS, placeholder=" ...")
+        yield f"failed {number_of_times(topic.failures)}: {error}" if topic.failures else error
+    if topic.overdue_ms:
+        yield f"{format_duration(topic.overdue_ms)} overdue"
+    elif topic.state is Standing.WAITING and topic.due_at_ms is not None:
+        yield f"due in {format_duration(topic.due_at_ms - now_ms)}"
+    elif topic.why is not None and topic.error is None:
+        yield topic.why

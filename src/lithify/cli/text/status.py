@@ -1,0 +1,104 @@
+"""Where every log of a topic stands, as text."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping
+
+from lithify.cli.terminal.output import columns, count, heading, plural, when, width
+from lithify.cli.text.rounds import horizon_text
+from lithify.model.failure import number_of_times
+from lithify.model.settings.units import format_bytes, format_duration, format_time
+from lithify.reports.status import LogStatus, TopicStatus
+
+
+def status_lines(found: TopicStatus) -> list[str]:
+    """A table of its logs; below each, what the figures mean."""
+    as_of = f", as of {format_time(found.now_ms)}" if found.now_given else ""
+    shown = [(name, text) for name, text in _COLUMNS.items() if _applies(name, found)]
+    rows_of = ([text(log) for _, text in shown] for log in found.logs)
+    first, *rows = columns([name for name, _ in shown], rows_of)
+    lines = [f"{heading(found.topic)}  version {found.version}{as_of}", first]
+    for row, log in zip(rows, found.logs, strict=True):
+        notes = _failure_notes(found.topic, log, found.now_ms)
+        notes += _round_notes(log, found.now_ms) if _compacts(found) else [_due_note(log, found.now_ms)]
+        lines.append(row)
+        lines += [f"     {note}" for note in textwrap.wrap("; ".join(notes), width() - 5)]
+    return lines
+
+
+_COLUMNS: Mapping[str, Callable[[LogStatus], str]] = {
+    "LOG": lambda log: str(log.partition),
+    "START": lambda log: count(log.log_start_offset),
+    "CLEAN BELOW": lambda log: count(log.first_dirty_offset),
+    "HORIZON": lambda log: count(log.horizon),
+    "END": lambda log: count(log.log_end_offset),
+    "RECORDS": lambda log: count(log.records),
+    "SIZE": lambda log: format_bytes(log.bytes),
+    "VIEW": lambda log: "-" if log.view is None else count(log.view.records),
+    "VIEW SIZE": lambda log: "-" if log.view is None else format_bytes(log.view.bytes),
+    "DIRTY": lambda log: f"{log.dirty_ratio:.2f}",
+}
+
+
+def _applies(column: str, found: TopicStatus) -> bool:
+    """Whether a column means something for the topic."""
+    if column in ("CLEAN BELOW", "HORIZON", "DIRTY"):
+        return _compacts(found)
+    return found.compaction_mode == "side-by-side" or not column.startswith("VIEW")
+
+
+def _compacts(found: TopicStatus) -> bool:
+    return "compact" in found.cleanup_policy
+
+
+def _failure_notes(topic: str, log: LogStatus, now_ms: int) -> list[str]:
+    """What goes before everything else: that its rounds fail, and what can be done (C31)."""
+    if log.failed_ms is None:
+        return []
+    if log.quarantined:
+        release = f"`lithify quarantine release {topic} --partition {log.partition}` lets it go on"
+        after = f"after {plural(log.failures, 'failure')}: {log.error}"
+        return [f"QUARANTINED since {when(log.failed_ms, now_ms)} {after}", release]
+    # A failure that is told by a clock that was ahead keeps nobody waiting.
+    waits = log.retry_ms is not None and log.failed_ms <= now_ms < log.retry_ms
+    tried = when(log.retry_ms or 0, now_ms) if waits else "now"
+    return [f"FAILED {number_of_times(log.failures)}, next try {tried}: {log.error}"]
+
+
+def _due_note(log: LogStatus, now_ms: int) -> str:
+    note = f"{'DUE' if log.due else 'not due'}: {log.due_reason}"
+    if log.overdue_ms:
+        note += f", {format_duration(log.overdue_ms)} overdue"
+    if log.due_at_ms is not None and not log.due:
+        note += f"; due by the clock {when(log.due_at_ms, now_ms)}"
+    return note
+
+
+def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
+    """What the figures mean: due or not and why, what holds the horizon, tombstones, view, last round."""
+    notes = [_due_note(log, now_ms)]
+    if log.owed is not None and log.owed != log.due_reason:
+        notes.append(f"a round is owed: {log.owed}")
+    if log.retention_waiting_bytes:
+        notes.append(f"{format_bytes(log.retention_waiting_bytes)} past retention wait until the view has them")
+    notes.append(f"horizon {horizon_text(log.horizon_limited_by, log.horizon_held_by)}")
+    if log.tombstones:
+        notes.append(plural(log.tombstones, "tombstone") + _tombstones_go(log, now_ms))
+    if log.view is not None:
+        notes.append(f"compacted reads start at {count(log.view.start_offset)}")
+    if log.last_round_ms is None:
+        notes.append("no round yet")
+    else:
+        run = f", run {log.last_round_id}" if log.last_round_id else ""
+        notes.append(f"last round {when(log.last_round_ms, now_ms)}{run}")
+    return notes
+
+
+def _tombstones_go(log: LogStatus, now_ms: int) -> str:
+    """When the next tombstones may go, and which cannot (C20)."""
+    expiry, held = log.next_tombstone_expiry_ms, log.tombstones_held_below
+    goes = "" if expiry is None else f", the next may go {when(expiry, now_ms)}"
+    if held is None:
+        return goes
+    return f"{goes}, expired ones below {count(held)} stay while records that they beat wait above the horizon"

@@ -1,0 +1,1 @@
+"""`lithify topic …`: a verb per file."""

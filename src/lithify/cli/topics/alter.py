@@ -1,0 +1,65 @@
+"""`lithify topic alter`: changes the settings of a topic that has data, and adds partitions (C43)."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.parameters import PairType, as_mapping
+from lithify.cli.terminal.output import print_json, say
+from lithify.cli.text.setting_notes import change_notes
+from lithify.errors import RefusedError
+from lithify.reports.alter import AlterReport
+
+
+@verb("alter")
+@click.argument("topic_name", metavar="TOPIC")
+@click.option("--config", type=PairType(), multiple=True, help="A setting; may be given often.")
+@click.option("--unset", multiple=True, metavar="NAME", help="Back to its default; may be given often.")
+@click.option("--partitions", type=int, metavar="N", help="They may grow, never shrink.")
+def alter(
+    invocation: Invocation,
+    topic_name: str,
+    config: tuple[tuple[str, str], ...],
+    unset: tuple[str, ...],
+    partitions: int | None,
+) -> None:
+    """Change settings of a topic, or add partitions.
+
+    All in one commit. A change counts from the next round, makes every log due for one, and brings
+    nothing back. Settings that are not named stay. From side by side back to in place the view has
+    to go first, with `lithify topic uncompact`.
+
+    \b
+    Examples:
+      lithify topic alter orders --config delete.retention.ms=7d
+      lithify topic alter orders --config cleanup.policy=compact,delete
+      lithify topic alter orders --unset min.compaction.lag.ms --partitions 8
+    """
+    wanted = as_mapping(config, "--config")
+    if not (wanted or unset or partitions is not None):
+        raise click.UsageError("nothing to change: give --config, --unset or --partitions")
+    if both := sorted(wanted.keys() & set(unset)):
+        raise RefusedError(f"{both[0]} is given with --config and with --unset", hint="give one of them")
+    topic = invocation.open_whole_topic(topic_name)
+    report = topic.alter(wanted, unset=unset, partitions=partitions)
+    if invocation.json:
+        print_json(report.to_json())
+        return
+    if not report.changed:
+        say(f"{report.topic}: nothing to change, version {report.version} stays")
+        return
+    say(f"{report.topic}: changed, version {report.version}")
+    for line in _changes(report):
+        say(f"  {line}")
+    for note in change_notes(report, topic.info().config):
+        say(note)
+
+
+def _changes(report: AlterReport) -> list[str]:
+    lines = [
+        f"{name}  {change.before or '(none)'} → {change.after or '(none)'}" for name, change in report.settings.items()
+    ]
+    if report.partitions_after != report.partitions:
+        lines.append(f"partitions  {report.partitions} → {report.partitions_after}")
+    return lines

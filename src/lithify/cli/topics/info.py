@@ -1,0 +1,62 @@
+"""`lithify topic info`."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.terminal.output import count, faint, fields, heading, plural, print_json, show
+from lithify.model.settings.table import SETTINGS
+from lithify.model.settings.topic_settings import TopicSettings, to_config
+from lithify.model.settings.units import format_bytes, format_duration, format_time
+from lithify.reports.status import TopicInfo
+
+
+@verb("info")
+@click.argument("topic_name", metavar="TOPIC")
+def info(invocation: Invocation, topic_name: str) -> None:
+    """Show a topic: partitions, size, place, and every setting.
+
+    \b
+    Examples:
+      lithify topic info orders
+      lithify topic info orders --json | jq .config
+    """
+    found = invocation.open_whole_topic(topic_name).info()
+    if invocation.json:
+        print_json(found.to_json())
+        return
+    facts = [
+        ("partitions", count(found.partitions)),
+        ("records", count(found.records)),
+        ("size", format_bytes(found.bytes)),
+        *_view(found),
+        ("policy", f"{found.config['cleanup.policy']}, {found.config['compaction.mode']}"),
+        ("version", count(found.version)),
+        ("created", format_time(found.created_ms)),
+        ("location", found.location),
+    ]
+    if found.original_name != found.topic:
+        facts.insert(0, ("stored as", found.topic))
+    settings = [(name, _setting(name, found.config[name])) for name in SETTINGS if name in found.config]
+    show([heading(found.original_name), *fields(facts), faint("  settings"), *fields(settings, indent="    ")])
+
+
+def _view(found: TopicInfo) -> list[tuple[str, str]]:
+    if found.view_records is None or found.view_bytes is None:
+        return []
+    return [("view", f"{plural(found.view_records, 'record')}, {format_bytes(found.view_bytes)}")]
+
+
+_DEFAULTS = to_config(TopicSettings())
+
+
+def _setting(name: str, value: str) -> str:
+    """A value, what it is in larger units, and the default if it is another."""
+    larger = ""
+    if name.endswith(".ms") and int(value) >= 1000:
+        larger = f" = {format_duration(int(value))}"
+    elif name.endswith(".bytes") and int(value) >= 1024:
+        larger = f" = {format_bytes(int(value))}"
+    default = "" if value == _DEFAULTS[name] else f", default {_DEFAULTS[name] or '(none)'}"
+    return f"{value or '(none)'}{larger}{default}"

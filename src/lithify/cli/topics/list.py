@@ -1,0 +1,28 @@
+"""`lithify topic list`."""
+
+from __future__ import annotations
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.terminal.output import columns, count, print_json, say, show
+from lithify.model.settings.units import format_bytes
+
+
+@verb("list")
+def list_topics(invocation: Invocation) -> None:
+    """List the topics of the warehouse.
+
+    \b
+    Examples:
+      lithify topic list
+      lithify topic list --json | jq -r .topic
+    """
+    infos = [topic.info() for topic in invocation.open_lake().topics()]
+    if invocation.json:
+        for info in infos:
+            print_json(info.to_json())
+        return
+    if not infos:
+        say("no topics yet (`lithify topic create` makes one)")
+        return
+    rows = [(i.original_name, count(i.partitions), count(i.records), format_bytes(i.bytes)) for i in infos]
+    show(columns(("TOPIC", "PARTITIONS", "RECORDS", "SIZE"), rows, left=("TOPIC",)))

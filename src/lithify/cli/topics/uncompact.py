@@ -1,0 +1,41 @@
+"""`lithify topic uncompact`: drops the compacted view of a topic (C35)."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.terminal.confirmation import refuse
+from lithify.cli.terminal.output import plural
+from lithify.cli.text.cuts import print_cut
+
+
+@verb("uncompact")
+@click.argument("topic_name", metavar="TOPIC")
+@click.option("--lose-trimmed", is_flag=True, help="Also where retention has left some records only to the view.")
+@click.option("--yes", is_flag=True, help="Really drop it.")
+def uncompact(invocation: Invocation, topic_name: str, lose_trimmed: bool, yes: bool) -> None:
+    """Drop the compacted view of a side-by-side topic.
+
+    The backlog stays, and the next round makes a new view of it. Where retention has trimmed the
+    backlog, the view alone has some records: then this is refused, unless --lose-trimmed is given.
+    Without --yes nothing is changed.
+
+    \b
+    Examples:
+      lithify topic uncompact states
+      lithify topic uncompact states --yes
+    """
+    from lithify.service.change.alter import plan_uncompact
+
+    topic = invocation.open_whole_topic(topic_name)
+    asked = topic.warehouse, topic.topic_name
+    if not yes and (planned := plan_uncompact(*asked, lose_trimmed=lose_trimmed)).changed:
+        records = sum(log.records_removed for log in planned.logs)
+        views = plural(len(planned.logs), "log")
+        refuse(
+            f"{topic.name}: nothing was dropped",
+            f"drops the view of {views} with {plural(records, 'record')}; the backlog stays",
+        )
+    report = topic.uncompact(lose_trimmed=lose_trimmed)
+    print_cut(invocation, report, "the view was dropped", "there is no view")

@@ -1,0 +1,224 @@
+"""The columns that producers may give, in whatever Arrow types they come, as those of a segment.
+
+    given                                                     becomes
+    key, value       binary or string, large, view, ...       binary
+    timestamp        integer (epoch ms) or timestamp          int64
+    partition, timestamp_type, offset   integer               int32, int32, int64
+    headers          list of (key, value) structs, list of    list of structs, as SEGMENT_SCHEMA
+                     pairs, or map                            has it; empty becomes null
+
+Only `key` and `value` are needed. Knows types, not rules: whether a record is taken is decided in
+`incoming`. Pieces are so small that no column reaches Arrow's limit of 2 GiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columnar.segment.convert import to_table
+from lithify.columnar.segment.schema import (
+    HEADER_TYPE,
+    HEADERS,
+    HEADERS_TYPE,
+    KEY,
+    OFFSET,
+    PARTITION,
+    TIMESTAMP,
+    TIMESTAMP_TYPE,
+    VALUE,
+    VALUE_SIZE,
+)
+from lithify.errors import InvalidInputError, InvalidRecordError
+from lithify.model.record import Record
+
+GIVEN_SCHEMA = pa.schema(
+    [
+        (PARTITION, pa.int32()),
+        (OFFSET, pa.int64()),
+        (TIMESTAMP, pa.int64()),
+        (TIMESTAMP_TYPE, pa.int32()),
+        (KEY, pa.binary()),
+        (VALUE, pa.binary()),
+        (HEADERS, HEADERS_TYPE),
+    ]
+)
+
+_PASSED_OVER = (VALUE_SIZE,)  # a segment's own file may be given; the size is measured again
+_PIECE_RECORDS = 128 * 1024
+_PIECE_BYTES = 2**30
+
+Given: TypeAlias = Sequence[Record] | pa.Table | pa.RecordBatch
+
+
+def given_batches(batch: Given) -> Iterator[pa.RecordBatch]:
+    """The records of `batch` in pieces with the columns of `GIVEN_SCHEMA`.
+
+    A column that is not there is all null. Raises `InvalidInputError` for columns that hold no
+    records, `InvalidRecordError` for a record that is none.
+    """
+    table = _as_table(batch)
+    check_columns(table.schema)
+    for large in table.to_batches(max_chunksize=_PIECE_RECORDS):
+        for piece in _pieces(large):
+            yield _converted(piece)
+
+
+def check_columns(schema: pa.Schema) -> None:
+    """Raises `InvalidInputError` if columns are missing, unknown or there twice."""
+    names = schema.names
+    unknown = [n for n in names if n not in GIVEN_SCHEMA.names and n not in _PASSED_OVER]
+    if unknown:
+        raise InvalidInputError(f"unknown column {unknown[0]!r}", hint=f"known: {', '.join(GIVEN_SCHEMA.names)}")
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise InvalidInputError(f"the column {twice[0]!r} is there twice")
+    for needed in (KEY, VALUE):
+        if needed not in names:
+            raise InvalidInputError(f"there is no column {needed!r}", hint="records need the columns key and value")
+
+
+def refused_record(index: int, reason: str) -> InvalidRecordError:
+    """The error for the record at `index` of its batch."""
+    error = InvalidRecordError(
+        f"the record at index {index} of the batch is refused: {reason}", hint="the whole batch was refused"
+    )
+    error.index, error.reason = index, reason
+    return error
+
+
+def _as_table(batch: Given) -> pa.Table:
+    if isinstance(batch, pa.Table):
+        return batch
+    if isinstance(batch, pa.RecordBatch):
+        return pa.Table.from_batches([batch])
+    records = list(batch)
+    try:
+        return to_table(records)
+    except _BAD_RECORD:
+        for index, record in enumerate(records):
+            try:
+                to_table([record])
+            except _BAD_RECORD as error:
+                raise refused_record(index, f"it is no record: {' '.join(str(error).split())}") from None
+        raise
+
+
+_BAD_RECORD = (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError)
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    if batch.num_rows == 0:
+        return
+    if batch.nbytes <= _PIECE_BYTES or batch.num_rows == 1:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    yield from _pieces(batch.slice(0, half))
+    yield from _pieces(batch.slice(half))
+
+
+def _converted(batch: pa.RecordBatch) -> pa.RecordBatch:
+    columns = []
+    for field in GIVEN_SCHEMA:
+        if field.name not in batch.schema.names:
+            columns.append(pa.nulls(batch.num_rows, field.type))
+            continue
+        column = batch.column(field.name)
+        try:
+            columns.append(_CONVERSIONS[field.name](column, field.type))
+        except (pa.ArrowException, TypeError) as error:
+            reason = " ".join(str(error).split())
+            raise InvalidInputError(
+                f"the column {field.name!r} of type {column.type} cannot be taken: {reason}"
+            ) from None
+    return pa.RecordBatch.from_arrays(columns, schema=GIVEN_SCHEMA)
+
+
+def _to_binary(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if column.type == kind:
+        return column
+    if pa.types.is_dictionary(column.type):
+        return _to_binary(column.dictionary_decode(), kind)
+    if pa.types.is_large_binary(column.type) or pa.types.is_large_string(column.type):
+        column = column.take(pa.array(np.arange(len(column))))  # a slice cannot be cast: its offsets are too large
+    if not any(is_kind(column.type) for is_kind in _BYTES):
+        raise TypeError("it must be binary or string")
+    return column.cast(kind)
+
+
+_BYTES = (
+    pa.types.is_string,
+    pa.types.is_large_binary,
+    pa.types.is_large_string,
+    pa.types.is_binary_view,
+    pa.types.is_string_view,
+    pa.types.is_fixed_size_binary,
+    pa.types.is_binary,
+    pa.types.is_null,
+)
+
+
+def _to_integer(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not (pa.types.is_integer(column.type) or pa.types.is_null(column.type)):
+        raise TypeError("it must be an integer")
+    return column.cast(kind)
+
+
+def _to_epoch_ms(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(kind)  # finer parts of a ms are cut
+    return _to_integer(column, kind)
+
+
+def _to_headers(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_null(column.type):
+        return column.cast(kind)
+    if pa.types.is_map(column.type):
+        pair = pa.struct([("key", column.type.key_type), ("value", column.type.item_type)])
+        column = column.cast(pa.list_(pair))
+    if not _is_list(column.type):
+        raise TypeError("it must be a list of (key, value)")
+    counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+    names, values = _pairs(column.flatten())
+    headers = pa.StructArray.from_arrays(
+        [_to_binary(names, pa.binary()).cast(pa.string()), _to_binary(values, pa.binary())], fields=list(HEADER_TYPE)
+    )
+    ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), headers, type=kind, mask=pa.array(counts == 0))
+
+
+def _pairs(headers: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Keys and values of headers that are structs (key, value) or lists of two."""
+    kind: Any = headers.type
+    if pa.types.is_struct(kind):
+        if sorted(f.name for f in kind) != ["key", "value"]:
+            raise TypeError("its structs must have the fields key and value")
+        return pc.struct_field(headers, "key"), pc.struct_field(headers, "value")
+    if (
+        not _is_list(kind)
+        or not pc.all(pc.equal(pc.list_value_length(headers), 2), skip_nulls=False, min_count=0).as_py()
+    ):
+        raise TypeError("every header must be a (key, value)")
+    flat = headers.flatten()
+    places = np.arange(0, len(flat), 2)
+    return flat.take(pa.array(places)), flat.take(pa.array(places + 1))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return any(is_kind(kind) for is_kind in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
+
+
+_CONVERSIONS = {
+    PARTITION: _to_integer,
+    OFFSET: _to_integer,
+    TIMESTAMP: _to_epoch_ms,
+    TIMESTAMP_TYPE: _to_integer,
+    KEY: _to_binary,
+    VALUE: _to_binary,
+    HEADERS: _to_headers,
+}

@@ -1,0 +1,221 @@
+"""Records on their way in: checked as whole columns and sorted to partitions.
+
+    records or a table ──► columns ──► rules ──► partitions ──► {0: table, 3: table, ...}
+                        incoming_columns  admission   partitioner     in order of arrival
+
+The rules are those of `lifecycle.admission`, which also words every refusal (C16, the settings on
+size and time). One refused record refuses the batch, and the error names the first one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columnar.arrivals.columns import Given, given_batches, refused_record
+from lithify.columnar.arrivals.partitioner import partitions_of
+from lithify.columnar.segment.schema import (
+    HEADERS,
+    KEY,
+    OFFSET,
+    PARTITION,
+    SEGMENT_SCHEMA,
+    TIMESTAMP,
+    TIMESTAMP_TYPE,
+    VALUE,
+    VALUE_SIZE,
+)
+from lithify.lifecycle.admission import offset_refusal, refusal
+from lithify.model.record import LAST_OFFSET, TIMESTAMP_TYPES, Record
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.staged import Destination
+
+ARRIVAL_SCHEMA = SEGMENT_SCHEMA.remove(SEGMENT_SCHEMA.get_field_index(OFFSET))
+"""The columns of records that have no offset yet."""
+
+_LARGEST = 2**63 - 1
+
+Flags = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int64]
+
+
+def receive(batch: Given, topic: Destination, *, now_ms: int, keep_offsets: bool) -> dict[int, pa.Table]:
+    """The records of `batch` by partition, in order of arrival.
+
+    Each table has the columns of `SEGMENT_SCHEMA` with `keep_offsets`, else those of
+    `ARRIVAL_SCHEMA` (the same without `offset`, which `with_offsets` adds). A partition that gets
+    nothing is left out. Raises `InvalidRecordError` or `InvalidInputError`, with nothing taken.
+    """
+    arrival = _Arrival(topic, now_ms, keep_offsets)
+    parts: dict[int, list[pa.RecordBatch]] = {}
+    index = 0
+    for given in given_batches(batch):
+        for partition, records in arrival.take(given, index):
+            parts.setdefault(partition, []).append(records)
+        index += given.num_rows
+    return {partition: pa.Table.from_batches(parts[partition]) for partition in sorted(parts)}
+
+
+def with_offsets(table: pa.Table, base_offset: int) -> pa.Table:
+    """Arrivals with the columns of `SEGMENT_SCHEMA`, numbered from `base_offset` on."""
+    offsets = pa.array(np.arange(base_offset, base_offset + table.num_rows, dtype=np.int64))
+    columns = {name: table.column(name) for name in ARRIVAL_SCHEMA.names} | {OFFSET: offsets}
+    return pa.Table.from_arrays([columns[name] for name in SEGMENT_SCHEMA.names], schema=SEGMENT_SCHEMA)
+
+
+class _Arrival:
+    """One batch on its way in. Remembers between its pieces what the next one has to go on from."""
+
+    def __init__(self, topic: Destination, now_ms: int, keep_offsets: bool) -> None:
+        self._settings, self._partitions = topic.settings, len(topic.log_ends)
+        self._now_ms, self._keep_offsets = now_ms, keep_offsets
+        self._last_offsets: dict[int, int] = {}
+        # Keyless records go on round from where the topic has got to, whoever appends.
+        self._keyless = sum(topic.log_ends)
+
+    def take(self, given: pa.RecordBatch, first_index: int) -> list[tuple[int, pa.RecordBatch]]:
+        """One piece, checked and sorted to partitions. `first_index` is where it begins in the batch."""
+        places = self._places(given)
+        order = np.argsort(places, kind="stable")
+        starts = [0, *(np.flatnonzero(np.diff(places[order])) + 1).tolist()]
+        self._check(given, places, (order, starts), first_index)
+        records = self._completed(given, places)
+        if len(starts) > 1:
+            records = records.take(pa.array(order))
+        return [
+            (int(places[order[start]]), records.slice(start, end - start))
+            for start, end in zip(starts, [*starts[1:], len(order)], strict=True)
+        ]
+
+    def _places(self, given: pa.RecordBatch) -> Places:
+        """The partition of every record: its own, or the partitioner's."""
+        column, keys = given.column(PARTITION), given.column(KEY)
+        places: Places = column.fill_null(0).to_numpy()
+        if column.null_count:
+            unplaced = column.is_null()
+            keys = keys if column.null_count == len(column) else keys.filter(unplaced)
+            places = places.copy()
+            places[_flags(unplaced)] = partitions_of(keys, self._partitions, round_from=self._keyless)
+            self._keyless += keys.null_count
+        return places
+
+    def _check(self, given: pa.RecordBatch, places: Places, sorting: tuple[Ints, list[int]], first_index: int) -> None:
+        refused = _refused_by_settings(given, self._settings, now_ms=self._now_ms, keep_offsets=self._keep_offsets)
+        refused |= (places < 0) | (places >= self._partitions)
+        before = None
+        if self._keep_offsets:
+            before = self._offsets_before(given, places, *sorting)
+            offsets = _offsets(given)
+            refused |= _flags(given.column(PARTITION).is_null()) | (offsets <= before) | (offsets > LAST_OFFSET)
+            types = given.column(TIMESTAMP_TYPE).fill_null(0).to_numpy()
+            refused |= (types < 0) | (types >= len(TIMESTAMP_TYPES))
+        if refused.any():
+            row = int(np.argmax(refused))
+            record = given.slice(row, 1).to_pylist()[0]
+            raise refused_record(first_index + row, self._reason(record, None if before is None else int(before[row])))
+
+    def _offsets_before(self, given: pa.RecordBatch, places: Places, order: Ints, starts: list[int]) -> Ints:
+        """For every record the offset of the one before it in its partition, -1 for none."""
+        offsets = _offsets(given)
+        before = np.full(len(offsets), -1, np.int64)
+        before[order[1:]] = offsets[order[:-1]]
+        for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
+            partition = int(places[order[start]])
+            before[order[start]] = self._last_offsets.get(partition, -1)
+            self._last_offsets[partition] = int(offsets[order[end - 1]])
+        return before
+
+    def _reason(self, given: dict[str, Any], before: int | None) -> str:
+        """Why a record is refused, in the words of `admission` where the settings do it."""
+        partition, offset, kind = given[PARTITION], given[OFFSET], given[TIMESTAMP_TYPE]
+        if partition is not None and not 0 <= partition < self._partitions:
+            return f"there is no partition {partition} (the topic has {self._partitions}, from 0 on)"
+        headers = given[HEADERS] or ()
+        if any(h["key"] is None for h in headers):
+            return "a header of it has no name"
+        record = Record(given[KEY], given[VALUE], given[TIMESTAMP], tuple((h["key"], h["value"]) for h in headers))
+        reason = refusal(record, self._settings, now_ms=self._now_ms, keep_offsets=self._keep_offsets)
+        if reason is not None:
+            return reason
+        if partition is None or offset is None:
+            return f"it has no {PARTITION if partition is None else OFFSET}, which keeping offsets needs"
+        return (
+            offset_refusal(partition, offset, before)
+            or f"its timestamp_type {kind} is neither 0 (CreateTime) nor 1 (LogAppendTime)"
+        )
+
+    def _completed(self, given: pa.RecordBatch, places: Places) -> pa.RecordBatch:
+        """The columns of the segment: what was left out by the producer is filled in."""
+        by_log = self._settings.message_timestamp_type == "LogAppendTime" and not self._keep_offsets
+        count = given.num_rows
+        if by_log:
+            timestamps: pa.Array = pa.array(np.full(count, self._now_ms, np.int64))
+        else:
+            timestamps = given.column(TIMESTAMP).fill_null(self._now_ms)
+        if self._keep_offsets:
+            types = given.column(TIMESTAMP_TYPE).fill_null(0)
+        else:
+            types = pa.array(np.full(count, by_log, np.int32))
+        columns = {
+            PARTITION: pa.array(places),
+            OFFSET: given.column(OFFSET),
+            TIMESTAMP: timestamps,
+            TIMESTAMP_TYPE: types,
+            KEY: given.column(KEY),
+            VALUE: given.column(VALUE),
+            VALUE_SIZE: pc.binary_length(given.column(VALUE)),
+            HEADERS: given.column(HEADERS),
+        }
+        schema = SEGMENT_SCHEMA if self._keep_offsets else ARRIVAL_SCHEMA
+        return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def _refused_by_settings(given: pa.RecordBatch, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> Flags:
+    """`admission.refusal` for whole columns, and headers that have no name."""
+    header_bytes, refused = _header_bytes(given.column(HEADERS))
+    if settings.null_key == "reject" and settings.compacts:
+        refused |= _flags(given.column(KEY).is_null())
+    refused |= _sizes(given.column(KEY)) + _sizes(given.column(VALUE)) + header_bytes > settings.max_message_bytes
+    timestamps = given.column(TIMESTAMP)
+    if not keep_offsets and settings.message_timestamp_type != "LogAppendTime" and timestamps.null_count < len(given):
+        latest = min(now_ms + settings.message_timestamp_after_max_ms, _LARGEST)
+        own = timestamps.fill_null(0).to_numpy()
+        refused |= (own < 0) | (own > latest)
+    return refused
+
+
+def _header_bytes(headers: pa.Array) -> tuple[Ints, Flags]:
+    """Bytes of each record's headers, and whether one of them has no name."""
+    count = len(headers)
+    if headers.null_count == count:
+        return np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    flat = headers.flatten()
+    names, values = pc.struct_field(flat, "key"), pc.struct_field(flat, "value")
+    ends = np.cumsum(pc.fill_null(pc.list_value_length(headers), 0).to_numpy())
+
+    def per_record(numbers: Ints) -> Ints:
+        sums = np.concatenate([[0], np.cumsum(numbers)])
+        counts: Ints = np.diff(sums[ends], prepend=0)
+        return counts
+
+    return per_record(_sizes(names) + _sizes(values)), per_record(_flags(names.is_null()).astype(np.int64)) > 0
+
+
+def _sizes(column: pa.Array) -> Ints:
+    sizes: Ints = pc.fill_null(pc.binary_length(column), 0).to_numpy().astype(np.int64)
+    return sizes
+
+
+def _offsets(given: pa.RecordBatch) -> Ints:
+    offsets: Ints = given.column(OFFSET).fill_null(-1).to_numpy()
+    return offsets
+
+
+def _flags(column: pa.Array) -> Flags:
+    flags: Flags = column.to_numpy(zero_copy_only=False)
+    return flags

@@ -1,0 +1,133 @@
+"""A part of a batch, written by one task before anybody knows its offsets.
+
+    task 0   ─► partition 0  [ E .. E+7 )      as if the log ended where it did when the batch was planned
+    task 1   ─► partition 0  [ E .. E+4 )      the same: the commit takes one of them as it is, if E is
+                                               still the log end, and numbers the others anew
+
+Records that bring offsets of their own, from Kafka, keep them. All are checked as `append` checks them
+(C16). What a task holds is bounded by `HELD_BYTES`, whatever the number of partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from lithify.columnar.arrivals.incoming import receive, with_offsets
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.segment.reader import read_segment
+from lithify.columnar.segment.schema import OFFSET, PARTITION, TIMESTAMP
+from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
+from lithify.errors import InvalidRecordError
+from lithify.lifecycle.admission import check_offsets
+from lithify.model.log import TopicState
+from lithify.model.names import LogId
+from lithify.model.segment import Segment
+from lithify.model.staged import Destination, StagedLog
+
+GATHERED_RECORDS = 64 * 1024
+GATHERED_BYTES = 32 * 2**20
+"""So much is checked and sorted at once: Spark's batches are small."""
+HELD_BYTES = 128 * 2**20
+"""What waits for a whole row group, over all partitions together; then small row groups are written."""
+
+
+class Stage:
+    """Writes records of one topic to segments that no version names yet. Not usable after `close`."""
+
+    def __init__(
+        self,
+        access: FileAccess,
+        topic: Destination,
+        *,
+        now_ms: int,
+        run_id: str,
+        attempt: str,
+        keep_offsets: bool = False,
+    ) -> None:
+        self._access, self._topic = access, topic
+        self._now_ms, self._run_id, self._attempt = now_ms, run_id, attempt
+        self._keep_offsets = keep_offsets
+        self._gathered: list[pa.Table] = []
+        self._gathered_bytes = 0
+        self._held_bytes = 0
+        self._writers: dict[int, SegmentWriter] = {}
+        self._next: dict[int, int] = {}
+        self._last_ms: dict[int, int] = {}
+
+    def add(self, records: pa.Table) -> None:
+        """Takes records with columns as `append` takes them, the same each time.
+
+        Raises `InvalidRecordError` or `InvalidInputError`.
+        """
+        self._gathered.append(records)
+        self._gathered_bytes += records.nbytes
+        if self._gathered_bytes >= GATHERED_BYTES or sum(map(len, self._gathered)) >= GATHERED_RECORDS:
+            self._sort_out()
+
+    def close(self) -> tuple[StagedLog, ...]:
+        """Ends the files: what was written, by partition."""
+        self._sort_out()
+        return tuple(
+            StagedLog(self._topic.name, self._topic.identity, partition, writer.close(), self._last_ms[partition])
+            for partition, writer in sorted(self._writers.items())
+        )
+
+    def abandon(self) -> None:
+        """Closes what is open after an error. The files stay behind unnamed, for `sweep`."""
+        for writer in self._writers.values():
+            writer.abandon()
+
+    def _sort_out(self) -> None:
+        if not self._gathered:
+            return
+        together = pa.concat_tables(self._gathered)
+        self._gathered, self._gathered_bytes = [], 0
+        try:
+            arrived = receive(together, self._topic, now_ms=self._now_ms, keep_offsets=self._keep_offsets)
+        except InvalidRecordError as error:
+            raise self._placed(error, together) from None
+        for partition, table in arrived.items():
+            if partition not in self._writers:
+                spec = SegmentSpec.of(self._topic, partition, self._run_id)
+                self._writers[partition] = SegmentWriter(self._access, spec, attempt=self._attempt)
+                self._next[partition] = self._topic.log_ends[partition]
+            if not self._keep_offsets:
+                check_offsets(LogId(self._topic.name, partition), self._next[partition], table.num_rows)
+            self._writers[partition].write(table if self._keep_offsets else with_offsets(table, self._next[partition]))
+            self._next[partition] += table.num_rows
+            self._last_ms[partition] = int(table.column(TIMESTAMP)[-1].as_py())
+            self._held_bytes += table.nbytes
+        if self._held_bytes >= HELD_BYTES:
+            for writer in self._writers.values():
+                writer.flush()
+            self._held_bytes = 0
+
+    def _placed(self, error: InvalidRecordError, together: pa.Table) -> InvalidRecordError:
+        """The same error, which names the record by its offset if it brings one: nobody knows our batches."""
+        if not self._keep_offsets or not {PARTITION, OFFSET} <= set(together.column_names):
+            return error
+        partition, offset = (together.column(name)[error.index].as_py() for name in (PARTITION, OFFSET))
+        return error.at(f"{self._topic.name}-{partition}, offset {offset}", hint=error.hint)
+
+
+def renumbered(
+    access: FileAccess, state: TopicState, segments: Sequence[Segment], base_offset: int, run_id: str
+) -> tuple[Segment, ...]:
+    """New segments with the records of `segments`, of one log, one after the other from `base_offset` on.
+
+    A row group at a time. A run asks for it once for each version that it meets. Raises `DamagedError`,
+    `WarehouseError` or `OSError`.
+    """
+    spec = SegmentSpec.of(state, segments[0].partition, run_id)
+    writer = SegmentWriter(access, spec, attempt=f"v{state.version}")
+    try:
+        for segment in segments:
+            for table in read_segment(access, segment):
+                writer.write(with_offsets(table, base_offset))
+                base_offset += table.num_rows
+        return writer.close()
+    except BaseException:
+        writer.abandon()
+        raise

@@ -1,0 +1,1 @@
+"""Files wherever the warehouse is: opened, held, made durable, sealed."""

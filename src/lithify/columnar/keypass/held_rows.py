@@ -1,0 +1,123 @@
+"""Rows of the key pass in memory, and how much of it comparing them takes (C38)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columnar.keys.latest_rows import BYTES_PER_ORDERED_ROW, BYTES_PER_ROW
+from lithify.columnar.keys.ranks import RANK, VERSION, Flags
+from lithify.columnar.segment.positions import Integers
+from lithify.columnar.segment.schema import KEY
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Keys, their ranks and, where they decide, their versions; null is none, and below every other (C10)."""
+
+    keys: pa.BinaryArray
+    ranks: Integers
+    versions: pa.Int64Array | None
+
+    @staticmethod
+    def of(batch: pa.RecordBatch) -> Rows:
+        versions = batch.column(VERSION) if VERSION in batch.schema.names else None
+        return Rows(batch.column(KEY), np.asarray(batch.column(RANK).to_numpy(), np.int64), versions)
+
+    @property
+    def count(self) -> int:
+        return len(self.ranks)
+
+    @property
+    def held_bytes(self) -> int:
+        return int(self.keys.nbytes) + (8 if self.versions is None else 17) * self.count
+
+    @property
+    def compared_bytes(self) -> int:
+        """What comparing them takes besides."""
+        return (BYTES_PER_ROW if self.versions is None else BYTES_PER_ORDERED_ROW) * self.count
+
+    def only(self, wanted: Flags) -> Rows:
+        mask = pa.array(wanted)
+        versions = None if self.versions is None else self.versions.filter(mask)
+        return Rows(self.keys.filter(mask), self.ranks[wanted], versions)
+
+    def first(self, count: int) -> Rows:
+        versions = None if self.versions is None else self.versions.slice(0, count)
+        return Rows(self.keys.slice(0, count), self.ranks[:count], versions)
+
+    def sorted(self) -> Rows:
+        """The same in log order."""
+        if (self.ranks[1:] >= self.ranks[:-1]).all():
+            return self
+        order = np.argsort(self.ranks)  # blocks of a shuffle come in any order
+        taken = pa.array(order)
+        versions = None if self.versions is None else self.versions.take(taken)
+        return Rows(self.keys.take(taken), self.ranks[order], versions)
+
+    def by_version(self) -> Integers | None:
+        """The rows from the lowest version to the highest, those of one version as they are here."""
+        if self.versions is None:
+            return None
+        order = np.argsort(_numbers(self.versions), kind="stable")
+        without = _without(self.versions)[order]
+        return np.concatenate([order[without], order[~without]])
+
+    def by_version_descending(self) -> Integers:
+        """From the highest to the lowest, those of one version as they are here all the same."""
+        assert self.versions is not None  # else nothing waits
+        order = np.argsort(~_numbers(self.versions), kind="stable")
+        without = _without(self.versions)[order]
+        return np.concatenate([order[~without], order[without]])
+
+
+class Held:
+    """Rows that are held, and the memory that it takes to compare them."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Rows] = []
+        self._held_bytes = self._key_bytes = self._compared_bytes = 0
+        self.rows = 0
+
+    def add(self, rows: Rows) -> None:
+        self._pieces.append(rows)
+        self._held_bytes += rows.held_bytes
+        self._key_bytes += rows.keys.nbytes
+        self._compared_bytes += rows.compared_bytes
+        self.rows += rows.count
+
+    def needed_bytes(self, beside: Rows | None = None) -> int:
+        """What is held, and the more of: its keys once more, to put them together, or what comparing takes."""
+        held, keys, compared = self._held_bytes, self._key_bytes, self._compared_bytes
+        if beside is not None:
+            held += beside.held_bytes
+            keys += beside.keys.nbytes
+            compared += beside.compared_bytes
+        return held + max(keys, compared)
+
+    def take(self) -> Rows:
+        """The rows in log order, from here on the caller's alone."""
+        taken, self._pieces = self._pieces, []
+        self._held_bytes = self._key_bytes = self._compared_bytes = self.rows = 0
+        ranks = np.concatenate([_NO_RANKS, *(rows.ranks for rows in taken)])
+        versions = [rows.versions for rows in taken if rows.versions is not None]
+        keys = [_NO_KEYS, *(rows.keys for rows in taken)]
+        taken.clear()  # what is not needed any more goes before the keys are put together
+        versions = [pa.concat_arrays(versions)] if versions else [None]
+        keys = [pa.concat_arrays(keys)]
+        return Rows(keys[0], ranks, versions[0]).sorted()
+
+
+def _numbers(versions: pa.Int64Array) -> Integers:
+    return np.asarray(pc.fill_null(versions, 0).to_numpy(), np.int64)
+
+
+def _without(versions: pa.Int64Array) -> Flags:
+    return np.asarray(versions.is_null().to_numpy(zero_copy_only=False), np.bool_)
+
+
+_NO_KEYS = pa.array([], pa.binary())
+_NO_RANKS = np.array([], np.int64)

@@ -1,0 +1,168 @@
+"""The rows of one row group as the key pass sees them: what is known of each without comparing it.
+
+Columns that cannot decide anything in a segment are not read: value sizes where no record can be a
+tombstone, timestamps where none or all are past retention, offsets where no limit lies inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columnar.keys.order_columns import header_versions
+from lithify.columnar.keys.ranks import (
+    EXPIRED_BIT,
+    ORDINAL_SHIFT,
+    PAST_BIT,
+    RANKED_KEYS,
+    STEP_SHIFT,
+    TOMBSTONE_BIT,
+    UNVERSIONED_BIT,
+    VERSIONED_KEYS,
+    Flags,
+    Portion,
+    tombstones_by_step,
+)
+from lithify.columnar.segment.positions import Integers
+from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, TIMESTAMP, VALUE_SIZE
+from lithify.compaction.rules import SurvivorRules
+from lithify.model.segment import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedSegment:
+    """A segment, the portion of the log that it belongs to, and the rules it is read under."""
+
+    segment: Segment
+    portion: Portion
+    rules: SurvivorRules
+    step_ends: tuple[int, ...]
+
+    def columns(self) -> list[str]:
+        """The columns that decide something in it."""
+        rules, segment = self.rules, self.segment
+        columns = [KEY]
+        if self.portion is Portion.WAITING:
+            limits = [rules.horizon]
+        else:
+            limits = [rules.log_start]
+            if segment.may_hold_tombstones(empty_is_tombstone=rules.empty_is_tombstone):
+                columns.append(VALUE_SIZE)
+                limits += [rules.tombstones_expire_below, *(self.step_ends if self.is_clean else ())]
+        if any(segment.base_offset < limit < segment.end_offset for limit in limits):
+            columns.append(OFFSET)
+        if rules.strategy == "timestamp" or self._is_partly_past:
+            columns.append(TIMESTAMP)
+        if rules.strategy == "header":
+            columns.append(HEADERS)
+        return columns
+
+    @property
+    def is_clean(self) -> bool:
+        return self.portion is Portion.CLEAN
+
+    @property
+    def _is_partly_past(self) -> bool:
+        """Whether some of its records may be past retention and others not (C24)."""
+        limit = self.rules.values_expire_before_ms
+        return limit is not None and self.segment.min_timestamp_ms < limit <= self.segment.max_timestamp_ms
+
+
+class Rows:
+    """The rows of one row group of a segment. `ordinal` is that of the first."""
+
+    def __init__(self, table: pa.Table, scanned: ScannedSegment, ordinal: int) -> None:
+        self.count = table.num_rows
+        self.ordinals = np.arange(ordinal, ordinal + self.count)
+        self._table = table
+        self._scanned = scanned
+        self._offsets = self._numbers(OFFSET)
+        self._versions = self._version_column()
+        rules, null_keys = scanned.rules, scanned.segment.null_keys
+        self._keys = table.column(KEY)
+        self.keyless = self._keys.is_null().to_numpy() if null_keys else np.zeros(self.count, np.bool_)
+        # Of a segment that the horizon cuts in two, only what is above it waits.
+        self.below = self._below(rules.horizon if scanned.portion is Portion.WAITING else rules.log_start)
+        self.compared = ~(self.below | self.keyless)
+        self.past = self._past(rules.values_expire_before_ms)
+        self.tombstones = np.zeros(self.count, np.bool_)
+        self.ranks = self.ordinals << ORDINAL_SHIFT
+        if VALUE_SIZE in table.column_names:
+            self.tombstones = _tombstones(table.column(VALUE_SIZE), rules)
+            self.ranks |= self._tombstone_bits()
+        if rules.values_expire_before_ms is not None:
+            self.ranks |= (self.past & ~self.tombstones) * PAST_BIT
+
+    @property
+    def unversioned(self) -> Flags:
+        """Tombstones that have no version (C11)."""
+        return np.asarray(self.ranks & UNVERSIONED_BIT > 0, np.bool_)
+
+    def to_compare(self) -> Iterator[pa.RecordBatch]:
+        """(key, rank) and, where it decides, the version of those that have to be compared."""
+        columns = [self._keys, pa.array(self.ranks)]
+        if self._versions is None:
+            table = pa.Table.from_arrays(columns, schema=RANKED_KEYS)
+        else:
+            table = pa.Table.from_arrays([*columns, self._versions], schema=VERSIONED_KEYS)
+        if not self.compared.all():
+            table = table.filter(pa.array(self.compared))
+        yield from table.to_batches()
+
+    def tombstones_by_step(self, wanted: Flags) -> Integers:
+        return tombstones_by_step(self.ranks[wanted])
+
+    def _tombstone_bits(self) -> Integers:
+        scanned = self._scanned
+        bits = self.tombstones * TOMBSTONE_BIT
+        bits |= (self.tombstones & self._below(scanned.rules.tombstones_expire_below)) * EXPIRED_BIT
+        if self._versions is not None and self._versions.null_count:
+            without = self._versions.is_null().to_numpy(zero_copy_only=False)
+            bits |= (self.tombstones & without) * UNVERSIONED_BIT
+        if scanned.is_clean:
+            bits |= (self.tombstones * self._steps(scanned.step_ends)) << STEP_SHIFT
+        return bits
+
+    def _version_column(self) -> pa.Array | pa.ChunkedArray | None:
+        rules = self._scanned.rules
+        match rules.strategy:
+            case "offset":
+                return None
+            case "timestamp":
+                return self._table.column(TIMESTAMP)
+            case "header" if HEADERS in self._table.column_names:
+                return header_versions(self._table.column(HEADERS), rules.version_header)
+            case "header":
+                return pa.nulls(self.count, pa.int64())
+
+    def _numbers(self, column: str) -> Integers | None:
+        return self._table.column(column).to_numpy() if column in self._table.column_names else None
+
+    def _below(self, limit: int) -> Flags:
+        if self._offsets is None:  # then no limit lies inside the segment
+            return np.full(self.count, self._scanned.segment.end_offset <= limit)
+        return np.asarray(self._offsets < limit, np.bool_)
+
+    def _past(self, limit_ms: int | None) -> Flags:
+        if limit_ms is None:
+            return np.zeros(self.count, np.bool_)
+        timestamps = self._numbers(TIMESTAMP)
+        if timestamps is None:  # then either all are or none
+            return np.full(self.count, self._scanned.segment.max_timestamp_ms < limit_ms)
+        return np.asarray(timestamps < limit_ms, np.bool_)
+
+    def _steps(self, ends: tuple[int, ...]) -> Integers:
+        segment = self._scanned.segment
+        offsets = self._offsets if self._offsets is not None else np.full(self.count, segment.base_offset)
+        return np.searchsorted(np.array(ends, np.int64), offsets, side="right")
+
+
+def _tombstones(sizes: pa.ChunkedArray, rules: SurvivorRules) -> Flags:
+    """Which records delete their key (C17)."""
+    null = sizes.is_null()
+    flags = pc.or_(null, pc.equal(sizes.fill_null(-1), 0)) if rules.empty_is_tombstone else null
+    return np.asarray(flags.to_numpy(), np.bool_)

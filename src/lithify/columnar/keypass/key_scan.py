@@ -1,0 +1,154 @@
+"""Reads the keys of segments for the key pass, and settles every record that needs no comparing.
+
+    Parquet: key, offset, value size ──► settled here: below the log start (C26), keyless (C16)
+             and what decides (C10)  └─► (key, rank, version) of all others, to be compared by key
+
+Values are never read (C38), and of the rest only what can decide something (`key_rows`). Keys that
+wait above the horizon are read for expired tombstones alone (C20), and only where a version decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.keypass.key_rows import Rows, ScannedSegment
+from lithify.columnar.keypass.key_source import pieces
+from lithify.columnar.keypass.tally import Tally
+from lithify.columnar.keys.ranks import RANKED_KEYS, VERSIONED_KEYS, Portion
+from lithify.columnar.pace.throttle import unthrottled
+from lithify.columnar.segment.positions import MarkSet, ordinal_starts
+from lithify.columnar.segment.reader import SegmentReader
+from lithify.columnar.segment.schema import HEADERS
+from lithify.compaction.rules import SurvivorRules
+from lithify.model.segment import Segment
+
+PIECE_BYTES = 4 * 2**20
+"""Keys are handed out in pieces of so much, so that it shows how many of them filled a memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogScan:
+    """The part of one log that a key pass reads.
+
+    `clean` are the segments below the first dirty offset that are looked at, `dirty` all from there
+    to the horizon, `waiting` those above it that are asked, each in offset order. `step_ends` are
+    the ends of the log's tombstone steps.
+    """
+
+    rules: SurvivorRules
+    clean: tuple[Segment, ...]
+    dirty: tuple[Segment, ...]
+    step_ends: tuple[int, ...] = ()
+    waiting: tuple[Segment, ...] = ()
+    first_ordinal: int = 0
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Those that can lose records, in offset order: the numbering that marks and ordinals follow."""
+        return self.clean + self.dirty
+
+    def of(self, portion: Portion) -> tuple[Segment, ...]:
+        match portion:
+            case Portion.CLEAN:
+                return self.clean
+            case Portion.DIRTY:
+                return self.dirty
+            case Portion.WAITING:
+                return self.waiting
+
+    def pieces(self) -> Iterator[tuple[Portion, LogScan]]:
+        """Scans of one segment each, in the order of `segments`, those that wait last."""
+        starts = ordinal_starts(self.segments, self.first_ordinal)
+        alone = replace(self, clean=(), dirty=(), waiting=())
+        for segment, first in zip(self.clean, starts[: len(self.clean)], strict=True):
+            yield Portion.CLEAN, replace(alone, clean=(segment,), first_ordinal=int(first))
+        for segment, first in zip(self.dirty, starts[len(self.clean) : -1], strict=True):
+            yield Portion.DIRTY, replace(alone, dirty=(segment,), first_ordinal=int(first))
+        for segment in self.waiting:
+            yield Portion.WAITING, replace(alone, waiting=(segment,))
+
+
+def keys_schema(rules: SurvivorRules) -> pa.Schema:
+    """What is compared under these rules: a version goes with the key only where it decides (C10)."""
+    return RANKED_KEYS if rules.strategy == "offset" else VERSIONED_KEYS
+
+
+class KeyScan:
+    """One pass over the keys of a log, by one hash range.
+
+    With `settles` it counts and marks what needs no comparing; of the ranges of a log exactly one
+    does. `acquire` is called with compressed bytes before they are read, where a throttle waits.
+    """
+
+    def __init__(
+        self, access: FileAccess, log: LogScan, *, settles: bool, acquire: Callable[[int], None] = unthrottled
+    ) -> None:
+        self.schema = keys_schema(log.rules)
+        self.starts = ordinal_starts(log.segments, log.first_ordinal)
+        self.tally = Tally()
+        self.marks = MarkSet(self.starts)
+        self._access = access
+        self._log = log
+        self._settles = settles
+        self._acquire = acquire
+        self._dirty_rows = 0
+
+    @property
+    def dirty_read(self) -> float:
+        return self._dirty_rows / max(1, sum(segment.records for segment in self._log.dirty))
+
+    def has(self, portion: Portion) -> bool:
+        return bool(self._log.of(portion))
+
+    def keys(self, portion: Portion) -> Iterator[pa.RecordBatch]:
+        """Batches of `schema`: the records of a portion that have to be compared."""
+        first = len(self._log.clean) if portion is Portion.DIRTY else 0
+        for index, segment in enumerate(self._log.of(portion), first):
+            ordinal = 0 if portion is Portion.WAITING else int(self.starts[index])
+            yield from self._segment(segment, ordinal, portion)
+
+    def _segment(self, segment: Segment, ordinal: int, portion: Portion) -> Iterator[pa.RecordBatch]:
+        scanned = ScannedSegment(segment, portion, self._log.rules, self._log.step_ends)
+        wanted = scanned.columns()
+        with SegmentReader(self._access, segment) as reader:
+            for group in range(reader.row_groups):
+                columns = [name for name in wanted if name != HEADERS or reader.has_headers(group)]
+                size = reader.compressed_bytes(group, columns)
+                self._acquire(size)
+                rows = Rows(reader.read(group, columns), scanned, ordinal)
+                self.tally.bytes_read += size
+                if self._settles:
+                    self._settle(rows, portion)
+                before = self._dirty_rows
+                for batch in pieces(rows.to_compare(), PIECE_BYTES):
+                    self._dirty_rows += batch.num_rows * (portion is Portion.DIRTY)
+                    yield batch
+                self._dirty_rows = before + rows.count * (portion is Portion.DIRTY)
+                ordinal += rows.count
+
+    def _settle(self, rows: Rows, portion: Portion) -> None:
+        tally = self.tally
+        if portion is Portion.WAITING:
+            tally.waiting_keyed += int(rows.compared.sum())
+            return
+        keyless = rows.keyless & ~rows.below
+        stays = keyless & ~rows.past if self._log.rules.keep_keyless else keyless & False
+        tally.below_start += int(rows.below.sum())
+        tally.keyless_kept += int(stays.sum())
+        if self._log.rules.keep_keyless:
+            tally.keyless_expired += int((keyless & rows.past).sum())
+        else:
+            tally.no_key += int(keyless.sum())
+        if portion is Portion.DIRTY:
+            tally.dirty_keyed += int(rows.compared.sum())
+            tally.dirty_tombstones += int((rows.compared & rows.tombstones).sum())
+            tally.dirty_unversioned += int((rows.compared & rows.unversioned).sum())
+            self.marks.add(rows.ordinals[stays])
+            return
+        gone = ~(rows.compared | stays)
+        self.marks.add(rows.ordinals[gone])
+        tally.clean_tombstones_lost += rows.tombstones_by_step(gone & ~rows.keyless)

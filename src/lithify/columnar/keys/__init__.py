@@ -1,0 +1,1 @@
+"""Keys as columns: hashes, hash ranges, ranks, and which row of a key is the last."""

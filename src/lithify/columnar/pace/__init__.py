@@ -1,0 +1,1 @@
+"""How fast tasks may move bytes (C40)."""

@@ -1,0 +1,193 @@
+"""The footer of a Parquet file, checked before Arrow acts on what it claims (C51).
+
+    [ PAR1 | column chunks of row group 0 | ... | footer | its length | PAR1 ]
+                    ▲ start, size, values ────────┘
+
+Arrow believes a footer: it allocates what that claims, and one that contradicts itself ends the whole
+process. So a footer is first read as plain values and held against the file it is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lithify.columnar.parquet.thrift import Struct, ThriftError, read_struct
+
+FOOTER_BYTES = 8 * 2**20
+"""Of the largest footer that is read: some 5,000 row groups of eight columns."""
+TAIL_BYTES = 64 * 2**10
+"""Read at first, which nearly always has the whole footer in it."""
+
+BYTE_ARRAY = 6
+"""The physical type of keys and values: the only one whose values have no size of their own."""
+
+_MAGIC = b"PAR1"
+_END_BYTES = 4 + len(_MAGIC)
+_REPEATED = 2
+
+
+class UnsoundFileError(ValueError):
+    """A Parquet file that contradicts itself, or that would take more memory than it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Where a column of a row group lies in the file, and how many values it has.
+
+    `expanded_bytes` is what its pages are said to have when they are decompressed.
+    """
+
+    start: int
+    size_bytes: int
+    expanded_bytes: int
+    values: int
+    of_bytes: bool
+    repeated: bool
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """A checked footer. `chunks` has those of each row group by the paths of their columns."""
+
+    metadata: pq.FileMetaData
+    size_bytes: int
+    chunks: tuple[dict[str, Chunk], ...]
+
+    def of_columns(self, row_group: int, columns: Sequence[str]) -> dict[str, Chunk]:
+        """Those of some columns of a row group, nested ones with all of their parts."""
+        return {path: c for path, c in self.chunks[row_group].items() if path.partition(".")[0] in columns}
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    path: str
+    kind: int
+    repeated: bool
+
+
+def read_footer(source: Any) -> Footer:
+    """The footer of an open file. Raises `UnsoundFileError`, or `OSError` where reading fails."""
+    size = source.seek(0, 2)
+    raw = _raw(source, size)
+    try:
+        found, _ = read_struct(raw)
+        leaves = tuple(_leaves(_structs(found, 2)))
+        groups = _structs(found, 4)
+        chunks = tuple(_chunks(group, leaves, size - len(raw) - _END_BYTES) for group in groups)
+    except ThriftError as error:
+        raise UnsoundFileError(f"its footer is damaged: {error}") from None
+    if sum(_number(group, 3) for group in groups) != _number(found, 3):
+        raise UnsoundFileError("its row groups have other records than its footer says")
+    _check_apart(chunk for group in chunks for chunk in group.values())
+    whole = _MAGIC + raw + len(raw).to_bytes(4, "little") + _MAGIC
+    return Footer(pq.read_metadata(pa.BufferReader(whole)), size, chunks)
+
+
+def _raw(source: Any, size: int) -> bytes:
+    source.seek(max(0, size - TAIL_BYTES))
+    tail = bytes(source.read(min(size, TAIL_BYTES)))
+    if len(tail) < len(_MAGIC) + _END_BYTES or not tail.endswith(_MAGIC):
+        raise UnsoundFileError("it does not end as a Parquet file does")
+    length = int.from_bytes(tail[-_END_BYTES : -len(_MAGIC)], "little")
+    if length > size - _END_BYTES - len(_MAGIC):
+        raise UnsoundFileError(f"it claims a footer of {length} bytes and has {size} in all")
+    if length > FOOTER_BYTES:
+        raise UnsoundFileError(
+            f"its footer has {length} bytes, and at most {FOOTER_BYTES} are read: too many row groups"
+        )
+    if length + _END_BYTES > len(tail):
+        source.seek(size - _END_BYTES - length)
+        return bytes(source.read(length))
+    return tail[-_END_BYTES - length : -_END_BYTES]
+
+
+def _leaves(elements: list[Struct]) -> Iterator[_Leaf]:
+    """The columns that hold values, from the schema: a tree as a list, each parent before its children."""
+    open_parents: list[list[Any]] = []  # [path, children to come, whether something above is repeated]
+    for element in elements:
+        while open_parents and open_parents[-1][1] == 0:
+            open_parents.pop()
+        name = element.get(4)
+        if not isinstance(name, bytes):
+            raise UnsoundFileError("a column of its schema has no name")
+        above, repeated = ("", False) if not open_parents else (open_parents[-1][0], open_parents[-1][2])
+        at_root = element is elements[0]
+        path = "" if at_root else f"{above}.{name.decode(errors='replace')}".removeprefix(".")
+        repeated = repeated or element.get(3) == _REPEATED
+        if open_parents:
+            open_parents[-1][1] -= 1
+        elif not at_root:
+            raise UnsoundFileError("its schema has a column below none")
+        if element.get(5):
+            open_parents.append([path, _number(element, 5), repeated])
+        elif not at_root:
+            yield _Leaf(path, _number(element, 1), repeated)
+    if any(parent[1] for parent in open_parents):
+        raise UnsoundFileError("its schema ends before its columns do")
+
+
+def _chunks(group: Struct, leaves: tuple[_Leaf, ...], data_end: int) -> dict[str, Chunk]:
+    rows, columns = _number(group, 3), _structs(group, 1)
+    if len(columns) != len(leaves):
+        raise UnsoundFileError(f"a row group has {len(columns)} columns, its schema {len(leaves)}")
+    return {
+        leaf.path: _chunk(column.get(3), leaf, rows, data_end) for leaf, column in zip(leaves, columns, strict=True)
+    }
+
+
+def _chunk(facts: Any, leaf: _Leaf, rows: int, data_end: int) -> Chunk:
+    path = facts.get(3) if isinstance(facts, dict) else None
+    if not isinstance(path, list) or b".".join(p for p in path if isinstance(p, bytes)) != leaf.path.encode():
+        raise UnsoundFileError(f"a row group has another column in the place of {leaf.path}")
+    if _number(facts, 1) != leaf.kind:
+        raise UnsoundFileError(f"a row group has {leaf.path} of another type than its schema")
+    values, size, start = _number(facts, 5), _number(facts, 7), _number(facts, 9)
+    if 0 < (dictionary := _number(facts, 11) if 11 in facts else 0) < start:
+        start = dictionary
+    if start < len(_MAGIC) or start + size > data_end:
+        raise UnsoundFileError(f"a row group has {leaf.path} outside of the file")
+    if not leaf.repeated and values != rows:
+        raise UnsoundFileError(f"a row group of {rows} records has {values} values of {leaf.path}")
+    if leaf.kind != BYTE_ARRAY:
+        _check_bounds(facts.get(12, {}), leaf)
+    return Chunk(start, size, _number(facts, 6), values, leaf.kind == BYTE_ARRAY, leaf.repeated)
+
+
+def _check_bounds(statistics: Any, leaf: _Leaf) -> None:
+    """Parquet has the bounds of numbers twice, and nothing else guards them: readers skip row groups by them."""
+    if not isinstance(statistics, dict):
+        raise UnsoundFileError(f"a row group has statistics of {leaf.path} that are none")
+    for old, new in ((1, 5), (2, 6)):
+        if old in statistics and new in statistics and statistics[old] != statistics[new]:
+            raise UnsoundFileError(f"a row group has two different bounds of {leaf.path}")
+
+
+def _check_apart(chunks: Iterable[Chunk]) -> None:
+    """No two share a byte: a wrong place would else be that of sound data of another row group."""
+    in_order = sorted(chunks, key=lambda chunk: chunk.start)
+    if any(before.end > after.start for before, after in pairwise(in_order)):
+        raise UnsoundFileError("two of its columns lie in the same place")
+
+
+def _number(struct: Struct, field: int) -> int:
+    number = struct.get(field)
+    if type(number) is not int or number < 0:
+        raise UnsoundFileError(f"a number of its footer (field {field}) is missing or negative")
+    return number
+
+
+def _structs(struct: Struct, field: int) -> list[Struct]:
+    found = struct.get(field)
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise UnsoundFileError(f"a list of its footer (field {field}) is missing")
+    return found

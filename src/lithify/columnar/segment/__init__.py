@@ -1,0 +1,1 @@
+"""Segments: Parquet files of ours, written, read and checked."""

@@ -1,0 +1,70 @@
+"""The facts of a segment, as the footer of its Parquet file tells them.
+
+These are what goes to the manifests and what planning works with, so that neither opens a file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from lithify.columnar.segment.schema import KEY, OFFSET, SCAN_COLUMNS, TIMESTAMP, VALUE_SIZE
+from lithify.model.segment import Segment
+
+KEY_BOUND_BYTES = 16
+"""Key bounds are cut to this length, as Iceberg's `truncate(16)` metrics mode does."""
+
+
+def facts(path: str, partition: int, metadata: pq.FileMetaData, size_bytes: int) -> Segment:
+    """The facts of a segment, from the footer of its file."""
+    index = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+    groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
+
+    def statistics(column: str) -> list[Any]:
+        return [group.column(index[column]).statistics for group in groups]
+
+    def bounds(column: str) -> tuple[Any, Any]:
+        known = [s for s in statistics(column) if s.has_min_max]
+        return min((s.min for s in known), default=None), max((s.max for s in known), default=None)
+
+    def nulls(column: str) -> int:
+        return sum(s.null_count for s in statistics(column))
+
+    base, last = bounds(OFFSET)
+    earliest, latest = bounds(TIMESTAMP)
+    min_key, max_key = _key_bounds(statistics(KEY), [g.num_rows for g in groups])
+    return Segment(
+        path=path,
+        partition=partition,
+        base_offset=base,
+        end_offset=last + 1,
+        records=metadata.num_rows,
+        size_bytes=size_bytes,
+        scan_bytes=sum(g.column(index[c]).total_compressed_size for g in groups for c in SCAN_COLUMNS),
+        min_timestamp_ms=earliest,
+        max_timestamp_ms=latest,
+        null_keys=nulls(KEY),
+        null_values=nulls(VALUE_SIZE),
+        min_value_size=bounds(VALUE_SIZE)[0],
+        min_key=min_key,
+        max_key=max_key,
+    )
+
+
+def _key_bounds(statistics: list[Any], records: list[int]) -> tuple[bytes | None, bytes | None]:
+    """Bounds of the keys, cut short: the lower one as it is, the upper one rounded up."""
+    with_keys = [s for s, n in zip(statistics, records, strict=True) if s.null_count < n]
+    if not with_keys:
+        return None, None
+    if not all(s.has_min_max for s in with_keys):
+        return b"", None  # Parquet leaves bounds out where keys are very long
+    highest = max(bytes(s.max) for s in with_keys)
+    lowest = min(bytes(s.min) for s in with_keys)[:KEY_BOUND_BYTES]
+    return lowest, highest if len(highest) <= KEY_BOUND_BYTES else _rounded_up(highest[:KEY_BOUND_BYTES])
+
+
+def _rounded_up(prefix: bytes) -> bytes | None:
+    """The smallest key above all that begin with `prefix`; None if they begin with 0xff only."""
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None

@@ -1,0 +1,145 @@
+"""Reading a whole segment to check it: its facts, its order, and a digest of every record.
+
+The digest covers every field of a record, so that the same offset in two files can be compared
+without moving values. Versions in headers (C10) are read here by SQL, another way than rounds take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import TypeAlias
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.segment.facts import facts
+from lithify.columnar.segment.reader import SegmentReader, damage_named
+from lithify.columnar.segment.schema import KEY, OFFSET, PARTITION, SEGMENT_SCHEMA, VALUE, VALUE_SIZE
+from lithify.errors import DamagedError
+from lithify.model.segment import Segment
+from lithify.reports.verification import Finding, FindingKind, TombstoneCount
+
+DIGESTS = pa.schema(
+    [
+        pa.field("offset", pa.int64()),
+        pa.field("key", pa.binary()),
+        pa.field("value_size", pa.int32()),
+        pa.field("timestamp", pa.int64()),
+        pa.field("digest", pa.int64()),
+        pa.field("versions", pa.list_(pa.int64())),
+    ]
+)
+"""One row a record; `versions` has one for each header that was asked for, null where there is none."""
+
+_DIGEST = """
+SELECT "offset", key, value_size, "timestamp",
+       (hash("timestamp", timestamp_type, key, value, value_size, headers) >> 1)::BIGINT AS digest,
+       [{versions}]::BIGINT[] AS versions
+FROM records
+"""
+
+_VERSION = """
+(SELECT CASE WHEN octet_length(last) <> 8 THEN NULL
+             WHEN last >= '\\x80'::BLOB THEN (('0x' || hex(last))::UBIGINT::HUGEINT - 18446744073709551616)::BIGINT
+             ELSE ('0x' || hex(last))::UBIGINT::BIGINT END
+ FROM (SELECT list_filter(headers, lambda h: h.key = {name})[-1].value AS last))
+"""
+
+_IN_MEMORY = {"threads": 1, "temp_directory": ""}
+"""A row group fits; DuckDB would else spill records into the folder that the process stands in."""
+
+
+@dataclass(frozen=True, slots=True)
+class TombstonesOf:
+    """How many tombstones of a segment lie in each of the steps it was asked about, and behind the last."""
+
+    partition: int
+    counts: tuple[int, ...]
+
+
+Piece: TypeAlias = pa.Table | Finding | TombstonesOf
+
+
+def inspect_segment(
+    access: FileAccess, segment: Segment, headers: Sequence[str] | None, count: TombstoneCount | None
+) -> Iterator[Piece]:
+    """What is wrong with the file, the tombstones to `count` in it, and its `DIGESTS`, a row group at a time.
+
+    With `headers` being None there are no digests; else they have the versions in headers of these names.
+    """
+    tombstones = np.zeros(0 if count is None else len(count.step_ends) + 1, np.int64)
+    try:
+        with SegmentReader(access, segment) as reader, duckdb.connect(config=_IN_MEMORY) as connection:
+            yield from _wrong_facts(segment, reader)
+            digest = _DIGEST.format(versions=", ".join(_VERSION.format(name=_quoted(name)) for name in headers or ()))
+            last = -1
+            for group in range(reader.row_groups):
+                records = reader.read(group, SEGMENT_SCHEMA.names)
+                yield from _wrong_rows(segment, records, last)
+                last = records.column(OFFSET)[-1].as_py()
+                if count is not None:
+                    tombstones += _tombstones(records, count)
+                if headers is not None:
+                    connection.register("records", records)
+                    yield connection.execute(digest).to_arrow_table().cast(DIGESTS)
+    except DamagedError as error:
+        missing = isinstance(error.__cause__, FileNotFoundError)
+        kind = FindingKind.FILE_MISSING if missing else FindingKind.FILE_DAMAGED
+        yield Finding(segment.partition, kind, error.message, path=segment.path)
+    else:
+        if count is not None:
+            yield TombstonesOf(segment.partition, tuple(tombstones.tolist()))
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _tombstones(records: pa.Table, count: TombstoneCount) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Of these records, the tombstones by step (C19)."""
+    sizes = records.column(VALUE_SIZE)
+    deletes = sizes.is_null()
+    if count.empty_is_tombstone:
+        deletes = pc.or_(deletes, pc.fill_null(pc.equal(sizes, 0), False))
+    of_key = pc.and_(deletes, records.column(KEY).is_valid())
+    offsets = records.column(OFFSET).filter(of_key).to_numpy()
+    offsets = offsets[(offsets >= count.start) & (offsets < count.end)]
+    steps = np.searchsorted(np.array(count.step_ends, np.int64), offsets, side="right")
+    return np.bincount(steps, minlength=len(count.step_ends) + 1).astype(np.int64)
+
+
+def _wrong_facts(segment: Segment, reader: SegmentReader) -> Iterator[Finding]:
+    """Facts that the manifest has otherwise than the file."""
+    with damage_named(segment.path):
+        found = facts(segment.path, segment.partition, reader.footer(), reader.size_bytes)
+    for fact in fields(Segment):
+        named, actual = getattr(segment, fact.name), getattr(found, fact.name)
+        if named != actual:
+            message = f"{segment.path}: {fact.name} is {actual!r}, the metadata says {named!r}"
+            yield Finding(segment.partition, FindingKind.WRONG_METADATA, message, path=segment.path)
+
+
+def _wrong_rows(segment: Segment, records: pa.Table, last: int) -> Iterator[Finding]:
+    """Rows out of order, in the wrong partition, or with a size that their value does not have."""
+    offsets = records.column(OFFSET).to_numpy()
+    backwards = np.flatnonzero(np.diff(offsets, prepend=last) <= 0)
+    if len(backwards):
+        offset = int(offsets[backwards[0]])
+        message = f"{segment.path}: offset {offset} comes after a higher or equal one"
+        yield Finding(segment.partition, FindingKind.OUT_OF_ORDER, message, offset, segment.path)
+    elsewhere = np.flatnonzero(records.column(PARTITION).to_numpy() != segment.partition)
+    sizes = pc.binary_length(records.column(VALUE)).cast(pa.int32())
+    wrong_size = np.flatnonzero(pc.fill_null(pc.not_equal(sizes, records.column(VALUE_SIZE)), False).to_numpy())
+    nulls_differ = not sizes.is_null().equals(records.column(VALUE_SIZE).is_null())
+    for rows, what in ((elsewhere, "is of another partition"), (wrong_size, "has a wrong value_size")):
+        if len(rows):
+            offset = int(offsets[rows[0]])
+            message = f"{segment.path}: the record at offset {offset} {what}"
+            yield Finding(segment.partition, FindingKind.FILE_DAMAGED, message, offset, segment.path)
+    if nulls_differ:
+        message = f"{segment.path}: null values and null value_sizes are not those of the same records"
+        yield Finding(segment.partition, FindingKind.FILE_DAMAGED, message, path=segment.path)

@@ -1,0 +1,190 @@
+"""Reading a segment: a row group at a time, each looked at before it is decoded.
+
+    footer    checked: sizes, places, types            (`parquet_footer`)
+    schema    that of a segment
+    pages     what they would take, decoded             (`parquet_pages`)
+
+A file that is missing, damaged, or not the one that the manifest means becomes a `DamagedError` that names
+it (C8), and takes no more memory than a row group of a segment may (C51).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lithify.columnar.files.access import FileAccess, local_path
+from lithify.columnar.files.held_file import HeldFile
+from lithify.columnar.parquet.footer import Chunk, UnsoundFileError, read_footer
+from lithify.columnar.parquet.pages import weigh
+from lithify.columnar.segment.schema import HEADERS, OFFSET, SEGMENT_SCHEMA
+from lithify.columnar.segment.writer import HEADER_KEY_PATH, OWN_PATH
+from lithify.errors import DamagedError, LithifyError
+from lithify.model.segment import Segment
+from lithify.model.settings.units import format_bytes
+
+WHOLE_BYTES = 256 * 2**10
+"""So small a segment in an object store is read in one request, not in one for each of its parts."""
+MOST_GROUP_BYTES = 2**31 + 2**26
+"""What a row group may take, decoded: one record as large as any, and what a row group has beside it."""
+
+
+class SegmentReader:
+    """Reads row groups of one segment. A context manager: it holds the file open. Raises `DamagedError`."""
+
+    def __init__(self, access: FileAccess, segment: Segment) -> None:
+        self._segment = segment
+        self._access = access
+
+    def __enter__(self) -> SegmentReader:
+        with damage_named(self._segment.path):
+            self._source = self._opened()
+            try:
+                self._footer = read_footer(self._source)
+                self._file = pq.ParquetFile(
+                    self._source, metadata=self._footer.metadata, page_checksum_verification=True
+                )
+                self._check_identity()
+            except BaseException:
+                self._source.close()
+                raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._source.close()
+
+    def _opened(self) -> Any:
+        path, size = self._segment.path, self._segment.size_bytes
+        source = self._access.open(path)
+        if local_path(path) is not None:
+            return source
+        if size > WHOLE_BYTES:
+            return HeldFile(source)
+        with source:
+            return pa.BufferReader(source.read(size + 1))  # one more, to see that it is larger
+
+    @property
+    def row_groups(self) -> int:
+        return int(self._file.metadata.num_row_groups)
+
+    @property
+    def size_bytes(self) -> int:
+        return self._footer.size_bytes
+
+    def footer(self) -> pq.FileMetaData:
+        return self._footer.metadata
+
+    def read(self, row_group: int, columns: Sequence[str]) -> pa.Table:
+        """Some columns of a row group, as `SEGMENT_SCHEMA` types them, in the order asked for."""
+        chunks = list(self._footer.of_columns(row_group, columns).values())
+        with damage_named(self._segment.path):
+            if isinstance(self._source, HeldFile):
+                self._source.hold([(chunk.start, chunk.size_bytes) for chunk in chunks])
+            most = self._most_bytes(chunks)
+            if most > MOST_GROUP_BYTES:
+                raise DamagedError(
+                    f"{self._segment.path}: row group {row_group} can expand to {format_bytes(most)}, and those that"
+                    f" Lithify writes stay below {format_bytes(MOST_GROUP_BYTES)}",
+                    hint=_RESTORE,
+                )
+            table = self._file.read_row_group(row_group, columns=list(columns), use_threads=False)
+            if HEADERS in columns:
+                table.validate(full=True)  # names of headers are text
+            return table.select(list(columns))
+
+    def _most_bytes(self, chunks: Sequence[Chunk]) -> int:
+        weights = [weigh(self._source.read_at, chunk) for chunk in chunks]
+        if any(weight.all_pages_bytes > chunk.expanded_bytes for weight, chunk in zip(weights, chunks, strict=True)):
+            raise UnsoundFileError("its pages expand to more than its footer says")
+        return sum(weight.most(chunk.values) for weight, chunk in zip(weights, chunks, strict=True))
+
+    def compressed_bytes(self, row_group: int, columns: Sequence[str]) -> int:
+        """Bytes that reading these columns of a row group takes from storage."""
+        return sum(chunk.size_bytes for chunk in self._footer.of_columns(row_group, columns).values())
+
+    def has_headers(self, row_group: int) -> bool:
+        """Whether a record of a row group may have headers."""
+        group = self._file.metadata.row_group(row_group)
+        for chunk in map(group.column, range(group.num_columns)):
+            if chunk.path_in_schema == HEADER_KEY_PATH and chunk.statistics is not None:
+                # Bounds as well, so that one wrong number never makes headers vanish.
+                return bool(chunk.statistics.null_count != chunk.num_values or chunk.statistics.has_min_max)
+        return True
+
+    def first_row_group_at(self, offset: int) -> int:
+        """One that no record at or above `offset` stands before; `row_groups` if there is no such record.
+
+        The footer tells, which nothing guards: so the last record that is passed over is looked at (C8).
+        """
+        if offset <= self._segment.base_offset:
+            return 0
+        with damage_named(self._segment.path):
+            first = next((g for g in range(self.row_groups) if self._largest_offset(g) >= offset), self.row_groups)
+            if first > 0 and self.read(first - 1, [OFFSET]).column(OFFSET)[-1].as_py() >= offset:
+                raise UnsoundFileError(f"row group {first - 1} has other offsets than its footer says")
+        return first
+
+    def _largest_offset(self, row_group: int) -> int:
+        """As the footer says."""
+        index = SEGMENT_SCHEMA.get_field_index(OFFSET)  # no nested column comes before it
+        return int(self._file.metadata.row_group(row_group).column(index).statistics.max)
+
+    def _check_identity(self) -> None:
+        segment, records = self._segment, self._file.metadata.num_rows
+        for what, found, named in (
+            ("bytes", self.size_bytes, segment.size_bytes),
+            ("records", records, segment.records),
+        ):
+            if found != named:
+                raise DamagedError(f"{segment.path}: holds {found} {what}, the metadata says {named}", hint=_RESTORE)
+        own = (self._file.metadata.metadata or {}).get(OWN_PATH.encode(), b"")  # of before format 3 it does not say
+        if own and not f"/{segment.path}".encode().endswith(b"/" + own):
+            raise DamagedError(f"{segment.path}: is a copy of {own.decode(errors='replace')}", hint=_RESTORE)
+        if not self._file.schema_arrow.equals(SEGMENT_SCHEMA):
+            raise DamagedError(f"{segment.path}: its columns are not those of a segment", hint=_RESTORE)
+
+
+_RESTORE = "restore the file from a backup or a replica; nothing was changed"
+
+
+class damage_named:  # noqa: N801 - used as a statement: `with damage_named(path):`
+    """Turns whatever goes wrong with reading a file into a `DamagedError` that names it.
+
+    Arrow tells of damage by errors of a dozen kinds, so that the rest cannot be told from a mistake of ours;
+    what is under this statement is to be reading, and nothing else.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, FileNotFoundError):
+            raise DamagedError(f"{self._path}: the file is missing", hint=_RESTORE) from error
+        if isinstance(error, (MemoryError, LithifyError)):
+            return  # of this machine, and not of the file, whose claims were looked at before
+        if isinstance(error, Exception):
+            raise DamagedError(f"{self._path}: the file cannot be read: {_one_line(error)}", hint=_RESTORE) from error
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
+
+
+def read_segment(
+    access: FileAccess, segment: Segment, *, start_offset: int = 0, columns: Sequence[str] = SEGMENT_SCHEMA.names
+) -> Iterator[pa.Table]:
+    """The records of a segment from `start_offset` on, a row group at a time."""
+    with SegmentReader(access, segment) as reader:
+        for group in range(reader.first_row_group_at(start_offset), reader.row_groups):
+            table = reader.read(group, columns if OFFSET in columns else [*columns, OFFSET])
+            if start_offset > segment.base_offset:
+                table = table.filter(pc.field(OFFSET) >= start_offset)
+            if table.num_rows:
+                yield table.select(list(columns))

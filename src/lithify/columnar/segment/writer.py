@@ -1,0 +1,185 @@
+"""Writing a segment as a Parquet file, and the facts of it that go to the manifest.
+
+    batches ─► SegmentWriter ─► 00000000000000000000-<run>-<attempt>-0.parquet  ─► Segment (facts)
+                            └─► 00000000000000131072-<run>-<attempt>-1.parquet  ─► Segment
+    row groups of at most ROW_GROUP_RECORDS records and ROW_GROUP_BYTES bytes, so that neither
+    writing nor reading one holds more than that.
+
+Encodings are those that every reader of Parquet knows; statistics are kept for what planning
+needs, never for values. Pages carry checksums, so that damage is met loudly, not copied on (C8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.files.durable import make_lasting, start_writing
+from lithify.columnar.segment.facts import facts
+from lithify.columnar.segment.schema import (
+    KEY,
+    OFFSET,
+    PARTITION,
+    SEGMENT_SCHEMA,
+    TIMESTAMP,
+    TIMESTAMP_TYPE,
+    VALUE_SIZE,
+)
+from lithify.errors import LithifyError
+from lithify.model.log import TopicState
+from lithify.model.segment import Segment
+from lithify.model.staged import Destination
+
+ROW_GROUP_RECORDS = 128 * 1024
+ROW_GROUP_BYTES = 64 * 2**20
+OWN_PATH = "lithify.path"
+"""In the footer: the path of the file, from the topic's folder on, so that another one in its place is noticed."""
+HEADER_KEY_PATH = "headers.list.element.key"
+"""Where Parquet keeps the names of headers; its null count tells whether there are any."""
+
+_WITH_STATISTICS = [PARTITION, OFFSET, TIMESTAMP, KEY, VALUE_SIZE, HEADER_KEY_PATH]
+_WITH_DICTIONARY = [PARTITION, TIMESTAMP_TYPE, VALUE_SIZE]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSpec:
+    """How the files of one run are made. `location` is the folder of the topic."""
+
+    location: str
+    run_id: str
+    partition: int
+    segment_bytes: int
+    compression: str
+
+    @staticmethod
+    def of(topic: TopicState | Destination, partition: int, run_id: str) -> SegmentSpec:
+        """Those of a run on one log of a topic."""
+        settings = topic.settings
+        return SegmentSpec(topic.location, run_id, partition, settings.segment_bytes, settings.compression_type)
+
+
+class SegmentWriter:
+    """Writes batches in ascending offset order into one segment, or more above `segment.bytes`.
+
+    `acquire` is called with the bytes of every row group, and of the footer, after they were
+    written, which is where a throttle waits. `attempt` is what no other writer of the run has: of two
+    that do the same work, neither may touch the files of the other (C6). Not usable after `close`.
+    """
+
+    def __init__(
+        self, access: FileAccess, spec: SegmentSpec, *, attempt: str, acquire: Callable[[int], None] | None = None
+    ) -> None:
+        self._access = access
+        self._spec = spec
+        self._attempt = attempt
+        self._acquire = acquire or (lambda _bytes: None)
+        self._pending: list[pa.Table] = []
+        self._pending_records, self._pending_bytes = 0, 0
+        self._file: _OpenFile | None = None
+        self._next_offset = 0
+        self._segments: list[Segment] = []
+
+    def write(self, batch: pa.Table | pa.RecordBatch) -> None:
+        """Takes records with the columns of `SEGMENT_SCHEMA`; their offsets go on ascending."""
+        table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+        while table.num_rows:
+            piece = self._piece(table)
+            self._pending.append(piece)
+            self._pending_records += piece.num_rows
+            self._pending_bytes += piece.nbytes
+            table = table.slice(piece.num_rows)
+            if self._pending_records >= ROW_GROUP_RECORDS or self._pending_bytes >= ROW_GROUP_BYTES:
+                self.flush()
+
+    def close(self) -> tuple[Segment, ...]:
+        """Ends the last file and returns the facts of all of them, in offset order."""
+        self.flush()
+        self._end_file()
+        return tuple(self._segments)
+
+    def abandon(self) -> None:
+        """Closes what is open after an error. The file stays behind unnamed, for `sweep`."""
+        if self._file is None:
+            return
+        file, self._file = self._file, None
+        file.writer.is_open = False  # or its finaliser tries to write the rest, and prints what then fails
+        with suppress(OSError, LithifyError):
+            file.sink.close()
+
+    def _piece(self, table: pa.Table) -> pa.Table:
+        """What goes into the row group that is waiting: by the mean size, unless the first ones are far larger."""
+        piece = table.slice(0, max(1, self._room(table)))
+        while piece.num_rows > 1 and piece.nbytes > 2 * ROW_GROUP_BYTES:
+            piece = piece.slice(0, piece.num_rows // 2)
+        return piece
+
+    def _room(self, table: pa.Table) -> int:
+        by_bytes = (ROW_GROUP_BYTES - self._pending_bytes) * table.num_rows // max(1, table.nbytes)
+        return int(min(ROW_GROUP_RECORDS - self._pending_records, by_bytes))
+
+    def flush(self) -> None:
+        """Writes what is waiting as a row group, however small."""
+        if not self._pending:
+            return
+        group = pa.concat_tables(self._pending)
+        self._pending, self._pending_records, self._pending_bytes = [], 0, 0
+        offsets = group.column(OFFSET).to_numpy()
+        if offsets[0] < self._next_offset or not (np.diff(offsets) > 0).all():
+            raise ValueError(f"offsets do not ascend at {offsets[0]} in partition {self._spec.partition}")
+        self._next_offset = int(offsets[-1]) + 1
+        if self._file is None:
+            self._file = self._open(int(offsets[0]))
+        before = self._file.sink.tell()
+        self._file.writer.write_table(group.cast(SEGMENT_SCHEMA), row_group_size=group.num_rows)
+        size = self._file.sink.tell() - before
+        start_writing(self._file.path, before, size)
+        self._acquire(size)
+        if self._file.sink.tell() >= self._spec.segment_bytes:
+            self._end_file()
+
+    def _open(self, base_offset: int) -> _OpenFile:
+        spec = self._spec
+        name = f"{base_offset:020d}-{spec.run_id}-{self._attempt}-{len(self._segments)}.parquet"
+        path = f"{spec.location}/data/partition={spec.partition}/{name}"
+        sink = self._access.create(path)
+        collected: list[pq.FileMetaData] = []
+        writer = pq.ParquetWriter(
+            sink,
+            SEGMENT_SCHEMA,
+            compression=spec.compression,
+            use_dictionary=_WITH_DICTIONARY,
+            write_statistics=_WITH_STATISTICS,
+            store_schema=False,
+            write_page_checksum=True,
+            metadata_collector=collected,
+        )
+        writer.add_key_value_metadata({OWN_PATH: path.removeprefix(f"{spec.location.rpartition('/')[0]}/")})
+        return _OpenFile(path, sink, writer, collected)
+
+    def _end_file(self) -> None:
+        if self._file is None:
+            return
+        file = self._file
+        before = file.sink.tell()
+        file.writer.close()
+        size = file.sink.tell()
+        self._acquire(size - before)
+        file.sink.close()
+        self._file = None
+        make_lasting(file.path)
+        self._segments.append(facts(file.path, self._spec.partition, file.collected[0], size))
+
+
+@dataclass(slots=True)
+class _OpenFile:
+    path: str
+    sink: Any
+    writer: pq.ParquetWriter
+    collected: list[pq.FileMetaData]

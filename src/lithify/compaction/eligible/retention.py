@@ -1,0 +1,109 @@
+"""Which segments go whole, from the front of a log (C24, C25, C26).
+
+    segments   [ old ][ old ][ young ][ old ]        the first two go, S moves to the end of the second
+                             ▲ S                     the last one waits for its turn
+
+A segment goes when `delete-records` has cut above it, when its newest record is past `retention.ms`, or
+while the segments behind it hold `retention.bytes` without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lithify.model.log import LogState
+from lithify.model.segment import Segment
+from lithify.model.settings.table import NO_LIMIT
+from lithify.model.settings.topic_settings import TopicSettings
+
+
+def gone_segments(
+    state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int
+) -> tuple[Segment, ...]:
+    """The segments at the front of the log, given in offset order, that go whole.
+
+    Side by side only what is wholly below D may go: the view does not have the rest yet.
+    """
+    rest = sum(segment.size_bytes for segment in segments)
+    gone = 0
+    for segment in segments:
+        rest -= segment.size_bytes
+        if settings.side_by_side and segment.end_offset > state.first_dirty_offset:
+            break
+        below_start = segment.end_offset <= state.log_start_offset
+        if not below_start and not past_retention(segment, rest, settings, now_ms):
+            break
+        gone += 1
+    return segments[:gone]
+
+
+def waiting_segments(
+    state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int
+) -> tuple[Segment, ...]:
+    """The segments past retention that have to wait for a round, behind those that go whole (C33).
+
+    Side by side the view does not have yet what is at or above D.
+    """
+    if not settings.side_by_side:
+        return ()
+    gone = gone_segments(state, segments, settings, now_ms)
+    once_covered = replace(state, first_dirty_offset=state.log_end_offset)
+    return gone_segments(once_covered, segments, settings, now_ms)[len(gone) :]
+
+
+def start_after(state: LogState, gone: tuple[Segment, ...]) -> int:
+    """The log start offset once these segments at the front have gone."""
+    return max(state.log_start_offset, gone[-1].end_offset if gone else 0)
+
+
+def past_retention(segment: Segment, rest_bytes: int, settings: TopicSettings, now_ms: int) -> bool:
+    """Whether the oldest segment is past retention, with so many bytes behind it (C24)."""
+    if not settings.deletes:
+        return False
+    by_age = settings.retention_ms != NO_LIMIT and segment.max_timestamp_ms < now_ms - settings.retention_ms
+    by_size = settings.retention_bytes != NO_LIMIT and rest_bytes >= settings.retention_bytes
+    return by_age or by_size
+
+
+def values_expire_before_ms(settings: TopicSettings, now_ms: int) -> int | None:
+    """Records with a lower timestamp go in a round, tombstones apart (C24); None if age does not count.
+
+    A view keeps a key until a tombstone or a newer record, so side by side age does not count.
+    """
+    if not (settings.compacts and settings.deletes) or settings.side_by_side or settings.retention_ms == NO_LIMIT:
+        return None
+    return now_ms - settings.retention_ms
+
+
+def may_age(segment: Segment, before_ms: int | None, aged_before_ms: int | None) -> bool:
+    """Whether it can hold values older than `before_ms`, those apart that went when they were `aged_before_ms`."""
+    if before_ms is None or segment.min_timestamp_ms >= before_ms:
+        return False
+    return aged_before_ms is None or aged_before_ms <= min(segment.max_timestamp_ms, before_ms - 1)
+
+
+def expired_bytes(
+    state: LogState, segments: tuple[Segment, ...], horizon: int, settings: TopicSettings, now_ms: int
+) -> int:
+    """Bytes of single records past retention in segments wholly below the horizon (C28).
+
+    Metadata tells only the range of a segment's timestamps, so they are taken to be spread evenly.
+    What a round has looked at before is no value any more, or the log would be due for ever; nor is
+    less than one record worth another round, where an old tombstone among young values makes the range wide.
+    """
+    before_ms = values_expire_before_ms(settings, now_ms)
+    if before_ms is None:
+        return 0
+    found = 0
+    for segment in segments:
+        clean = segment.end_offset <= state.first_dirty_offset
+        aged_before_ms = state.aged_before_ms if clean else None
+        if segment.end_offset <= horizon and may_age(segment, before_ms, aged_before_ms):
+            since_ms = segment.min_timestamp_ms
+            if aged_before_ms is not None:
+                since_ms = max(since_ms, aged_before_ms)
+            span_ms = segment.max_timestamp_ms - segment.min_timestamp_ms + 1
+            share = min(1.0, (before_ms - since_ms) / span_ms)
+            if aged_before_ms is None or share * segment.records >= 1:
+                found += int(segment.size_bytes * share)
+    return found

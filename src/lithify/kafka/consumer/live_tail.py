@@ -1,0 +1,169 @@
+"""Partitions of a Kafka topic from given offsets on: committed records as they come, without an end.
+
+fetched ──► waiting records ──► taken        `ends`: by partition, where Kafka's log ended when a
+                                             fetch got there; nothing while there is more to fetch
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
+from lithify.kafka.client import SLICE_S, Cluster, client
+from lithify.lifecycle.source_continuation import Lost, SourceLog, WentBack, continuation
+from lithify.model.record import TIMESTAMP_TYPES, Record
+from lithify.ports.store import Clock
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError, Message
+
+FETCHED_AT_ONCE = 10_000
+"""Records for each of which the cluster need not be asked on its own whether they are of the right topic."""
+
+
+class LiveTail:
+    """Reads on in partitions of `topic`, from `offsets` on. Raises `BrokerError` while there is no cluster.
+
+    With a `topic_id` it gives records of that very topic alone: Kafka's client reads on in one that was
+    made again under the same name. Raises `SourceWentBackError` then.
+    """
+
+    def __init__(
+        self, cluster: Cluster, topic: str, offsets: Mapping[int, int], clock: Clock, *, topic_id: str = ""
+    ) -> None:
+        self._cluster, self._topic, self._clock, self._topic_id = cluster, topic, clock, topic_id
+        self._waiting: list[Record] = []
+        self._heard_ms = clock.monotonic_ms()
+        self.offsets = dict(offsets)
+        """Behind the last record of each partition that was taken."""
+        self.ends: dict[int, int] = {}
+        self._consumer: Consumer = cluster.consumer()
+        where = client().TopicPartition
+        with cluster.explained(topic):
+            self._consumer.assign([where(topic, partition, offset) for partition, offset in offsets.items()])
+
+    def take(self, timeout_s: float) -> Sequence[Record]:
+        """The next records, at least one if any came in that time."""
+        if not self._waiting:
+            self._fetch(timeout_s)
+        if self._waiting:  # asked after they were fetched, so that they are surely of it
+            self._check_same()
+        taken, self._waiting = self._waiting, []
+        for record in taken:
+            assert record.partition is not None and record.offset is not None
+            self.offsets[record.partition] = record.offset + 1
+        self._adopt_ends()
+        return taken
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was fetched was taken, so that `offsets` may stand behind the last record."""
+        return not self._waiting
+
+    def is_at_end(self, timeout_s: float) -> bool:
+        """Whether all that Kafka has was taken, as far as can be told within that time."""
+        deadline_ms = self._clock.monotonic_ms() + round(timeout_s * 1000)
+        while not self._waiting and len(self.ends) < len(self.offsets):
+            left_s = (deadline_ms - self._clock.monotonic_ms()) / 1000
+            if left_s <= 0:
+                return False
+            self._fetch(min(left_s, SLICE_S))
+        return not self._waiting
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _fetch(self, timeout_s: float) -> None:
+        first = self._consumer.poll(timeout_s)
+        if first is None:
+            self._check_there()
+            return
+        self._heard_ms = self._clock.monotonic_ms()
+        for fetched in (first, *self._consumer.consume(FETCHED_AT_ONCE, 0)):
+            failure = fetched.error()
+            if failure is None:
+                record = record_of(fetched)
+                assert record.partition is not None
+                self.ends.pop(record.partition, None)
+                self._waiting.append(record)
+            elif failure.code() == client().KafkaError._PARTITION_EOF:
+                self.ends[int(fetched.partition() or 0)] = int(fetched.offset() or 0)
+            else:
+                raise self._failed(failure, fetched)
+        if not self._waiting:
+            self._adopt_ends()
+
+    def _adopt_ends(self) -> None:
+        """Behind the last record there may be the end of a transaction, which is no record: nothing left to take."""
+        for partition, end in self.ends.items():
+            self.offsets[partition] = max(end, self.offsets[partition])
+
+    def _check_same(self) -> None:
+        if self._topic_id:
+            check_same(self._topic, self._topic_id, self._cluster.topic_id(self._topic))
+
+    def _check_there(self) -> None:
+        """A cluster that has been silent for long is asked whether it is there."""
+        if refused := self._cluster.refused():
+            raise refused
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._heard_ms < self._cluster.timeout_s * 1000:
+            return
+        with self._cluster.asking() as asking:
+            self._cluster.partitions(asking, self._topic)
+        self._cluster.trouble, self._heard_ms = None, now_ms
+
+    def _failed(self, failure: KafkaError, fetched: Message) -> LithifyError:
+        k = client().KafkaError
+        partition = fetched.partition()
+        if failure.code() in (k._AUTO_OFFSET_RESET, k.OFFSET_OUT_OF_RANGE) and partition is not None:
+            try:
+                self._check_same()
+                with self._cluster.asking() as asking:
+                    ends = self._cluster.ends(asking, self._topic, partition)
+                check_reachable(self._topic, partition, ends, self.offsets[partition])
+            except LithifyError as error:
+                return error
+        return self._cluster.named(failure, self._topic)
+
+
+def check_same(topic: str, known: str, found: str) -> None:
+    """Raises `SourceWentBackError` if Kafka's id of the topic is another than the one that was known, if any was."""
+    if known and found != known:
+        raise SourceWentBackError(
+            f"Kafka's {topic} was deleted and made again: the records there now are of another topic than those before",
+            hint="copy it into a new topic of the lake, and begin there",
+        )
+
+
+def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: int) -> None:
+    """Raises `SourceLostError` or `SourceWentBackError` where Kafka's log cannot be read from `offset` on."""
+    match continuation(offset, SourceLog(partition, *ends)):
+        case Lost(_, start):
+            raise SourceLostError(
+                f"Kafka's {topic}-{partition} starts at {start} now: offsets [{offset}, {start}) are neither there "
+                "nor in the lake",
+                hint="take in what Kafka has before its retention lets go of it",
+            )
+        case WentBack(_, end):
+            raise SourceWentBackError(
+                f"Kafka's {topic}-{partition} ends at {end}, below offset {offset}, from where it is to go on",
+                hint="its topic was made again or truncated, or it is another one",
+            )
+
+
+def record_of(fetched: Message) -> Record:
+    """What the client fetched, as a record."""
+    kind, timestamp = fetched.timestamp()
+    by_log = kind == client().TIMESTAMP_LOG_APPEND_TIME
+    headers: Any = fetched.headers() or ()
+    return Record(
+        key=fetched.key(),
+        value=fetched.value(),
+        timestamp=timestamp,
+        headers=tuple((name, value) for name, value in headers),
+        partition=fetched.partition(),
+        offset=fetched.offset(),
+        timestamp_type=TIMESTAMP_TYPES[by_log],
+    )

@@ -1,0 +1,82 @@
+"""A plain dict as the table of a topic: the latest record of every live key (C9 to C12, C17)."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import InitVar, dataclass, field
+
+from lithify.compaction.record_order import version_of
+from lithify.compaction.rules import SurvivorRules, table_rules
+from lithify.model.log import LogState
+from lithify.model.record import Record, is_tombstone
+from lithify.model.settings.topic_settings import TopicSettings
+
+Table = MutableMapping[bytes, Record]
+
+
+@dataclass(slots=True)
+class Folding:
+    """Puts records of a topic with these settings into tables, in offset order.
+
+    Where a late record may lose to an older one (C10), it remembers which versions deleted keys.
+    """
+
+    settings: InitVar[TopicSettings]
+    _rules: SurvivorRules = field(init=False)
+    _deleted: dict[bytes, int] = field(default_factory=dict)
+
+    def __post_init__(self, settings: TopicSettings) -> None:
+        # Of any log: where one starts and ends has no part in which record wins, and which deletes.
+        self._rules = table_rules(LogState(0), settings)
+
+    @property
+    def by_version(self) -> bool:
+        """Whether what was deleted decides about late records (C10, C11): then a table alone cannot be gone on with."""
+        return self._rules.strategy != "offset"
+
+    def put_all(self, table: Table, records: Iterable[Record]) -> None:
+        """Each wins its key, deletes it, or is older than what won. Keyless ones count for nothing."""
+        versioned = self.by_version
+        for record in records:
+            if record.key is None or not record.value or versioned:
+                self._put(table, record)
+            else:  # nearly all of them, and no value that has bytes deletes anything
+                table[record.key] = record
+
+    def _put(self, table: Table, record: Record) -> None:
+        key = record.key
+        if key is None:
+            return
+        size = None if record.value is None else len(record.value)
+        deletes = is_tombstone(size, empty_is_tombstone=self._rules.empty_is_tombstone)
+        if self.by_version and not self._wins(table, key, record, deletes=deletes):
+            return
+        if deletes:
+            table.pop(key, None)
+        else:
+            table[key] = record
+
+    def _wins(self, table: Table, key: bytes, record: Record, *, deletes: bool) -> bool:
+        version, held = version_of(record, self._rules), table.get(key)
+        before = self._deleted.get(key) if held is None else version_of(held, self._rules)
+        if before is not None and version < before:
+            return False
+        if deletes:
+            self._deleted[key] = version  # C11: an older value must not come back
+        else:
+            self._deleted.pop(key, None)
+        return True
+
+
+@contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """No search for cyclic garbage meanwhile: it goes over all records of a table that grows, again and again."""
+    searches = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if searches:
+            gc.enable()

@@ -1,0 +1,1 @@
+"""Topics of a Kafka cluster copied into the lake (C1, C6)."""

@@ -1,0 +1,281 @@
+"""Copies topics of a Kafka cluster into the lake, and goes on where the copies end (C1, C6).
+
+    cluster: topics, ids, offsets ─► where each copy goes on ─► a stream each ─► commits
+                                  └─► trouble: that topic alone stops
+
+The copy has Kafka's partitions, offsets, timestamps, keys, values and headers. What it has is what its
+log ends say, and nothing else has to be remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lithify.errors import (
+    BrokerError,
+    LithifyError,
+    RefusedError,
+    SourceLostError,
+    SourceWentBackError,
+    UnknownSourceError,
+    UnknownTopicError,
+)
+from lithify.kafka.ingest.settings import settings_like
+from lithify.kafka.ingest.targets import targets
+from lithify.lifecycle.source_continuation import GoesOn, Lost, WentBack, continuations
+from lithify.model.log import TopicState
+from lithify.model.names import LogId, TopicName
+from lithify.model.segment import volume_of
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.staged import Destination, by_partition, segments_of_parts
+from lithify.ports.store import Warehouse
+from lithify.reports.ingest import CopiedTopic, Hole, IngestBatch, IngestedLog, IngestReport, IngestRequest, TellBatch
+from lithify.service.change.alter import alter
+from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
+from lithify.spark.kafka.cluster import KafkaCluster, SourceTopic, StopAsked
+from lithify.spark.kafka.copying import Copying, copied_logs
+from lithify.spark.kafka.stream import Ends, StreamPlan, TopicStream
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LOOK_S = 0.2
+"""How often the streams are looked at."""
+MAX_AGE, MAX_AGE_MS = "metadata.max.age.ms", 300_000
+"""Kafka's setting for how long a client may not notice new topics, and its default."""
+NOT_BEGUN = Reached("", {})
+
+
+@dataclass(slots=True)
+class TopicIngest:
+    """The copy of one topic while it goes on."""
+
+    warehouse: Warehouse
+    cluster: KafkaCluster
+    request: IngestRequest
+    source: str
+    name: TopicName
+    tell: TellBatch
+    started_ms: int
+    batches: int = 0
+    records: int = 0
+    holes: tuple[Hole, ...] = ()
+    topic_id: str = ""
+    reached: Reached = NOT_BEGUN
+
+    def prepare(self) -> Mapping[int, int]:
+        """Makes the topic if there is none; by partition, the offset to go on from.
+
+        Raises `UnknownSourceError`, `SourceWentBackError`, `SourceLostError`, or what making and altering
+        a topic raises.
+        """
+        source = self.cluster.topic(self.source)
+        self.topic_id = source.topic_id
+        state = self._state(source)
+        self._check_same(state)
+        state = self._with_partitions(state, source)
+        starts: dict[int, int] = {}
+        for partition, how in continuations(state, self.cluster.logs(source)).items():
+            log = LogId(self.name, partition)
+            match how:
+                case GoesOn(offset):
+                    starts[partition] = offset
+                case Lost(start, end) if self.request.accepts_loss:
+                    others = tuple(
+                        hole for hole in self.holes if (hole.partition, hole.start_offset) != (partition, start)
+                    )
+                    self.holes = (*others, Hole(partition, start, end))
+                    starts[partition] = end
+                case Lost(start, end):
+                    raise SourceLostError(
+                        f"{log}: Kafka's {self.source} starts at {end}, and the copy ends at {start}: "
+                        f"offsets {start} to {end - 1} are gone there",
+                        hint="--accept-loss goes on at its start, and remembers the hole",
+                    )
+                case WentBack(log_end, source_end):
+                    raise SourceWentBackError(
+                        f"{log}: Kafka's {self.source} ends at {source_end}, below the {log_end} of the copy",
+                        hint="it was made again or truncated: ingest it into another topic, or cut this one",
+                    )
+        self._remember(state)
+        self.reached = Reached.of(state)
+        self._commit(Copied(self.name, (), starts), self.warehouse.clock.new_id())
+        return starts
+
+    def take(self, frame: DataFrame, ends: Ends) -> None:
+        """Copies and commits one batch, after which the logs end where `ends` says.
+
+        Raises `ConflictError`, `InvalidRecordError`, `SourceWentBackError`, or what a commit raises.
+        """
+        clock = self.warehouse.clock
+        begun_ms, run_id = clock.now_ms(), clock.new_id()
+        source = self.cluster.topic(self.source)
+        state = self.warehouse.store.load(self.name)
+        self.reached.check(state, state.partitions)  # first: one that was made again is not ours to alter
+        state = self._with_partitions(state, source)
+        copying = Copying(Destination.of(state), self.warehouse.files.access, run_id, self.request.drops_keyless)
+        copied = copied_logs(frame, copying)
+        # After it was read, so that what was read is surely of the topic that the copy is of.
+        self._check_id(self.cluster.topic(self.source).topic_id)
+        state = self._commit(Copied(self.name, copied, ends()), run_id) or state
+        counts = {p: volume_of(segments_of_parts(parts)).records for p, parts in by_partition(copied).items()}
+        self.batches += 1
+        self.records += sum(counts.values())
+        logs = tuple(
+            IngestedLog(p, state.log(p).log_end_offset, log.end_offset, counts.get(p, 0))
+            for p, log in self.cluster.logs(source).items()
+        )
+        took_ms = clock.now_ms() - begun_ms
+        self.tell(IngestBatch(str(self.name), self.source, state.version, logs, took_ms))
+
+    def report(self, error: LithifyError | None) -> IngestReport:
+        took_ms = self.warehouse.clock.now_ms() - self.started_ms
+        why = None if error is None else str(error)
+        return IngestReport(str(self.name), self.source, self.batches, self.records, took_ms, self.holes, why)
+
+    def _commit(self, copied: Copied, run_id: str) -> TopicState | None:
+        """The version that has it; None if there was nothing to do."""
+        if not (copied.logs or self.reached.needs(copied.ends)):
+            return None
+        state = commit_copied(self.warehouse, copied, self.reached, run_id)
+        self.reached = self.reached.after(copied)
+        return state
+
+    def _state(self, source: SourceTopic) -> TopicState:
+        try:
+            return self.warehouse.store.load(self.name)
+        except UnknownTopicError:
+            settings: TopicSettings = settings_like(self.cluster.config(self.source), self.request.settings)
+            count, now_ms = len(source.partitions), self.warehouse.clock.now_ms()
+            return self.warehouse.store.create_topic(self.name, str(self.name), settings, count, now_ms)
+
+    def _with_partitions(self, state: TopicState, source: SourceTopic) -> TopicState:
+        wanted = source.partitions[-1] + 1
+        if wanted <= len(state.logs):
+            return state
+        alter(self.warehouse, self.name, {}, partitions=wanted)
+        return self.warehouse.store.load(self.name)
+
+    def _check_same(self, state: TopicState) -> None:
+        """Whether it is a copy of this very topic, or of none yet."""
+        copied = self.warehouse.store.source_of(state)
+        if copied is None:
+            return
+        self.holes = copied.holes
+        if copied.name != self.source:
+            raise RefusedError(
+                f"{self.name} is a copy of Kafka's {copied.name}, not of {self.source}", hint="name another --into"
+            )
+        self._check_id(copied.topic_id)
+
+    def _check_id(self, topic_id: str) -> None:
+        if topic_id != self.topic_id:
+            raise SourceWentBackError(
+                f"{self.name}: Kafka's {self.source} was deleted and made again since it was copied",
+                hint="ingest the new one into another topic",
+            )
+
+    def _remember(self, state: TopicState) -> None:
+        copied = CopiedTopic(self.source, self.topic_id, self.holes)
+        if self.warehouse.store.source_of(state) != copied:
+            self.warehouse.store.put_source(state, copied)
+
+
+def ingest(
+    warehouse: Warehouse,
+    session: SparkSession,
+    request: IngestRequest,
+    tell: TellBatch = lambda _batch: None,
+    stops: Callable[[], bool] = lambda: False,
+) -> tuple[IngestReport, ...]:
+    """Copies topics until all there is now is copied, or `continuous`, until it is to stop.
+
+    A topic that fails ends with its error in its report; the others go on. Raises `BrokerError` or
+    `ConnectorError` where nothing can begin.
+    """
+    clock = warehouse.clock
+    with KafkaCluster(session, request.config, stops) as cluster:
+        copies = _Copies(warehouse, session, cluster, request, tell)
+        try:
+            sources = request.topics if request.pattern is None else cluster.topics(request.pattern)
+            if not sources:
+                raise UnknownSourceError(f"{cluster.where} has no topic that matches {request.pattern}")
+            copies.begin(sources)
+            while copies.go_on and not stops():
+                clock.sleep(LOOK_S)
+                copies.look_for_new()
+        except StopAsked:
+            pass
+        finally:
+            reports = copies.end()
+    return reports
+
+
+class _Copies:
+    """The copies of one ingest, and what became of those that could not begin."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        session: SparkSession,
+        cluster: KafkaCluster,
+        request: IngestRequest,
+        tell: TellBatch,
+    ) -> None:
+        self._warehouse, self._session, self._cluster = warehouse, session, cluster
+        self._request, self._tell = request, tell
+        self._under_way: list[tuple[TopicIngest, TopicStream]] = []
+        self._reports: list[IngestReport] = []
+        self._known: set[str] = set()
+        self._looked_ms = warehouse.clock.now_ms()
+
+    @property
+    def go_on(self) -> bool:
+        return any(stream.is_active for _, stream in self._under_way)
+
+    def begin(self, sources: Sequence[str]) -> None:
+        """Raises `RefusedError` or `InvalidNameError` where there is nowhere to copy them into."""
+        clock = self._warehouse.clock
+        self._known.update(sources)
+        for source, name in targets(sources, self._request.into):
+            found = TopicIngest(self._warehouse, self._cluster, self._request, source, name, self._tell, clock.now_ms())
+            try:
+                stream = TopicStream(_plan(self._request, source, found.prepare()), found.take)
+                stream.start(self._session, clock.new_id())
+            except LithifyError as error:
+                self._reports.append(found.report(error))
+            else:
+                self._under_way.append((found, stream))
+
+    def look_for_new(self) -> None:
+        """Begins with topics that have come to match since, as often as Kafka's own clients look for some."""
+        request, now_ms = self._request, self._warehouse.clock.now_ms()
+        age_ms = int(request.config.get(MAX_AGE, MAX_AGE_MS))
+        if request.pattern is None or not request.continuous or now_ms - self._looked_ms < age_ms:
+            return
+        self._looked_ms = now_ms
+        with suppress(BrokerError):  # the next look may find it again; the streams see to themselves
+            self.begin([source for source in self._cluster.topics(request.pattern) if source not in self._known])
+
+    def end(self) -> tuple[IngestReport, ...]:
+        """What became of all of them; nothing goes on behind."""
+        if self._under_way:
+            with ThreadPoolExecutor(len(self._under_way)) as pool:
+                list(pool.map(TopicStream.stop, (stream for _, stream in self._under_way)))
+        return (*self._reports, *(found.report(stream.end()) for found, stream in self._under_way))
+
+
+def _plan(request: IngestRequest, source: str, starts: Mapping[int, int]) -> StreamPlan:
+    return StreamPlan(
+        source=source,
+        config=request.config,
+        starts=starts,
+        available_now=not request.continuous,
+        max_records=request.max_records,
+        interval_ms=request.interval_ms,
+        checkpoint=request.checkpoint,
+    )

@@ -1,0 +1,1 @@
+"""A topic of the lake put into a Kafka topic (C1)."""

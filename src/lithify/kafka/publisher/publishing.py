@@ -1,0 +1,176 @@
+"""A compacted topic put into a Kafka topic, as it is, and never twice (C1).
+
+    lake   records ──► transaction: records + how far they go ──► Kafka
+                            all of it becomes visible at once, or none
+
+How far it got is stored by the transaction that brings the records, as the offset of a consumer group that
+belongs to this topic and this target: whoever goes on after a crash knows, and the target holds nothing
+but the records. What is behind that place in the target is looked at first: it must be nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from lithify.errors import InvalidRecordError
+from lithify.kafka.client import Cluster
+from lithify.kafka.consumer.lake_reader import Sight
+from lithify.kafka.consumer.place import check_place, first_place
+from lithify.kafka.publisher.target import check_only_ours, find_or_make, largest_batch, partitions_of
+from lithify.kafka.publisher.transactions import Stored, Transactions
+from lithify.model.cursor import Place
+from lithify.model.names import LogId
+from lithify.model.record import Record
+from lithify.ports.store import Warehouse
+from lithify.reading.continuation import moved
+
+if TYPE_CHECKING:
+    from lithify.api.topic import Topic
+
+TRANSACTION_RECORDS = 50_000
+TRANSACTION_BYTES = 64 * 1024 * 1024
+TRANSACTION_MS = 30_000
+"""A transaction ends with the first of these, long before the cluster would give it up."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedLog:
+    """One partition: what the lake has at offsets [start_offset, end_offset) was put into the target now."""
+
+    partition: int
+    start_offset: int
+    end_offset: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublishReport:
+    """What `publish` did. `created`: the target was made; `resumed`: some of it was there already."""
+
+    topic: str
+    version: int
+    to: str
+    created: bool
+    resumed: bool
+    logs: tuple[PublishedLog, ...]
+    duration_ms: int
+
+    @property
+    def records(self) -> int:
+        return sum(log.records for log in self.logs)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "records": self.records}
+
+
+def publish(
+    topic: Topic,
+    conf: Mapping[str, Any],
+    to: str,
+    *,
+    timeout_s: float = 30.0,
+    tell: Callable[[int], None] = lambda _records: None,
+) -> PublishReport:
+    """Puts the newest version of `topic`, its compacted view if it has one, into the Kafka topic `to`.
+
+    Same partition, key, value, timestamp and headers, in order; offsets are the target's own. A target that
+    is not there is made. Call it again after a crash, or when there is more: it goes on where it got to.
+    `conf` is librdkafka's, with `bootstrap.servers`; `tell` gets the records of every transaction.
+
+    Raises `RefusedError` for a target that cannot take the records as they are or holds others,
+    `InvalidRecordError` for a record that Kafka cannot take, `LogTruncatedError` where what is in the target
+    cannot be gone on from, `ConflictError` if somebody else publishes the same, `BrokerError` and
+    `ConnectorError`.
+    """
+    warehouse = topic.warehouse
+    begun_ms = warehouse.clock.monotonic_ms()
+    sight = Sight.newest(warehouse, topic.topic_name)
+    _check_timestamps(warehouse, sight)
+    cluster = Cluster(conf, timeout_s)
+    settings, partitions = sight.state.settings, sight.state.partitions
+    target = find_or_make(cluster, to, len(partitions), settings)
+    owner = f"lithify.{sight.state.identity}.{to}"
+    transactions = Transactions(cluster, owner, to, largest_batch(settings))
+    try:
+        transactions.begin()
+        everywhere = range(partitions_of(cluster, to))
+        stored = transactions.stored(len(everywhere))
+        for partition, found in stored.items():
+            check_place(found.place, sight.state, partition)
+        ends = {p: stored[p].end if p in stored else 0 for p in everywhere}
+        check_only_ours(cluster, to, ends, warehouse.clock)
+        work = _Publishing(warehouse, sight, transactions, target.compacts, tell)
+        logs = tuple(work.publish(partition, stored.get(partition)) for partition in partitions)
+    finally:
+        transactions.close()
+    duration_ms = warehouse.clock.monotonic_ms() - begun_ms
+    return PublishReport(topic.name, sight.state.version, to, target.created, bool(stored), logs, duration_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class _Publishing:
+    """One version on its way."""
+
+    warehouse: Warehouse
+    sight: Sight
+    transactions: Transactions
+    wants_keys: bool
+    tell: Callable[[int], None]
+
+    def publish(self, partition: int, stored: Stored | None) -> PublishedLog:
+        """One log, from where it got to."""
+        log, clock = self.sight.state.log(partition), self.warehouse.clock
+        first = first_place(self.sight.state, partition)
+        place, end = (first, 0) if stored is None else (stored.place, stored.end)
+        start, records = place.offset, 0
+        begun_ms = clock.monotonic_ms()
+        for record in self.sight.records(self.warehouse, partition, start):
+            assert record.offset is not None
+            self._check(LogId(self.sight.state.name, partition), record)
+            self.transactions.send(record)
+            records += 1
+            if self._is_full(begun_ms):
+                place, end = self._commit(partition, place, record.offset + 1, end)
+                begun_ms = clock.monotonic_ms()
+        if self.transactions.records or place.offset < log.log_end_offset:
+            place, end = self._commit(partition, place, log.log_end_offset, end)
+        return PublishedLog(partition, start, place.offset, records)
+
+    def _check(self, log: LogId, record: Record) -> None:
+        if record.timestamp == 0:
+            raise _without_time(log, record.offset or 0)
+        if record.key is None and self.wants_keys:
+            raise InvalidRecordError(
+                f"{log}: the record at offset {record.offset} has no key, and a compacted topic takes none",
+                hint="publish into a topic with cleanup.policy=delete and retention.ms=-1",
+            )
+
+    def _commit(self, partition: int, place: Place, offset: int, end: int) -> tuple[Place, int]:
+        reached = moved(place, self.sight.state.log(partition), offset)
+        brought = self.transactions.records
+        end = self.transactions.commit(partition, reached, end)
+        self.tell(brought)
+        return reached, end
+
+    def _is_full(self, begun_ms: int) -> bool:
+        return (
+            self.transactions.records >= TRANSACTION_RECORDS
+            or self.transactions.bytes >= TRANSACTION_BYTES
+            or self.warehouse.clock.monotonic_ms() - begun_ms >= TRANSACTION_MS
+        )
+
+
+def _check_timestamps(warehouse: Warehouse, sight: Sight) -> None:
+    """What can be told before anything is sent: the oldest record of a segment may be of time 0."""
+    for segment in (*warehouse.store.segments(sight.state), *warehouse.store.view(sight.state)):
+        if segment.min_timestamp_ms == 0:
+            raise _without_time(LogId(sight.state.name, segment.partition), segment.base_offset)
+
+
+def _without_time(log: LogId, offset: int) -> InvalidRecordError:
+    return InvalidRecordError(
+        f"{log}: the record at or behind offset {offset} has timestamp 0, which Kafka's client takes for now",
+        hint="it cannot be published with its timestamp",
+    )

@@ -1,0 +1,104 @@
+"""The Kafka topic that a topic of the lake is published into: made, or looked at before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lithify.errors import RefusedError, UnknownSourceError
+from lithify.kafka.client import Cluster, client
+from lithify.kafka.consumer.live_tail import LiveTail
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.ports.store import Clock
+
+OVERHEAD_BYTES = 4096
+"""What a record needs in a batch beside its own bytes, and more."""
+FOREVER_MS = 2**63 - 1
+
+
+def largest_batch(settings: TopicSettings) -> int:
+    """Bytes of a batch that any record of the topic fits in."""
+    return max(1_048_588, min(settings.max_message_bytes + OVERHEAD_BYTES, 1_000_000_000))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """`compacts`: it takes no records without a key."""
+
+    created: bool
+    compacts: bool
+
+
+def find_or_make(cluster: Cluster, to: str, partitions: int, settings: TopicSettings) -> Target:
+    """The target, made if it is not there. Raises `RefusedError` for one that would not keep the records."""
+    try:
+        there = partitions_of(cluster, to)
+    except UnknownSourceError:
+        _make(cluster, to, partitions, settings)
+        return Target(created=True, compacts=settings.compacts)
+    if there < partitions:
+        raise RefusedError(
+            f"Kafka's {to} has {there} partitions, fewer than the topic's {partitions}",
+            hint="records keep their partitions; give it more, or name a topic that is not there yet",
+        )
+    config = _config(cluster, to)
+    if (kind := config["message.timestamp.type"]) != "CreateTime":
+        raise RefusedError(
+            f"Kafka's {to} has message.timestamp.type={kind}, which would not keep the timestamps",
+            hint="set it to CreateTime",
+        )
+    policy = config["cleanup.policy"].split(",")
+    limits = {name: config[name] for name in ("retention.ms", "retention.bytes") if config[name] != "-1"}
+    if "delete" in policy and limits and not settings.deletes:
+        told = ", ".join(f"{name}={value}" for name, value in limits.items())
+        raise RefusedError(
+            f"Kafka's {to} deletes old records ({told}), which the topic keeps",
+            hint="set its cleanup.policy to compact, or these to -1",
+        )
+    return Target(created=False, compacts="compact" in policy)
+
+
+def check_only_ours(cluster: Cluster, to: str, ends: Mapping[int, int], clock: Clock) -> None:
+    """Raises `RefusedError` if the target has records behind where we stopped: `ends`, for all its partitions."""
+    with cluster.asking() as asking:
+        starts = {p: max(end, cluster.ends(asking, to, p)[0]) for p, end in ends.items()}
+    tail = LiveTail(cluster, to, starts, clock)
+    try:
+        while not tail.is_at_end(cluster.timeout_s):
+            for record in tail.take(0):
+                raise RefusedError(
+                    f"Kafka's {to}-{record.partition} has a record at offset {record.offset} that is not from here",
+                    hint="publish to a topic that nobody else writes to",
+                )
+    finally:
+        tail.close()
+
+
+def partitions_of(cluster: Cluster, to: str) -> int:
+    with cluster.asking() as asking:
+        return cluster.partitions(asking, to)
+
+
+def _make(cluster: Cluster, to: str, partitions: int, settings: TopicSettings) -> None:
+    config = {
+        "cleanup.policy": settings.cleanup_policy,
+        "delete.retention.ms": str(settings.delete_retention_ms),
+        "max.message.bytes": str(largest_batch(settings)),
+        "message.timestamp.type": "CreateTime",
+        "message.timestamp.after.max.ms": str(FOREVER_MS),  # the lake has taken what was later
+    }
+    if settings.deletes:
+        config |= {"retention.ms": str(settings.retention_ms), "retention.bytes": str(settings.retention_bytes)}
+    new = client().admin.NewTopic(to, partitions, config=config)
+    admin = cluster.admin()
+    with cluster.explained(to):
+        admin.create_topics([new], operation_timeout=cluster.timeout_s)[to].result(timeout=cluster.timeout_s * 2)
+
+
+def _config(cluster: Cluster, to: str) -> dict[str, str]:
+    admin = client().admin
+    resource = admin.ConfigResource(admin.ResourceType.TOPIC, to)
+    asked = cluster.admin()  # it must live as long as its answer takes
+    with cluster.explained(to):
+        found = asked.describe_configs([resource], request_timeout=cluster.timeout_s)[resource]
+        return {name: str(entry.value) for name, entry in found.result(timeout=cluster.timeout_s * 2).items()}

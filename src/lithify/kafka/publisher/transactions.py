@@ -1,0 +1,192 @@
+"""Records put into a Kafka topic in transactions, each of which also stores how far it got (C6).
+
+    begin ─► records of one partition ─► flush ─► offset of the group `owner` ─► commit
+                                                  with where the target ends then
+
+A transaction that did not get to its end is aborted by whoever opens the same `owner` next, and whoever is
+still in one is fenced off.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lithify.errors import ConflictError, InvalidRecordError, LithifyError, RefusedError
+from lithify.kafka.client import SLICE_S, Cluster, client
+from lithify.model.cursor import Place
+from lithify.model.record import Record
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError, Message, Producer
+
+DELIVERY_S = 100
+"""After this a record has been taken or has failed, so that no wait for one is longer."""
+SENDING = {
+    "acks": "all",
+    "linger_ms": 20,
+    "transaction_timeout_ms": 120_000,
+    "delivery_timeout_ms": DELIVERY_S * 1000,
+}
+GIVEN_UP_S = 3.0
+"""How long the end of a transaction that is given up is waited for: whoever comes next ends it, too."""
+FULL_S = 0.05
+"""How long a full queue of the client is left to empty itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """How far a partition got: our place, and where the target's log ended behind it."""
+
+    place: Place
+    end: int
+
+
+class Transactions:
+    """The only one who puts records of `owner` into the topic `to`."""
+
+    def __init__(self, cluster: Cluster, owner: str, to: str, largest_bytes: int) -> None:
+        self._cluster, self._to = cluster, to
+        self._failure: tuple[KafkaError, Message] | None = None
+        self._ends: dict[int, int] = {}
+        self._open = False
+        self.records = 0
+        """In the transaction that is open."""
+        self.bytes = 0
+        self._asking: Consumer = cluster.consumer(group_id=owner)
+        sized = {} if "message.max.bytes" in cluster.conf else {"message_max_bytes": largest_bytes}
+        self._producer: Producer = cluster.producer(transactional_id=owner, **SENDING, **sized)
+
+    def begin(self) -> None:
+        """Ends what others of this owner were at. Raises `BrokerError`."""
+        with self._explained():
+            self._in_slices(self._producer.init_transactions)
+
+    def stored(self, partitions: int) -> dict[int, Stored]:
+        """How far it got before, by partition. Raises `RefusedError` if that was stored by something else."""
+        where = client().TopicPartition
+        wanted = [where(self._to, partition) for partition in range(partitions)]
+        found = self._cluster.wait(lambda slice_s: self._asking.committed(wanted, timeout=slice_s), self._asking)
+        return {f.partition: _stored(f.offset, f.metadata) for f in found if f.offset >= 0}
+
+    def send(self, record: Record) -> None:
+        """Raises `InvalidRecordError` or `BrokerError`, also for a record that was sent before."""
+        if self._failure is not None:
+            raise self._failed(*self._failure)
+        with self._explained():
+            if not self._open:
+                self._producer.begin_transaction()
+                self._open = True
+            while not self._sent(record):
+                self._producer.poll(FULL_S)
+            self._producer.poll(0)
+        self.records += 1
+        self.bytes += record.size_bytes
+
+    def commit(self, partition: int, place: Place, end: int) -> int:
+        """Makes what was sent visible, and the place with it; `end` is where the target ended before.
+
+        Returns where it ends now.
+        """
+        with self._explained():
+            if not self._open:
+                self._producer.begin_transaction()
+                self._open = True
+            while len(self._producer):  # not `flush`, which breaks down where it should say that we are fenced off
+                self._producer.poll(FULL_S)
+            if self._failure is not None:
+                raise self._failed(*self._failure)
+            end = self._ends.get(partition, end)
+            told = json.dumps({**place.to_json(), "end": end})
+            reached = client().TopicPartition(self._to, partition, place.offset, told)
+            group = self._asking.consumer_group_metadata()
+            self._in_slices(lambda slice_s: self._producer.send_offsets_to_transaction([reached], group, slice_s))
+            self._in_slices(self._producer.commit_transaction)
+        self._open, self.records, self.bytes = False, 0, 0
+        return end
+
+    def close(self) -> None:
+        """Gives up the transaction that is open, if one is."""
+        if self._open:
+            with suppress(client().KafkaException):  # whoever comes next ends it
+                self._producer.purge()
+                self._producer.abort_transaction(min(GIVEN_UP_S, self._cluster.timeout_s))
+        self._asking.close()
+
+    def _in_slices(self, call: Callable[[float], None]) -> None:
+        """A call that may be made again until it is through: Python hears of an interrupt between two of them."""
+        left = max(1, round(self._cluster.timeout_s / SLICE_S))
+        while left:
+            left -= 1
+            try:
+                call(SLICE_S)
+            except client().KafkaException as error:
+                if left == 0 or not error.args[0].retriable():
+                    raise
+            else:
+                return
+
+    def _sent(self, record: Record) -> bool:
+        assert record.partition is not None
+        try:
+            self._producer.produce(
+                self._to,
+                record.value,
+                record.key,
+                record.partition,
+                on_delivery=self._delivered,
+                timestamp=record.timestamp or 0,
+                headers=list(record.headers),
+            )
+        except BufferError:
+            return False
+        return True
+
+    def _delivered(self, failure: KafkaError | None, sent: Message) -> None:
+        if failure is not None:
+            self._failure = self._failure or (failure, sent)
+            return
+        partition, offset = sent.partition(), sent.offset()
+        assert partition is not None and offset is not None
+        self._ends[partition] = offset + 1
+
+    def _failed(self, failure: KafkaError, sent: Message) -> LithifyError:
+        k = client().KafkaError
+        if failure.code() in (k.MSG_SIZE_TOO_LARGE, k.INVALID_RECORD, k.INVALID_MSG, k.INVALID_TIMESTAMP):
+            return InvalidRecordError(
+                f"Kafka's {self._to}-{sent.partition()} does not take what was sent from key {sent.key()!r} on: "
+                f"{failure.str()}",
+                hint="what the topic is set to take has to fit the records",
+            )
+        return self._named(failure)
+
+    def _named(self, failure: KafkaError) -> LithifyError:
+        k = client().KafkaError
+        if failure.code() == k._FATAL:  # the next call tells what it was
+            try:
+                self._producer.poll(0)
+            except client().KafkaException as error:
+                failure = error.args[0]
+        if failure.code() in (k._FENCED, k.PRODUCER_FENCED, k.INVALID_PRODUCER_EPOCH):
+            return ConflictError(f"{self._to}: somebody else publishes this topic into it", hint="leave it to them")
+        return self._cluster.named(failure, self._to)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except client().KafkaException as error:
+            if self._failure is not None:  # what a record failed of says more than what came of it
+                raise self._failed(*self._failure) from error
+            raise self._named(error.args[0]) from error
+
+
+def _stored(offset: int, told: str) -> Stored:
+    try:
+        found: Any = json.loads(told)
+        return Stored(Place.from_json({**found, "offset": offset}), int(found["end"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise RefusedError(f"somebody else stored how far it got: {told!r}", hint="publish to another topic") from error

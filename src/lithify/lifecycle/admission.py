@@ -1,0 +1,49 @@
+"""Which records a log takes in (C16, and the settings on size and time).
+
+The rule for one record. The bulk path checks whole columns by the same rule and is compared with
+this one; a batch with one refused record is refused whole.
+"""
+
+from __future__ import annotations
+
+from lithify.errors import OffsetOutOfRangeError
+from lithify.model.names import LogId
+from lithify.model.record import LAST_OFFSET, Record
+from lithify.model.settings.topic_settings import TopicSettings
+
+
+def refusal(record: Record, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> str | None:
+    """Why the topic refuses this record, for a person; None if it takes it."""
+    if record.key is None and settings.null_key == "reject" and settings.compacts:
+        return "it has no key, and null.key=reject"
+    if record.size_bytes > settings.max_message_bytes:
+        return f"it has {record.size_bytes} bytes, above max.message.bytes={settings.max_message_bytes}"
+    if settings.message_timestamp_type == "LogAppendTime" and not keep_offsets:
+        return None  # its own timestamp is replaced
+    if record.timestamp is None or keep_offsets:
+        return None
+    if record.timestamp < 0:
+        return f"its timestamp {record.timestamp} is before 1970"
+    if record.timestamp > now_ms + settings.message_timestamp_after_max_ms:
+        return f"its timestamp {record.timestamp} is further ahead than message.timestamp.after.max.ms allows"
+    return None
+
+
+def offset_refusal(partition: int, offset: int, before: int | None) -> str | None:
+    """Why a log does not take a record that brings this offset, after `before` in the same batch."""
+    if offset < 0:
+        return f"its offset {offset} is below 0"
+    if offset > LAST_OFFSET:
+        return f"its offset {offset} is above {LAST_OFFSET}, the largest there is"
+    if before is not None and offset <= before:
+        return f"its offset {offset} does not ascend: {before} came before it in partition {partition}"
+    return None
+
+
+def check_offsets(log: LogId, first_offset: int, records: int) -> None:
+    """Raises `OffsetOutOfRangeError` where the log has no offsets for so many records from there on."""
+    if records > LAST_OFFSET - first_offset + 1:
+        raise OffsetOutOfRangeError(
+            f"{log}: there are no offsets for {records} records from {first_offset} on: {LAST_OFFSET} is the largest",
+            hint="nothing was appended; `truncate` gives offsets at the end free, and another topic has all of them",
+        )

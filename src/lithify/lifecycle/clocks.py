@@ -1,0 +1,58 @@
+"""Which clock may do what cannot be taken back (C46).
+
+    commits   ●      ●   ●                                  a clock says
+                         └──── vouched for ────────────────────┘         further ahead: a leap
+                              as far as LEAP_MS and the longest wait
+
+What rounds, retention and sweep drop goes by a clock, and a clock that is years ahead drops everything
+at once. A topic's commits are the witness: their clocks agree as long as none is far from the time of
+the one before. An idle topic is no leap: it may rest for as long as its settings make anything wait,
+and `LEAP_MS` more. A commit by a clock that leaps vouches for nothing, so the clock stays refused until
+somebody says that it is right.
+"""
+
+from __future__ import annotations
+
+from lithify.model.log import TopicState
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.settings.units import format_time
+
+LEAP_MS = 2 * 365 * 86_400_000
+"""How long a topic may rest once nothing in it waits any more."""
+
+BEHIND_MS = 86_400_000
+"""How far a clock may be behind that of an earlier commit: clocks of several machines differ."""
+
+
+def vouched_ms(state: TopicState, now_ms: int) -> int:
+    """The latest time that the commits of a topic vouch for, with one that is made on `state` now."""
+    known_ms = state.clock_ms
+    if known_ms is None or known_ms <= now_ms <= known_ms + _longest_rest_ms(state.settings):
+        return now_ms
+    return known_ms
+
+
+def clock_fault(state: TopicState, now_ms: int) -> str | None:
+    """Why nothing may be dropped by a clock that says `now_ms`; None if it may."""
+    known_ms = state.clock_ms
+    if known_ms is None:  # nothing is there yet, or nobody kept it: an earlier format
+        return None
+    if now_ms > known_ms + _longest_rest_ms(state.settings):
+        return (
+            f"the clock says {format_time(now_ms)}, years after the commits of the topic, up to {format_time(known_ms)}"
+        )
+    if now_ms < known_ms - BEHIND_MS:
+        return f"the clock says {format_time(now_ms)}, before a commit of the topic, of {format_time(known_ms)}"
+    return None
+
+
+def _longest_rest_ms(settings: TopicSettings) -> int:
+    waits = (
+        settings.retention_ms if settings.deletes else 0,
+        settings.delete_retention_ms,
+        settings.min_compaction_lag_ms,
+        settings.max_compaction_lag_ms,
+        settings.versions_retention_ms,
+        settings.sweep_grace_ms,
+    )
+    return LEAP_MS + max(waits)

@@ -1,0 +1,160 @@
+"""What cutting a log does to its state: retention, deleted records, truncation, a dropped view.
+
+    retain            S ──► behind the segments that went whole                     (C24)
+    delete-records    S ──► N, at once; a round takes the records out of storage     (C26)
+    truncate          N ◄── E; what a round has covered at or above N is covered no more
+    uncompact         D ──► S, and the view goes                                    (C35)
+
+Pure functions from one state to the next; which files go with it is up to `service`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lithify.compaction.eligible.required import deletion_owed, owed_by
+from lithify.compaction.eligible.retention import start_after
+from lithify.compaction.outcome import measured, readable, view_of
+from lithify.compaction.tombstones.drops import with_drop, without_view
+from lithify.compaction.tombstones.steps import Steps, folded
+from lithify.errors import OffsetOutOfRangeError, PolicyError
+from lithify.model.log import TRUNCATIONS_KEPT, DroppedDeletes, LogState, Position
+from lithify.model.names import LogId
+from lithify.model.segment import Segment
+from lithify.model.settings.topic_settings import TopicSettings
+
+
+def retained(
+    state: LogState, gone: tuple[Segment, ...], left: tuple[Segment, ...], settings: TopicSettings, now_ms: int
+) -> LogState:
+    """The state once the segments `gone` are no longer in the log and `left` are."""
+    start = start_after(state, gone)
+    steps = state.steps
+    if not settings.side_by_side:  # there the steps are those of the view, from which nothing goes
+        # What records were deleted below S in the first segment that is left is stored there, and counted.
+        stored_from = min(start, left[0].base_offset) if left else start
+        steps = folded(steps, log_start=stored_from, retention_ms=settings.delete_retention_ms, now_ms=now_ms)
+    moved = replace(
+        state,
+        log_start_offset=start,
+        first_dirty_offset=max(start, state.first_dirty_offset),
+        steps=steps,
+        last_record=readable(state.last_record, start),
+    )
+    return measured(moved, left)
+
+
+def records_deleted(log: LogId, state: LogState, before: int, segments: tuple[Segment, ...]) -> LogState:
+    """The state once no offset below `before` can be read (C26). Raises `OffsetOutOfRangeError`.
+
+    The steps stay as they are, since what they count is there until the next round.
+    """
+    if not 0 <= before <= state.log_end_offset:
+        raise OffsetOutOfRangeError(
+            f"{log}: cannot delete before {before}: the log ends at {state.log_end_offset}",
+            hint=f"an offset from {state.log_start_offset} to {state.log_end_offset}",
+        )
+    start = max(before, state.log_start_offset)
+    moved = replace(
+        state,
+        log_start_offset=start,
+        first_dirty_offset=max(start, state.first_dirty_offset),
+        deleted_below=max(before, state.deleted_below),
+        last_record=readable(state.last_record, start),
+    )
+    left_behind = any(s.base_offset < start for s in segments) or state.view is not None
+    if left_behind and moved.deleted_below > state.deleted_below:
+        moved = replace(moved, owed=owed_by((state,), deletion_owed(moved.deleted_below)))
+    return measured(moved, segments)
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """Where a truncation cuts the log and, if it has one, its view; both are exclusive ends."""
+
+    end_offset: int
+    view_end_offset: int
+    first_dirty_offset: int
+
+
+def truncation(log: LogId, state: LogState, to: int, *, below_compacted: bool) -> Truncation:
+    """What `truncate --to` cuts (C26). Raises `OffsetOutOfRangeError` or `PolicyError`.
+
+    Side by side a cut below D leaves of the view only what the backlog does not have any more, and
+    D goes back to S: values that had been superseded by what is cut away are in the backlog still.
+    """
+    if not state.log_start_offset <= to <= state.log_end_offset:
+        raise OffsetOutOfRangeError(
+            f"{log}: cannot truncate to {to}: the log has offsets from {state.log_start_offset} "
+            f"to {state.log_end_offset}",
+            hint="--to is the new log end: records at and above it go",
+        )
+    if to >= state.first_dirty_offset:
+        return Truncation(to, state.first_dirty_offset, state.first_dirty_offset)
+    if not below_compacted:
+        raise PolicyError(
+            f"{log}: {to} is below the first dirty offset {state.first_dirty_offset}, so values that the records "
+            "from there on had superseded are gone for good" + ("" if state.view is None else " from the view"),
+            hint="--below-compacted truncates all the same",
+        )
+    if state.view is not None:
+        return Truncation(to, state.log_start_offset, state.log_start_offset)
+    return Truncation(to, to, to)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A log after it was cut: its segments and those of its view, and their last records."""
+
+    segments: tuple[Segment, ...]
+    last_record: Position | None
+    view: tuple[Segment, ...] = ()
+    view_last_record: Position | None = None
+
+
+def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
+    """The state once `how` has been done and `cut` is what is left (C26).
+
+    What the records that it took from a view had superseded is read again, behind the places of those who
+    read the view: they are told as if a delete had gone (C49).
+    """
+    dropped = state.dropped
+    if state.view is not None and how.view_end_offset < state.first_dirty_offset:
+        dropped = with_drop(dropped, DroppedDeletes(state.next_epoch, state.first_dirty_offset, of_view=True))
+    moved = replace(
+        state,
+        log_end_offset=how.end_offset,
+        first_dirty_offset=how.first_dirty_offset,
+        generation=state.generation + 1,
+        truncated=(*state.truncated, how.end_offset)[-TRUNCATIONS_KEPT:],
+        steps=_ended(state.steps, how.first_dirty_offset),
+        last_record=readable(cut.last_record, state.log_start_offset),
+        held=None,
+        view=state.view and view_of(cut.view, cut.view_last_record, state.view.start_offset),
+        dropped=dropped,
+    )
+    return measured(moved, cut.segments)
+
+
+def uncompacted(state: LogState, segments: tuple[Segment, ...]) -> LogState:
+    """The state without a view (C35)."""
+    moved = replace(
+        state,
+        first_dirty_offset=state.log_start_offset,
+        steps=(),
+        held=None,
+        uncovered=False,
+        last_round="",
+        view=None,
+        dropped=without_view(state.dropped),
+    )
+    return measured(moved, segments)
+
+
+def _ended(steps: Steps, end_offset: int) -> Steps:
+    """The steps of which none covers an offset at or above `end_offset`; the first that reached it counts."""
+    below = tuple(step for step in steps if step.end_offset < end_offset)
+    above = steps[len(below) :]
+    if not above or end_offset == 0:
+        return below
+    return (*below, replace(above[0], end_offset=end_offset))  # what the others count is above the first

@@ -1,0 +1,64 @@
+"""What a changed setting does to logs that are there already (C43).
+
+A change counts from the next round, makes every log due once and brings nothing back. A few change
+what the metadata says as well:
+
+    empty.value to tombstone      the next round covers everything anew: there are more tombstones than it knew
+    delete to compact             no round has been over the log: D = S
+    in-place to side-by-side      the log becomes the backlog: D = S, no view yet
+    side-by-side to in-place      refused while there is a view
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lithify.errors import InvalidSettingError, PolicyError
+from lithify.lifecycle.cuts import uncompacted
+from lithify.model.log import LogState, TopicState, segments_of
+from lithify.model.segment import Segment
+from lithify.model.settings.topic_settings import TopicSettings, changes
+
+
+def altered(
+    state: TopicState, segments: tuple[Segment, ...], settings: TopicSettings, partitions: int
+) -> dict[int, LogState]:
+    """By partition the state of every log that changes or is new; none if nothing changes.
+
+    `segments` are all of the topic. Raises `PolicyError` where a view would be lost, and
+    `InvalidSettingError` for fewer partitions.
+    """
+    if partitions < len(state.logs):
+        raise InvalidSettingError(
+            f"{state.name} has {len(state.logs)} partitions and cannot have {partitions}",
+            hint="partitions may grow, never shrink: records would have no log",
+        )
+    if state.settings.side_by_side and not settings.side_by_side:
+        _check_no_view(state)
+    changed = changes(state.settings, settings)
+    logs = (
+        {} if not changed else {log.partition: _altered(log, segments, state.settings, settings) for log in state.logs}
+    )
+    return logs | {new: LogState(new) for new in range(len(state.logs), partitions)}
+
+
+def _altered(log: LogState, segments: tuple[Segment, ...], before: TopicSettings, after: TopicSettings) -> LogState:
+    if log.log_end_offset == 0:
+        return log
+    if after.compacts:
+        log = replace(log, owed=f"changed: {', '.join(changes(before, after))}")
+    log = replace(log, held=None, aged_before_ms=None)  # both were judged by the settings of before (C20, C24)
+    if after.empty_is_tombstone and not before.empty_is_tombstone:
+        log = replace(log, steps=(), uncovered=True)
+    if (after.compacts and not before.compacts) or (after.side_by_side and not before.side_by_side):
+        return replace(uncompacted(log, segments_of(segments, log.partition)), owed=log.owed)
+    return log
+
+
+def _check_no_view(state: TopicState) -> None:
+    with_view = [log.partition for log in state.logs if log.view is not None]
+    if with_view:
+        raise PolicyError(
+            f"{state.name}: partition {with_view[0]} has a compacted view, which in-place topics have not",
+            hint=f"drop it first: `lithify topic uncompact {state.name} --yes`",
+        )

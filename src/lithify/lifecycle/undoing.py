@@ -1,0 +1,82 @@
+"""Taking the last round back: what a log becomes again (C6, C7).
+
+before the round   [ a b c ][ d e f ]
+after it           [ b d f ]            [ x y ]     x and y were appended since
+taken back         [ a b c ][ d e f ]   [ x y ]     D and the steps as they were, S never lower than
+                                                    where records were deleted since
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lithify.compaction.eligible.required import deletion_debt, owed_by
+from lithify.compaction.outcome import measured, readable, view_of
+from lithify.model.log import LogState, Position
+from lithify.model.segment import Segment
+from lithify.reports.round import LogReport
+
+
+@dataclass(frozen=True, slots=True)
+class LogFiles:
+    """The segments of a log and of its view, each in offset order."""
+
+    segments: tuple[Segment, ...]
+    view: tuple[Segment, ...] = ()
+
+
+def obstacle(now: LogState, then: LogState, round_: LogReport, run_id: str) -> str | None:
+    """Why the round cannot be taken back from a log that is now as `now`, or None if it can.
+
+    `then` is the state that the round was laid over.
+    """
+    if now.generation != then.generation:
+        return "the log was truncated since"
+    if now.last_round != run_id:
+        return "its round was taken back already, or its result was given up since"
+    if now.uncovered and not then.uncovered:
+        return "empty.value was changed since"
+    retained = round_.log_start_offset_after < now.log_start_offset > max(then.first_dirty_offset, now.deleted_below)
+    if now.view is not None and retained:  # C33: without the round nothing would have these records
+        return "segments went by retention since, of which only the view has the records"
+    if now.first_dirty_offset != max(round_.first_dirty_offset_after, now.log_start_offset):
+        return "its first dirty offset was moved since"
+    return None
+
+
+def files_after(now: LogFiles, then: LogFiles, round_: LogReport) -> LogFiles:
+    """What the log and its view name once the round is taken back."""
+    below = tuple(s for s in then.segments if s.end_offset <= round_.horizon)
+    above = tuple(s for s in now.segments if s.end_offset > round_.horizon)
+    return LogFiles(below + above, then.view)
+
+
+def state_after_undo(
+    now: LogState,
+    then: LogState,
+    round_: LogReport,
+    files: LogFiles,
+    *,
+    last_record: Position | None,
+) -> LogState:
+    """The state of the log with `files`, the ones that `files_after` gave."""
+    moved_since = now.log_start_offset > round_.log_start_offset_after
+    start = now.log_start_offset if moved_since else max(then.log_start_offset, now.deleted_below)
+    view = then.view and view_of(files.view, then.view.last_record, then.view.start_offset)
+    back = replace(
+        now,
+        log_start_offset=start,
+        first_dirty_offset=max(then.first_dirty_offset, start),
+        steps=() if now.uncovered else then.steps,
+        held=then.held,
+        aged_before_ms=None,
+        last_record=readable(last_record, start),
+        last_round_ms=then.last_round_ms,
+        last_round=then.last_round,
+        uncovered=then.uncovered,
+        view=view,
+        dropped=then.dropped,  # the deletes that the round dropped are there again; the epoch goes on
+    )
+    # What the round paid is owed again (C43), and what was deleted since is stored again (C26).
+    deleted = deletion_debt(back, files.segments, files.view)
+    return measured(replace(back, owed=owed_by((now, then), deleted)), files.segments)

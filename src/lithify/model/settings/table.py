@@ -1,0 +1,181 @@
+"""The table of settings: names, meaning, and what each accepts (contract, section 10).
+
+Parsing, help and documentation are made from it. Names shared with Kafka mean what they mean there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lithify.model.settings.units import parse_duration_ms, parse_size_bytes
+
+NO_LIMIT = -1
+
+LEAST_SWEEP_GRACE_MS = 60_000
+"""Runs show signs of life four times within `sweep.grace.ms`: with less, a busy machine loses its runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table of settings."""
+
+    name: str
+    accepts: str
+    doc: str
+    parse: Callable[[str], object] = field(repr=False)
+
+    @property
+    def attribute(self) -> str:
+        return self.name.replace(".", "_")
+
+
+def _choice(*allowed: str) -> dict[str, Any]:
+    def parse(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(f"{text!r} is none of them")
+        return text
+
+    return {"accepts": " or ".join(allowed), "parse": parse}
+
+
+def _policy(text: str) -> str:
+    policies = sorted(part.strip() for part in text.split(","))
+    if policies not in (["compact"], ["delete"], ["compact", "delete"]):
+        raise ValueError(f"{text!r} is none of them")
+    return ",".join(policies)
+
+
+def _number(parse: Callable[[str], int], kind: str, least: int) -> dict[str, Any]:
+    def parse_bounded(text: str) -> int:
+        number = parse(text)
+        if not least <= number <= 2**63 - 1:
+            raise ValueError(f"{number} is out of range")
+        return number
+
+    no_limit = " (-1: no limit)" if least == NO_LIMIT else ""
+    return {"accepts": f"{kind}, {least} or more{no_limit}", "parse": parse_bounded}
+
+
+def _duration(least: int = 0) -> dict[str, Any]:
+    return _number(parse_duration_ms, "milliseconds, or a duration such as 7d", least)
+
+
+def _size(least: int = 0) -> dict[str, Any]:
+    return _number(parse_size_bytes, "bytes, or a size such as 128MiB", least)
+
+
+def _ratio(text: str) -> float:
+    ratio = float(text)
+    if not 0 <= ratio <= 1:
+        raise ValueError(f"{ratio} is out of range")
+    return ratio
+
+
+_TABLE = (
+    Setting(
+        "compaction.mode",
+        doc="In place: the compacted log replaces the old one. Side by side: the backlog stays as written.",
+        **_choice("in-place", "side-by-side"),
+    ),
+    Setting(
+        "cleanup.policy",
+        accepts="compact or delete or compact,delete",
+        doc="What is done to old records: compact keeps the latest of every key, delete drops them by age and size.",
+        parse=_policy,
+    ),
+    Setting(
+        "compaction.strategy",
+        doc="Which record of a key wins: the one with the highest offset, timestamp, or version in a header.",
+        **_choice("offset", "timestamp", "header"),
+    ),
+    Setting(
+        "compaction.strategy.header",
+        accepts="the name of a header",
+        doc="With strategy header: where the version is, a signed big-endian integer of 8 bytes.",
+        parse=str,
+    ),
+    Setting(
+        "null.key",
+        doc="Records without a key: refused at append, dropped by the next round, or kept.",
+        **_choice("reject", "drop", "retain"),
+    ),
+    Setting(
+        "empty.value",
+        doc="Whether a value of zero bytes is a value or deletes its key, as null does.",
+        **_choice("value", "tombstone"),
+    ),
+    Setting(
+        "delete.retention.ms",
+        doc="How long a tombstone stays readable after the first round that covered it.",
+        **_duration(),
+    ),
+    Setting(
+        "min.cleanable.dirty.ratio",
+        accepts="a number from 0 to 1",
+        doc="A log is due when more than this share of its bytes is dirty.",
+        parse=_ratio,
+    ),
+    Setting(
+        "min.compaction.lag.ms",
+        doc="Records younger than this are not compacted.",
+        **_duration(),
+    ),
+    Setting(
+        "min.compaction.lag.from",
+        doc="From when min.compaction.lag.ms counts: the timestamps of records, or the later of these and the commit.",
+        **_choice("timestamp", "commit"),
+    ),
+    Setting(
+        "min.compaction.lag.bytes",
+        doc="The newest bytes of a log that are not compacted.",
+        **_size(),
+    ),
+    Setting(
+        "max.compaction.lag.ms",
+        doc="A log is due at the latest when its oldest dirty record is this old.",
+        **_duration(NO_LIMIT),
+    ),
+    Setting(
+        "compaction.threshold.bytes",
+        doc="A log is due when it has more dirty bytes than this.",
+        **_size(NO_LIMIT),
+    ),
+    Setting("retention.ms", doc="With policy delete: how old records may get.", **_duration(NO_LIMIT)),
+    Setting("retention.bytes", doc="With policy delete: how large a log may get.", **_size(NO_LIMIT)),
+    Setting("segment.bytes", doc="Size of a written segment, compressed.", **_size(1024)),
+    Setting(
+        "compression.type",
+        doc="Codec of the segments that are written from now on.",
+        **_choice("zstd", "snappy", "gzip", "lz4", "none"),
+    ),
+    Setting(
+        "message.timestamp.type",
+        doc="Whether a record keeps its producer's time or gets the time of the append.",
+        **_choice("CreateTime", "LogAppendTime"),
+    ),
+    Setting(
+        "message.timestamp.after.max.ms",
+        doc="A record further in the future than this is refused at append.",
+        **_duration(),
+    ),
+    Setting("max.message.bytes", doc="A larger record is refused at append.", **_size(1)),
+    Setting(
+        "versions.retention.ms",
+        doc="How long the files of a version stay after a commit stopped naming them.",
+        **_duration(),
+    ),
+    Setting(
+        "versions.kept",
+        doc="How many versions from before a round stay usable by versions, undo and verify.",
+        **_number(int, "a number", 1),
+    ),
+    Setting(
+        "sweep.grace.ms",
+        doc="How old a file that no version ever named must be before sweep may delete it.",
+        **_duration(LEAST_SWEEP_GRACE_MS),
+    ),
+)
+
+SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in _TABLE}

@@ -1,0 +1,158 @@
+"""The settings of a topic: names, meaning, presets, and what each accepts (contract, section 10).
+
+Names shared with Kafka mean what they mean there. Values are kept as one frozen `TopicSettings`;
+`setting_table` says what each accepts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+from lithify.errors import InvalidSettingError
+from lithify.model.settings.table import LEAST_SWEEP_GRACE_MS, NO_LIMIT, SETTINGS
+
+CompactionMode = Literal["in-place", "side-by-side"]
+Strategy = Literal["offset", "timestamp", "header"]
+NullKey = Literal["reject", "drop", "retain"]
+EmptyValue = Literal["value", "tombstone"]
+Preset = Literal["kafka", "pulsar", "mapr"]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSettings:
+    """What a topic promises. Times in milliseconds, sizes in bytes; -1 is "no limit"."""
+
+    compaction_mode: CompactionMode = "in-place"
+    cleanup_policy: str = "compact"
+    compaction_strategy: Strategy = "offset"
+    compaction_strategy_header: str = ""
+    null_key: NullKey = "reject"
+    empty_value: EmptyValue = "value"
+    delete_retention_ms: int = 86_400_000
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    min_compaction_lag_from: Literal["timestamp", "commit"] = "timestamp"
+    min_compaction_lag_bytes: int = 0
+    max_compaction_lag_ms: int = NO_LIMIT
+    compaction_threshold_bytes: int = NO_LIMIT
+    retention_ms: int = 604_800_000
+    retention_bytes: int = NO_LIMIT
+    segment_bytes: int = 134_217_728
+    compression_type: str = "zstd"
+    message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
+    message_timestamp_after_max_ms: int = 3_600_000
+    max_message_bytes: int = 1_048_588
+    versions_retention_ms: int = 86_400_000
+    versions_kept: int = 20
+    sweep_grace_ms: int = 86_400_000
+
+    @property
+    def compacts(self) -> bool:
+        return "compact" in self.cleanup_policy.split(",")
+
+    @property
+    def deletes(self) -> bool:
+        return "delete" in self.cleanup_policy.split(",")
+
+    @property
+    def side_by_side(self) -> bool:
+        return self.compaction_mode == "side-by-side"
+
+    @property
+    def empty_is_tombstone(self) -> bool:
+        return self.empty_value == "tombstone"
+
+
+_PRESETS: Mapping[str, Mapping[str, str]] = {
+    "kafka": {},
+    "pulsar": {
+        "compaction.mode": "side-by-side",
+        "null.key": "drop",
+        "empty.value": "tombstone",
+        "delete.retention.ms": "0",
+        "min.cleanable.dirty.ratio": "1",
+        "compaction.threshold.bytes": "104857600",
+    },
+    "mapr": {},
+}
+
+
+def settings_of(config: Mapping[str, object], *, like: str = "kafka") -> TopicSettings:
+    """The settings of a preset with `config` (Kafka's dotted names) laid over it.
+
+    Values may be text or numbers. Raises `InvalidSettingError`, which names the setting and what
+    it accepts.
+    """
+    if like not in _PRESETS:
+        raise InvalidSettingError(f"like={like}: no such preset", hint=f"accepted: {', '.join(_PRESETS)}")
+    return changed(TopicSettings(), {**_PRESETS[like], **config})
+
+
+def stored_settings(config: Mapping[str, str]) -> TopicSettings:
+    """Settings as a topic's metadata has them: what was accepted once is read, and kept to today's bounds."""
+    grace = SETTINGS["sweep.grace.ms"]
+    least = max(int(config.get(grace.name, TopicSettings().sweep_grace_ms)), LEAST_SWEEP_GRACE_MS)
+    return settings_of({**config, grace.name: least})
+
+
+def changed(settings: TopicSettings, config: Mapping[str, object]) -> TopicSettings:
+    """`settings` with `config` laid over it, checked as a whole."""
+    parsed: dict[str, Any] = {}
+    for name, value in config.items():
+        setting = SETTINGS.get(name)
+        if setting is None:
+            raise InvalidSettingError(f"{name}: no such setting", hint=_nearest(name))
+        try:
+            parsed[setting.attribute] = setting.parse(str(value))
+        except ValueError as error:
+            raise InvalidSettingError(f"{name}={value}: {error}", hint=f"accepted: {setting.accepts}") from None
+    result = replace(settings, **parsed)
+    _check_consistent(result)
+    return result
+
+
+def unset(settings: TopicSettings, names: Iterable[str]) -> TopicSettings:
+    """`settings` with these back at their defaults. Raises `InvalidSettingError` for an unknown name."""
+    names = tuple(names)
+    for name in names:
+        if name not in SETTINGS:
+            raise InvalidSettingError(f"{name}: no such setting", hint=_nearest(name))
+    return replace(settings, **{SETTINGS[n].attribute: getattr(TopicSettings(), SETTINGS[n].attribute) for n in names})
+
+
+def changes(before: TopicSettings, after: TopicSettings) -> tuple[str, ...]:
+    """The names of the settings that differ, in the order of the table."""
+    return tuple(s.name for s in SETTINGS.values() if getattr(before, s.attribute) != getattr(after, s.attribute))
+
+
+def to_config(settings: TopicSettings) -> dict[str, str]:
+    """Every setting under its dotted name, as text: the inverse of `settings_of`."""
+    return {f.name.replace("_", "."): str(getattr(settings, f.name)) for f in fields(settings)}
+
+
+def _check_consistent(settings: TopicSettings) -> None:
+    least, most = settings.min_compaction_lag_ms, settings.max_compaction_lag_ms
+    if most != NO_LIMIT and least > most:
+        raise InvalidSettingError(
+            f"min.compaction.lag.ms={least} is above max.compaction.lag.ms={most}",
+            hint="a record would have to be compacted before it may be: lower one or raise the other",
+        )
+    if settings.compaction_strategy == "header" and not settings.compaction_strategy_header:
+        raise InvalidSettingError(
+            "compaction.strategy=header needs compaction.strategy.header",
+            hint="name the header that has the version of a record",
+        )
+    if settings.side_by_side and not settings.compacts:
+        raise InvalidSettingError(
+            f"compaction.mode=side-by-side needs compact in cleanup.policy, which is {settings.cleanup_policy}",
+            hint="there would be no view to keep beside the backlog: accepted are compact and compact,delete",
+        )
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, SETTINGS, n=1)
+    return f"did you mean {close[0]}?" if close else f"known: {', '.join(SETTINGS)}"

@@ -1,0 +1,1 @@
+"""What the services need from the world: small protocols, several implementations of each."""

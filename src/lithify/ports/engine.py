@@ -1,0 +1,96 @@
+"""What a round needs of whoever does its heavy work: finding winners, and rewriting segments.
+
+    plans of any number of logs, of any topics ─► find_survivors ─► counts
+                       groups of their segments ─► rewrite        ─► new segments
+
+An engine never commits. A log that it cannot read or write has its error instead of a result, and
+the others go on (C8, C31).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from lithify.compaction.groups import RewriteGroup
+from lithify.compaction.outcome import LogFindings
+from lithify.compaction.planner import LogPlan
+from lithify.errors import LithifyError
+from lithify.model.log import TopicState
+from lithify.model.names import LogId
+from lithify.model.segment import Segment
+from lithify.model.settings.rates import RatesNote
+
+Progress = Callable[[str, int, int], None]
+"""Called as (phase, done, total) while a round goes on. It may raise `RoundAbandonedError`: the work
+under way is then given up within a second or so, and the error comes out of the round."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """Bounds on the work itself: bytes, and bytes per second over the whole run (C38, C40).
+
+    `notes` are of documents that may change the rates of the run while it goes on: one that has
+    another id than was noted counts, the last such of them. `sharing` is how many runs keep to the
+    rates together.
+    """
+
+    task_memory_bytes: int = 2**30
+    read_rate_bytes: int | None = None
+    write_rate_bytes: int | None = None
+    notes: tuple[RatesNote, ...] = ()
+    sharing: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLog:
+    """One log of a run: the version of its topic that the plan was made on, and the plan."""
+
+    topic: TopicState
+    plan: LogPlan
+
+    @property
+    def id(self) -> LogId:
+        return LogId(self.topic.name, self.plan.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenGroup:
+    """What became of one group: its new segments in offset order, and the bytes read for them."""
+
+    segments: tuple[Segment, ...]
+    bytes_read: int
+
+
+Rewritten = RewrittenGroup | LithifyError
+
+
+class Round(Protocol):
+    """A round under way. What it learns of single records stays with the engine."""
+
+    def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
+        """The key pass: by log, what survives in every scanned segment."""
+        ...
+
+    def rewrite(self, groups: Mapping[LogId, Sequence[RewriteGroup]]) -> Mapping[LogId, tuple[Rewritten, ...]]:
+        """Writes the survivors of each group; the results of a log are in the order of its groups."""
+        ...
+
+
+class RewriteEngine(Protocol):
+    """Does the heavy work of rounds; never commits."""
+
+    def open_round(
+        self, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str, progress: Progress
+    ) -> AbstractContextManager[Round]:
+        """A round of all these logs together.
+
+        Raises `EngineError`, `DamagedError` or `JavaNotFoundError`, and what `progress` raises.
+        """
+        ...
+
+    def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
+        """By partition of one topic, how often the key pass would read the keys; starts nothing."""
+        ...

@@ -1,0 +1,275 @@
+"""What the services need from the world. Small protocols, several implementations of each.
+
+    service ──► LogStore      versions of topics: load, commit an edit, kept versions, reports
+            ──► SegmentFiles  the data files that versions name: write, read, look
+            ──► Clock         time, waiting and new ids
+
+The heavy work of rounds has a port of its own (`ports/engine.py`), and so have verification
+(`ports/inspector.py`), the leases of cleaners (`ports/leases.py`) and repair (`ports/repair.py`).
+
+The store applies an edit only to the version that it was made on, and raises `StaleVersionError`
+otherwise. It raises `CommitUnknownError` when it cannot tell. Nobody but `service/commit.py` calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lithify.compaction.rules import SurvivorRules
+from lithify.model.failure import LogFailure
+from lithify.model.log import KeptVersion, TopicEdit, TopicState
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.model.segment import Segment
+from lithify.model.settings.rates import RatesNote
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.stored_file import Closing, NamedFiles, StoredFile
+from lithify.reports.ingest import CopiedTopic
+from lithify.reports.round import RoundReport
+
+
+class StaleVersionError(Exception):
+    """The topic has moved on from the version that the edit was made on: load and decide again."""
+
+
+class CommitUnknownError(Exception):
+    """The commit was sent and its answer lost; it may or may not have landed."""
+
+
+class Clock(Protocol):
+    """The only source of time and of new ids below `wiring`."""
+
+    def now_ms(self) -> int: ...
+    def monotonic_ms(self) -> int:
+        """Time that only goes forward, since some moment: for distances on this machine."""
+        ...
+
+    def sleep(self, seconds: float) -> None: ...
+    def new_id(self) -> str:
+        """A short id that nobody else has: letters and digits."""
+        ...
+
+
+class Batch(Protocol):
+    """Records on their way out, in offset order."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def end_offset(self) -> int: ...
+
+    def records(self) -> Iterator[Record]: ...
+    def offset_at(self, timestamp_ms: int) -> int | None:
+        """The offset of the first record whose timestamp is at or after that time, if there is one."""
+        ...
+
+    def to_arrow(self) -> Any:
+        """The same as a `pyarrow.Table` of the table's columns."""
+        ...
+
+
+class Arrivals(Protocol):
+    """Records on their way into one log, checked and in order. The services never look inside."""
+
+    @property
+    def records(self) -> int: ...
+    @property
+    def first_offset(self) -> int | None:
+        """Their own first offset with `keep_offsets`, else None."""
+        ...
+
+    @property
+    def last_timestamp_ms(self) -> int:
+        """The timestamp of the last of them (C36)."""
+        ...
+
+
+class LogStore(Protocol):
+    """Topics and their versions."""
+
+    @property
+    def at_once(self) -> int:
+        """How many calls are worth having under way: several where each of them waits for other machines."""
+        ...
+
+    def create_topic(
+        self, name: TopicName, original_name: str, settings: TopicSettings, partitions: int, created_ms: int
+    ) -> TopicState:
+        """Raises `TopicExistsError`."""
+        ...
+
+    def drop_topic(self, name: TopicName) -> tuple[str, ...]:
+        """Forgets the topic and deletes its files; returns paths in its folder that are not its own, which stay.
+
+        A topic that is made again meanwhile keeps all it has. Raises `UnknownTopicError` or `ConflictError`.
+        """
+        ...
+
+    def topics(self) -> tuple[TopicName, ...]: ...
+
+    def marks(self) -> Iterator[tuple[TopicName, str | None]]:
+        """Every name under which a topic may be, and a mark that every commit changes; None if only `load` can tell.
+
+        For looking at many topics: it opens no topic, so a name may turn out to be none.
+        """
+        ...
+
+    def load(self, name: TopicName) -> TopicState:
+        """The newest version: one metadata read. Raises `UnknownTopicError`."""
+        ...
+
+    def load_at(self, name: TopicName, mark: str | None) -> TopicState:
+        """The newest version, as of its mark: what `load` does, with less work, for those who look at many."""
+        ...
+
+    def load_version(self, name: TopicName, version: int) -> TopicState:
+        """A kept version, or the newest. Raises `UnknownTopicError` or `UnknownVersionError`."""
+        ...
+
+    def segments(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
+        """The segments that this version names, by partition and offset: opens manifests."""
+        ...
+
+    def view(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
+        """The segments of the compacted views of this version, by partition and offset (C33).
+
+        Raises `DamagedError` where a log should have a view and there is none (C8).
+        """
+        ...
+
+    def commit(self, state: TopicState, edit: TopicEdit) -> TopicState:
+        """Applies `edit` to `state`, or raises `StaleVersionError` or `CommitUnknownError`."""
+        ...
+
+    def commit_lock(self, name: TopicName) -> AbstractContextManager[None]:
+        """An advisory lock that lets committers take turns; for progress only, never for safety."""
+        ...
+
+    def versions(self, name: TopicName) -> tuple[KeptVersion, ...]:
+        """Kept versions, newest first (`versions.kept`)."""
+        ...
+
+    def put_report(self, state: TopicState, report_id: str, report: RoundReport) -> None:
+        """Stores a report, which counts once an edit that names it is committed."""
+        ...
+
+    def reports(self, state: TopicState) -> Iterator[RoundReport]:
+        """Reports of committed rounds, newest first, at most `REPORTS_KEPT` (C42)."""
+        ...
+
+    def put_rates(self, state: TopicState | None, rates: Mapping[str, Any]) -> None:
+        """Stores a document of rates (`model/settings/rates.py`), which the rounds under way then keep to (C40).
+
+        Without a topic it is for the cleaners of the warehouse.
+        """
+        ...
+
+    def rates_note(self, state: TopicState | None) -> RatesNote:
+        """What of that there is now: a round follows what comes later."""
+        ...
+
+    def failures(self, state: TopicState) -> Mapping[int, LogFailure]:
+        """By partition, the logs whose last rounds failed (C31)."""
+        ...
+
+    def put_failures(self, state: TopicState, failures: Mapping[int, LogFailure]) -> None:
+        """Stores them in place of what was there."""
+        ...
+
+    def source_of(self, state: TopicState) -> CopiedTopic | None:
+        """Of which Kafka topic this one is a copy, as `put_source` was told; None if it is none."""
+        ...
+
+    def put_source(self, state: TopicState, source: CopiedTopic) -> None:
+        """Stores that."""
+        ...
+
+    def forget_files(self) -> None:
+        """What was read before is read anew from now on, not from memory: for a proof of what is stored."""
+        ...
+
+    def put_heartbeat(self, state: TopicState, run_id: str) -> None:
+        """Leaves a sign of life of a run in the topic's folder, in place of its last one (C45)."""
+        ...
+
+    def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
+        """Every file in the topic's folder, whoever wrote it."""
+        ...
+
+    def named_files(self, name: TopicName) -> NamedFiles:
+        """Paths of all files that the metadata names, as it is now: of data, metadata and documents.
+
+        A file counts as named if the newest version or a kept one needs it. Paths are spelled as in
+        `stored_files`.
+        """
+        ...
+
+    def note_named(self, state: TopicState, stored: Sequence[StoredFile], named: NamedFiles, now_ms: int) -> None:
+        """Remembers which of the stored files were `named`, where no commit tells when it stops naming them.
+
+        `now_ms` is a time after `named` was asked for, however long ago that is by now.
+        """
+        ...
+
+    def closings(self, state: TopicState, stored: Sequence[StoredFile], now_ms: int) -> Mapping[str, Closing]:
+        """By path of a file that nothing names any more, since when that is so, as far as is known (C6)."""
+        ...
+
+    def delete_files(self, state: TopicState, paths: Sequence[str]) -> None:
+        """Deletes files of the topic's folder. Nobody but `service/change/sweep.py` calls it."""
+        ...
+
+
+class SegmentFiles(Protocol):
+    """The data files of topics."""
+
+    @property
+    def access(self) -> Any:
+        """What an engine's tasks need to open these files elsewhere: a small value that pickles."""
+        ...
+
+    def receive(self, state: TopicState, batch: Any, *, now_ms: int, keep_offsets: bool) -> Mapping[int, Arrivals]:
+        """Checks a batch of records (or an Arrow table) and sorts it to partitions.
+
+        Raises `InvalidRecordError` (which names the first refused record) or `InvalidInputError`.
+        """
+        ...
+
+    def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
+        """Writes new segments; their records get offsets from `base_offset` on unless they have their own.
+
+        A run asks for it once for each log of each version that it meets: then no file is written twice.
+        """
+        ...
+
+    def read(self, segment: Segment, start_offset: int) -> Iterator[Batch]:
+        """The records of a segment from an offset on. Raises `DamagedError`, which names the file."""
+        ...
+
+    def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[Batch]:
+        """The records of one log that survive `rules`, in offset order: `rules.table_rules` leaves its table."""
+        ...
+
+    def cut(self, state: TopicState, segment: Segment, end_offset: int, run_id: str) -> tuple[Segment, ...]:
+        """New segments with the records of `segment` below `end_offset`; none if there are none."""
+        ...
+
+    def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of the paths where no file is."""
+        ...
+
+    def free_bytes(self, state: TopicState) -> int | None:
+        """Free space where new segments of the topic go; None where there is no such limit."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    """What stands behind one warehouse: its topics, their data files, and a clock."""
+
+    store: LogStore
+    files: SegmentFiles
+    clock: Clock

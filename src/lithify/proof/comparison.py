@@ -1,0 +1,233 @@
+"""What one version of a log must have left of the one before it: what `verify` compares by.
+
+    version 7    [ a b c d ][ e ]      ┐ closed by a round: the rules say what stays below the horizon
+    version 9    [ b d ][ e ][ f ]     ┘ above it everything stays; f was appended since
+
+A comparison is of two versions next to each other: the older was closed by one commit, and after
+that nothing but appends, `delete-records` and changed settings can have been. So the rules of that
+one commit, worked out anew on the version that it was made on, say exactly what must be left, and
+a chain of comparisons proves it over any number of rounds, retentions, truncations and the like.
+What the round's report says is believed only where it makes the round do less. Not decided here,
+as metadata does not tell: whether `retain` was right about the time, and what `undo` put back if
+the version that it went back to is no longer kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from lithify.compaction.planner import LogPlan, plan_log
+from lithify.compaction.rules import SurvivorRules
+from lithify.lifecycle.undoing import LogFiles, files_after
+from lithify.model.log import LogState, Verb
+from lithify.model.segment import Segment
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.reports.round import LogReport
+
+NO_END = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A log as one version has it: its segments and those of its view, each in offset order."""
+
+    version: int
+    state: LogState
+    settings: TopicSettings
+    files: LogFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A log at two versions, and what made of the first what the second has.
+
+    `round_` is the log's part of the round if that was one, `strays` are versions in between that
+    were closed by a commit that has no business to remove anything. For an `undo`, `round_` is the
+    one that was taken back and `restored` the version that it was laid over, if that is still kept.
+    """
+
+    before: Sighting
+    after: Sighting
+    verb: Verb
+    round_: LogReport | None = None
+    now_ms: int = 0
+    strays: tuple[Sighting, ...] = ()
+    restored: Sighting | None = None
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether nobody knows any more what was put back."""
+        return self.verb is Verb.UNDO and self.restored is None
+
+    @property
+    def cut_at(self) -> int:
+        """Where the log was truncated in between."""
+        cuts = self.after.state.generation - self.before.state.generation
+        if cuts <= 0:
+            return NO_END
+        return min(self.after.state.truncated[-cuts:]) if cuts <= len(self.after.state.truncated) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A segment whose records from an offset on were there before."""
+
+    segment: Segment
+    from_offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What the records of `before` must have become in `after`.
+
+    With `rules` those below their horizon are judged by them; the others must all still be there,
+    unless `tail_stays` is false: then they only say which tombstones had to be held (C20).
+    """
+
+    partition: int
+    of_view: bool
+    versions: tuple[int, int]
+    before: tuple[Source, ...]
+    after: tuple[Segment, ...]
+    empty_is_tombstone: bool
+    visible_from: int = 0
+    """Records below are not judged: nobody can read them."""
+    known_up_to: int = NO_END
+    """What is below in `after` must have been in `before`, from `known_from` on."""
+    known_from: int = 0
+    cut_at: int = NO_END
+    """Offsets from here on were given up, and may have been given to other records."""
+    rules: SurvivorRules | None = None
+    tail_stays: bool = True
+    asked_up_to: int = NO_END
+    """Where the log ended when the round looked at what waits above its horizon (C20)."""
+
+    @property
+    def horizon(self) -> int:
+        return 0 if self.rules is None else self.rules.horizon
+
+
+def comparisons(how: Transition) -> Iterator[Comparison]:
+    """Those of a log, and of its view if it has or should have one."""
+    planned = _planned(how)
+    if how.verb is Verb.UNDO and how.round_ is not None:
+        how = _restored(how, how.round_)
+    yield _of_log(how, planned)
+    if how.verb is not Verb.UNCOMPACT and (how.before.state.view is not None or how.after.state.view is not None):
+        yield _of_view(how, planned)
+
+
+def left_behind(how: Transition) -> Iterator[Segment]:
+    """Segments that a round should have taken records out of, since they are below the log start (C26)."""
+    if how.verb is not Verb.COMPACT or how.round_ is None:
+        return
+    of_view = how.before.settings.side_by_side
+    start = how.round_.deleted_below if of_view else how.round_.log_start_offset_after
+    for segment in how.after.files.view if of_view else how.after.files.segments:
+        if segment.base_offset < start and segment.end_offset <= how.round_.horizon:
+            yield segment
+
+
+def mirror(now: Sighting) -> Comparison:
+    """What the view has must be what the backlog has at the same offset, as far as it still has it (C33)."""
+    return Comparison(
+        partition=now.state.partition,
+        of_view=True,
+        versions=(now.version, now.version),
+        before=tuple(Source(segment) for segment in now.files.segments),
+        after=now.files.view,
+        empty_is_tombstone=now.settings.empty_is_tombstone,
+        known_up_to=0,
+        tail_stays=False,
+    )
+
+
+def _planned(how: Transition) -> LogPlan | None:
+    """The round of a transition as it should be planned; what came after its planning can only widen it."""
+    if how.verb is not Verb.COMPACT or how.round_ is None:
+        return None
+    before = how.before
+    return plan_log(before.state, before.files.segments, before.settings, how.now_ms, before.files.view)
+
+
+def _of_log(how: Transition, planned: LogPlan | None) -> Comparison:
+    before, after, round_ = how.before, how.after, how.round_
+    rules = None
+    if planned is not None and round_ is not None and planned.view is None:
+        rules = _rules(planned, round_, min(planned.log_start, round_.log_start_offset_after))
+    appended = (Source(s, before.state.log_end_offset) for stray in how.strays for s in stray.files.segments)
+    return Comparison(
+        partition=before.state.partition,
+        of_view=False,
+        versions=(before.version, after.version),
+        before=(*(Source(segment) for segment in before.files.segments), *appended),
+        after=after.files.segments,
+        empty_is_tombstone=before.settings.empty_is_tombstone,
+        visible_from=_visible_from(how, planned),
+        known_up_to=max(s.state.log_end_offset for s in (before, *how.strays)),
+        known_from=round_.horizon if how.gave_up and round_ is not None else 0,
+        cut_at=how.cut_at,
+        rules=rules,
+        asked_up_to=NO_END if round_ is None else round_.log_end_offset,
+    )
+
+
+def _of_view(how: Transition, planned: LogPlan | None) -> Comparison:
+    before, after, round_ = how.before, how.after, how.round_
+    log, rules = before.state, None
+    backlog: tuple[Source, ...] = ()
+    if planned is not None and round_ is not None and planned.view is not None:
+        rules = _rules(planned, round_, min(log.deleted_below, round_.deleted_below))
+        # `delete-records` may have moved D while the round went on: it had read from further down.
+        dirty = min(log.first_dirty_offset, round_.first_dirty_offset)
+        # What lies above the horizon only tells which tombstones had to be held.
+        read_up_to = rules.horizon if rules.strategy == "offset" else NO_END
+        unseen = (s for s in before.files.segments if s.end_offset > dirty and s.base_offset < read_up_to)
+        backlog = tuple(Source(segment, dirty) for segment in unseen)
+    cut = how.cut_at
+    return Comparison(
+        partition=log.partition,
+        of_view=True,
+        versions=(before.version, after.version),
+        before=(*(Source(segment) for segment in before.files.view), *backlog),
+        after=after.files.view,
+        empty_is_tombstone=before.settings.empty_is_tombstone,
+        visible_from=after.state.deleted_below,
+        cut_at=NO_END if cut >= log.first_dirty_offset else log.log_start_offset,
+        rules=rules,
+        tail_stays=rules is None,
+        asked_up_to=NO_END if round_ is None else round_.log_end_offset,
+    )
+
+
+def _rules(planned: LogPlan, round_: LogReport, log_start: int) -> SurvivorRules:
+    horizon = min(planned.horizon.offset, round_.horizon)
+    return replace(
+        planned.rules,
+        log_start=log_start,
+        horizon=horizon,
+        tombstones_expire_below=min(planned.rules.tombstones_expire_below, horizon),
+    )
+
+
+def _visible_from(how: Transition, planned: LogPlan | None) -> int:
+    """The log start, but no higher than what can have moved it there."""
+    before, after = how.before.state, how.after.state
+    if how.verb is Verb.RETAIN and how.before.settings.deletes:
+        return after.log_start_offset
+    moved = max(before.log_start_offset, after.deleted_below, 0 if planned is None else planned.log_start)
+    return min(after.log_start_offset, moved)
+
+
+def _restored(how: Transition, undone: LogReport) -> Transition:
+    """The same, compared with what `undo` had to leave."""
+    before = how.before
+    if how.restored is not None:
+        files = files_after(before.files, how.restored.files, undone)
+        state = replace(before.state, view=how.restored.state.view)
+    else:
+        # What was put back is below the horizon.
+        files = LogFiles(tuple(s for s in before.files.segments if s.end_offset > undone.horizon), how.after.files.view)
+        state = before.state
+    return replace(how, before=replace(before, state=state, files=files))

@@ -1,0 +1,116 @@
+"""What the metadata of one version says, held against itself (C8, C19, C36). Opens no file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lithify.compaction.outcome import measured, readable, view_of
+from lithify.model.log import LogState, Position, TopicState, segments_of
+from lithify.model.names import LogId
+from lithify.model.segment import Segment
+from lithify.reports.verification import Finding, FindingKind
+
+
+def metadata_findings(
+    state: TopicState, log: LogState, segments: tuple[Segment, ...], view: tuple[Segment, ...] = ()
+) -> Iterator[Finding]:
+    """What is wrong with one log; `segments` and `view` are those of all logs of this version."""
+    whole = _Log(state, log, segments_of(segments, log.partition), segments_of(view, log.partition))
+    for law in (_offsets, _order, _volumes, _last_record, _steps, _view):
+        for said, path in law(whole):
+            name = LogId(state.name, log.partition)
+            yield Finding(log.partition, FindingKind.WRONG_METADATA, f"{name}: {said}", path=path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    topic: TopicState
+    state: LogState
+    segments: tuple[Segment, ...]
+    view: tuple[Segment, ...]
+
+
+Said = Iterator[tuple[str, str | None]]
+"""What is wrong, and the file that it is about."""
+
+
+def _offsets(log: _Log) -> Said:
+    start, dirty, end = log.state.log_start_offset, log.state.first_dirty_offset, log.state.log_end_offset
+    if not 0 <= start <= dirty <= end:
+        yield f"S <= D <= E does not hold: {start}, {dirty}, {end}", None
+    if not 0 <= log.state.deleted_below <= start:
+        yield f"records below {log.state.deleted_below} were deleted, but the log starts at {start}", None
+    held = log.state.held
+    if held is not None and not held.below <= held.horizon <= end:
+        yield f"expired tombstones are held below {held.below}, up to {held.horizon}, the log ends at {end}", None
+
+
+def _order(log: _Log) -> Said:
+    for what, files in (("", log.segments), ("the view: ", log.view)):
+        for segment in files:
+            if segment.base_offset >= segment.end_offset:
+                yield (
+                    f"{what}{segment.path} has no offsets: {segment.base_offset} to {segment.end_offset}",
+                    segment.path,
+                )
+        for earlier, later in pairwise(files):
+            if earlier.end_offset > later.base_offset:
+                yield f"{what}{later.path} begins at {later.base_offset}, before {earlier.path} ends", later.path
+    ends = ("log end", log.segments, log.state.log_end_offset), ("first dirty", log.view, log.state.first_dirty_offset)
+    for what, files, end in ends:
+        if files and files[-1].end_offset > end:
+            yield f"{files[-1].path} ends at {files[-1].end_offset}, after the {what} offset {end}", files[-1].path
+
+
+def _volumes(log: _Log) -> Said:
+    counted = measured(log.state, log.segments)
+    for what in ("clean", "dirty", "oldest_dirty_timestamp_ms"):
+        said, found = getattr(log.state, what), getattr(counted, what)
+        if said != found:
+            yield f"{what} is said to be {said}, the segments say {found}", None
+
+
+def _last_record(log: _Log) -> Said:
+    said = log.state.last_record
+    last = _last(log.segments, said)
+    found = readable(last, log.state.log_start_offset)
+    if said != found:
+        yield f"the last record is said to be {said}, the segments end at {last}, the log starts there or below", None
+
+
+def _last(segments: tuple[Segment, ...], said: Position | None) -> Position | None:
+    """Where segments end; their timestamps do not tell that of the last record."""
+    if not segments:
+        return None
+    return Position(segments[-1].end_offset - 1, said.timestamp_ms if said is not None else 0)
+
+
+def _steps(log: _Log) -> Said:
+    steps = log.state.steps
+    for first, second in pairwise(steps):
+        if first.end_offset >= second.end_offset or first.time_ms > second.time_ms:
+            yield f"tombstone steps do not ascend: {first}, {second}", None
+    if steps and steps[-1].end_offset > log.state.first_dirty_offset:
+        yield f"{steps[-1]} covers more than is below the first dirty offset {log.state.first_dirty_offset}", None
+    for step in steps:
+        if step.tombstones < 0:
+            yield f"{step} counts less than nothing", None
+
+
+def _view(log: _Log) -> Said:
+    said = log.state.view
+    if said is None:
+        if log.view:
+            yield f"{log.view[0].path} is in a view that the log does not have", log.view[0].path
+        if log.topic.settings.side_by_side and log.state.first_dirty_offset != log.state.log_start_offset:
+            yield f"there is no view of what is below the first dirty offset {log.state.first_dirty_offset}", None
+        return
+    if not log.topic.settings.side_by_side:
+        yield "there is a view, though the topic is compacted in place", None
+    if not 0 <= said.start_offset <= log.state.log_start_offset:
+        yield f"the view is said to start at {said.start_offset}, the log starts at {log.state.log_start_offset}", None
+    found = view_of(log.view, _last(log.view, said.last_record), said.start_offset)
+    if said != found:
+        yield f"the view is said to be {said}, its segments say {found}", None

@@ -1,0 +1,1 @@
+"""What verbs print: frozen values whose field names are the JSON keys."""

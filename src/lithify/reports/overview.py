@@ -1,0 +1,97 @@
+"""A catalog at a glance: what `lithify status` prints without a topic. The field names are the JSON keys."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from lithify.reports.cleaner_note import CleanerNote
+
+
+class Standing(StrEnum):
+    """How a log or a topic stands, the worst first."""
+
+    UNREADABLE = "unreadable"
+    QUARANTINED = "quarantined"
+    """Its rounds failed too often; a person releases it (C31)."""
+    OVERDUE = "overdue"
+    """Past `max.compaction.lag.ms` (C29)."""
+    FAILING = "failing"
+    """Its last round failed, and it is tried again."""
+    DUE = "due"
+    WAITING = "waiting"
+    """It is dirty and not due, or something in it will expire."""
+    CLEAN = "clean"
+    """Nothing is to be done until somebody commits."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogGlance:
+    """One log, as far as one had to look. Of a log that is not due the ratio counts what lags as dirty, too."""
+
+    partition: int
+    standing: Standing
+    why: str
+    overdue_ms: int
+    due_at_ms: int | None
+    dirty_ratio: float
+    failures: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicOverview:
+    """One topic, as its worst log stands: from `state` to `error` the figures are of that log.
+
+    Null in one that cannot be read, and the ratio also where nothing is compacted. Bytes compressed, times epoch ms.
+    """
+
+    topic: str
+    state: Standing
+    partition: int | None = None
+    why: str | None = None
+    """Why the log is due, or why not."""
+    overdue_ms: int = 0
+    due_at_ms: int | None = None
+    """When the clock alone makes it due, if it will: not before this time."""
+    dirty_ratio: float | None = None
+    failures: int = 0
+    """Of its rounds in a row (C31)."""
+    error: str | None = None
+    """Why the last of them failed, or why the topic cannot be read."""
+    logs: int | None = None
+    logs_in_state: int | None = None
+    records: int | None = None
+    bytes: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogOverview:
+    """All topics, the worst first."""
+
+    topics: tuple[TopicOverview, ...]
+    now_ms: int
+    now_given: bool = False
+    cleaners: tuple[CleanerNote, ...] | None = None
+    """Those of the catalog, and when each last looked; None where nobody can tell."""
+    cleaners_error: str | None = None
+    """Why they could not be asked for."""
+
+    def counts(self) -> dict[Standing, int]:
+        """How many topics stand how, the worst first; what there is none of is left out."""
+        found = [topic.state for topic in self.topics]
+        return {standing: found.count(standing) for standing in Standing if standing in found}
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "now_ms": self.now_ms,
+            "now_given": self.now_given,
+            "counts": {standing.value: number for standing, number in self.counts().items()},
+            "topics": [topic.to_json() for topic in self.topics],
+            "cleaners": None if self.cleaners is None else [note.to_json() for note in self.cleaners],
+            "cleaners_error": self.cleaners_error,
+        }

@@ -1,0 +1,76 @@
+"""In which order topics are worked on, and which of them together (C29).
+
+most overdue first, then dirtiest   [A large][b small][C large][d small][e small]
+a batch is                          A alone, or b with d and e: many small logs are one Spark job
+
+Where several cleaners share the work a batch is a share of it, so that there is some for the others,
+and what is lost with one of them is little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from lithify.model.names import TopicName
+from lithify.schedule.judging import TopicVerdict
+
+SMALL_BYTES = 32 * 2**20
+SMALL_RECORDS = 500_000
+"""A topic whose due logs have less than both shares a batch with others."""
+
+BATCH_BYTES = 512 * 2**20
+BATCH_RECORDS = 4_000_000
+BATCH_LOGS = 1_000
+"""What the topics of a batch have together at most; its logs are also what the driver keeps in mind."""
+
+SHARED_TOPICS = 8
+"""So few topics are not shared out: a job of its own costs more than a few small topics in another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicWork:
+    """Rounds that are to be done for a topic, as of one version of it."""
+
+    name: TopicName
+    identity: str
+    version: int
+    verdict: TopicVerdict
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it may share a batch. What failed twice goes alone, so that it fails nobody else."""
+        volume = self.verdict.volume
+        small = volume.size_bytes < SMALL_BYTES and volume.records < SMALL_RECORDS
+        return small and not self.verdict.failing and len(self.verdict.rounds) < BATCH_LOGS
+
+
+def in_order(work: Sequence[TopicWork]) -> list[TopicWork]:
+    """What is to be done first comes first; of equals the one that is first by name."""
+    return sorted(work, key=lambda topic: (topic.verdict.priority, topic.name))
+
+
+def next_batch(work: Sequence[TopicWork], cleaners: int = 1) -> tuple[TopicWork, ...]:
+    """What to do next of `work`, which is in order and which so many cleaners share.
+
+    It is the first topic and those that go along.
+    """
+    if not work:
+        return ()
+    most = max(SHARED_TOPICS, ceil(len(work) / cleaners))
+    first = work[0]
+    batch = [first]
+    if not first.is_small:
+        return (first,)
+    size, records, logs = first.verdict.volume.size_bytes, first.verdict.volume.records, len(first.verdict.rounds)
+    for topic in work[1:]:
+        if not topic.is_small:
+            continue
+        size += topic.verdict.volume.size_bytes
+        records += topic.verdict.volume.records
+        logs += len(topic.verdict.rounds)
+        if size > BATCH_BYTES or records > BATCH_RECORDS or logs > BATCH_LOGS or len(batch) == most:
+            break
+        batch.append(topic)
+    return tuple(batch)

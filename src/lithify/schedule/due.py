@@ -1,0 +1,176 @@
+"""When a log is due for a round or for retention, why or why not, and in which order (C21, C27 to C29)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from lithify.compaction.eligible.horizon import Horizon, compaction_horizon
+from lithify.compaction.eligible.required import payable
+from lithify.compaction.eligible.retention import (
+    expired_bytes,
+    gone_segments,
+    values_expire_before_ms,
+    waiting_segments,
+)
+from lithify.compaction.tombstones.steps import next_expiry_ms
+from lithify.lifecycle.cuts import retained
+from lithify.model.log import LogState
+from lithify.model.segment import Segment, volume_of
+from lithify.model.settings.table import NO_LIMIT
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.settings.units import format_time
+
+
+@dataclass(frozen=True, slots=True)
+class Dirtiness:
+    """Compressed bytes that rounds have left, and those from D up to the horizon (C27)."""
+
+    clean_bytes: int
+    dirty_bytes: int
+    oldest_dirty_timestamp_ms: int | None
+
+    @property
+    def ratio(self) -> float:
+        total = self.clean_bytes + self.dirty_bytes
+        return self.dirty_bytes / total if total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Whether a log is due, with a reason for people."""
+
+    due: bool
+    reason: str
+    due_at_ms: int | None = None
+    """When it becomes due by the clock alone, if it will; in the past if it has."""
+    overdue_ms: int = 0
+    """How far it is past `max.compaction.lag.ms` (C29)."""
+    by_retention: bool = False
+    """Whether whole segments can go, which takes no round."""
+    by_round: bool = True
+    """Whether it takes a round, now or once these segments have gone."""
+
+
+def dirtiness(state: LogState, segments: tuple[Segment, ...], horizon: Horizon) -> Dirtiness:
+    """What is clean and dirty below the horizon; bytes at or above it count on neither side."""
+    clean = [s for s in segments if s.end_offset <= state.first_dirty_offset]
+    dirty = [s for s in segments if s.end_offset > state.first_dirty_offset and s.end_offset <= horizon.offset]
+    return Dirtiness(
+        clean_bytes=sum(s.size_bytes for s in clean) if state.view is None else state.view.volume.size_bytes,
+        dirty_bytes=sum(s.size_bytes for s in dirty),
+        oldest_dirty_timestamp_ms=min((s.min_timestamp_ms for s in dirty), default=None),
+    )
+
+
+def due(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> Due:
+    """Whether the log, whose `segments` are in offset order, is due at `now_ms`, or when it will be."""
+    found = _due_at(state, segments, settings, now_ms)
+    if found.due:
+        return found
+
+    def is_due(time_ms: int) -> bool:
+        return _due_at(state, segments, settings, time_ms).due
+
+    # What the clock brings about, it brings for good: the first time at which the log is due is
+    # found by halving the times at which anything can change.
+    times = sorted({t for t in _turning_points(state, segments, settings) if t > now_ms})
+    first = bisect_left(times, True, key=is_due)
+    if first == len(times):
+        return found
+    earliest_ms = times[first]
+    if values_expire_before_ms(settings, now_ms) is not None:  # single records go past retention in between
+        earliest_ms = _halved(times[first - 1] if first else now_ms, earliest_ms, is_due)
+    return Due(False, found.reason, earliest_ms)
+
+
+def _halved(before_ms: int, at_ms: int, is_due: Callable[[int], bool]) -> int:
+    """The first time after `before_ms`, when the log is not due, at which it is, as it is `at_ms`."""
+    while at_ms - before_ms > 1:
+        middle_ms = (before_ms + at_ms) // 2
+        before_ms, at_ms = (before_ms, middle_ms) if is_due(middle_ms) else (middle_ms, at_ms)
+    return at_ms
+
+
+def priority(verdict: Due, dirt: Dirtiness) -> tuple[int, float]:
+    """Sorts due logs, the first one lowest: most overdue first, then by dirty ratio (C29)."""
+    return -verdict.overdue_ms, -dirt.ratio
+
+
+def next_tombstone_expiry_ms(state: LogState, horizon: Horizon, settings: TopicSettings) -> int | None:
+    """When the next tombstone may go; those that wait for the horizon to move are passed over (C20, C21)."""
+    held = state.held_below(horizon.offset) or 0
+    return next_expiry_ms(tuple(s for s in state.steps if s.end_offset > held), settings.delete_retention_ms)
+
+
+def _due_at(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> Due:
+    """As `due`, without a look ahead; deadlines go before ratios."""
+    gone = gone_segments(state, segments, settings, now_ms) if settings.deletes else ()
+    horizon = compaction_horizon(state, segments, settings, now_ms)
+    dirt = dirtiness(state, segments, horizon)
+    deadline_ms = _deadline_ms(dirt, settings) if settings.compacts else None
+    if deadline_ms is not None and deadline_ms <= now_ms:
+        since = f"dirty for longer than max.compaction.lag.ms, since {format_time(deadline_ms)}"
+        overdue_ms = now_ms - deadline_ms + 1  # above 0, so that it goes first
+        return Due(True, since, deadline_ms, overdue_ms=overdue_ms, by_retention=bool(gone))
+    if gone:
+        what = f"whole segments can go: {len(gone)}, of {volume_of(gone).size_bytes} bytes"
+        # A log from whose front something goes at each look would never have a round otherwise.
+        left = segments[len(gone) :]
+        after = _due_at(retained(state, gone, left, settings, now_ms), left, settings, now_ms)
+        return Due(True, what, now_ms, by_retention=True, by_round=after.due)
+    if not settings.compacts:
+        return Due(False, "nothing is past retention")
+    reason = next(_reasons(state, segments, settings, now_ms, horizon, dirt), None)
+    if reason is not None:
+        return reason
+    if dirt.dirty_bytes == 0:
+        return Due(False, "nothing dirty below the horizon")
+    return Due(False, f"dirty ratio {dirt.ratio:.2f} <= {settings.min_cleanable_dirty_ratio:g}")
+
+
+def _reasons(
+    state: LogState,
+    segments: tuple[Segment, ...],
+    settings: TopicSettings,
+    now_ms: int,
+    horizon: Horizon,
+    dirt: Dirtiness,
+) -> Iterator[Due]:
+    """Why a log without a deadline is due (C28)."""
+    ratio, threshold = settings.min_cleanable_dirty_ratio, settings.compaction_threshold_bytes
+    if dirt.ratio > ratio:
+        yield Due(True, f"dirty ratio {dirt.ratio:.2f} > {ratio:g}")
+    if threshold != NO_LIMIT and dirt.dirty_bytes > threshold:
+        yield Due(True, f"{dirt.dirty_bytes} dirty bytes > compaction.threshold.bytes={threshold}")
+    expiry_ms = next_tombstone_expiry_ms(state, horizon, settings)
+    if expiry_ms is not None and expiry_ms <= now_ms:
+        yield Due(True, f"tombstones have expired, since {format_time(expiry_ms)}", expiry_ms)
+    if payable(state, segments, settings, horizon):
+        yield Due(True, state.owed)
+    total = volume_of(segments).size_bytes
+    expired = expired_bytes(state, segments, horizon.offset, settings, now_ms)
+    if expired > ratio * total:
+        yield Due(True, f"some {expired} bytes in {total} are single records past retention")
+    if horizon.offset > state.first_dirty_offset and waiting_segments(state, segments, settings, now_ms):
+        yield Due(True, "segments past retention wait for a round: the view does not have them yet")
+
+
+def _turning_points(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings) -> Iterator[int]:
+    """Times at which the clock alone can make a log due."""
+    dirty = [s for s in segments if s.end_offset > state.first_dirty_offset]
+    if settings.compacts:
+        yield from (step.time_ms + settings.delete_retention_ms for step in state.steps if step.tombstones > 0)
+        yield from (s.max_timestamp_ms + settings.min_compaction_lag_ms for s in dirty)
+        yield from (c.time_ms + settings.min_compaction_lag_ms for c in state.committed)
+        if settings.max_compaction_lag_ms != NO_LIMIT:
+            yield from (s.min_timestamp_ms + settings.max_compaction_lag_ms + 1 for s in dirty)
+    if settings.deletes and settings.retention_ms != NO_LIMIT:
+        yield from (s.max_timestamp_ms + settings.retention_ms + 1 for s in segments)
+
+
+def _deadline_ms(dirt: Dirtiness, settings: TopicSettings) -> int | None:
+    if settings.max_compaction_lag_ms == NO_LIMIT or dirt.oldest_dirty_timestamp_ms is None:
+        return None
+    return dirt.oldest_dirty_timestamp_ms + settings.max_compaction_lag_ms + 1  # older than, not as old as

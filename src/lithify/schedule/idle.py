@@ -1,0 +1,78 @@
+"""When a log may be due, as far as its state alone tells: no manifest is opened for it (C21, C28).
+
+    state of a log ─► None          only a commit can make it due
+                   ─► a time        nothing is due before it; from then on the segments say (`due`)
+                   ─► now           they have to be looked at now
+
+The answer is never later than the truth, and for logs with `compact` alone and without a minimum
+lag it is the truth. Ages of segments that a round has left are in no state, so a log with `delete`
+and a limit of age has to be looked at as soon as it has such segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lithify.compaction.eligible.horizon import LIMITED_BY_END, Horizon
+from lithify.model.log import LogState
+from lithify.model.settings.table import NO_LIMIT
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.schedule.due import Dirtiness, next_tombstone_expiry_ms
+
+
+def may_be_due_at_ms(state: LogState, settings: TopicSettings, now_ms: int) -> int | None:
+    """The first time from `now_ms` on at which the log may be due; None if only a commit can make it so."""
+    times = [*_retention_times(state, settings, now_ms), *_round_times(state, settings, now_ms)]
+    return max(now_ms, min(times)) if times else None
+
+
+def state_dirtiness(state: LogState) -> Dirtiness:
+    """Clean and dirty bytes of the whole log (C27): as if the horizon were at its end, so the most there can be."""
+    clean = state.clean if state.view is None else state.view.volume
+    return Dirtiness(clean.size_bytes, state.dirty.size_bytes, state.oldest_dirty_timestamp_ms)
+
+
+def _retention_times(state: LogState, settings: TopicSettings, now_ms: int) -> Iterator[int]:
+    """When records may be past retention (C24)."""
+    if not settings.deletes or not state.volume.records:
+        return
+    has_clean = state.clean.records > 0
+    by_size = settings.retention_bytes != NO_LIMIT and state.volume.size_bytes >= settings.retention_bytes
+    if by_size or (has_clean and state.log_start_offset > 0):  # what is clean may lie below the log start
+        yield now_ms
+    if settings.retention_ms == NO_LIMIT:
+        return
+    if has_clean or state.oldest_dirty_timestamp_ms is None:
+        yield now_ms
+    else:
+        yield state.oldest_dirty_timestamp_ms + settings.retention_ms + 1
+
+
+def _round_times(state: LogState, settings: TopicSettings, now_ms: int) -> Iterator[int]:
+    """When a round may be due for another reason (C28)."""
+    if not settings.compacts:
+        return
+    if state.owed:
+        yield now_ms
+    # The horizon is at the log end at most, and the further it is the fewer tombstones are held (C20).
+    expiry_ms = next_tombstone_expiry_ms(state, Horizon(state.log_end_offset, LIMITED_BY_END), settings)
+    if expiry_ms is not None:
+        yield expiry_ms
+    touched_ms = _dirt_touched_from_ms(state, settings, now_ms)
+    if touched_ms is None:
+        return
+    dirt, threshold = state_dirtiness(state), settings.compaction_threshold_bytes
+    if dirt.ratio > settings.min_cleanable_dirty_ratio or (threshold != NO_LIMIT and dirt.dirty_bytes > threshold):
+        yield touched_ms
+    if settings.max_compaction_lag_ms != NO_LIMIT and dirt.oldest_dirty_timestamp_ms is not None:
+        yield max(touched_ms, dirt.oldest_dirty_timestamp_ms + settings.max_compaction_lag_ms + 1)
+
+
+def _dirt_touched_from_ms(state: LogState, settings: TopicSettings, now_ms: int) -> int | None:
+    """From when on a round may touch something dirty (C14); None if the newest bytes that wait are all there is."""
+    oldest_ms, lag_bytes = state.oldest_dirty_timestamp_ms, settings.min_compaction_lag_bytes
+    if oldest_ms is None or (lag_bytes > 0 and state.dirty.size_bytes <= lag_bytes):
+        return None
+    if settings.min_compaction_lag_ms <= 0:
+        return now_ms
+    return oldest_ms + settings.min_compaction_lag_ms  # the first segment is at least as young as the oldest record

@@ -1,0 +1,101 @@
+"""What is to be done for a topic, and when to look at it again (C28, C29, C31).
+
+every log ─► due? ─► may it be tried?  ─► a round
+              │            └─ no ─► when it may, or when a person releases it
+              ├─ whole segments can go ─► retention, and a round only if the rest is due for one
+              └─ not due ─► when the clock alone makes it due
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from lithify.compaction.eligible.horizon import compaction_horizon
+from lithify.model.failure import LogFailure
+from lithify.model.log import LogState, TopicState, segments_of
+from lithify.model.segment import Segment, Volume
+from lithify.schedule.backoff import ALONE_AFTER, may_run
+from lithify.schedule.due import Due, dirtiness, due, priority
+
+LAST_PRIORITY = (0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicVerdict:
+    """What is to be done for one topic."""
+
+    rounds: tuple[int, ...] = ()
+    """Partitions whose logs are due for a round and may be tried."""
+    retains: bool = False
+    """Whether whole segments can go without a round."""
+    priority: tuple[int, float] = LAST_PRIORITY
+    """Of its first log, as `due.priority` sorts them."""
+    overdue_ms: int = 0
+    """How far the worst of them is past `max.compaction.lag.ms`."""
+    volume: Volume = Volume()
+    """Of the logs that are due for a round."""
+    failing: bool = False
+    """Whether one of them has failed more than once, and may fail those that go along."""
+    has_failed: bool = False
+    """Whether anything is known of failures, which a round that gets through makes forgotten."""
+    look_at_ms: int | None = None
+    """When to look again even if nobody commits; None is never."""
+
+
+def judge_topic(
+    state: TopicState,
+    segments: tuple[Segment, ...],
+    failures: Mapping[int, LogFailure],
+    now_ms: int,
+    readable: Collection[int] | None = None,
+) -> TopicVerdict:
+    """What to do for the topic, whose `segments` are those of its logs, at `now_ms`.
+
+    Of logs that are not `readable` the segments are not known; they are failing.
+    """
+    rounds: list[LogState] = []
+    retains = False
+    look_at: list[int] = []
+    order: list[tuple[int, float]] = []
+    overdue_ms = 0
+    for log in state.logs:
+        if readable is not None and log.partition not in readable:
+            look_at += [_tried_at_ms(failures[log.partition], now_ms)] if log.partition in failures else []
+            continue
+        mine = segments_of(segments, log.partition)
+        verdict = due(log, mine, state.settings, now_ms)
+        if not verdict.due:
+            look_at += [] if verdict.due_at_ms is None else [verdict.due_at_ms]
+            continue
+        retains |= verdict.by_retention
+        if not verdict.by_round:
+            continue
+        if may_run(failures.get(log.partition), now_ms):
+            rounds.append(log)
+            order.append(_priority(verdict, log, mine, state, now_ms))
+            overdue_ms = max(overdue_ms, verdict.overdue_ms)
+        else:
+            look_at.append(_tried_at_ms(failures[log.partition], now_ms))
+    return TopicVerdict(
+        rounds=tuple(log.partition for log in rounds),
+        retains=retains,
+        priority=min(order, default=LAST_PRIORITY),
+        overdue_ms=overdue_ms,
+        volume=sum((log.volume for log in rounds), Volume()),
+        failing=any(failures[log.partition].failures >= ALONE_AFTER for log in rounds if log.partition in failures),
+        has_failed=bool(failures),
+        look_at_ms=now_ms if rounds or retains else min(look_at, default=None),
+    )
+
+
+def _priority(
+    verdict: Due, log: LogState, segments: tuple[Segment, ...], state: TopicState, now_ms: int
+) -> tuple[int, float]:
+    horizon = compaction_horizon(log, segments, state.settings, now_ms)
+    return priority(verdict, dirtiness(log, segments, horizon))
+
+
+def _tried_at_ms(failure: LogFailure, now_ms: int) -> int:
+    """When a failing log may be tried; a quarantined one is looked at each time, as a person may release it."""
+    return now_ms if failure.quarantined else failure.retry_ms

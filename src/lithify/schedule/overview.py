@@ -1,0 +1,101 @@
+"""How logs and topics stand, and which is the worst: the catalog at a glance (C28, C29, C31).
+
+state of a log ─┬─► its state alone says that it rests ──────► waiting, clean
+                └─► its segments ─► due? ─┐
+failure of its last round ────────────────┴─► quarantined, overdue, failing, due
+
+A topic stands as its worst log does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lithify.model.failure import LogFailure
+from lithify.model.log import LogState, TopicState
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.reports.overview import LogGlance, Standing, TopicOverview
+from lithify.schedule.due import Dirtiness, Due
+from lithify.schedule.idle import state_dirtiness
+
+RANKS = {standing: rank for rank, standing in enumerate(Standing)}
+NEVER_MS = 2**63
+
+
+def at_rest(state: LogState, settings: TopicSettings, due_at_ms: int | None) -> Due:
+    """The verdict on a log that its state alone says is not due before that time."""
+    dirt = state_dirtiness(state)
+    if not settings.compacts:
+        return Due(False, "nothing is past retention", due_at_ms)
+    if dirt.dirty_bytes == 0:
+        return Due(False, "nothing dirty", due_at_ms)
+    if dirt.ratio > settings.min_cleanable_dirty_ratio:
+        return Due(False, "what is dirty is too young", due_at_ms)
+    return Due(False, f"dirty ratio {dirt.ratio:.2f} <= {settings.min_cleanable_dirty_ratio:g}", due_at_ms)
+
+
+def glance(state: LogState, verdict: Due, dirt: Dirtiness, failure: LogFailure | None) -> LogGlance:
+    """How one log stands."""
+    return LogGlance(
+        partition=state.partition,
+        standing=_standing(state, verdict, failure),
+        why=verdict.reason,
+        overdue_ms=verdict.overdue_ms,
+        due_at_ms=verdict.due_at_ms,
+        dirty_ratio=round(dirt.ratio, 4),
+        failures=0 if failure is None else failure.failures,
+        error=None if failure is None else failure.error,
+    )
+
+
+def topic_overview(state: TopicState, glances: Sequence[LogGlance]) -> TopicOverview:
+    """The topic as its worst log stands; it has at least one."""
+    worst = min(glances, key=_log_order)
+    return TopicOverview(
+        topic=str(state.name),
+        state=worst.standing,
+        partition=worst.partition,
+        why=worst.why,
+        overdue_ms=worst.overdue_ms,
+        due_at_ms=worst.due_at_ms,
+        dirty_ratio=worst.dirty_ratio if state.settings.compacts else None,
+        failures=worst.failures,
+        error=worst.error,
+        logs=len(state.logs),
+        logs_in_state=sum(log.standing is worst.standing for log in glances),
+        records=sum(log.volume.records for log in state.logs),
+        bytes=sum(log.volume.size_bytes for log in state.logs),
+    )
+
+
+def worst_first(topics: Iterable[TopicOverview]) -> tuple[TopicOverview, ...]:
+    """Those that stand worst first, of them the most overdue, then the soonest due, then the dirtiest (C29)."""
+    return tuple(
+        sorted(
+            topics,
+            key=lambda t: (*_order(t.state, t.overdue_ms, t.due_at_ms, t.dirty_ratio or 0.0), t.topic),
+        )
+    )
+
+
+def _standing(state: LogState, verdict: Due, failure: LogFailure | None) -> Standing:
+    if failure is not None and failure.quarantined:
+        return Standing.QUARANTINED
+    if verdict.overdue_ms > 0:
+        return Standing.OVERDUE
+    if failure is not None:
+        return Standing.FAILING
+    if verdict.due:
+        return Standing.DUE
+    if verdict.due_at_ms is not None or state.dirty.records > 0:
+        return Standing.WAITING
+    return Standing.CLEAN
+
+
+def _log_order(log: LogGlance) -> tuple[int, int, int, float, int]:
+    return (*_order(log.standing, log.overdue_ms, log.due_at_ms, log.dirty_ratio), log.partition)
+
+
+def _order(standing: Standing, overdue_ms: int, due_at_ms: int | None, ratio: float) -> tuple[int, int, int, float]:
+    soonest_ms = (NEVER_MS if due_at_ms is None else due_at_ms) if standing is Standing.WAITING else 0
+    return RANKS[standing], -overdue_ms, soonest_ms, -ratio

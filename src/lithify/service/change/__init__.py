@@ -1,0 +1,1 @@
+"""Commits other than appends and rounds: settings, cuts, undo, expiry, sweep, repair."""

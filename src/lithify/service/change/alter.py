@@ -1,0 +1,132 @@
+"""Changing the settings and partitions of a topic that has data (C43), and dropping its view (C35)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lithify.errors import DamagedError, PolicyError
+from lithify.lifecycle.cuts import uncompacted
+from lithify.lifecycle.setting_changes import altered
+from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
+from lithify.model.names import LogId, TopicName
+from lithify.model.segment import Segment
+from lithify.model.settings.topic_settings import changed, changes, to_config, unset
+from lithify.ports.store import Warehouse
+from lithify.reports.alter import AlterReport, SettingChange
+from lithify.reports.cut import CutReport, LogCut, cut_report, log_cut
+from lithify.service.commit import commit
+
+
+def alter(
+    warehouse: Warehouse,
+    name: TopicName,
+    config: Mapping[str, object],
+    *,
+    unset_names: Iterable[str] = (),
+    partitions: int | None = None,
+) -> AlterReport:
+    """Sets and unsets settings and adds partitions, all in one commit.
+
+    Raises `InvalidSettingError`, `PolicyError`, `UnknownTopicError`, or what `commit` raises.
+    """
+    run_id = warehouse.clock.new_id()
+    names = tuple(unset_names)
+    before: list[TopicState] = []
+
+    def decide(newest: TopicState) -> TopicEdit | None:
+        before[:] = [newest]
+        settings = changed(unset(newest.settings, names), config)
+        segments = warehouse.store.segments(newest) if settings != newest.settings else ()
+        logs = altered(newest, segments, settings, len(newest.logs) if partitions is None else partitions)
+        if not logs:
+            return None
+        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, settings=settings, verb=Verb.ALTER)
+
+    state = commit(warehouse, name, run_id, decide)
+    return _altered_report(before[0], state)
+
+
+def _altered_report(before: TopicState, after: TopicState) -> AlterReport:
+    old, new = to_config(before.settings), to_config(after.settings)
+    names = changes(before.settings, after.settings)
+    return AlterReport(
+        topic=str(after.name),
+        version=after.version,
+        changed=bool(names) or len(before.logs) != len(after.logs),
+        settings={name: SettingChange(old[name], new[name]) for name in names},
+        partitions=len(before.logs),
+        partitions_after=len(after.logs),
+        logs_due=sum(1 for log in after.logs if names and after.settings.compacts and log.owed),
+    )
+
+
+def uncompact(warehouse: Warehouse, name: TopicName, *, lose_trimmed: bool = False) -> CutReport:
+    """Drops the compacted view of every log; the backlog is all there is (C35).
+
+    Raises `PolicyError` for an in-place topic, or where the backlog was trimmed and the view alone
+    has records, unless `lose_trimmed`.
+    """
+    run_id = warehouse.clock.new_id()
+    cuts: list[LogCut] = []
+
+    def decide(newest: TopicState) -> TopicEdit | None:
+        return _uncompacting(warehouse, newest, run_id, cuts, lose_trimmed=lose_trimmed)
+
+    state = commit(warehouse, name, run_id, decide)
+    return cut_report(state, Verb.UNCOMPACT, cuts, warehouse.clock.now_ms())
+
+
+def plan_uncompact(warehouse: Warehouse, name: TopicName, *, lose_trimmed: bool = False) -> CutReport:
+    """What `uncompact` would do to the newest version; raises what it raises."""
+    newest, cuts = warehouse.store.load(name), list[LogCut]()
+    _uncompacting(warehouse, newest, "", cuts, lose_trimmed=lose_trimmed)
+    return cut_report(newest, Verb.UNCOMPACT, cuts, warehouse.clock.now_ms())
+
+
+def _uncompacting(
+    warehouse: Warehouse, newest: TopicState, run_id: str, cuts: list[LogCut], *, lose_trimmed: bool
+) -> TopicEdit | None:
+    cuts.clear()
+    if not newest.settings.side_by_side:
+        raise PolicyError(
+            f"{newest.name}: an in-place topic has no view to drop", hint="its compacted log is the only log there is"
+        )
+    segments, view = warehouse.store.segments(newest), _views_to_drop(warehouse, newest, lose_trimmed)
+    logs: dict[int, LogState] = {}
+    for log in newest.logs:
+        if log.view is None:
+            continue
+        mine = segments_of(view, log.partition)
+        if not lose_trimmed:
+            _check_not_trimmed(warehouse, LogId(newest.name, log.partition), log, mine)
+        logs[log.partition] = uncompacted(log, segments_of(segments, log.partition))
+        cuts.append(log_cut(log, logs[log.partition], mine))
+    if not logs:
+        return None
+    return TopicEdit(run_id, warehouse.clock.now_ms(), logs, view_remove=view, verb=Verb.UNCOMPACT)
+
+
+def _views_to_drop(warehouse: Warehouse, newest: TopicState, lose_trimmed: bool) -> tuple[Segment, ...]:
+    try:
+        return warehouse.store.view(newest)
+    except DamagedError:
+        if lose_trimmed:  # to drop a view that cannot be read is the way out of that
+            return ()
+        raise
+
+
+def _check_not_trimmed(warehouse: Warehouse, name: LogId, log: LogState, view: tuple[Segment, ...]) -> None:
+    trimmed = range(log.deleted_below, log.log_start_offset)
+    only_here = sum(
+        record.offset in trimmed
+        for segment in view
+        if segment.base_offset < log.log_start_offset
+        for batch in warehouse.files.read(segment, log.deleted_below)
+        for record in batch.records()
+    )
+    if only_here:
+        raise PolicyError(
+            f"{name}: {only_here} records of the view lie below the log start {log.log_start_offset} of the backlog, "
+            "which was trimmed, and would be lost",
+            hint="--lose-trimmed drops the view all the same",
+        )

@@ -1,0 +1,61 @@
+"""Letting go of kept versions whose time is over (C6, C7). A commit of its own, which changes no log.
+
+    kept     14   19   22   27   30      closed longer than versions.retention.ms ago: 14, 19, 22
+    after                   27   30      `sweep` may delete what only the others needed
+
+Nothing else lets go of them but newer versions that push them out, and a quiet topic has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lithify.lifecycle.expiring import expiry_ms, unexpired
+from lithify.model.log import TopicEdit, TopicState, Verb
+from lithify.model.names import TopicName
+from lithify.ports.store import Warehouse
+from lithify.service.clock_check import check_clock
+from lithify.service.commit import commit
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireReport:
+    """What was let go of. The field names are the JSON keys."""
+
+    topic: str
+    version: int
+    """The newest version, from which on they are not kept any more."""
+    expired: tuple[int, ...]
+    """The versions that were let go of, newest first."""
+    now_ms: int
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def expire_versions(warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None) -> ExpireReport | None:
+    """Lets go of every version that was closed `versions.retention.ms` before `now_ms` or the clock.
+
+    None if there is none. Raises `ClockError`, `UnknownTopicError`, or what `commit` raises.
+    """
+    run_id = warehouse.clock.new_id()
+    judged_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
+    expired: dict[int, None] = {}
+
+    def decide(newest: TopicState) -> TopicEdit | None:
+        before_ms = expiry_ms(newest.settings, judged_ms)
+        kept = warehouse.store.versions(name)
+        going = kept[len(unexpired(kept, before_ms)) :]
+        # Of a try whose answer was lost nothing tells but that its versions are gone, so they are counted too.
+        expired.update(dict.fromkeys(version.version for version in going))
+        if not going:
+            return None
+        if now_ms is None:
+            check_clock(warehouse.clock, newest, judged_ms)
+        return TopicEdit(run_id, warehouse.clock.now_ms(), {}, verb=Verb.EXPIRE, expire_closed_before_ms=before_ms)
+
+    state = commit(warehouse, name, run_id, decide)
+    if not expired:
+        return None
+    return ExpireReport(str(name), state.version, tuple(sorted(expired, reverse=True)), judged_ms)

@@ -1,0 +1,53 @@
+"""Retention now: segments that are past it go from the front of every log (C24, C25). No Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lithify.compaction.eligible.retention import gone_segments
+from lithify.errors import PolicyError
+from lithify.lifecycle.cuts import retained
+from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
+from lithify.model.names import TopicName
+from lithify.model.segment import Segment
+from lithify.ports.store import Warehouse
+from lithify.reports.cut import CutReport, LogCut, cut_report, log_cut
+from lithify.service.clock_check import check_clock
+from lithify.service.commit import commit
+
+
+def retain(warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None) -> CutReport:
+    """Applies retention to all logs of a topic, as of `now_ms` or the clock.
+
+    Raises `PolicyError` where `cleanup.policy` has no `delete`, `ClockError`, `UnknownTopicError`, or what
+    `commit` raises.
+    """
+    run_id = warehouse.clock.new_id()
+    judged_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
+    cuts: list[LogCut] = []
+
+    def decide(newest: TopicState) -> TopicEdit | None:
+        cuts.clear()
+        if not newest.settings.deletes:
+            raise PolicyError(
+                f"{name}: cleanup.policy={newest.settings.cleanup_policy} has no retention",
+                hint=f"`lithify compact {name}` compacts it; with delete in cleanup.policy records go by age and size",
+            )
+        logs: dict[int, LogState] = {}
+        removed: list[Segment] = []
+        segments = warehouse.store.segments(newest)
+        for log in newest.logs:
+            here = segments_of(segments, log.partition)
+            gone = gone_segments(log, here, newest.settings, judged_ms)
+            if gone:
+                logs[log.partition] = retained(log, gone, here[len(gone) :], newest.settings, judged_ms)
+                removed += gone
+                cuts.append(log_cut(log, logs[log.partition], gone))
+        if not logs:
+            return None
+        if now_ms is None:
+            check_clock(warehouse.clock, newest, judged_ms)
+        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, remove=tuple(removed), verb=Verb.RETAIN)
+
+    state = commit(warehouse, name, run_id, decide)
+    return replace(cut_report(state, Verb.RETAIN, cuts, judged_ms), now_given=now_ms is not None)

@@ -1,0 +1,125 @@
+"""Deleting files that nothing names any more: the only place that does (C6, C45).
+
+named before ─► list the folder ─► named after ─► plan: what may go, and since when
+                                                    │ with `delete`
+     named once, replaced since    delete ◄─────────┤
+     never named   delete ◄── fence: a commit that ◄┘
+                              moves the version and abandons the runs whose files go
+
+Nothing that the fence found unnamed can be named afterwards: what was staged for an earlier version
+does not land, and the gate refuses the abandoned runs. So the files may be deleted however long that
+takes, also by a sweep that was suspended in between. What was named once can be named again only by
+taking back a round whose version is kept, and then it is still named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lithify.errors import ConflictError, DamagedError, UnusualSweepError
+from lithify.lifecycle.sweeping import (
+    RUNS_REMEMBERED,
+    SweepPlan,
+    lost_from_listing,
+    plan_sweep,
+    remembered,
+    still_abandoned,
+)
+from lithify.model.log import TopicEdit, TopicState, Verb
+from lithify.model.names import TopicName
+from lithify.model.stored_file import NamedFiles, StoredFile
+from lithify.ports.store import Warehouse
+from lithify.reports.cut import SweepReport, SweptFile
+from lithify.service.clock_check import check_clock
+from lithify.service.commit import commit
+
+
+def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual: bool = False) -> SweepReport:
+    """The files of a topic that may go; with `delete` they go.
+
+    Raises `UnusualSweepError` where a person should look first, unless `allow_unusual`; `DamagedError`
+    where a file that is needed is not in the folder; `UnknownTopicError`, or what `commit` raises.
+    """
+    now_ms = warehouse.clock.now_ms()
+    state = warehouse.store.load(name)
+    look = _Look(warehouse, state, now_ms)
+    plan = look.plan()
+    if not delete:
+        return SweepReport(str(name), False, plan.files, now_ms)
+    if plan.unusual and not allow_unusual:
+        raise UnusualSweepError(
+            f"{name}: {plan.unusual}; nothing was deleted",
+            hint="see them with `lithify sweep`; `lithify sweep --yes --allow-unusual` deletes them",
+        )
+    if plan.files:
+        check_clock(warehouse.clock, state, now_ms)
+    look.delete(plan.replaced)  # first, as it makes room on a full disk for what follows
+    warehouse.store.note_named(state, look.stored, look.named, look.named_ms)
+    unnamed = look.fenced(plan)
+    look.delete(unnamed)
+    return SweepReport(str(name), True, plan.replaced + unnamed, now_ms)
+
+
+@dataclass(slots=True)
+class _Look:
+    """One look at the folder of a topic."""
+
+    warehouse: Warehouse
+    state: TopicState
+    now_ms: int
+    stored: tuple[StoredFile, ...] = field(default=())
+    named: NamedFiles = field(default=NamedFiles(frozenset()))
+    """What was named once the folder was listed."""
+    named_ms: int = 0
+    """A time right after that: what was not named then had stopped being so by this time."""
+
+    def plan(self) -> SweepPlan:
+        """What may go."""
+        store, name = self.warehouse.store, self.state.name
+        before = store.named_files(name)
+        self.stored = tuple(store.stored_files(self.state))
+        closings = store.closings(self.state, self.stored, self.now_ms)
+        self.named = store.named_files(name)
+        self.named_ms = self.warehouse.clock.now_ms()
+        lost = lost_from_listing(before, self.named, self.stored)
+        if lost is not None:
+            raise DamagedError(
+                f"{name}: {lost} is needed and not in the topic's folder {self.state.location}: nothing was deleted",
+                hint="restore it from a backup or a replica; `lithify verify` tells what else is missing",
+            )
+        return plan_sweep(self.stored, self.named, closings, self.state.settings, self.now_ms)
+
+    def delete(self, files: Sequence[SweptFile]) -> None:
+        if files:
+            self.warehouse.store.delete_files(self.state, [file.path for file in files])
+
+    def fenced(self, plan: SweepPlan) -> tuple[SweptFile, ...]:
+        """Those files of a plan that a commit could have named, and that none names from now on."""
+        if not plan.unnamed:
+            return ()
+        warehouse, run_id = self.warehouse, self.warehouse.clock.new_id()
+        files = plan.unnamed
+
+        def decide(newest: TopicState) -> TopicEdit | None:
+            nonlocal files
+            if newest.identity != self.state.identity:
+                raise ConflictError(f"{newest.name}: the topic was recreated during the sweep", hint="sweep again")
+            named = warehouse.store.named_files(newest.name)
+            files = tuple(file for file in plan.unnamed if file.path not in named)
+            if not files:
+                return None
+            abandon = self._abandoned(newest, plan.abandon, named)
+            return TopicEdit(run_id, warehouse.clock.now_ms(), {}, verb=Verb.SWEEP, abandon=abandon)
+
+        commit(warehouse, self.state.name, run_id, decide)
+        return files
+
+    def _abandoned(self, newest: TopicState, abandon: tuple[str, ...], named: NamedFiles) -> tuple[str, ...]:
+        """The runs that can commit no more: those that were abandoned before, as long as need be, and these."""
+        known = (*(run_id for run_id in newest.abandoned if run_id not in abandon), *abandon)
+        if len(known) <= RUNS_REMEMBERED:
+            return known
+        # Looked at anew: what another sweep abandoned since the first look is not in that, and still to be deleted.
+        stored = self.warehouse.store.stored_files(newest)
+        return remembered(known, {*abandon, *still_abandoned(newest.abandoned, stored, named)})

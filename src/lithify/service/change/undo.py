@@ -1,0 +1,149 @@
+"""Taking the last round back: `undo` (C6, C7).
+
+versions    12 ──round r──► 13 ──append──► 14 ──undo──► 15     below the horizon of r the logs are
+            kept                                               those of 12 again, with what 14 added
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lithify.errors import NothingToUndoError
+from lithify.lifecycle.undoing import LogFiles, files_after, obstacle, state_after_undo
+from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
+from lithify.model.names import LogId, TopicName
+from lithify.model.segment import Segment, without
+from lithify.ports.store import Warehouse
+from lithify.reports.cut import CutReport, LogCut, log_cut
+from lithify.reports.round import LogReport
+from lithify.service.commit import commit
+from lithify.service.last_record import last_record
+
+
+def undo(warehouse: Warehouse, name: TopicName) -> CutReport:
+    """Takes the last round back that was not taken back yet, in all logs that it changed.
+
+    Raises `NothingToUndoError`, which says why, `UnknownTopicError`, or what `commit` raises.
+    """
+    run_id = warehouse.clock.new_id()
+    decided: list[_Edit] = []
+
+    def decide(newest: TopicState) -> TopicEdit:
+        decided[:] = [_Edit(warehouse, newest, _target(warehouse, newest))]
+        return decided[0].whole(run_id)
+
+    state = commit(warehouse, name, run_id, decide)
+    return decided[0].report(state.version)
+
+
+def plan_undo(warehouse: Warehouse, name: TopicName) -> CutReport:
+    """What `undo` would do to the newest version; raises what it raises."""
+    newest = warehouse.store.load(name)
+    edit = _Edit(warehouse, newest, _target(warehouse, newest))
+    edit.whole("")
+    return edit.report(newest.version)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The round to take back: the version it closed, and its part in each log that it changed."""
+
+    run_id: str
+    then: TopicState
+    logs: tuple[LogReport, ...]
+
+
+def _target(warehouse: Warehouse, newest: TopicState) -> _Target:
+    """The newest round whose result still stands. Raises `NothingToUndoError`."""
+    name = newest.name
+    stands = {log.last_round for log in newest.logs} - {""}
+    if not stands:
+        raise NothingToUndoError(f"{name}: there is no round to take back", hint="`lithify history` shows its rounds")
+    kept = [v for v in warehouse.store.versions(name) if v.verb is Verb.COMPACT and v.closed_by in stands]
+    if not kept:
+        raise NothingToUndoError(
+            f"{name}: the version before the last round is not kept any more",
+            hint="`lithify versions` shows those that are; versions.kept and versions.retention.ms say which",
+        )
+    run_id = kept[0].closed_by
+    report = next((r for r in warehouse.store.reports(newest) if r.run_id == run_id), None)
+    if report is None:
+        raise NothingToUndoError(f"{name}: the report of round {run_id} is not kept any more")
+    then = warehouse.store.load_version(name, kept[0].version)
+    return _Target(run_id, then, tuple(log for log in report.logs if log.changed))
+
+
+class _Edit:
+    """Collects what the commit changes, log by log."""
+
+    def __init__(self, warehouse: Warehouse, newest: TopicState, target: _Target) -> None:
+        partitions = [log.partition for log in target.logs]
+        store = warehouse.store
+        self.add: list[Segment] = []
+        self.remove: list[Segment] = []
+        self.view_add: list[Segment] = []
+        self.view_remove: list[Segment] = []
+        self.cuts: list[LogCut] = []
+        self._warehouse = warehouse
+        self._newest = newest
+        self._target = target
+        self._now = store.segments(newest, partitions), store.view(newest, partitions)
+        self._then = store.segments(target.then, partitions), store.view(target.then, partitions)
+
+    def whole(self, run_id: str) -> TopicEdit:
+        """The edit of all logs. Raises `NothingToUndoError`."""
+        logs = {log.partition: self._taken_back(log) for log in self._target.logs}
+        return TopicEdit(
+            run_id,
+            self._warehouse.clock.now_ms(),
+            logs,
+            add=tuple(self.add),
+            remove=tuple(self.remove),
+            view_add=tuple(self.view_add),
+            view_remove=tuple(self.view_remove),
+            verb=Verb.UNDO,
+        )
+
+    def report(self, version: int) -> CutReport:
+        """What it comes to, committed as `version`."""
+        now_ms, undone = self._warehouse.clock.now_ms(), self._target.run_id
+        return CutReport(
+            str(self._newest.name), Verb.UNDO, version, True, tuple(self.cuts), now_ms, undone_run_id=undone
+        )
+
+    def _taken_back(self, round_: LogReport) -> LogState:
+        """The state of one log without the round."""
+        partition = round_.partition
+        log, before = self._newest.log(partition), self._target.then.log(partition)
+        reason = obstacle(log, before, round_, self._target.run_id)
+        if reason is not None:
+            raise NothingToUndoError(
+                f"{LogId(self._newest.name, partition)}: cannot take the round back: {reason}",
+                hint=f"`lithify consume {self._newest.name} --version {self._target.then.version}` reads what was "
+                "there before it; append what is missing",
+            )
+        now, then = _files(self._now, partition), _files(self._then, partition)
+        after = files_after(now, then, round_)
+        add, remove = without(after.segments, now.segments), without(now.segments, after.segments)
+        view_add, view_remove = without(after.view, now.view), without(now.view, after.view)
+        self._check_there(partition, add + view_add)
+        self.add += add
+        self.remove += remove
+        self.view_add += view_add
+        self.view_remove += view_remove
+        last = last_record(self._warehouse, after.segments, log.last_record or before.last_record)
+        state = state_after_undo(log, before, round_, after, last_record=last)
+        self.cuts.append(log_cut(log, state, remove + view_remove, add + view_add))
+        return state
+
+    def _check_there(self, partition: int, segments: tuple[Segment, ...]) -> None:
+        missing = self._warehouse.files.missing([segment.path for segment in segments])
+        if missing:
+            raise NothingToUndoError(
+                f"{LogId(self._newest.name, partition)}: {missing[0]} is gone, so the round cannot be taken back"
+            )
+
+
+def _files(all_files: tuple[tuple[Segment, ...], tuple[Segment, ...]], partition: int) -> LogFiles:
+    segments, view = all_files
+    return LogFiles(segments_of(segments, partition), segments_of(view, partition))

@@ -1,0 +1,36 @@
+"""A clock that would drop what it should not: refused, until somebody says that it is right (C46)."""
+
+from __future__ import annotations
+
+from lithify.errors import ClockError
+from lithify.lifecycle.clocks import clock_fault
+from lithify.model.log import TopicEdit, TopicState, Verb
+from lithify.model.names import TopicName
+from lithify.ports.store import Clock, Warehouse
+from lithify.service.commit import commit
+
+
+def check_clock(clock: Clock, state: TopicState, judged_ms: int) -> None:
+    """Raises `ClockError` where nothing of the topic may be dropped by a clock that has said `judged_ms`.
+
+    Whoever read it a day ago and stood still since then has no clock that is behind, and drops less.
+    """
+    fault = clock_fault(state, max(judged_ms, clock.now_ms()))
+    if fault is not None:
+        raise ClockError(
+            f"{state.name}: {fault}: nothing is dropped by it",
+            hint="set the clock of this machine; where it is right, --allow-clock-jump says so, once for the topic",
+        )
+
+
+def trust_clock(warehouse: Warehouse, name: TopicName) -> None:
+    """Has the clock vouched for from now on, whatever commits said before. Raises what `commit` raises."""
+    run_id = warehouse.clock.new_id()
+
+    def decide(newest: TopicState) -> TopicEdit | None:
+        now_ms = warehouse.clock.now_ms()
+        if clock_fault(newest, now_ms) is None:
+            return None
+        return TopicEdit(run_id, now_ms, {}, verb=Verb.ALTER, clock_ms=now_ms)
+
+    commit(warehouse, name, run_id, decide)

@@ -1,0 +1,1 @@
+"""Committing what was copied from another system."""

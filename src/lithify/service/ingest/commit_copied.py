@@ -1,0 +1,92 @@
+"""Committing what was copied from Kafka: at the log ends it was read from, or not at all (C1, C6).
+
+    log end E ─► read [E, end) ─► segments with Kafka's offsets ─► commit, if the log still ends at E
+                                                                  and ends at `end` from then on
+
+The log ends where Kafka was read to, also where nothing to keep comes last: a marker of a transaction,
+records without a key. Else they would seem lost once Kafka's retention takes them (C2).
+
+Whoever commits first has the range. Another copy of the same log finds that its end has moved, and
+says so; nothing is ever there twice, and nothing is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from lithify.errors import ConflictError
+from lithify.model.log import TopicEdit, TopicState
+from lithify.model.names import LogId, TopicName
+from lithify.model.staged import StagedLog, by_partition, segments_of_parts
+from lithify.ports.store import Warehouse
+from lithify.service.commit import commit
+from lithify.service.write.append import appended, ended
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What tasks have written for one topic, in offset order, and up to where they have read Kafka's logs."""
+
+    topic: TopicName
+    logs: tuple[StagedLog, ...]
+    ends: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far one copier has come: the topic that it writes to, and where it has left each log.
+
+    It is never read off the newest version while the copy goes on: what somebody else has put there
+    would then be taken for the copier's own.
+    """
+
+    identity: str
+    ends: Mapping[int, int]
+
+    @classmethod
+    def of(cls, state: TopicState) -> Reached:
+        """Where a copier begins."""
+        return cls(state.identity, {log.partition: log.log_end_offset for log in state.logs})
+
+    def after(self, copied: Copied) -> Reached:
+        """With these committed as well."""
+        return replace(self, ends={**self.ends, **copied.ends})
+
+    def needs(self, ends: Mapping[int, int]) -> bool:
+        """Whether a log is to end elsewhere than the copier has left it."""
+        return any(self.ends.get(partition, 0) != end for partition, end in ends.items())
+
+    def check(self, newest: TopicState, partitions: Iterable[int]) -> None:
+        """Raises `ConflictError` where one of these logs is not as the copier has left it."""
+        if newest.identity != self.identity:
+            raise ConflictError(f"{newest.name}: the topic was deleted and made again meanwhile", hint="start again")
+        for partition in partitions:
+            left, end = self.ends.get(partition, 0), newest.log(partition).log_end_offset
+            if end != left:
+                raise ConflictError(
+                    f"{LogId(newest.name, partition)}: someone else writes to it: the copy ended at {left}, "
+                    f"and ends at {end} now",
+                    hint="one ingest of a topic at a time, and no other producers; nothing was written twice",
+                )
+
+
+def commit_copied(warehouse: Warehouse, copied: Copied, reached: Reached, run_id: str) -> TopicState:
+    """Adds what tasks have written to the logs of one topic, and moves their ends: all of it, or nothing.
+
+    Raises `ConflictError` where a log does not end where the copier has left it or the topic was made
+    again, `DamagedError`, or what `commit` raises.
+    """
+    by_log = by_partition(copied.logs)
+
+    def decide(newest: TopicState) -> TopicEdit:
+        reached.check(newest, {*by_log, *copied.ends})
+        every = segments_of_parts(copied.logs)
+        logs = {
+            p: appended(newest.log(p), segments_of_parts(parts), parts[-1].last_timestamp_ms)
+            for p, parts in by_log.items()
+        }
+        logs |= ended(newest, logs, copied.ends)
+        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, add=every, written=every)
+
+    return commit(warehouse, copied.topic, run_id, decide)

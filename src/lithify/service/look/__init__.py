@@ -1,0 +1,1 @@
+"""How topics stand, from metadata alone."""

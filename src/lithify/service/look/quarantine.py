@@ -1,0 +1,75 @@
+"""Logs whose rounds fail: listing them, and letting them go on (C31)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lithify.defects import ours
+from lithify.errors import RefusedError, UnknownTopicError
+from lithify.model.failure import LogFailure
+from lithify.model.names import LogId, TopicName
+from lithify.ports.store import Warehouse
+from lithify.reports.quarantine import (
+    FailingLog,
+    QuarantineReport,
+    ReleaseReport,
+    UnreadableTopic,
+    failing_log,
+    worst_first,
+)
+
+NAMED_AT_MOST = 20
+"""Failing logs that a refusal names."""
+
+
+def failing_logs(warehouse: Warehouse) -> QuarantineReport:
+    """All logs of the catalog whose last round failed. Raises `WarehouseError` if the catalog cannot be read."""
+    logs: list[FailingLog] = []
+    unreadable: list[UnreadableTopic] = []
+    for name, _ in warehouse.store.marks():
+        try:
+            failures = warehouse.store.failures(warehouse.store.load(name))
+        except UnknownTopicError:
+            continue
+        except Exception as error:  # the others are listed all the same (C50)
+            unreadable.append(UnreadableTopic(str(name), str(ours(error, name))))
+            continue
+        logs += [failing_log(LogId(name, partition), failure) for partition, failure in failures.items()]
+    return QuarantineReport(worst_first(logs), tuple(unreadable), warehouse.clock.now_ms())
+
+
+def release(warehouse: Warehouse, name: TopicName, partitions: Sequence[int] | None = None) -> ReleaseReport:
+    """Forgets the failures of these logs, or of all, so that cleaners try them at once.
+
+    Raises `RefusedError` if one of them is not failing, and `UnknownTopicError`.
+    """
+    state = warehouse.store.load(name)
+    for partition in partitions or ():
+        state.check_partition(partition)
+    # Read, changed and written: two who do so at once would undo each other.
+    with warehouse.store.commit_lock(name):
+        before = warehouse.store.failures(state)
+        wanted = _wanted(name, partitions, before)
+        left = {partition: failure for partition, failure in before.items() if partition not in wanted}
+        warehouse.store.put_failures(state, left)
+    return ReleaseReport(str(name), tuple(failing_log(LogId(name, p), before[p]) for p in wanted))
+
+
+def _wanted(name: TopicName, partitions: Sequence[int] | None, failures: Mapping[int, LogFailure]) -> tuple[int, ...]:
+    """The partitions that are meant. Raises `RefusedError`, which names those that fail."""
+    if not failures:
+        raise RefusedError(
+            f"{name}: none of its logs is quarantined or failing",
+            hint="`lithify quarantine list` shows those of all topics",
+        )
+    if partitions is None:
+        return tuple(sorted(failures))
+    others = [partition for partition in sorted(set(partitions)) if partition not in failures]
+    if others:
+        named = ", ".join(map(str, sorted(failures)[:NAMED_AT_MOST]))
+        more = f" and {len(failures) - NAMED_AT_MOST} more" if len(failures) > NAMED_AT_MOST else ""
+        raise RefusedError(
+            f"{LogId(name, others[0])} is not quarantined or failing; nothing was released",
+            hint=f"of {name} these are: {named}{more}",
+        )
+    return tuple(sorted(set(partitions)))

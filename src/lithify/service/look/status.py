@@ -1,0 +1,116 @@
+"""The state of a topic's logs, and what it is: `status` and `topic info`. Reads metadata only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lithify.compaction.eligible.horizon import compaction_horizon
+from lithify.compaction.eligible.retention import waiting_segments
+from lithify.model.failure import LogFailure
+from lithify.model.log import LogState, TopicState, segments_of
+from lithify.model.names import original_name
+from lithify.model.segment import Segment, volume_of
+from lithify.model.settings.topic_settings import TopicSettings, to_config
+from lithify.ports.store import Warehouse
+from lithify.reports.status import LogStatus, TopicInfo, TopicStatus, ViewStatus
+from lithify.schedule.due import dirtiness, due, next_tombstone_expiry_ms
+
+
+def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None = None) -> TopicStatus:
+    """Every log of `state`: offsets, what holds the horizon, whether it is due and why (C21, C27, C28, C31)."""
+    segments = warehouse.store.segments(state)
+    failures = warehouse.store.failures(state)
+    judged_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
+    logs = tuple(
+        _with_failure(
+            _log_status(log, segments_of(segments, log.partition), state.settings, judged_ms),
+            failures.get(log.partition),
+        )
+        for log in state.logs
+    )
+    return TopicStatus(
+        topic=str(state.name),
+        version=state.version,
+        cleanup_policy=state.settings.cleanup_policy,
+        compaction_mode=state.settings.compaction_mode,
+        logs=logs,
+        now_ms=judged_ms,
+        now_given=now_ms is not None,
+    )
+
+
+def topic_info(state: TopicState) -> TopicInfo:
+    """What the topic is, from its newest metadata."""
+    views = [log.view.volume for log in state.logs if log.view is not None]
+    return TopicInfo(
+        topic=str(state.name),
+        original_name=state.original_name or original_name(state.name),
+        partitions=len(state.logs),
+        version=state.version,
+        records=sum(log.volume.records for log in state.logs),
+        bytes=sum(log.volume.size_bytes for log in state.logs),
+        view_records=sum(view.records for view in views) if views else None,
+        view_bytes=sum(view.size_bytes for view in views) if views else None,
+        location=state.location,
+        created_ms=state.created_ms,
+        config=to_config(state.settings),
+    )
+
+
+def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> LogStatus:
+    horizon = compaction_horizon(log, segments, settings, now_ms)
+    dirt = dirtiness(log, segments, horizon)
+    verdict = due(log, segments, settings, now_ms)
+    in_dirty_part = sum(s.null_values for s in segments if s.end_offset > log.first_dirty_offset)
+    return LogStatus(
+        partition=log.partition,
+        log_start_offset=log.log_start_offset,
+        first_dirty_offset=log.first_dirty_offset,
+        horizon=horizon.offset,
+        horizon_limited_by=horizon.limited_by,
+        horizon_held_by=horizon.held_by,
+        log_end_offset=log.log_end_offset,
+        records=log.volume.records,
+        bytes=log.volume.size_bytes,
+        segments=len(segments),
+        clean_bytes=dirt.clean_bytes,
+        dirty_bytes=dirt.dirty_bytes,
+        dirty_ratio=round(dirt.ratio, 4),
+        tombstones=log.tombstones + in_dirty_part,
+        next_tombstone_expiry_ms=next_tombstone_expiry_ms(log, horizon, settings),
+        tombstones_held_below=log.held_below(horizon.offset),
+        retention_waiting_bytes=volume_of(waiting_segments(log, segments, settings, now_ms)).size_bytes,
+        owed=log.owed or None,
+        due=verdict.due,
+        due_reason=verdict.reason,
+        due_at_ms=verdict.due_at_ms,
+        overdue_ms=verdict.overdue_ms,
+        last_round_ms=log.last_round_ms,
+        last_round_id=log.last_round or None,
+        view=_view_status(log),
+        failures=0,
+        failed_ms=None,
+        retry_ms=None,
+        error=None,
+        quarantined=False,
+    )
+
+
+def _with_failure(status: LogStatus, failure: LogFailure | None) -> LogStatus:
+    if failure is None:
+        return status
+    return replace(
+        status,
+        failures=failure.failures,
+        failed_ms=failure.last_ms,
+        retry_ms=None if failure.quarantined else failure.retry_ms,
+        error=failure.error,
+        quarantined=failure.quarantined,
+    )
+
+
+def _view_status(log: LogState) -> ViewStatus | None:
+    if log.view is None:
+        return None
+    view = log.view
+    return ViewStatus(view.volume.records, view.volume.size_bytes, view.first_offset, log.compacted_start)

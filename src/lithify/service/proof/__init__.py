@@ -1,0 +1,1 @@
+"""`verify`: the trail of versions, and what is held against what."""

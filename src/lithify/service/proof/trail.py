@@ -1,0 +1,152 @@
+"""The trail of a topic from a kept version to the newest: what `verify` goes along.
+
+kept 7 ──round──► ... kept 12 ──truncate──► ... kept 15 ──round──► ... 18, the newest
+     └── comparison ──┘   └──── comparison ─────┘   └─── comparison ───┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lithify.errors import UnknownVersionError
+from lithify.lifecycle.undoing import LogFiles
+from lithify.model.log import KeptVersion, LogState, TopicState, Verb, segments_of
+from lithify.model.names import TopicName
+from lithify.model.segment import Segment
+from lithify.ports.store import Warehouse
+from lithify.proof.comparison import Sighting, Transition
+from lithify.reports.round import LogReport, RoundReport
+
+REMOVING = (Verb.COMPACT, Verb.RETAIN, Verb.TRUNCATE, Verb.UNCOMPACT, Verb.UNDO)
+"""Verbs whose business it is to take segments out of a log; what others remove is missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionSeen:
+    """A version with all of its segments, and how it was closed if it is not the newest."""
+
+    state: TopicState
+    segments: tuple[Segment, ...]
+    view: tuple[Segment, ...]
+    closed: KeptVersion | None = None
+
+    def log(self, partition: int) -> Sighting:
+        """One log of it; one that it does not have yet is empty."""
+        known = partition in self.state.partitions
+        return Sighting(
+            version=self.state.version,
+            state=self.state.log(partition) if known else LogState(partition),
+            settings=self.state.settings,
+            files=LogFiles(segments_of(self.segments, partition), segments_of(self.view, partition)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """The versions from the one compared with to the newest, and what happened in between."""
+
+    versions: tuple[VersionSeen, ...]
+    restorable: tuple[VersionSeen, ...]
+    """Kept versions that an `undo` on the way went back to."""
+    reports: tuple[RoundReport, ...]
+
+    def transitions(self, partition: int) -> Iterator[Transition]:
+        """What became of one log, oldest first."""
+        real = [v for index, v in enumerate(self.versions) if index == 0 or v.closed is None or _removes(v.closed)]
+        strays = [v for v in self.versions if v not in real]
+        for before, after in pairwise(real):
+            between = [v for v in strays if before.state.version < v.state.version < after.state.version]
+            yield self._transition(before, after, tuple(between), partition)
+
+    def _transition(
+        self, before: VersionSeen, after: VersionSeen, between: tuple[VersionSeen, ...], partition: int
+    ) -> Transition:
+        assert before.closed is not None  # only the newest is open
+        verb = before.closed.verb
+        round_, restored, now_ms = None, None, 0
+        if verb is Verb.COMPACT:
+            report = self._report(before.state.version + 1)
+            round_, now_ms = _part(report, partition), 0 if report is None else report.now_ms
+        if verb is Verb.UNDO:
+            report = undone_by(self.reports, before.state)
+            round_ = _part(report, partition)
+            restored = None if report is None else self._version(report.version - 1)
+        return Transition(
+            before=before.log(partition),
+            after=after.log(partition),
+            verb=verb,
+            round_=round_,
+            now_ms=now_ms,
+            strays=tuple(stray.log(partition) for stray in between),
+            restored=None if restored is None else restored.log(partition),
+        )
+
+    def _report(self, version: int) -> RoundReport | None:
+        return next((report for report in self.reports if report.version == version), None)
+
+    def _version(self, version: int) -> VersionSeen | None:
+        return next((v for v in (*self.versions, *self.restorable) if v.state.version == version), None)
+
+
+def trail_to(warehouse: Warehouse, newest: VersionSeen, against: int | None) -> Trail:
+    """The trail from `against`, or from before the last round. Raises `UnknownVersionError` or `DamagedError`."""
+    name = newest.state.name
+    kept = sorted(warehouse.store.versions(name), key=lambda version: version.version)
+    reports = tuple(warehouse.store.reports(newest.state))
+    start = _start(name, kept, against)
+    on_the_way = [version for version in kept if start is not None and version.version >= start]
+    _check_reported(name, on_the_way, reports)
+    seen = {version.version: _seen(warehouse, name, version) for version in on_the_way}
+    older = {version.version: version for version in kept if version.version not in seen}
+    undone = (undone_by(reports, v.state) for v in seen.values() if v.closed and v.closed.verb is Verb.UNDO)
+    back = {report.version - 1 for report in undone if report is not None} & older.keys()
+    restorable = tuple(_seen(warehouse, name, older[version]) for version in sorted(back))
+    return Trail((*seen.values(), newest), restorable, reports)
+
+
+def undone_by(reports: tuple[RoundReport, ...], before: TopicState) -> RoundReport | None:
+    """The report of the round that an `undo` made on `before` took back: the newest whose result stood."""
+    stood = {log.last_round for log in before.logs} - {""}
+    return next((r for r in reports if r.run_id in stood and r.version <= before.version), None)
+
+
+def _start(name: TopicName, kept: list[KeptVersion], against: int | None) -> int | None:
+    if against is None:
+        rounds = [version.version for version in kept if version.verb is Verb.COMPACT]
+        return max(rounds, default=max((version.version for version in kept), default=None))
+    if against not in [version.version for version in kept]:
+        known = ", ".join(str(version.version) for version in kept)
+        raise UnknownVersionError(
+            f"{name} keeps no version {against}",
+            hint=f"kept: {known or 'none; a version is kept when a round is committed, and let go of for its age'}",
+        )
+    return against
+
+
+def _check_reported(name: TopicName, kept: list[KeptVersion], reports: tuple[RoundReport, ...]) -> None:
+    """A round can be worked out anew only if its report, which tells its clock, is still there."""
+    known = {report.version for report in reports}
+    unknown = [v.version for v in kept if v.verb is Verb.COMPACT and v.version + 1 not in known]
+    if unknown:
+        raise UnknownVersionError(
+            f"{name}: the report of the round that closed version {unknown[-1]} is no longer kept",
+            hint="compare with a later version",
+        )
+
+
+def _seen(warehouse: Warehouse, name: TopicName, kept: KeptVersion) -> VersionSeen:
+    state = warehouse.store.load_version(name, kept.version)
+    return VersionSeen(state, warehouse.store.segments(state), warehouse.store.view(state), kept)
+
+
+def _removes(closed: KeptVersion) -> bool:
+    return closed.verb in REMOVING
+
+
+def _part(report: RoundReport | None, partition: int) -> LogReport | None:
+    """What a round did to one log, if it did."""
+    if report is None:
+        return None
+    return next((log for log in report.logs if log.partition == partition and log.changed), None)

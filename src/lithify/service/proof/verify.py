@@ -1,0 +1,228 @@
+"""Proof that nothing was lost: `verify` (C1, C3, C4, C5, C8, C33).
+
+    kept version, before the last round   [ a b c d ]          ┐
+    what closed it, and those after it    round, retain, ...   ├─ what must be there, and is it?
+    newest version                        [ b' d ][ e ]        ┘
+
+It reads every file of these versions whole, works out anew what each commit had to leave, by other
+means than the round did, and compares record by record. Nothing of what the compactor found or
+counted is believed; `proof/comparison.py` says what metadata alone cannot decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from lithify.errors import DamagedError, VersionSweptError
+from lithify.model.log import Position, TopicState
+from lithify.model.names import LogId, TopicName
+from lithify.model.segment import Segment
+from lithify.ports.engine import Progress
+from lithify.ports.inspector import InspectionResult, Inspector, RecordFinding, inspected
+from lithify.ports.store import Warehouse
+from lithify.proof.comparison import Comparison, Transition, comparisons, left_behind, mirror
+from lithify.proof.consistency import metadata_findings
+from lithify.reports.verification import FINDINGS_KEPT, Finding, FindingKind, TombstoneCount, VerifyReport
+from lithify.service.last_record import last_record
+from lithify.service.proof.trail import Trail, VersionSeen, trail_to
+
+_SAYS = {
+    FindingKind.RECORD_LOST: "the record is gone, and no rule of the topic removes it",
+    FindingKind.RECORD_ALTERED: "the record is not what was written",
+    FindingKind.RECORD_DUPLICATED: "the record is there more than once",
+    FindingKind.RECORD_UNKNOWN: "the record was not there before, though its offset was taken",
+    FindingKind.SUPERSEDED_KEPT: "a superseded record is still there",
+    FindingKind.KEYLESS_KEPT: "a record without a key is still there",
+    FindingKind.PAST_RETENTION_KEPT: "the record was past retention and is still there",
+    FindingKind.TOMBSTONE_REMOVED_EARLY: "the tombstone is gone before its time",
+    FindingKind.EXPIRED_TOMBSTONE_KEPT: "the tombstone had expired and is still there",
+}
+
+_BY_WINNERS = {FindingKind.RECORD_LOST, FindingKind.TOMBSTONE_REMOVED_EARLY, FindingKind.EXPIRED_TOMBSTONE_KEPT}
+"""What cannot be told below the horizon of a round some of whose records cannot be read."""
+
+
+def verify(
+    warehouse: Warehouse,
+    inspector: Inspector,
+    name: TopicName,
+    *,
+    against: int | None = None,
+    progress: Progress = lambda _phase, _done, _total: None,
+) -> VerifyReport:
+    """Checks the newest version of a topic against an earlier one.
+
+    `against` defaults to the version before the last round. Raises `UnknownTopicError`,
+    `UnknownVersionError`, or `VersionSweptError` for one that was let go of meanwhile.
+    """
+    started_ms = warehouse.clock.now_ms()
+    warehouse.store.forget_files()
+    state = warehouse.store.load(name)
+    findings: list[Finding] = []
+    newest, trail = _versions(warehouse, state, against, findings)
+    whole = _comparisons(newest, trail)
+    files = inspected(whole, newest.segments + newest.view, _counts(newest))
+    result = inspector.inspect(files, whole, FINDINGS_KEPT, progress)
+    _check_kept(warehouse, newest, trail, result)
+    findings += _by_metadata(warehouse, newest, result)
+    findings += [_left_behind(state.name, how, s) for how in _transitions(newest, trail) for s in left_behind(how)]
+    findings += _miscounted(newest, result)
+    findings += result.files
+    findings += _named(state.name, whole, _unexplained(result, whole))
+    current = {s.path: s for s in newest.segments + newest.view}
+    return VerifyReport(
+        topic=str(name),
+        version=state.version,
+        against=trail.versions[0].state.version if len(trail.versions) > 1 else None,
+        findings=tuple(sorted(set(findings), key=_by_place)[:FINDINGS_KEPT]),
+        more_findings=len(findings) > FINDINGS_KEPT or len(result.records) > FINDINGS_KEPT,
+        records=sum(s.records for s in current.values()),
+        segments=len(current),
+        bytes_read=sum(file.segment.size_bytes for file in files),
+        duration_ms=warehouse.clock.now_ms() - started_ms,
+    )
+
+
+def _versions(
+    warehouse: Warehouse, state: TopicState, against: int | None, findings: list[Finding]
+) -> tuple[VersionSeen, Trail]:
+    """What there is to compare. Where metadata that names files is broken, that is a finding, and less is compared."""
+    newest = VersionSeen(state, (), ())
+    try:
+        newest = VersionSeen(state, warehouse.store.segments(state), ())
+        newest = replace(newest, view=warehouse.store.view(state))
+        return newest, trail_to(warehouse, newest, against)
+    except DamagedError as error:
+        missing = isinstance(error.__cause__, FileNotFoundError)
+        kind = FindingKind.FILE_MISSING if missing else FindingKind.FILE_DAMAGED
+        with_view = (log.partition for log in state.logs if log.view is not None)
+        findings.append(Finding(next(with_view, 0), kind, error.message))
+        return newest, Trail((newest,), (), ())
+
+
+def _check_kept(warehouse: Warehouse, newest: VersionSeen, trail: Trail, result: InspectionResult) -> None:
+    """That files of an earlier version are missing is no damage if the version was let go of meanwhile (C7)."""
+    needed = {s.path for s in newest.segments + newest.view}
+    missing = [f.path for f in result.files if f.kind is FindingKind.FILE_MISSING and f.path not in needed]
+    if not missing:
+        return
+    kept = {version.version for version in warehouse.store.versions(newest.state.name)}
+    earlier = {v.state.version for v in (*trail.versions, *trail.restorable)} - {newest.state.version}
+    for version in sorted(earlier - kept):
+        raise VersionSweptError(
+            f"{newest.state.name}: version {version} was let go of and swept while it was verified: "
+            f"{missing[0]} is gone",
+            hint="nothing is known to be damaged; verify again",
+        )
+
+
+def _comparisons(newest: VersionSeen, trail: Trail) -> tuple[Comparison, ...]:
+    along = (c for how in _transitions(newest, trail) for c in comparisons(how))
+    views = (newest.log(log.partition) for log in newest.state.logs if log.view is not None)
+    return (*along, *(mirror(log) for log in views))
+
+
+def _transitions(newest: VersionSeen, trail: Trail) -> Iterator[Transition]:
+    return (how for partition in newest.state.partitions for how in trail.transitions(partition))
+
+
+def _by_metadata(warehouse: Warehouse, newest: VersionSeen, result: InspectionResult) -> Iterator[Finding]:
+    """What the metadata of the newest version says wrongly, as metadata and last records show."""
+    unreadable = _broken(result)
+    for log in newest.state.logs:
+        files = newest.log(log.partition).files
+        yield from metadata_findings(newest.state, log, files.segments, files.view)
+        for segments, said in ((files.segments, log.last_record), (files.view, log.view and log.view.last_record)):
+            if said is None or not segments or segments[-1].path in unreadable:
+                continue
+            found = _last_record(warehouse, segments)
+            if found is not None and found != said:
+                what = f"{LogId(newest.state.name, log.partition)}: the last record is said to be {said}, it is {found}"
+                yield Finding(log.partition, FindingKind.WRONG_METADATA, what, path=segments[-1].path)
+
+
+def _last_record(warehouse: Warehouse, segments: tuple[Segment, ...]) -> Position | None:
+    try:
+        return last_record(warehouse, segments, None)
+    except DamagedError:
+        return None  # the file has a finding of its own
+
+
+def _counts(newest: VersionSeen) -> dict[str, TombstoneCount]:
+    """By path, what to count: tombstones below the first dirty offset, which the steps have counted (C19)."""
+    counts: dict[str, TombstoneCount] = {}
+    for log in newest.state.logs:
+        if log.uncovered:
+            continue  # the next round counts anew (C43)
+        files, settings = newest.log(log.partition).files, newest.state.settings
+        count = TombstoneCount(
+            start=log.deleted_below if settings.side_by_side else log.log_start_offset,
+            end=log.first_dirty_offset,
+            step_ends=tuple(step.end_offset for step in log.steps),
+            empty_is_tombstone=settings.empty_is_tombstone,
+        )
+        compacted = files.view if settings.side_by_side else files.segments
+        counts |= {s.path: count for s in compacted if s.base_offset < count.end}
+    return counts
+
+
+def _miscounted(newest: VersionSeen, result: InspectionResult) -> Iterator[Finding]:
+    """Steps that say less than there is: their tombstones would never go. They may say more (C19)."""
+    for partition, found in result.tombstones.items():
+        log = newest.state.log(partition)
+        for said, count in zip((*(step.tombstones for step in log.steps), 0), found, strict=True):
+            if count > said:
+                what = (
+                    f"{LogId(newest.state.name, partition)}: {said} tombstones of a step are counted, there are {count}"
+                )
+                yield Finding(partition, FindingKind.WRONG_METADATA, what)
+
+
+def _left_behind(name: TopicName, how: Transition, segment: Segment) -> Finding:
+    said = f"{LogId(name, segment.partition)}: records below the log start are still in {segment.path}, after a round"
+    return Finding(segment.partition, FindingKind.BELOW_START_KEPT, said, segment.base_offset, segment.path)
+
+
+def _broken(result: InspectionResult) -> set[str]:
+    kinds = (FindingKind.FILE_MISSING, FindingKind.FILE_DAMAGED)
+    return {finding.path for finding in result.files if finding.kind in kinds and finding.path is not None}
+
+
+def _unexplained(result: InspectionResult, whole: Sequence[Comparison]) -> Iterator[RecordFinding]:
+    """Findings without those that a broken file explains: its records are gone with it, and what they beat."""
+    broken = _broken(result)
+    gone: dict[int, list[range]] = {}
+    winners_unknown: set[int] = set()
+    for number, comparison in enumerate(whole):
+        before = [source.segment for source in comparison.before if source.segment.path in broken]
+        after = [segment for segment in comparison.after if segment.path in broken]
+        gone[number] = [range(s.base_offset, s.end_offset) for s in (*before, *after)]
+        if before:
+            winners_unknown.add(number)
+    for finding in result.records:
+        number = finding.comparison
+        judged = finding.offset < whole[number].horizon and finding.kind in _BY_WINNERS
+        if any(finding.offset in offsets for offsets in gone[number]) or (judged and number in winners_unknown):
+            continue
+        yield finding
+
+
+def _named(name: TopicName, whole: Sequence[Comparison], found: Iterator[RecordFinding]) -> Iterator[Finding]:
+    """Findings with what they mean. A record that is gone and another in its place is one that was altered."""
+    kinds: dict[tuple[int, int], set[FindingKind]] = {}
+    for record in found:
+        kinds.setdefault((record.comparison, record.offset), set()).add(record.kind)
+    for (number, offset), together in kinds.items():
+        kind = min(together) if len(together) == 1 else FindingKind.RECORD_ALTERED
+        comparison = whole[number]
+        log = LogId(name, comparison.partition)
+        place = f"the view of {log}" if comparison.of_view else f"{log}"
+        before, after = comparison.versions
+        versions = f"version {before}" if before == after else f"versions {before} to {after}"
+        said = f"{place}, offset {offset}: {_SAYS[kind]} ({versions})"
+        yield Finding(comparison.partition, kind, said, offset)
+
+
+def _by_place(finding: Finding) -> tuple[int, int, str, str]:
+    return finding.partition, -1 if finding.offset is None else finding.offset, finding.kind.value, finding.message

@@ -1,0 +1,220 @@
+"""Reading topics in parallel: positions become offsets, offsets become tasks over segments (C2, C7, C33).
+
+    newest version   [ seg ][ seg ][   seg   ][seg]
+    [start, end)         xxxxxxxxxxxxxxxxxx
+    tasks                [ 1 ][  2  ][ 3 ]              bounded by bytes, never more than one log
+
+Offsets are permanent (C1), so [start, end) means the same records in every version, but for those
+that a round has removed: a stream plans each batch on the newest version and neither repeats nor
+skips a record. Metadata only, but for a position in time, which reads one segment of each log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from lithify.errors import LithifyError, LogTruncatedError, RefusedError, UnknownTopicError, VersionSweptError
+from lithify.model.log import LogState, TopicState, segments_of
+from lithify.model.names import LogId, TopicName, parse_topic
+from lithify.model.scan import (
+    Bound,
+    Everywhere,
+    Listed,
+    Matching,
+    Offsets,
+    PerLog,
+    ScanPiece,
+    ScanSettings,
+    ScanTask,
+    Subscription,
+)
+from lithify.model.start_position import AtTime, Start, checked_offset
+from lithify.ports.store import Warehouse
+from lithify.service.read.cursor import Reading, pieces_of
+from lithify.service.read.fetch import open_log
+from lithify.service.read.watched import check_all_there
+
+TASK_BYTES = 128 * 2**20
+"""Compressed bytes that a task reads: Spark's own default for files."""
+
+
+def subscribed(warehouse: Warehouse, subscription: Subscription) -> tuple[TopicState, ...]:
+    """The newest versions of the topics, by name. Raises `UnknownTopicError` for one that is listed and not there."""
+    match subscription:
+        case Listed(topics):
+            names: Iterable[TopicName] = topics
+        case Matching(pattern):
+            names = [name for name in warehouse.store.topics() if re.fullmatch(pattern, str(name))]
+    return tuple(warehouse.store.load(name) for name in sorted(set(names)))
+
+
+def log_ends(states: Iterable[TopicState]) -> dict[str, dict[int, int]]:
+    """Where every log ends now."""
+    return {str(state.name): {log.partition: log.log_end_offset for log in state.logs} for state in states}
+
+
+def offsets_at(
+    warehouse: Warehouse, states: Iterable[TopicState], bound: Bound, settings: ScanSettings
+) -> dict[str, dict[int, int]]:
+    """The offsets that a bound means in these versions.
+
+    Raises `OffsetOutOfRangeError` for an offset that is not in the log, unless data may be lost, and
+    `RefusedError` or `UnknownTopicError` where the bound names other logs than there are.
+    """
+    by_name = {str(state.name): state for state in states}
+    if isinstance(bound, PerLog):
+        _check_named(bound, by_name)
+    return {
+        name: {p: _offset(warehouse, state, p, _position(bound, name, p), settings) for p in state.partitions}
+        for name, state in by_name.items()
+    }
+
+
+def plan_tasks(
+    warehouse: Warehouse, states: Iterable[TopicState], start: Offsets, end: Offsets, settings: ScanSettings
+) -> tuple[ScanTask, ...]:
+    """Tasks that read [start, end) of these versions, log by log. A log that `end` leaves out is not read.
+
+    A log that `start` leaves out is new, and read from its first record on. Raises `LogTruncatedError`
+    where a log no longer has its part, unless data may be lost.
+    """
+    states = tuple(states)
+    if settings.fail_on_data_loss:
+        check_all_there(end, states)
+    logs: list[tuple[TopicState, int, list[ScanPiece]]] = []
+    for state in states:
+        ranges = _ranges(state, start.get(str(state.name), {}), end.get(str(state.name), {}), settings)
+        logs += [(state, p, pieces) for p, pieces in _pieces(warehouse, state, ranges, settings) if pieces]
+    total = sum(piece.size_bytes for _, _, pieces in logs for piece in pieces)
+    most = min(TASK_BYTES, max(1, -(-total // (settings.min_tasks or 1))))
+    return tuple(
+        ScanTask(str(state.name), partition, state.version, group)
+        for state, partition, pieces in logs
+        for group in _grouped(pieces, most)
+    )
+
+
+def why_missing(warehouse: Warehouse, task: ScanTask, path: str) -> LithifyError | None:
+    """The error for a file that is gone because its version was swept; None if a kept one still needs it (C7, C8)."""
+    name = parse_topic(task.topic).name
+    if path in warehouse.store.named_files(name):
+        return None
+    return VersionSweptError(
+        f"{LogId(name, task.partition)}: version {task.version}, which this read was planned on, was swept: "
+        f"{path} is gone",
+        hint=f"start the query again; it stood at {task.pieces[0].start_offset}",
+    )
+
+
+def _check_named(bound: PerLog, states: Mapping[str, TopicState]) -> None:
+    for name in bound.positions:
+        if name not in states:
+            raise UnknownTopicError(f"{name}: offsets are given for it, but it is not among the topics to read")
+    for name, state in states.items():
+        given, there = set(bound.positions.get(name, {})), set(state.partitions)
+        if given != there:
+            wrong = sorted(given - there) or sorted(there - given)
+            what = "there is no such partition" if given - there else "its offset is not given"
+            raise RefusedError(
+                f"{LogId(state.name, wrong[0])}: {what}",
+                hint=f"give an offset for each of the {len(there)} partitions of {name}, from 0 on",
+            )
+
+
+def _position(bound: Bound, topic: str, partition: int) -> Start:
+    match bound:
+        case Everywhere(position):
+            return position
+        case PerLog(positions):
+            return positions[topic][partition]
+
+
+def _offset(warehouse: Warehouse, state: TopicState, partition: int, position: Start, settings: ScanSettings) -> int:
+    log = state.log(partition)
+    how = Reading(compacted=settings.compacted)
+    start, end = how.start(log), log.log_end_offset
+    match position:
+        case "earliest":
+            return start
+        case "latest":
+            return end
+        case AtTime():
+            return open_log(warehouse, state, partition, position, how).position
+        case _:
+            if not settings.fail_on_data_loss:
+                return min(max(position, start), end)
+            return checked_offset(LogId(state.name, partition), start, end, position)
+
+
+def _ranges(
+    state: TopicState, start: Mapping[int, int], end: Mapping[int, int], settings: ScanSettings
+) -> dict[int, tuple[int, int]]:
+    """By partition what is read of it, where there is anything to read."""
+    ranges = {}
+    for partition, wanted_end in end.items():
+        if partition not in state.partitions:
+            continue
+        wanted = start.get(partition, 0), wanted_end
+        if wanted[0] >= wanted[1]:
+            continue
+        if settings.fail_on_data_loss:
+            _check_there(state, state.log(partition), wanted, known=partition in start, settings=settings)
+        low, high = settings.filters.clipped(*wanted)
+        chosen = settings.filters.partitions is None or partition in settings.filters.partitions
+        if chosen and low < high:
+            ranges[partition] = low, high
+    return ranges
+
+
+def _check_there(
+    state: TopicState, log: LogState, wanted: tuple[int, int], *, known: bool, settings: ScanSettings
+) -> None:
+    """C7: a stream whose place is no longer in the log does not go on as if nothing had been there."""
+    where, (start, end) = LogId(state.name, log.partition), wanted
+    first = Reading(compacted=settings.compacted).start(log)
+    if known and start < first:
+        raise LogTruncatedError(
+            f"{where}: the log starts at {first} now, behind the position {start}",
+            hint="records in between are gone; start a new query, or go on with failOnDataLoss=false",
+        )
+    if end > log.log_end_offset:
+        raise LogTruncatedError(
+            f"{where}: the log ends at {log.log_end_offset} now, before {end}, up to which was to be read",
+            hint="the log was truncated; start a new query, or go on with failOnDataLoss=false",
+        )
+
+
+def _pieces(
+    warehouse: Warehouse, state: TopicState, ranges: Mapping[int, tuple[int, int]], settings: ScanSettings
+) -> Iterator[tuple[int, list[ScanPiece]]]:
+    """By partition the parts of segments with its offsets, in order; those without a wanted record are left out."""
+    if not ranges:
+        return
+    how = Reading(compacted=settings.compacted)
+    segments = warehouse.store.segments(state, list(ranges))
+    viewed = [p for p in ranges if how.reads_view(state.log(p))]
+    view = warehouse.store.view(state, viewed) if viewed else ()
+    for partition, (start, end) in ranges.items():
+        pieces = []
+        for piece in pieces_of(
+            state.log(partition), segments_of(segments, partition), segments_of(view, partition), how
+        ):
+            segment = piece.segment
+            low, high = max(start, piece.start_offset, segment.base_offset), min(end, segment.end_offset)
+            if low < high and settings.filters.may_be_in(segment):
+                pieces.append(ScanPiece(segment, low, high))
+        yield partition, pieces
+
+
+def _grouped(pieces: Iterable[ScanPiece], most_bytes: int) -> Iterator[tuple[ScanPiece, ...]]:
+    """Neighbours together, and large ones cut, so that a group has about `most_bytes` at most."""
+    group: list[ScanPiece] = []
+    for whole in pieces:
+        for piece in whole.split(-(-whole.size_bytes // most_bytes)):
+            if group and sum(p.size_bytes for p in group) + piece.size_bytes > most_bytes:
+                yield tuple(group)
+                group = []
+            group.append(piece)
+    if group:
+        yield tuple(group)

@@ -1,0 +1,132 @@
+"""The commit of a round: all its logs in one swap, those that changed meanwhile left out (C44).
+
+planned on version 7          newest is 9
+log 0: D 40, files a b        log 0: D 40, files a b x    commits (x was appended)
+log 1: D 10, files c d        log 1: D 55, files e        left out, to be planned again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from lithify.compaction.conflicts import conflict
+from lithify.compaction.outcome import After, LogOutcome, state_after
+from lithify.compaction.planner import LogPlan
+from lithify.errors import ConflictError
+from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
+from lithify.model.segment import Segment, without
+from lithify.ports.store import Warehouse
+from lithify.reports.round import RoundReport
+from lithify.service.commit import commit
+from lithify.service.last_record import last_record
+
+MakeReport = Callable[[int, tuple[int, ...]], RoundReport]
+"""Given the version and the partitions that it changes: the report to store with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The newest version, what it has of the round, and which logs have to be planned again, and why."""
+
+    state: TopicState
+    committed: tuple[int, ...]
+    left_out: Mapping[int, str] = field(default_factory=dict)
+
+
+def publish(
+    warehouse: Warehouse,
+    planned_on: TopicState,
+    outcomes: Mapping[int, LogOutcome],
+    *,
+    run_id: str,
+    now_ms: int | None,
+    make_report: MakeReport,
+) -> Published:
+    """Commits what can be committed of `outcomes`. Raises what `commit` raises.
+
+    `now_ms` is the time given with `--now`; without it the clock is read just before the swap,
+    since tombstones age from the commit on (C18).
+    """
+    left_out: dict[int, str] = {}
+
+    def decide(newest: TopicState) -> TopicEdit | None:
+        left_out.clear()
+        segments = warehouse.store.segments(newest, list(outcomes))
+        plans = {p: outcome.plan for p, outcome in outcomes.items()}
+        left_out.update(_conflicts(warehouse, planned_on, newest, plans, segments))
+        good = {p: outcome for p, outcome in outcomes.items() if p not in left_out}
+        if not good:
+            return None
+        commit_ms = warehouse.clock.now_ms()
+        time_ms = commit_ms if now_ms is None else now_ms
+        warehouse.store.put_report(newest, run_id, make_report(newest.version + 1, tuple(good)))
+        results = good.values()
+        return TopicEdit(
+            run_id=run_id,
+            time_ms=commit_ms,  # what this commit stops naming stays from now on, whatever --now says (C7)
+            logs={p: _new_state(warehouse, newest, segments, o, run_id, time_ms) for p, o in good.items()},
+            add=tuple(segment for outcome in results for segment in outcome.added),
+            remove=tuple(segment for outcome in results for segment in outcome.removed),
+            view_add=tuple(segment for outcome in results for segment in outcome.view_added),
+            view_remove=tuple(segment for outcome in results for segment in outcome.view_removed),
+            report_id=run_id,
+            verb=Verb.COMPACT,
+            written=tuple(segment for outcome in results for segment in outcome.written),
+        )
+
+    state = commit(warehouse, planned_on.name, run_id, decide)
+    return Published(state, tuple(p for p in outcomes if p not in left_out), dict(left_out))
+
+
+def overtaken(
+    warehouse: Warehouse, planned_on: TopicState, plans: Mapping[int, LogPlan]
+) -> tuple[TopicState, dict[int, str]]:
+    """The newest version, and by partition why the round of a log cannot be committed on it any more.
+
+    Raises what `load` and `segments` raise, or `ConflictError` if the topic was made again.
+    """
+    newest = warehouse.store.load(planned_on.name)
+    segments = warehouse.store.segments(newest, [p for p in plans if p in newest.partitions])
+    return newest, _conflicts(warehouse, planned_on, newest, plans, segments)
+
+
+def _conflicts(
+    warehouse: Warehouse,
+    planned_on: TopicState,
+    newest: TopicState,
+    plans: Mapping[int, LogPlan],
+    segments: tuple[Segment, ...],
+) -> dict[int, str]:
+    """By partition, why the round of a log cannot be committed on the newest version."""
+    if newest.identity != planned_on.identity:
+        raise ConflictError(f"{newest.name}: the topic was deleted and made again during the round")
+    if newest.settings != planned_on.settings:
+        return dict.fromkeys(plans, "a setting was changed")
+    if newest.version == planned_on.version:
+        return {}
+    view = warehouse.store.view(newest, list(plans)) if newest.settings.side_by_side else ()
+    reasons = {
+        p: conflict(plan, newest.log(p), segments_of(segments, p), segments_of(view, p)) for p, plan in plans.items()
+    }
+    return {partition: reason for partition, reason in reasons.items() if reason is not None}
+
+
+def _new_state(
+    warehouse: Warehouse,
+    newest: TopicState,
+    segments: tuple[Segment, ...],
+    outcome: LogOutcome,
+    run_id: str,
+    time_ms: int,
+) -> LogState:
+    """The state of one log with the round; `segments` are those of the newest version."""
+    partition = outcome.plan.partition
+    current = newest.log(partition)
+    left = segments_of((*without(segments, outcome.removed), *outcome.added), partition)
+    after = After(left, last_record(warehouse, left, current.last_record))
+    if outcome.plan.view is not None:
+        known = None if current.view is None else current.view.last_record
+        known = current.last_record if known is None else known
+        after = replace(after, view_last_record=last_record(warehouse, outcome.result, known))
+    return state_after(outcome, current, after, newest.settings, run_id=run_id, now_ms=time_ms)

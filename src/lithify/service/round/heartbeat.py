@@ -1,0 +1,48 @@
+"""Signs of life of a run that may take longer than `sweep.grace.ms` (C45).
+
+What a run has written, and not committed yet, is named by nothing. While it goes on, a small file in
+the folder of each of its topics is written again and again, and `sweep` leaves the run's files alone.
+A run that is suspended gives no sign: its files may go, and what it then tries to commit is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Lock
+
+from lithify.errors import LithifyError
+from lithify.lifecycle.sweeping import HEARTBEATS_PER_GRACE
+from lithify.model.log import TopicState
+from lithify.ports.engine import Progress
+from lithify.ports.store import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Follows the progress of a run; the engine reports that several times a second."""
+
+    warehouse: Warehouse
+    run_id: str
+    topics: Sequence[TopicState]
+    progress: Progress
+
+    def following(self) -> Progress:
+        """`progress`, with a sign of life in each topic whenever one is due."""
+        clock = self.warehouse.clock
+        last_ms = {topic.name: clock.monotonic_ms() for topic in self.topics}
+        lock = Lock()
+
+        def report(phase: str, done: int, total: int) -> None:
+            self.progress(phase, done, total)
+            for topic in self.topics:
+                with lock:
+                    now_ms = clock.monotonic_ms()
+                    if now_ms - last_ms[topic.name] < topic.settings.sweep_grace_ms / HEARTBEATS_PER_GRACE:
+                        continue
+                    last_ms[topic.name] = now_ms
+                with suppress(LithifyError):  # the next one may get through; without any the commit finds out
+                    self.warehouse.store.put_heartbeat(topic, self.run_id)
+
+        return report

@@ -1,0 +1,143 @@
+"""A run: the rounds of logs of any number of topics, from plan to commit (C31, C41, C44).
+
+    load ─► plan ─► key pass ─► group ─► rewrite ─► audit ─► commit of each topic ─► reports
+             ▲      └───── execute, all logs together ────┘      │
+             └────────── logs that someone else changed meanwhile ◄┘
+
+All logs of a run go through the engine together, so that many small ones are one job; those of a
+topic are committed together, and topics side by side where a commit waits for other machines. A log
+that fails is left as it was and reported; the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, groupby
+from types import MappingProxyType
+
+from lithify.compaction.outcome import LogOutcome
+from lithify.compaction.round_report import idle_outcome
+from lithify.defects import ours
+from lithify.errors import InsufficientSpaceError, LithifyError, RoundAbandonedError
+from lithify.model.log import TopicState
+from lithify.model.names import LogId, TopicName
+from lithify.model.settings.units import format_bytes
+from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, RunLimits
+from lithify.ports.store import Warehouse
+from lithify.service.round.execute import Outcomes, execute
+from lithify.service.round.heartbeat import Heartbeat
+from lithify.service.round.stopwatch import Stopwatch
+from lithify.service.round.topic_run import LogOutcomes, TopicResult, TopicRun
+from lithify.waits.parallel import for_each, side_by_side
+
+REPLANS = 5
+"""How often logs that someone else changed under a round are planned in one run."""
+
+Wanted = Mapping[TopicName, tuple[int, ...] | None]
+"""By topic, the partitions whose logs are to be compacted; None is all of them."""
+
+
+def silent(_phase: str, _done: int, _total: int) -> None:
+    """Progress that nobody follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What all logs of a run share. `now_ms` judges lags and expiry; None is the clock."""
+
+    warehouse: Warehouse
+    engine: RewriteEngine
+    limits: RunLimits = RunLimits()
+    now_ms: int | None = None
+    progress: Progress = silent
+
+
+def run_rounds(
+    run: Run, wanted: Wanted, loaded: Mapping[TopicName, TopicState] = MappingProxyType({})
+) -> dict[TopicName, TopicResult | LithifyError]:
+    """One round now over the logs of each topic, whatever their dirty ratio.
+
+    Topics that were `loaded` just now are not loaded again. A topic that cannot be loaded or planned
+    has its error, and so has one of which nobody can tell whether its commit landed.
+    """
+    clock, at_once = run.warehouse.clock, run.warehouse.store.at_once
+    watch = Stopwatch(clock)
+    run_id = clock.new_id()
+    topics = [
+        TopicRun(run.warehouse, name, run.now_ms, watch, run_id, partitions, loaded.get(name))
+        for name, partitions in wanted.items()
+    ]
+    for_each(TopicRun.load, topics, at_once)
+    if len(topics) == 1:
+        # Once, so that what is said to the first of several attempts holds for the others (C40).
+        run = replace(run, limits=replace(run.limits, notes=(*run.limits.notes, *topics[0].rates_notes())))
+    for attempt in range(REPLANS):
+        pending = [topic for topic in topics if topic.is_pending]
+        if not pending:
+            break
+        if attempt:
+            run_id = clock.new_id()  # new files never meet those of before
+        with watch.phase("plan"):
+            plans = side_by_side(TopicRun.plan, pending, at_once)
+            planned = dict(zip((topic.name for topic in pending), plans, strict=True))
+        outcomes = _outcomes(run, [log for logs in planned.values() for log in logs], watch, run_id)
+        by_topic = {name: {log.id.partition: outcomes[log.id] for log in logs} for name, logs in planned.items()}
+        _publish(run, pending, by_topic, run_id)
+    return {topic.name: topic.result(REPLANS) for topic in topics}
+
+
+def _publish(run: Run, topics: Sequence[TopicRun], by_topic: Mapping[TopicName, LogOutcomes], run_id: str) -> None:
+    """Commits what changed of each topic, as long as nobody gives the run up."""
+    begun = count()
+
+    def publish(topic: TopicRun) -> None:
+        outcomes = by_topic[topic.name]
+        try:
+            run.progress("commit", next(begun), len(topics))
+        except RoundAbandonedError as error:
+            outcomes = {p: o if isinstance(o, LithifyError) else error for p, o in outcomes.items()}
+        topic.publish(outcomes, run_id)
+
+    for_each(publish, topics, run.warehouse.store.at_once)
+
+
+def _outcomes(run: Run, logs: Sequence[PlannedLog], watch: Stopwatch, run_id: str) -> Outcomes:
+    """What becomes of each planned log, up to and without the commit."""
+    outcomes: dict[LogId, LogOutcome | LithifyError] = {
+        log.id: idle_outcome(log.plan) for log in logs if log.plan.is_idle
+    }
+    work: list[PlannedLog] = []
+    needed_bytes = 0
+    for _, group in groupby((log for log in logs if not log.plan.is_idle), key=lambda log: log.topic.name):
+        busy = list(group)
+        with_these = needed_bytes + sum(log.plan.bounds(1).bytes_written for log in busy)
+        lack = _lack_of_space(run.warehouse, busy[0].topic, with_these)
+        if lack is None:
+            work += busy
+            needed_bytes = with_these
+        else:
+            outcomes |= {log.id: lack for log in busy}
+    if work:
+        try:
+            topics = tuple({log.topic.name: log.topic for log in work}.values())
+            progress = Heartbeat(run.warehouse, run_id, topics, run.progress).following()
+            with run.engine.open_round(work, run.limits, run_id, progress) as round_:
+                outcomes |= execute(work, round_, watch.phase)
+        except LithifyError as error:
+            outcomes |= {log.id: error for log in work}
+    return outcomes
+
+
+def _lack_of_space(warehouse: Warehouse, topic: TopicState, needed_bytes: int) -> LithifyError | None:
+    """Why so much cannot be written: new segments need room while the old ones are still there (C42)."""
+    try:
+        free = warehouse.files.free_bytes(topic)
+    except Exception as error:
+        return ours(error, topic.name)
+    if free is None or free >= needed_bytes:
+        return None
+    return InsufficientSpaceError(
+        f"{topic.name}: the round may write {format_bytes(needed_bytes)}, the warehouse has {format_bytes(free)} free",
+        hint="make room, or compact fewer partitions at a time with --partition",
+    )

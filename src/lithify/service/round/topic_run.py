@@ -1,0 +1,207 @@
+"""One topic of a run: what is planned of it, committed, and reported (C42, C44).
+
+Whatever fails with it is its own failure: the other topics of the run go on (C50).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from lithify.compaction.outcome import LogOutcome
+from lithify.compaction.planner import LogPlan
+from lithify.compaction.round_report import failed_report, outcome_report
+from lithify.defects import ours
+from lithify.errors import ConflictError, DamagedError, LithifyError, UnknownOutcomeError, UnknownVersionError
+from lithify.model.log import TopicState
+from lithify.model.names import LogId, TopicName
+from lithify.model.settings.rates import RatesNote
+from lithify.ports.engine import PlannedLog
+from lithify.ports.store import Warehouse
+from lithify.reports.round import LogReport, RoundReport
+from lithify.service.clock_check import check_clock
+from lithify.service.round.commit_round import overtaken, publish
+from lithify.service.round.planning import plan_rounds
+from lithify.service.round.stopwatch import Stopwatch
+
+LogOutcomes = Mapping[int, LogOutcome | LithifyError]
+"""By partition of one topic, what became of its log up to the commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicResult:
+    """What became of one topic: its report, and by partition the errors of logs that are as they were."""
+
+    report: RoundReport
+    errors: Mapping[int, LithifyError]
+
+
+@dataclass(slots=True)
+class TopicRun:
+    """One topic while its rounds go on."""
+
+    warehouse: Warehouse
+    name: TopicName
+    given_now_ms: int | None
+    watch: Stopwatch
+    run_id: str
+    wanted: tuple[int, ...] | None
+    """Partitions that are still to be planned; None is all."""
+    state: TopicState | None = None
+    plans: dict[int, LogPlan] = field(default_factory=dict)
+    """By partition, what was planned last, on that version."""
+    reports: dict[int, LogReport] = field(default_factory=dict)
+    errors: dict[int, LithifyError] = field(default_factory=dict)
+    left_out: dict[int, str] = field(default_factory=dict)
+    failure: LithifyError | None = None
+    """Of the topic as a whole."""
+    now_ms: int = 0
+    """By what time its logs are judged. It is read right after the state is, at each attempt anew: else a run
+    that was suspended before would take commits of others for proof that its clock is behind."""
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether there are logs to plan, for the first time or again."""
+        return self.failure is None and self.wanted != ()
+
+    def load(self) -> None:
+        """Reads the newest version, unless it was given."""
+        try:
+            self.state = self.state or self.warehouse.store.load(self.name)
+        except Exception as error:
+            self.failure = ours(error, self.name)
+        self._read_clock()
+
+    def rates_notes(self) -> tuple[RatesNote, ...]:
+        """What the rates of this topic's rounds are, if somebody has said so."""
+        try:
+            return () if self.state is None else (self.warehouse.store.rates_note(self.state),)
+        except Exception as error:
+            self.failure = ours(error, self.name)
+            return ()
+
+    def plan(self) -> tuple[PlannedLog, ...]:
+        """The rounds of the logs that are still wanted."""
+        assert self.state is not None  # else it is not pending
+        try:
+            plans = self._planned()
+            if self.given_now_ms is None and not all(plan.is_idle for plan in plans):
+                check_clock(self.warehouse.clock, self.state, self.now_ms)
+        except Exception as error:
+            self._give_up(ours(error, self.name))
+            return ()
+        self.plans = {plan.partition: plan for plan in plans}
+        return tuple(PlannedLog(self.state, plan) for plan in plans)
+
+    def publish(self, outcomes: LogOutcomes, run_id: str) -> None:
+        """Commits what changed and reports on every log but those left out, which stay wanted."""
+        done = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, LogOutcome)}
+        planned_on = self.state
+        newest, again = self._sort_out({p: o for p, o in outcomes.items() if isinstance(o, LithifyError)})
+        changed = {p: outcome for p, outcome in done.items() if outcome.changes}
+        self.left_out = {}
+        if changed:
+            try:
+                with self.watch.phase("commit"):
+                    self._commit(changed, run_id)
+            except UnknownOutcomeError as error:
+                self.failure = error  # whether the logs are as they were is just what nobody knows
+                return
+            except Exception as error:
+                for partition in changed:
+                    self._fail(partition, ours(error, self.name))
+                done = {p: outcome for p, outcome in done.items() if p not in changed}
+        if again and self.state is planned_on:  # else it was committed since
+            self.state = newest
+        self.left_out |= again
+        if self.left_out:
+            self._read_clock()
+        self.reports |= {p: self._log_report(outcome) for p, outcome in done.items() if p not in self.left_out}
+        self.wanted = tuple(self.left_out)
+
+    def result(self, attempts: int) -> TopicResult | LithifyError:
+        """What became of it after so many attempts."""
+        if self.failure is not None or self.state is None:
+            assert self.failure is not None
+            return self.failure
+        for partition, reason in self.left_out.items():
+            log = LogId(self.name, partition)
+            self._fail(partition, ConflictError(f"{log}: {reason}, {attempts} times in a row", hint="try again"))
+        logs = tuple(self.reports[partition] for partition in sorted(self.reports))
+        return TopicResult(self._report(self.state.version, logs), self.errors)
+
+    def _planned(self) -> tuple[LogPlan, ...]:
+        """On the version that was read, or on the newest where others have let go of that one meanwhile."""
+        assert self.state is not None
+        try:
+            return plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms)
+        except (DamagedError, UnknownVersionError):
+            newest = self.warehouse.store.load(self.name)
+            if newest.identity != self.state.identity or newest.version == self.state.version:
+                raise
+            self.state = newest
+            self._read_clock()
+            return plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms)
+
+    def _sort_out(self, errors: Mapping[int, LithifyError]) -> tuple[TopicState | None, Mapping[int, str]]:
+        """Notes what failed; returns the newest version, and by partition why a log is to be planned again instead.
+
+        A file that is missing or damaged counts only where the newest version needs it too: others may have
+        replaced it, and a sweep may have deleted it, while the round stood still.
+        """
+        assert self.state is not None
+        newest: TopicState | None = None
+        again: Mapping[int, str] = {}
+        damaged = {p: self.plans[p] for p, error in errors.items() if isinstance(error, DamagedError)}
+        if damaged:
+            try:
+                newest, again = overtaken(self.warehouse, self.state, damaged)
+            except Exception as error:
+                errors = {**errors, **dict.fromkeys(damaged, ours(error, self.name))}
+        for partition in errors.keys() - again.keys():
+            self._fail(partition, errors[partition])
+        return newest, again
+
+    def _commit(self, changed: Mapping[int, LogOutcome], run_id: str) -> None:
+        assert self.state is not None
+
+        def report(version: int, logs: tuple[int, ...]) -> RoundReport:
+            made = self._report(version, tuple(self._log_report(changed[p]) for p in logs))
+            return replace(made, run_id=run_id)
+
+        published = publish(
+            self.warehouse, self.state, changed, run_id=run_id, now_ms=self.given_now_ms, make_report=report
+        )
+        self.state, self.left_out = published.state, dict(published.left_out)
+
+    def _read_clock(self) -> None:
+        self.now_ms = self.warehouse.clock.now_ms() if self.given_now_ms is None else self.given_now_ms
+
+    def _give_up(self, error: LithifyError) -> None:
+        """What has been committed of it stays reported."""
+        if self.wanted is None or not any(report.changed for report in self.reports.values()):
+            self.failure = error
+            return
+        for partition in self.wanted:
+            self._fail(partition, error)
+        self.wanted, self.left_out = (), {}
+
+    def _fail(self, partition: int, error: LithifyError) -> None:
+        assert self.state is not None
+        self.errors[partition] = error
+        self.reports[partition] = failed_report(self.state.log(partition), error, self.watch.phases_ms)
+
+    def _log_report(self, outcome: LogOutcome) -> LogReport:
+        return outcome_report(outcome, self.watch.phases_ms)
+
+    def _report(self, version: int, logs: tuple[LogReport, ...]) -> RoundReport:
+        return RoundReport(
+            topic=str(self.name),
+            version=version,
+            changed=any(log.changed for log in logs),
+            logs=logs,
+            duration_ms=self.watch.duration_ms,
+            now_ms=self.now_ms,
+            now_given=self.given_now_ms is not None,
+            run_id=self.run_id,
+        )

@@ -1,0 +1,1 @@
+"""Appending batches (C1, C6)."""

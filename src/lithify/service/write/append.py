@@ -1,0 +1,160 @@
+"""Appending a batch: every record gets its offset at the commit, or none does (C1, C6, C14, C16).
+
+    receive (check, sort to logs) ─► write segments at the log ends seen ─► commit
+                                         ▲                                    │
+                                         └── a log end moved: write again ────┘
+
+Offsets are part of the files, so a log whose end moved before the commit gets new files; the
+others keep theirs. Files that lost the race stay behind unnamed, for `sweep`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from lithify.errors import ConflictError, InvalidInputError, InvalidRecordError
+from lithify.lifecycle.admission import check_offsets
+from lithify.model.log import LogState, Position, TopicEdit, TopicState
+from lithify.model.names import LogId, TopicName
+from lithify.model.segment import Segment, volume_of
+from lithify.ports.store import Arrivals, Warehouse
+from lithify.service.commit import commit
+
+Staged = Mapping[int, tuple[Segment, ...]]
+NOWHERE: Mapping[int, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """Offsets that a batch took in one log: [start_offset, end_offset)."""
+
+    partition: int
+    start_offset: int
+    end_offset: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppendResult:
+    """What one atomic batch became."""
+
+    topic: str
+    version: int
+    ranges: tuple[OffsetRange, ...]
+
+    @property
+    def records(self) -> int:
+        return sum(r.records for r in self.ranges)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "records": self.records}
+
+
+def append(
+    warehouse: Warehouse,
+    name: TopicName,
+    batch: Any,
+    *,
+    keep_offsets: bool = False,
+    end_offsets: Mapping[int, int] = NOWHERE,
+) -> AppendResult:
+    """Appends a batch of records (or an Arrow table), atomically over all logs it goes to.
+
+    With `keep_offsets` the records bring partition and offset; a first offset below the log end
+    refuses the batch, which makes replays harmless. `end_offsets` are, by partition, where logs end
+    after it: what is between the last record and there is a gap, as in Kafka (C2). Raises
+    `InvalidRecordError`, `InvalidInputError`, `UnknownTopicError`, or what `commit` raises.
+    """
+    if end_offsets and not keep_offsets:
+        raise InvalidInputError("end offsets are given, and the records do not keep theirs")
+    run_id = warehouse.clock.new_id()
+    state = warehouse.store.load(name)
+    now_ms = warehouse.clock.now_ms()
+    arrivals = warehouse.files.receive(state, batch, now_ms=now_ms, keep_offsets=keep_offsets)
+    if not arrivals and not end_offsets:
+        return AppendResult(str(name), state.version, ())
+    staged = _stage(warehouse, state, arrivals, {}, run_id)
+
+    def decide(newest: TopicState) -> TopicEdit | None:
+        nonlocal staged
+        if newest.identity != state.identity:
+            raise ConflictError(f"{name}: the topic was deleted and made again during the append", hint="append again")
+        staged = _stage(warehouse, newest, arrivals, staged, run_id)
+        written = tuple(segment for segments in staged.values() for segment in segments)
+        logs = {p: appended(newest.log(p), staged[p], arrivals[p].last_timestamp_ms) for p in arrivals}
+        logs |= ended(newest, logs, end_offsets)
+        if not logs:
+            return None
+        return TopicEdit(
+            run_id=run_id,
+            time_ms=warehouse.clock.now_ms(),  # of the commit, however long it took to write (C14)
+            logs=logs,
+            add=written,
+            written=written,
+        )
+
+    committed = commit(warehouse, name, run_id, decide)
+    ranges = (
+        OffsetRange(p, segments[0].base_offset, segments[-1].end_offset, sum(s.records for s in segments))
+        for p, segments in sorted(staged.items())
+    )
+    return AppendResult(str(name), committed.version, tuple(ranges))
+
+
+def _stage(
+    warehouse: Warehouse, state: TopicState, arrivals: Mapping[int, Arrivals], staged: Staged, run_id: str
+) -> Staged:
+    """Segments of the arrivals at the log ends of `state`; those written before are used again."""
+    fresh: dict[int, tuple[Segment, ...]] = {}
+    for partition, arriving in arrivals.items():
+        end = state.log(partition).log_end_offset
+        first = arriving.first_offset
+        if first is not None and first < end:
+            raise InvalidRecordError(
+                f"{LogId(state.name, partition)}: offset {first} is below the log end {end}",
+                hint="offsets must go on from the log end; records below it are already there",
+            )
+        base = end if first is None else first
+        if first is None:  # those that bring their own were checked one by one
+            check_offsets(LogId(state.name, partition), end, arriving.records)
+        before = staged.get(partition)
+        if before is not None and before[0].base_offset == base:
+            fresh[partition] = before
+        else:
+            fresh[partition] = warehouse.files.write(state, arriving, base, run_id)
+    return fresh
+
+
+def appended(log: LogState, segments: tuple[Segment, ...], last_timestamp_ms: int) -> LogState:
+    """`log` with new segments at its end; the timestamp is that of the last record."""
+    earliest = min(s.min_timestamp_ms for s in segments)
+    known = log.oldest_dirty_timestamp_ms
+    return replace(
+        log,
+        log_end_offset=segments[-1].end_offset,
+        dirty=log.dirty + volume_of(segments),
+        oldest_dirty_timestamp_ms=earliest if known is None else min(known, earliest),
+        last_record=Position(segments[-1].end_offset - 1, last_timestamp_ms),
+    )
+
+
+def ended(newest: TopicState, logs: Mapping[int, LogState], end_offsets: Mapping[int, int]) -> dict[int, LogState]:
+    """Those logs whose end is beyond their last record, of `logs` where these change, else of `newest`.
+
+    Raises `InvalidInputError` for an end below that of the log, or `UnknownTopicError`.
+    """
+    found: dict[int, LogState] = {}
+    for partition, end in end_offsets.items():
+        newest.check_partition(partition)
+        log = logs.get(partition, newest.log(partition))
+        if end < log.log_end_offset:
+            raise InvalidInputError(
+                f"{LogId(newest.name, partition)}: it cannot end at {end}: it reaches to {log.log_end_offset}",
+                hint="records stay where they are; `truncate` takes some away",
+            )
+        if end > log.log_end_offset:
+            found[partition] = replace(log, log_end_offset=end)
+    return found

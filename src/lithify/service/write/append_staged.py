@@ -1,0 +1,128 @@
+"""Appending what tasks wrote in parallel, in one commit, and a streaming batch only once (C1, C6, C14).
+
+    tasks    ─► files at the log end that was known     [E ..)   [E ..)   [E ..)
+    commit   ─► the log ends at E, one task wrote to it: its files as they are
+                else: their records, task by task, in new files from the log end on
+
+The topic remembers the latest batch of each query, in the very commit that appends it: a batch that
+Spark sends again, because it fell between this commit and its own checkpoint, changes nothing. Spark
+sends none but the latest again: an earlier one is of a stream that was started anew under the name of
+another, or set back, and is refused, since to pass it over would lose its records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from lithify.errors import ConflictError, LithifyError, RefusedError
+from lithify.lifecycle.admission import check_offsets
+from lithify.lifecycle.sweeping import run_of
+from lithify.model.log import LogState, TopicEdit, TopicState, WrittenBatch
+from lithify.model.names import LogId, TopicName
+from lithify.model.segment import Segment, volume_of
+from lithify.model.staged import StagedLog, by_partition, segments_of_parts
+from lithify.ports.store import Warehouse
+from lithify.service.commit import commit
+from lithify.service.staged_files import check_not_abandoned
+from lithify.service.write.append import appended
+
+MEMORY_PARTITION = 0
+"""The log whose state remembers the batches of the whole topic: every topic has it."""
+
+Renumber = Callable[[TopicState, Sequence[Segment], int, str], tuple[Segment, ...]]
+"""Writes the records of segments of one log once more, from an offset on, for a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedBatch:
+    """All that tasks wrote for one topic, in the order of the tasks, and the batch of a query that it is."""
+
+    topic: TopicName
+    logs: tuple[StagedLog, ...]
+    batch: WrittenBatch | None
+
+
+def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch) -> TopicState:
+    """Commits a batch; returns the version that has it, the newest one if it was there already.
+
+    Raises `ConflictError` if the topic was made again since the tasks wrote, `RefusedError` for a batch of a
+    query that has gone on from it, or what `commit` raises.
+    """
+    run_id = warehouse.clock.new_id()
+    by_log = by_partition(staged.logs)
+    written_by = {run_of(segment.path) for log in staged.logs for segment in log.segments}
+    placed: dict[int, tuple[Segment, ...]] = {}
+
+    def is_there(newest: TopicState) -> bool:
+        if any(log.identity != newest.identity for log in staged.logs):
+            raise ConflictError(
+                f"{staged.topic}: the topic was deleted and made again while the batch was written",
+                hint="write it again",
+            )
+        return staged.batch is not None and _was_appended(newest, staged.batch)
+
+    def place(newest: TopicState) -> None:
+        for partition, parts in by_log.items():
+            end = newest.log(partition).log_end_offset
+            if partition not in placed or placed[partition][0].base_offset != end:
+                segments = segments_of_parts(parts)
+                check_offsets(LogId(staged.topic, partition), end, volume_of(segments).records)
+                placed[partition] = _at(parts, end) or renumber(newest, segments, end, run_id)
+
+    def decide(newest: TopicState) -> TopicEdit | None:
+        if is_there(newest):
+            return None
+        check_not_abandoned(newest, written_by)  # else what they have written is there to be read
+        place(newest)
+        written = tuple(segment for segments in placed.values() for segment in segments)
+        return TopicEdit(
+            run_id=run_id,
+            time_ms=warehouse.clock.now_ms(),
+            logs=_logs(newest, by_log, placed, staged.batch),
+            add=written,
+            written=written,
+        )
+
+    state = warehouse.store.load(staged.topic)
+    if is_there(state):
+        return state
+    with suppress(LithifyError):  # what fails on this version is said of the newest
+        place(state)  # what takes long is done before others have to wait for the commit
+    return commit(warehouse, staged.topic, run_id, decide)
+
+
+def _was_appended(newest: TopicState, batch: WrittenBatch) -> bool:
+    """Whether the topic has this very batch. Raises `RefusedError` if it can be neither new nor sent again."""
+    latest = newest.log(MEMORY_PARTITION).latest_batch(batch.query_id)
+    if latest is None:
+        return False
+    other_stream = bool(latest.stream_id and batch.stream_id and latest.stream_id != batch.stream_id)
+    if other_stream or batch.batch_id < latest.batch_id:
+        other = f", of another stream ({latest.stream_id})," if other_stream else ""
+        raise RefusedError(
+            f"{newest.name}: batch {batch.batch_id} of query {batch.query_id!r} comes, and the topic has batch "
+            f"{latest.batch_id} of it{other} already: the query was started anew or set back",
+            hint="nothing was appended; give a query with a new checkpoint a queryId that was not used yet",
+        )
+    return batch.batch_id == latest.batch_id
+
+
+def _logs(
+    newest: TopicState,
+    by_log: Mapping[int, Sequence[StagedLog]],
+    placed: Mapping[int, tuple[Segment, ...]],
+    batch: WrittenBatch | None,
+) -> dict[int, LogState]:
+    """The logs with the batch, and with the memory of it."""
+    logs = {p: appended(newest.log(p), placed[p], parts[-1].last_timestamp_ms) for p, parts in by_log.items()}
+    if batch is not None:
+        logs[MEMORY_PARTITION] = logs.get(MEMORY_PARTITION, newest.log(MEMORY_PARTITION)).with_batch(batch)
+    return logs
+
+
+def _at(parts: Sequence[StagedLog], end: int) -> tuple[Segment, ...]:
+    """The files of the only task that wrote to a log, if they begin where it ends (C14); else none."""
+    fits = len(parts) == 1 and parts[0].segments[0].base_offset == end
+    return parts[0].segments if fits else ()

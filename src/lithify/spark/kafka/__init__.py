@@ -1,0 +1,1 @@
+"""Reading topics of a Kafka cluster on Spark."""

@@ -1,0 +1,214 @@
+"""One Kafka topic as a stream of batches, each of which is copied and committed at once.
+
+    Spark's Kafka source, from our log ends on ─► batch ─► segments, in the tasks ─► commit ─► next batch
+                                              └─► offsets up to which it reads: the log ends after it
+
+Spark's own checkpoint is made anew by every run and thrown away: how far the copy got is what its log
+ends say, so that nothing has to be kept in step with them (C6).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from lithify.errors import BrokerError, EngineError, LithifyError, SourceLostError, UnknownSourceError
+from lithify.model.settings.secrets import hidden
+from lithify.spark.kafka.cluster import CALL_S, StopAsked, missing_connector
+
+Ends = Callable[[], Mapping[int, int]]
+"""Tells, by partition, the offset up to which a batch reads Kafka's log. Raises `EngineError`."""
+OnBatch = Callable[[DataFrame, Ends], None]
+"""Is called with the rows of a batch, and what tells its ends."""
+STREAM_STOPS_WITHIN_S = 3
+BATCH_STOPS_WITHIN_S = 2.0
+"""How long Spark's thread may take to end, and then a batch that was given up."""
+POLL_S = 60
+"""After this a task gives up waiting for what Kafka has said to have."""
+POLLED_AT_ONCE = 5_000
+"""Records that a task takes over from Kafka's client in one go. Its default of 500 is for slow consumers."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPlan:
+    """What to read: offsets by partition, and how much at a time. `available_now` ends with what there is."""
+
+    source: str
+    config: Mapping[str, str] = field(repr=False)  # it has secrets
+    starts: Mapping[int, int]
+    available_now: bool
+    max_records: int | None
+    interval_ms: int
+    checkpoint: str | None = None
+    """A folder that the driver and the tasks can write to; None is a local one."""
+
+
+@dataclass(slots=True)
+class TopicStream:
+    """A stream under way."""
+
+    plan: StreamPlan
+    on_batch: OnBatch
+    query: StreamingQuery | None = None
+    failure: Exception | None = None
+    """What `on_batch` has raised."""
+    _checkpoint: str = field(default="")
+    _stopping: bool = False
+    _batch: Lock = field(default_factory=Lock)
+    """Held by the batch under way: Spark gives it up without waiting for what is in Python of it."""
+
+    def start(self, session: SparkSession, run_id: str) -> None:
+        """Raises `ConnectorError` where the session does not know Kafka."""
+        plan = self.plan
+        base = plan.checkpoint or tempfile.mkdtemp(prefix="lithify-ingest-")
+        self._checkpoint = f"{base.rstrip('/')}/{run_id}"
+        try:
+            session = session.newSession()  # whose settings are nobody else's
+            session.conf.set("spark.sql.streaming.stopTimeout", f"{STREAM_STOPS_WITHIN_S}s")
+            frame = session.readStream.format("kafka").options(**_options(plan)).load()
+            writer = frame.writeStream.foreachBatch(self._take).option("checkpointLocation", self._checkpoint)
+            if plan.available_now:
+                writer = writer.trigger(availableNow=True)
+            else:
+                writer = writer.trigger(processingTime=f"{plan.interval_ms} milliseconds")
+            self.query = writer.queryName(f"lithify ingest {plan.source} {run_id}").start()
+        except PySparkException as error:
+            if "kafka" in str(error) and "DATA_SOURCE_NOT_FOUND" in str(error):
+                raise missing_connector() from error
+            raise self._error(error) from error
+        finally:
+            if self.query is None:  # nobody ends what did not start
+                self._throw_away_checkpoint()
+
+    @property
+    def is_active(self) -> bool:
+        return self.query is not None and self.query.isActive
+
+    def stop(self) -> None:
+        """Ends it, in bounded time. A batch under way is given up, or committed if it has got that far."""
+        if not self.is_active:
+            return
+        assert self.query is not None
+        self._stopping = True
+        with suppress(PySparkException, Py4JError):  # it did not end in time: what it waits for ends soon after
+            self.query.stop()
+        if self._batch.acquire(timeout=BATCH_STOPS_WITHIN_S):
+            self._batch.release()
+
+    def end(self) -> LithifyError | None:
+        """Why it ended, None if all went well. What it left behind is thrown away."""
+        self._throw_away_checkpoint()
+        error = None if self.query is None or self._stopping else self.query.exception()
+        if isinstance(self.failure, LithifyError):
+            return self.failure
+        if self.failure is not None:
+            text = hidden(str(self.failure), self.plan.config)
+            return EngineError(f"{self.plan.source}: {type(self.failure).__name__}: {text}")
+        return None if error is None else self._error(error)
+
+    def _take(self, frame: DataFrame, batch_id: int) -> None:
+        with self._batch:
+            if self._stopping:
+                return
+            try:
+                self.on_batch(frame, lambda: self._ends(frame.sparkSession, batch_id))
+            except Exception as error:
+                if self._was_given_up(error):
+                    return
+                self.failure = error
+                # Of a text as long as a trace Spark's search for signs of an interruption overflows its stack.
+                raise RuntimeError("the batch failed") from None
+
+    def _ends(self, session: SparkSession, batch_id: int) -> Mapping[int, int]:
+        """Up to where a batch reads: Spark notes it before it begins with one, and tells nobody else in time."""
+        path = f"{self._checkpoint}/offsets/{batch_id}"
+        jvm: Any = session._jvm
+        place = jvm.org.apache.hadoop.fs.Path(path)
+        file = place.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()).open(place)
+        try:
+            text = str(jvm.org.apache.commons.io.IOUtils.toString(file, "UTF-8"))
+        finally:
+            file.close()
+        return noted_ends(text, self.plan.source, path)
+
+    def _was_given_up(self, error: Exception) -> bool:
+        """Whether that is what an interrupted batch says, by whatever call it was in."""
+        if isinstance(error, StopAsked):
+            return True
+        return self._stopping and (isinstance(error, BrokerError) or not isinstance(error, LithifyError))
+
+    def _throw_away_checkpoint(self) -> None:
+        if self.plan.checkpoint is None:
+            shutil.rmtree(self._checkpoint.rpartition("/")[0], ignore_errors=True)
+
+    def _error(self, error: Any) -> LithifyError:
+        """What went wrong in the source, by what it says."""
+        text, source = hidden(" ".join(str(error).split()), self.plan.config), self.plan.source
+        for signs, kind, hint in _SIGNS:
+            if any(sign in text for sign in signs):
+                return kind(f"{source}: {_short(text)}", hint=hint)
+        return EngineError(f"{source}: the stream failed: {_short(text)}", hint="nothing was lost; start it again")
+
+
+def noted_ends(text: str, source: str, path: str) -> Mapping[int, int]:
+    """The offsets of a topic in Spark's note of a batch. Raises `EngineError` where they are not in it."""
+    for line in text.splitlines():
+        with suppress(ValueError):
+            found = json.loads(line)
+            if isinstance(found, dict) and source in found:
+                return {int(partition): int(offset) for partition, offset in found[source].items()}
+    raise EngineError(
+        f"{source}: {path} does not say up to which offsets the batch reads", hint="nothing was lost; start it again"
+    )
+
+
+_SIGNS: tuple[tuple[tuple[str, ...], type[LithifyError], str], ...] = (
+    (
+        ("OffsetOutOfRange", "FAIL_ON_DATA_LOSS", "failOnDataLoss", "may have been lost", "data loss"),
+        SourceLostError,
+        "Kafka has let go of records that were not copied yet; --accept-loss goes on after them",
+    ),
+    (
+        ("UnknownTopicOrPartition", "UnknownTopicId", "partitions were deleted"),
+        UnknownSourceError,
+        "was it deleted?",
+    ),
+    (
+        ("TimeoutException", "Disconnect", "Authenti", "Authoriz"),
+        BrokerError,
+        "nothing was lost; start it again",
+    ),
+)
+
+
+def _options(plan: StreamPlan) -> dict[str, str]:
+    starts = {plan.source: {str(partition): offset for partition, offset in sorted(plan.starts.items())}}
+    options = {
+        "kafka.max.poll.records": str(POLLED_AT_ONCE),
+        "kafka.default.api.timeout.ms": str(CALL_S * 1000),
+        "kafkaConsumer.pollTimeoutMs": str(POLL_S * 1000),
+        **{f"kafka.{name}": value for name, value in plan.config.items()},
+        "kafka.isolation.level": "read_committed",
+        "subscribe": plan.source,
+        "startingOffsets": json.dumps(starts),
+        "includeHeaders": "true",
+        "failOnDataLoss": "true",
+    }
+    if plan.max_records is not None:
+        options["maxOffsetsPerTrigger"] = str(plan.max_records)
+    return options
+
+
+def _short(text: str) -> str:
+    return text.partition("Caused by")[0][:300]

@@ -1,0 +1,65 @@
+"""The key pass of logs with few hash ranges: a task per range, which reads the keys itself.
+
+Each of them reads the key columns of every scanned segment and keeps its range: up to a number of
+ranges (`sizing.MAX_READS`) that costs less than to sort the keys and send them around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.keypass.key_scan import KeyScan, LogScan
+from lithify.columnar.keypass.winners import WinnerFinder
+from lithify.columnar.keys.hash_range import HashRange
+from lithify.columnar.pace.throttle import unthrottled
+from lithify.errors import LithifyError
+from lithify.spark.keypass.results import RESULT_DDL, error_row, result_rows
+from lithify.spark.payloads import Unpacking
+from lithify.spark.tasks import PAYLOAD, Batches, TaskPace, columns, in_worker
+
+
+@dataclass(frozen=True, slots=True)
+class RangeTask:
+    """One hash range of one log. Segments are numbered in the run from `first_segment` on."""
+
+    unit: int
+    first_segment: int
+    access: FileAccess
+    log: LogScan
+    hash_range: HashRange
+    finder: WinnerFinder
+    pace: TaskPace
+
+
+def direct_winners(ranges: DataFrame, unpack: Unpacking) -> DataFrame:
+    """Rows of `RESULT`, from placed rows of `RangeTask`."""
+    return ranges.select(PAYLOAD).mapInArrow(partial(_run_ranges, unpack=unpack), RESULT_DDL)
+
+
+@in_worker
+def _run_ranges(batches: Batches, unpack: Unpacking) -> Batches:
+    tasks: list[RangeTask] = [unpack(payload) for (payload,) in columns(batches, PAYLOAD)]
+    acquire = tasks[0].pace.throttles().read if tasks else unthrottled
+    for task in tasks:
+        try:
+            tally, marks = task.finder.find(_Scans(task, acquire), task.hash_range)
+        except LithifyError as error:
+            yield error_row(task.unit, error)
+        else:
+            yield from result_rows(task.unit, task.first_segment, tally, marks)
+
+
+class _Scans:
+    """Opens the scan of a task's range, or of a part of it, under the throttle of its Spark partition."""
+
+    def __init__(self, task: RangeTask, acquire: Callable[[int], None]) -> None:
+        self._task = task
+        self._acquire = acquire
+
+    def __call__(self, part: HashRange) -> KeyScan:
+        return KeyScan(self._task.access, self._task.log, settles=part.index == 0, acquire=self._acquire)

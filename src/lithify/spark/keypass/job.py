@@ -1,0 +1,146 @@
+"""The key pass of a run: cuts its logs into tasks and puts all of them into one Spark job (C38).
+
+logs with few ranges  ─► a task per range ─────────────────────────────┐
+logs with many        ─► a task per segment ─► shuffle ─► a task per range ─► union ─► results
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lithify.columnar.keypass.key_scan import LogScan
+from lithify.columnar.keypass.sizing import KeyPassShape, packed, partitions, winners_memory
+from lithify.columnar.keypass.winners import WinnerFinder
+from lithify.columnar.keys.hash_range import HashRange
+from lithify.columnar.segment.positions import ordinal_starts
+from lithify.compaction.planner import LogPlan
+from lithify.model.segment import Segment
+from lithify.ports.engine import RunLimits
+from lithify.spark.keypass.direct import RangeTask, direct_winners
+from lithify.spark.keypass.shuffle import BlocksTask, SegmentTask, shuffled_winners
+from lithify.spark.payloads import Unpacking
+from lithify.spark.tasks import TaskPace, Workers, placed, task_frame
+
+FULL_RECORDS = 1_000_000
+"""Ranges and segments with fewer records share a Spark task."""
+
+OPENING_COST_RECORDS = 20_000
+"""Opening a segment takes about as long as reading so many keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogWork:
+    """A log of the run: unit number `unit`, its scanned segments numbered from `first_segment` on."""
+
+    unit: int
+    first_segment: int
+    plan: LogPlan
+    shape: KeyPassShape
+
+    @property
+    def scan(self) -> LogScan:
+        steps = tuple(step.end_offset for step in self.plan.base.steps)
+        return LogScan(self.plan.rules, self.plan.looked_at, self.plan.dirty, steps, self.plan.waiting)
+
+    @property
+    def read(self) -> tuple[Segment, ...]:
+        """Segments whose keys are read."""
+        return self.plan.scanned + self.plan.waiting
+
+    @property
+    def ranges(self) -> list[HashRange]:
+        return [HashRange(index, self.shape.ranges) for index in range(self.shape.ranges)]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPassJob:
+    """The rows of `key_results.RESULT` to be, and how many tasks its two stages have.
+
+    All that find winners are one stage; those that send keys, if any, run before it.
+    """
+
+    results: DataFrame
+    stages: tuple[int, ...]
+
+
+def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, logs: Sequence[LogWork]) -> KeyPassJob:
+    """One job for all of `logs`, of which there is at least one. Runs nothing yet."""
+    direct = [log for log in logs if not log.shape.shuffled]
+    shuffled = [log for log in logs if log.shape.shuffled]
+    at_most = None if limits.read_rate_bytes is None else workers.slots
+    range_parts = packed([_cost(log.read) for log in direct for _ in log.ranges], FULL_RECORDS, at_most)
+    segment_parts = packed([_cost([s]) for log in shuffled for s in log.read], FULL_RECORDS, at_most)
+    readers = partitions(range_parts) + partitions(segment_parts)
+    finder = WinnerFinder(winners_memory(limits.task_memory_bytes), workers.new_id())
+    reading = _Reading(workers, finder, workers.task_pace(limits, readers))
+    unpack = Unpacking(workers.access)
+    results = []
+    finding = partitions(range_parts)
+    if direct:
+        tasks = task_frame(session, range_parts, [task for log in direct for task in reading.range_tasks(log)])
+        results.append(direct_winners(placed(tasks, finding), unpack))
+    if shuffled:
+        senders: list[SegmentTask] = []
+        finders: list[BlocksTask] = []
+        for log in shuffled:
+            senders += reading.segment_tasks(log, first_part=len(finders))
+            finders += reading.blocks_tasks(log)
+        sending = placed(task_frame(session, segment_parts, senders), partitions(segment_parts))
+        ranges = task_frame(session, range(len(finders)), finders)
+        results.append(shuffled_winners(sending, ranges, len(finders), unpack))
+        finding += len(finders)
+    return KeyPassJob(reduce(lambda some, more: some.unionByName(more), results), (finding, partitions(segment_parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What all tasks of one key pass have in common."""
+
+    workers: Workers
+    finder: WinnerFinder
+    pace: TaskPace
+
+    def range_tasks(self, log: LogWork) -> list[RangeTask]:
+        return [
+            RangeTask(
+                unit=log.unit,
+                first_segment=log.first_segment,
+                access=self.workers.access,
+                log=log.scan,
+                hash_range=hash_range,
+                finder=self.finder,
+                pace=self.pace,
+            )
+            for hash_range in log.ranges
+        ]
+
+    def segment_tasks(self, log: LogWork, first_part: int) -> list[SegmentTask]:
+        parts = tuple(range(first_part, first_part + log.shape.ranges))
+        return [
+            SegmentTask(
+                unit=log.unit,
+                segment=log.first_segment + index,
+                access=self.workers.access,
+                log=alone,
+                portion=portion,
+                parts=parts,
+                finder=self.finder,
+                pace=self.pace,
+            )
+            for index, (portion, alone) in enumerate(log.scan.pieces())
+        ]
+
+    def blocks_tasks(self, log: LogWork) -> list[BlocksTask]:
+        starts = ordinal_starts(log.plan.scanned)
+        return [
+            BlocksTask(log.unit, log.first_segment, log.plan.rules, starts, hash_range, self.finder)
+            for hash_range in log.ranges
+        ]
+
+
+def _cost(segments: Sequence[Segment]) -> int:
+    return sum(segment.records + OPENING_COST_RECORDS for segment in segments)

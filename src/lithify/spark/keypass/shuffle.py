@@ -1,0 +1,166 @@
+"""The key pass of logs with many hash ranges: every key is read once and sent to its range.
+
+    a task per segment:  read keys ─► settle ─► blocks by range ──┐ shuffle (part of each range)
+    a task per range:    spool blocks ─► winners ◄────────────────┘
+
+What a segment's task settles (`key_scan`) travels with the blocks to the first range of its log.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
+from lithify.columnar.keypass.key_scan import KeyScan, LogScan, keys_schema
+from lithify.columnar.keypass.winners import WinnerFinder
+from lithify.columnar.keys.hash_range import HashRange
+from lithify.columnar.keys.ranks import Portion
+from lithify.columnar.segment.positions import Integers
+from lithify.compaction.rules import SurvivorRules
+from lithify.errors import LithifyError
+from lithify.spark.keypass.results import (
+    MARKED,
+    MARKS,
+    RESULT,
+    RESULT_DDL,
+    SEGMENT,
+    TALLY,
+    UNIT,
+    error_row,
+    result_rows,
+)
+from lithify.spark.payloads import Unpacking
+from lithify.spark.tasks import PART, PAYLOAD, Batches, TaskPace, columns, in_worker, placed
+
+RANGE = "hash_range"
+PORTION = "portion"
+BLOCK = "block"
+
+_SENT = pa.schema(
+    [
+        (PART, pa.int32()),
+        (UNIT, pa.int32()),
+        (RANGE, pa.int32()),
+        (PORTION, pa.string()),
+        (BLOCK, pa.binary()),
+        (SEGMENT, pa.int32()),
+        (MARKED, pa.int64()),
+        (MARKS, pa.binary()),
+        (TALLY, pa.binary()),
+    ]
+)
+_SENT_DDL = (
+    f"{PART} int, {UNIT} int, {RANGE} int, {PORTION} string, {BLOCK} binary, "
+    f"{SEGMENT} int, {MARKED} long, {MARKS} binary, {TALLY} binary"
+)
+"""A block for a range, or a row of `RESULT` that a segment's task has settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentTask:
+    """Sends the keys of one segment, number `segment` in the run, to the ranges of its log.
+
+    `log` holds this segment alone, as part of its `portion`; one that waits has no marks, and no
+    number. `parts` has the Spark partition of each range.
+    """
+
+    unit: int
+    segment: int
+    access: FileAccess
+    log: LogScan
+    portion: Portion
+    parts: tuple[int, ...]
+    finder: WinnerFinder
+    pace: TaskPace
+
+
+@dataclass(frozen=True, slots=True)
+class BlocksTask:
+    """Finds the winners of one hash range from its blocks; `starts` numbers the log's records."""
+
+    unit: int
+    first_segment: int
+    rules: SurvivorRules
+    starts: Integers
+    hash_range: HashRange
+    finder: WinnerFinder
+
+
+def shuffled_winners(segments: DataFrame, ranges: DataFrame, parts: int, unpack: Unpacking) -> DataFrame:
+    """Rows of `RESULT`, from placed rows of `SegmentTask` and rows (part, payload) of `BlocksTask`."""
+    sent = segments.select(PAYLOAD).mapInArrow(partial(_send_keys, unpack=unpack), _SENT_DDL)
+    together = sent.unionByName(ranges.select(PART, PAYLOAD), allowMissingColumns=True)
+    return (
+        placed(together, parts)
+        .select(PAYLOAD, *_SENT.names[1:])
+        .mapInArrow(partial(_find_in_blocks, unpack=unpack), RESULT_DDL)
+    )
+
+
+@in_worker
+def _send_keys(batches: Batches, unpack: Unpacking) -> Batches:
+    acquire = None
+    for (payload,) in columns(batches, PAYLOAD):
+        task: SegmentTask = unpack(payload)
+        acquire = acquire or task.pace.throttles().read
+        scan = KeyScan(task.access, task.log, settles=True, acquire=acquire)
+        try:
+            for index, block in task.finder.blocks(scan.keys(task.portion), len(task.parts)):
+                row = {PART: task.parts[index], UNIT: task.unit, RANGE: index, PORTION: task.portion, BLOCK: block}
+                yield pa.RecordBatch.from_pylist([row], schema=_SENT)
+        except LithifyError as error:
+            settled: Iterator[pa.RecordBatch] = iter([error_row(task.unit, error)])
+        else:
+            settled = result_rows(task.unit, task.segment, scan.tally, scan.marks)
+        for rows in settled:
+            to_first = [{PART: task.parts[0], **row} for row in rows.to_pylist()]
+            yield pa.RecordBatch.from_pylist(to_first, schema=_SENT)
+
+
+@dataclass(slots=True)
+class _Arrived:
+    """What has come to one Spark partition: its tasks, and a spool for each."""
+
+    folder: Path
+    tasks: list[BlocksTask] = field(default_factory=list)
+    spools: dict[tuple[int, int], Spool] = field(default_factory=dict)
+
+    def spool(self, unit: int, index: int) -> Spool:
+        if (unit, index) not in self.spools:
+            self.spools[unit, index] = Spool(self.folder / f"{unit}-{index}")
+        return self.spools[unit, index]
+
+
+@in_worker
+def _find_in_blocks(batches: Batches, unpack: Unpacking) -> Batches:
+    with tempfile.TemporaryDirectory(prefix="lithify-") as folder:
+        arrived = _Arrived(Path(folder))
+        names = (PAYLOAD, UNIT, RANGE, PORTION, BLOCK)
+        for batch in batches:
+            for row, (payload, unit, index, portion, block) in enumerate(columns(iter([batch]), *names)):
+                if payload is not None:
+                    arrived.tasks.append(unpack(payload))
+                elif block is not None:
+                    arrived.spool(unit, index).add(block, Portion(portion))
+                else:
+                    yield batch.slice(row, 1).select(RESULT.names)
+        for task in arrived.tasks:
+            yield from _find(task, arrived.spool(task.unit, task.hash_range.index))
+
+
+def _find(task: BlocksTask, spool: Spool) -> Iterator[pa.RecordBatch]:
+    schema = keys_schema(task.rules)
+    try:
+        tally, marks = task.finder.find(lambda _: SpooledKeys(spool, schema, task.starts), task.hash_range)
+    except LithifyError as error:
+        yield error_row(task.unit, error)
+    else:
+        yield from result_rows(task.unit, task.first_segment, tally, marks)

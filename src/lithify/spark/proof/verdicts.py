@@ -1,0 +1,222 @@
+"""What is wrong with records: the comparisons of `verify`, as Spark expressions (C4, C10, C16, C18, C20, C24).
+
+    a row per record and comparison ─► by (comparison, key) ─► per offset: there before? there after? the same?
+                                                            └► per key: which one wins?  ─► a kind of finding
+
+One shuffle, by exact key. Where no round was, keys do not matter and rows go by offset. A key's rows
+are ordered so that those that wait above the horizon come first, then the winner, then the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from lithify.proof.comparison import Comparison
+from lithify.reports.verification import FindingKind
+
+WAITS, COMPETES, NEITHER = 0, 1, 2
+
+_RULES_DDL = (
+    "comparison int, judged boolean, strategy string, header int, visible_from long, known_from long, "
+    "known_up_to long, cut_at long, tail_stays boolean, asked_up_to long, empty_is_tombstone boolean, log_start long, "
+    "horizon long, keep_keyless boolean, expire_below long, values_before long"
+)
+
+
+def header_names(comparisons: Sequence[Comparison]) -> list[str]:
+    """The headers that have versions; a row's `versions` are in this order."""
+    rules = (c.rules for c in comparisons)
+    return sorted({r.version_header for r in rules if r is not None and r.strategy == "header"})
+
+
+def rules_frame(session: SparkSession, comparisons: Sequence[Comparison]) -> DataFrame:
+    """One row for each comparison, by its number."""
+    headers = header_names(comparisons)
+    rows = [_rules_row(number, comparison, headers) for number, comparison in enumerate(comparisons)]
+    return F.broadcast(session.createDataFrame(rows, _RULES_DDL))
+
+
+def _rules_row(number: int, how: Comparison, headers: Sequence[str]) -> tuple[object, ...]:
+    rules = how.rules
+    shared = (how.visible_from, how.known_from, how.known_up_to, how.cut_at, how.tail_stays, how.asked_up_to)
+    if rules is None:
+        return number, False, "offset", None, *shared, how.empty_is_tombstone, 0, 0, False, 0, None
+    return (
+        number,
+        True,
+        rules.strategy,
+        headers.index(rules.version_header) if rules.strategy == "header" else None,
+        *shared,
+        how.empty_is_tombstone,
+        rules.log_start,
+        rules.horizon,
+        rules.keep_keyless,
+        rules.tombstones_expire_below,
+        rules.values_expire_before_ms,
+    )
+
+
+def verdicts(
+    rows: DataFrame, rules: DataFrame, comparisons: Sequence[Comparison], *, partitions: int, secret: str
+) -> DataFrame:
+    """(comparison, offset, finding) of what is wrong.
+
+    `rows` have a comparison, `before` and `after`, and the columns of `DIGESTS`; a row that has
+    `about` is passed on as a finding. `rules` are those of `comparisons`, as `rules_frame` gives them.
+    Whoever does not know `secret` can choose no keys that make grouping slow.
+    """
+    judged = _by_key(_by_offset(rows, rules, partitions, secret), rules, comparisons)
+    # What only the verdict needs is joined last, so that it is neither sent nor sorted.
+    kinds = judged.join(rules, "comparison", "left").select(
+        "comparison", "offset", F.coalesce("about", _verdict()).alias("finding")
+    )
+    return kinds.filter(F.col("finding").isNotNull())
+
+
+def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) -> DataFrame:
+    """One row for each record of a comparison, whichever versions have it."""
+    version = (
+        F.when(F.col("strategy") == "timestamp", F.col("timestamp"))
+        .when(F.col("strategy") == "header", F.get("versions", F.col("header")))
+        .otherwise(F.lit(0))
+    )
+    key = F.when(F.col("judged"), F.col("key"))
+    keyed = rows.join(rules.select("comparison", "judged", "strategy", "header"), "comparison", "left").select(
+        "comparison",
+        key.alias("key"),
+        # What has no key has nothing in common: without this it would all meet in one task.
+        F.when(key.isNull(), F.col("offset")).otherwise(F.lit(-1)).alias("alone"),
+        "offset",
+        # Spark's hash of a group has no seed: by what comes before the key nobody knows what it has to make up for.
+        F.xxhash64(F.lit(secret), "offset").alias("unforeseen"),
+        "about",
+        "before",
+        F.col("after").cast("int").alias("after"),
+        "digest",
+        "value_size",
+        F.when(F.col("before"), F.col("timestamp")).alias("timestamp"),
+        F.when(F.col("before"), version).alias("version"),
+        (F.col("key").isNotNull()).alias("has_key"),
+    )
+    return (
+        keyed.repartition(partitions, "comparison", "key", "alone")
+        .groupBy("unforeseen", "comparison", "key", "alone", "offset", "about")
+        .agg(
+            F.max("before").alias("before"),
+            F.sum("after").alias("copies"),
+            F.min("digest").alias("lowest_digest"),
+            F.max("digest").alias("highest_digest"),
+            F.max("value_size").alias("value_size"),
+            F.max("timestamp").alias("timestamp"),
+            F.max("version").alias("version"),
+            F.max("has_key").alias("has_key"),
+        )
+        .drop("unforeseen")
+    )
+
+
+def _by_key(by_offset: DataFrame, rules: DataFrame, comparisons: Sequence[Comparison]) -> DataFrame:
+    """The same rows, and whether each wins its key and beats what waits above the horizon (C9, C10, C20)."""
+    strategies = {c.rules.strategy for c in comparisons if c.rules is not None}
+    none = F.lit(False)
+    if not strategies:
+        return by_offset.withColumns({"wins": none, "held": none, "held_then": none})
+    offset, competes = F.col("offset"), F.col("before") & F.col("key").isNotNull()
+    rank = (
+        F.when(competes & (offset >= F.col("horizon")), F.lit(WAITS))
+        .when(competes & (offset >= F.col("log_start")), F.lit(COMPETES))
+        .otherwise(F.lit(NEITHER))
+    )
+    bounds = rules.select("comparison", "log_start", "horizon", "asked_up_to")
+    ranked = by_offset.join(bounds, "comparison", "left").select(
+        *by_offset.columns,
+        rank.alias("rank"),
+        (offset < F.col("asked_up_to")).alias("asked"),
+        F.xxhash64("comparison", "key", "alone").alias("spread"),
+    )
+    # The hash comes first so that sorting compares numbers; the key still decides.
+    by_offset_alone = strategies == {"offset"}
+    order = [F.col("rank"), *([] if by_offset_alone else [F.col("version").desc_nulls_last()]), offset.desc()]
+    of_key = Window.partitionBy("spread", "comparison", "alone", "key").orderBy(*order)
+    above = of_key.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    first = F.coalesce(F.lag("rank").over(of_key), F.lit(WAITS)) == WAITS
+    waits = F.col("rank") == WAITS
+    return ranked.select(
+        *by_offset.columns,
+        ((F.col("rank") == COMPETES) & first).alias("wins"),
+        (none if by_offset_alone else _beats_one(waits, above)).alias("held"),
+        (none if by_offset_alone else _beats_one(waits & F.col("asked"), above)).alias("held_then"),
+    )
+
+
+def _beats_one(waits: Column, above: Window) -> Column:
+    """Whether a row has a higher version than one of those that wait; no version is lower than any (C10)."""
+    lowest = F.min(F.when(waits, F.col("version"))).over(above)
+    unversioned = F.max(waits & F.col("version").isNull()).over(above)
+    beats = unversioned | (lowest < F.col("version"))
+    return F.coalesce(F.col("version").isNotNull() & beats, F.lit(False))
+
+
+def _verdict() -> Column:
+    """The kind of finding for one record, or null if all is as it should be."""
+    offset, there = F.col("offset"), F.col("copies") > 0
+    known = (offset >= F.col("known_from")) & (offset < F.col("known_up_to"))
+    stays = ~F.col("judged") | (offset >= F.col("horizon"))
+    return (
+        F.when((offset >= F.col("cut_at")) | (offset < F.col("visible_from")), _none())
+        .when(F.col("lowest_digest") != F.col("highest_digest"), _kind(FindingKind.RECORD_ALTERED))
+        .when(F.col("copies") > 1, _kind(FindingKind.RECORD_DUPLICATED))
+        .when(~F.col("before"), F.when(known, _kind(FindingKind.RECORD_UNKNOWN)))
+        .when(stays, F.when(~there & F.col("tail_stays"), _gone()))
+        .when(offset < F.col("log_start"), _none())
+        .otherwise(F.when(there, _stayed()).otherwise(_went()))
+    )
+
+
+def _tombstone() -> Column:
+    empty = F.col("empty_is_tombstone") & (F.col("value_size") == 0)
+    return F.col("has_key") & (F.col("value_size").isNull() | empty)
+
+
+def _gone() -> Column:
+    lost = _kind(FindingKind.RECORD_LOST)
+    return F.when(_tombstone(), _kind(FindingKind.TOMBSTONE_REMOVED_EARLY)).otherwise(lost)
+
+
+def _expired() -> Column:
+    return F.col("offset") < F.col("expire_below")
+
+
+def _past_retention() -> Column:
+    return F.coalesce(F.col("timestamp") < F.col("values_before"), F.lit(False))
+
+
+def _stayed() -> Column:
+    """What is wrong with a record that is still there below the horizon."""
+    return (
+        F.when(F.col("has_key") & ~F.col("wins"), _kind(FindingKind.SUPERSEDED_KEPT))
+        .when(~F.col("has_key") & ~F.col("keep_keyless"), _kind(FindingKind.KEYLESS_KEPT))
+        .when(_tombstone(), F.when(_expired() & ~F.col("held"), _kind(FindingKind.EXPIRED_TOMBSTONE_KEPT)))
+        .when(_past_retention(), _kind(FindingKind.PAST_RETENTION_KEPT))
+    )
+
+
+def _went() -> Column:
+    """What is wrong with a record that is gone from below the horizon."""
+    return (
+        F.when(F.col("has_key") & ~F.col("wins"), _none())
+        .when(~F.col("has_key") & ~F.col("keep_keyless"), _none())
+        .when(_tombstone(), F.when(~_expired() | F.col("held_then"), _gone()))
+        .when(~_past_retention(), _gone())
+    )
+
+
+def _none() -> Column:
+    return F.lit(None).cast("string")
+
+
+def _kind(kind: FindingKind) -> Column:
+    return F.lit(kind.value)

@@ -1,0 +1,1 @@
+"""The Spark session: found or started, watched, started anew."""

@@ -1,0 +1,144 @@
+"""Tells how far a Spark job is, where Spark says: classic sessions have a status tracker.
+
+A thread asks the tracker for the tasks of the run's job group. Over Spark Connect there is none,
+and progress goes from nothing to all.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from threading import Event, Thread, current_thread, main_thread
+from types import FrameType
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.status import SparkStageInfo
+
+from lithify.errors import LithifyError
+from lithify.ports.engine import Progress
+
+POLL_SECONDS = 0.2
+
+_GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """One phase of a run: its job group, what to call it, and the sizes of its stages in tasks."""
+
+    group: str
+    phase: str
+    stages: tuple[int, ...]
+    progress: Progress
+
+    @property
+    def total(self) -> int:
+        return sum(self.stages)
+
+
+@contextmanager
+def watched(session: SparkSession, watch: Watch) -> Iterator[None]:
+    """Reports `progress(phase, done, total)`, in tasks, while the jobs started inside of it run.
+
+    When the caller is interrupted, or `progress` raises an error of ours, the jobs are cancelled.
+    """
+    watch.progress(watch.phase, 0, watch.total)
+    try:
+        context = session.sparkContext
+    except PySparkException:
+        yield
+    else:
+        with _polled(context, watch):
+            yield
+    watch.progress(watch.phase, watch.total, watch.total)
+
+
+@contextmanager
+def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
+    before = {name: context.getLocalProperty(name) for name in _GROUP_PROPERTIES}  # the caller may have a group
+    context.setJobGroup(watch.group, f"lithify: {watch.phase}", interruptOnCancel=True)
+    ended, interrupted = Event(), Event()
+    refused: list[LithifyError] = []
+    poller = Thread(target=_poll, args=(context, watch, ended, interrupted, refused), daemon=True)
+    poller.start()
+    try:
+        with _told_of_interrupts(interrupted):
+            yield
+    except BaseException as error:
+        with suppress(*JVM_GONE):
+            context.cancelJobGroup(watch.group)
+        if interrupted.is_set():  # what Spark says of the job is only that it was cancelled
+            raise KeyboardInterrupt from error
+        if refused:
+            raise refused[0] from error
+        raise
+    finally:
+        ended.set()
+        poller.join()
+        with suppress(*JVM_GONE):
+            for name, value in before.items():
+                context.setLocalProperty(name, value)
+
+
+@contextmanager
+def _told_of_interrupts(interrupted: Event) -> Iterator[None]:
+    """Sets `interrupted` when the program is.
+
+    On the way out of an interrupt PySpark waits until the job has ended, so that somebody else has to
+    cancel it: the poller.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if current_thread() is not main_thread() or not callable(before):
+        yield
+        return
+
+    def tell(number: int, frame: FrameType | None) -> None:
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            interrupted.set()
+            raise
+
+    signal.signal(signal.SIGINT, tell)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+JVM_GONE = (Py4JError, OSError)
+"""What a call ends with if the JVM has: whoever waits for the job is told as well."""
+
+
+def _poll(context: SparkContext, watch: Watch, ended: Event, interrupted: Event, refused: list[LithifyError]) -> None:
+    tracker = context.statusTracker()
+    with suppress(*JVM_GONE):
+        while not ended.wait(POLL_SECONDS):
+            if interrupted.is_set() or refused:
+                context.cancelJobGroup(watch.group)
+                continue
+            jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(watch.group))
+            stages = {stage for job in jobs if job is not None for stage in job.stageIds}
+            infos = [info for stage in sorted(stages) if (info := tracker.getStageInfo(stage)) is not None]
+            try:
+                watch.progress(watch.phase, _done(infos, watch.stages), watch.total)
+            except LithifyError as error:
+                refused.append(error)
+
+
+def _done(infos: Sequence[SparkStageInfo], stages: Sequence[int]) -> int:
+    """Tasks completed of the stages that do the work: the newest ones of their sizes.
+
+    What feeds them is one task each (`task_frame`), so a stage of one is not followed.
+    """
+    done = 0
+    for size, times in Counter(stages).items():
+        followed = [info.numCompletedTasks for info in infos if info.numTasks == size > 1]
+        done += sum(followed[-times:])
+    return done

@@ -1,0 +1,1 @@
+"""Catalogs and the tables in them."""

@@ -1,0 +1,235 @@
+"""A catalog that PyIceberg's own configuration describes, with what the configuration leaves open.
+
+Waits that would not end are given an end. In a PostgreSQL catalog, where its configuration does not
+say otherwise:
+
+    connect_timeout, tcp_user_timeout    how long a host that does not answer is waited for
+    keepalives_idle, _interval, _count   how soon a connection whose other end is gone is found dead
+    (no parameter)                       10 s in which a server that is starting again is tried again
+    statement_timeout                    how long a commit waits for another one's few milliseconds
+    idle_in_transaction_session_timeout  how long a program that froze within its commit blocks others
+
+All that is asked on a connection is answered within `ANSWER_S`, or its socket is shut; one that broke
+since its last use is made anew (`sql_answers`). Opening any catalog takes `OPENING_S` at most, and so
+does each request to a REST catalog (`rest_answers`).
+
+An SQL catalog opens at most 15 connections for all threads of a process (SQLAlchemy's own bound),
+and a thread waits at most 30 s for one; one in PostgreSQL as many again for turns of committers
+(`lock`). Files: see `remote_io`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property, partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from pyiceberg.io import PY_IO_IMPL
+from requests import Session
+from tenacity import (
+    Retrying,
+    retry_if_exception,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_after_delay,
+    wait_random_exponential,
+)
+
+from lithify.errors import WarehouseError
+from lithify.store.iceberg.catalog.rest_timeouts import bound_session
+from lithify.store.iceberg.error_mapping import made_by_another, reaching
+from lithify.store.iceberg.io.file_io import by_configuration
+from lithify.waits.network import within
+from lithify.waits.sql import bound_answers
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from sqlalchemy import Connection, Dialect, Engine
+
+REMOTE_IO = "lithify.store.iceberg.io.remote_io.RemoteFileIO"  # by name: importing it takes half a second
+
+OPENINGS = 10
+"""First openings that may meet another one that is making the same catalog."""
+
+LIBPQ_DRIVERS = ("postgresql", "postgresql+psycopg2", "postgresql+psycopg")
+CONNECTING = {
+    "connect_timeout": "10",
+    "tcp_user_timeout": "30000",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "4",
+}
+"""Parameters of libpq: in s, but for `tcp_user_timeout`, which is in ms."""
+
+TURN_S = 15.0
+"""For a turn of committers: a few seconds more than it is waited for within the server (`lock`)."""
+
+PATIENCE_S = 10.0
+"""How long connecting is tried again. A restart takes less, and in the middle of a commit it leaves
+its outcome unknown to whoever cannot look at once."""
+MAX_PAUSE_S = 0.5
+
+OPENING_S = 60.0
+ANSWER_S = 40.0
+"""More than a statement may take within the server, so that one that is alive says itself what is wrong."""
+
+STATEMENT_TIMEOUT_MS = 30_000
+IDLE_TIMEOUT_MS = 20_000
+"""Shorter, so that a commit outlasts one that froze before it and holds its row."""
+
+
+_FORM = "write postgresql://USER:PASSWORD@HOST/DATABASE, with %40 for @ and %2F for / in passwords"
+
+
+class NamedCatalog:
+    """A catalog by name; safe to use from several threads."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._opening = Lock()
+
+    @property
+    def where(self) -> str:
+        return f"catalog {self._name}"
+
+    @property
+    def root(self) -> str | None:
+        warehouse = self._catalog.properties.get("warehouse", "")
+        # For a REST catalog it may be a mere name, and the catalog gives tables their places.
+        return warehouse.rstrip("/") if "://" in warehouse or warehouse.startswith("/") else None
+
+    @property
+    def io_properties(self) -> Mapping[str, str]:
+        """They travel to Spark tasks, which open files and no database."""
+        properties = self._catalog.properties
+        return {name: value for name, value in properties.items() if not (name == "uri" and _is_database(value))}
+
+    @cached_property
+    def turns(self) -> Engine | None:
+        """Connections of their own: whoever waits for a turn must not take one from those who work."""
+        engine = _postgres(self._catalog)
+        if engine is None:
+            return None
+        from sqlalchemy import create_engine
+
+        turns = create_engine(engine.url)
+        bound_answers(turns, TURN_S)
+        return turns
+
+    @property
+    def lost(self) -> bool:
+        return False  # it is described, and tells by itself what it lacks
+
+    def recovered(self) -> Catalog:
+        return self._catalog
+
+    def existing(self) -> Catalog | None:
+        return self._catalog
+
+    def created(self) -> Catalog:
+        return self._catalog
+
+    @property
+    def _catalog(self) -> Catalog:
+        with self._opening:
+            return self._opened
+
+    @cached_property
+    def _opened(self) -> Catalog:
+        from pyiceberg.catalog import load_catalog
+        from pyiceberg.utils.config import Config
+
+        retrying = Retrying(retry=retry_if_exception(made_by_another), stop=stop_after_attempt(OPENINGS), reraise=True)
+        with reaching(self.where):
+            described = Config().get_catalog_config(self._name) or {}
+            if (uri := str(described.get("uri", ""))) and _is_database(uri):
+                _check_address(self.where, uri)
+            given = described | _left_open(described)
+            catalog = within(OPENING_S, partial(retrying, load_catalog, self._name, **given))
+        catalog.properties = {PY_IO_IMPL: REMOTE_IO, **catalog.properties}
+        engine = _postgres(catalog)
+        if engine is not None:
+            _connect_patiently(engine)
+            _bound_transactions(engine)
+            bound_answers(engine, ANSWER_S)
+        elif isinstance(session := getattr(catalog, "_session", None), Session):
+            bound_session(session)
+        return by_configuration(catalog)
+
+
+def _postgres(catalog: Catalog) -> Engine | None:
+    engine: Engine | None = getattr(catalog, "engine", None)
+    return engine if engine is not None and engine.dialect.name == "postgresql" else None
+
+
+def _left_open(described: Mapping[str, Any]) -> dict[str, str]:
+    """What to say of a catalog beside its description; nothing, but for an SQL catalog."""
+    uri = str(described.get("uri", ""))
+    if not _is_database(uri):
+        return {}
+    # Where we ask ourselves whether a connection is alive, SQLAlchemy need not, which waits for an answer for ever.
+    return {"uri": _bounded(uri), "pool_pre_ping": "false" if _is_libpq(uri) else "true"}
+
+
+def _check_address(where: str, uri: str) -> None:
+    """Raises `WarehouseError` for what would be taken apart in the wrong place: errors would then show a password."""
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        url = make_url(uri)
+    except (ArgumentError, ValueError):
+        raise WarehouseError(f"{where}: its uri cannot be read", hint=_FORM) from None
+    if "@" in f"{url.host}{url.database}":
+        raise WarehouseError(f"{where}: its uri has two '@'", hint=_FORM)
+
+
+def _is_database(uri: str) -> bool:
+    """Whether it is an address of SQLAlchemy's, and not that of a catalog service."""
+    return not uri.startswith(("http://", "https://", "thrift://"))
+
+
+def _is_libpq(uri: str) -> bool:
+    from sqlalchemy import make_url
+
+    return make_url(uri).drivername in LIBPQ_DRIVERS
+
+
+def _bounded(uri: str) -> str:
+    from sqlalchemy import make_url
+
+    if not _is_libpq(uri):
+        return uri
+    url = make_url(uri)
+    open_ones = {name: value for name, value in CONNECTING.items() if name not in url.query}
+    return url.update_query_dict(open_ones).render_as_string(hide_password=False)
+
+
+def _connect_patiently(engine: Engine) -> None:
+    from sqlalchemy import event
+
+    retrying = Retrying(
+        retry=retry_if_exception_type(engine.dialect.loaded_dbapi.OperationalError),
+        stop=stop_after_delay(PATIENCE_S),
+        wait=wait_random_exponential(multiplier=0.05, max=MAX_PAUSE_S),
+        reraise=True,
+    )
+
+    def connect(dialect: Dialect, _record: object, arguments: list[Any], parameters: dict[str, Any]) -> Any:
+        return retrying.copy()(dialect.connect, *arguments, **parameters)
+
+    event.listen(engine, "do_connect", connect)
+
+
+def _bound_transactions(engine: Engine) -> None:
+    """Per transaction and not per session, so that it works through a pooler such as PgBouncer as well."""
+    from sqlalchemy import event
+
+    bounds = {"statement_timeout": STATEMENT_TIMEOUT_MS, "idle_in_transaction_session_timeout": IDLE_TIMEOUT_MS}
+    statement = "SELECT " + ", ".join(f"set_config('{name}', '{value_ms}', true)" for name, value_ms in bounds.items())
+
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql(statement)
+
+    event.listen(engine, "begin", begin)

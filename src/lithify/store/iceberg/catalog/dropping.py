@@ -1,0 +1,54 @@
+"""The end of a topic: the catalog forgets it, then its files go.
+
+    list the folder ─► take the table out of the catalog ─► note that ─► delete what was listed ─► the note
+         ▲                  │
+         └── it has moved on ┘
+
+What is deleted was there before the catalog let go of the topic, has a name that Lithify gives, and
+so belongs to this topic: the names of its files are never given twice, and a topic made again has a folder
+of its own. A deletion that dies on its way leaves the note behind, by which `lithify repair` knows the rest
+for leftovers; without it they are a topic that the catalog has lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyiceberg.table import Table
+
+from lithify.columnar.files.access import FileAccess
+from lithify.model.stored_file import FileKind, StoredFile
+from lithify.store.iceberg import layout
+from lithify.store.iceberg.catalog.tables import TopicTables
+from lithify.store.iceberg.error_mapping import writing
+from lithify.store.iceberg.io.documents import write_document
+from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.folders import delete_files, remove_empty_folders, stored_files
+
+
+def drop(tables: TopicTables, table: Table, location: str, io_properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Forgets the topic and deletes its files in `location`; returns those of others, which stay.
+
+    Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`.
+    """
+
+    def files() -> tuple[StoredFile, ...]:
+        with writing(location):
+            return tuple(stored_files(location, io_properties))
+
+    listed = tables.drop(table, files)
+    REMEMBERED.forget()
+    note = layout.deleted_file(location)
+    with writing(location):
+        write_document(FileAccess(io_properties), note, {"topic": str(table.metadata.table_uuid)})
+        delete_leftovers(location, listed, io_properties)
+    return tuple(file.path for file in listed if file.kind is FileKind.FOREIGN)
+
+
+def delete_leftovers(location: str, listed: Sequence[StoredFile], io_properties: Mapping[str, str]) -> None:
+    """Deletes what is left of a topic that the catalog has let go of, the note of that last. Raises `OSError`."""
+    note = layout.deleted_file(location)
+    ours = (file.path for file in listed if file.kind is not FileKind.FOREIGN)
+    delete_files([path for path in ours if path != note], io_properties)
+    delete_files([note], io_properties)
+    remove_empty_folders(location)

@@ -1,0 +1,188 @@
+"""Opening catalogs: the embedded one inside a local directory, or one that PyIceberg knows by name.
+
+    --warehouse DIR   DIR/catalog.db, made with the first topic
+    --catalog NAME    as PyIceberg's configuration files and environment describe it
+
+Nothing is opened before it is needed, and looking into an empty directory makes nothing in it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from pyiceberg.io import PY_IO_IMPL
+
+from lithify.columnar.files.access import local_path
+from lithify.errors import WarehouseError
+from lithify.store.iceberg.catalog.configured import OPENINGS, NamedCatalog
+from lithify.store.iceberg.error_mapping import made_by_another, reaching
+from lithify.store.iceberg.io.file_io import by_configuration
+from lithify.store.iceberg.io.local_io import IMPLEMENTATION
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from sqlalchemy import Engine
+
+CATALOG_FILE = "catalog.db"
+CATALOG_NAME = "lithify"
+BUSY_TIMEOUT_S = 30
+"""How long a commit waits for another one's few milliseconds in the SQLite file."""
+
+
+class CatalogSource(Protocol):
+    """Where a catalog comes from."""
+
+    @property
+    def where(self) -> str:
+        """The warehouse, as messages name it."""
+        ...
+
+    @property
+    def root(self) -> str | None:
+        """The location below which topics get their folders; None if the catalog decides."""
+        ...
+
+    @property
+    def io_properties(self) -> Mapping[str, str]:
+        """What PyIceberg's FileIO needs to open files."""
+        ...
+
+    @property
+    def turns(self) -> Engine | None:
+        """Where committers of a remote warehouse take turns; None if there is no such place."""
+        ...
+
+    @property
+    def lost(self) -> bool:
+        """Whether there are files of topics, and no catalog any more."""
+        ...
+
+    def recovered(self) -> Catalog:
+        """The catalog, made anew if it is lost. Raises `WarehouseError`."""
+        ...
+
+    def existing(self) -> Catalog | None:
+        """The catalog; None if there is none yet, so that there are no topics. Raises `WarehouseError`."""
+        ...
+
+    def created(self) -> Catalog:
+        """The catalog, made if there is none yet. Raises `WarehouseError`."""
+        ...
+
+
+class EmbeddedCatalog:
+    """An SQLite catalog inside a local directory."""
+
+    def __init__(self, directory: str) -> None:
+        self._folder = Path(os.path.abspath(Path(directory).expanduser()))  # noqa: PTH100 - resolve() follows links
+        self._catalog: Catalog | None = None
+
+    @property
+    def where(self) -> str:
+        return str(self._folder)
+
+    @property
+    def root(self) -> str:
+        return f"file://{self._folder}"
+
+    @property
+    def io_properties(self) -> Mapping[str, str]:
+        return {PY_IO_IMPL: IMPLEMENTATION}
+
+    @property
+    def turns(self) -> None:
+        return None  # its warehouse is local
+
+    @property
+    def lost(self) -> bool:
+        return not self._has_bytes()
+
+    def recovered(self) -> Catalog:
+        if self._catalog is None and self.lost and self._folder.is_dir():
+            self._catalog = self._opened()
+        return self.created()
+
+    def existing(self) -> Catalog | None:
+        if self._catalog is None and self._is_warehouse():
+            self._catalog = self._opened()
+        return self._catalog
+
+    def created(self) -> Catalog:
+        catalog = self.existing()
+        if catalog is None:
+            with reaching(self.where):
+                self._folder.mkdir(parents=True, exist_ok=True)
+            catalog = self._catalog = self._opened()
+        return catalog
+
+    def _is_warehouse(self) -> bool:
+        """False if nothing is there yet. Raises `WarehouseError` if something else is."""
+        if any(character in self.where for character in "?#%"):
+            raise WarehouseError(
+                f"{self.where}: the path of a warehouse cannot have '?', '#' or '%' in it", hint="use another path"
+            )
+        with reaching(self.where):
+            if self._has_bytes():
+                return True
+            if not self._folder.exists():
+                return False
+            if not self._has_nothing():
+                what = (
+                    "its catalog.db is empty"
+                    if (self._folder / CATALOG_FILE).is_file()
+                    else f"there is no {CATALOG_FILE}"
+                )
+                raise WarehouseError(
+                    f"{self.where} is not a warehouse: {what}, and it is not an empty directory",
+                    hint="name a warehouse, or a directory that is empty or not there yet; "
+                    "`lithify repair` finds topics whose catalog is lost",
+                )
+            return False
+
+    def _has_bytes(self) -> bool:
+        catalog = self._folder / CATALOG_FILE
+        return catalog.is_file() and catalog.stat().st_size > 0
+
+    def _has_nothing(self) -> bool:
+        """Whether nothing was ever put there, but for a catalog that was begun and never finished."""
+        files = self._folder.iterdir() if self._folder.is_dir() else [self._folder]
+        return all(file.name.startswith(CATALOG_FILE) and file.is_file() for file in files)
+
+    def _opened(self) -> Catalog:
+        from pyiceberg.catalog.sql import SqlCatalog, SqlCatalogBaseTable
+        from sqlalchemy import create_engine
+        from sqlalchemy.pool import NullPool
+        from tenacity import Retrying, retry_if_exception, stop_after_attempt
+
+        uri = f"sqlite:///{self._folder}/{CATALOG_FILE}?timeout={BUSY_TIMEOUT_S}"
+        retrying = Retrying(retry=retry_if_exception(made_by_another), stop=stop_after_attempt(OPENINGS), reraise=True)
+        # A connection per statement: nothing stays open behind a program's back, nor crosses a fork.
+        engine = create_engine(uri, poolclass=NullPool)
+        with reaching(self.where):
+            retrying(SqlCatalogBaseTable.metadata.create_all, engine)
+            catalog = SqlCatalog(CATALOG_NAME, uri=uri, warehouse=self.root, **self.io_properties)
+            catalog.engine.dispose()
+            catalog.engine = engine
+        return by_configuration(catalog)
+
+
+def catalog_source(warehouse: str | None, catalog: str | None) -> CatalogSource:
+    """The catalog of a local directory (a path or a `file://` URI), or the one of that name.
+
+    Raises `WarehouseError` if it is not exactly one of the two, or not a local directory.
+    """
+    if (warehouse is None) == (catalog is None):
+        raise WarehouseError("name a warehouse or a catalog, one of the two", hint="--warehouse DIR or --catalog NAME")
+    if catalog is not None:
+        return NamedCatalog(catalog)
+    assert warehouse is not None
+    path = local_path(warehouse) if "://" in warehouse else warehouse
+    if path is None:
+        raise WarehouseError(
+            f"{warehouse} is not a local directory, so no catalog can be embedded in it",
+            hint="describe a catalog for it in PyIceberg's configuration and use --catalog NAME",
+        )
+    return EmbeddedCatalog(path)

@@ -1,0 +1,101 @@
+"""The newest state of a topic off its metadata, and with as little work as can be for those who look at many.
+
+    mark ─► metadata.json ─► properties, current snapshot ─► state       no query, no model of the whole
+      └── the file is gone, or is not what it should be ─► the usual way, which says why
+
+A table's metadata lists every kept snapshot, and to make objects of them all takes most of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH
+
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.files.sealed import parsed_object
+from lithify.errors import DamagedError
+from lithify.model.log import TopicState
+from lithify.model.names import TopicName
+from lithify.store.iceberg.io.checksums import (
+    RESTORE,
+    ManifestList,
+    not_as_left,
+    ref_checksum,
+    ref_checksum_of,
+    stands,
+    stated_refs,
+)
+from lithify.store.iceberg.layout import VIEW_BRANCH
+from lithify.store.iceberg.state import topic_codec
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The manifest lists of a version: of the log, and of the compacted views if there are any."""
+
+    log: ManifestList
+    view: ManifestList | None
+    """None as well where the branch is not as the last commit left it."""
+
+
+def named_lists(metadata: TableMetadata, where: str, log: str, view: str) -> Lists | None:
+    """What a branch or tag of a version and that of its views name; None without the first.
+
+    Raises `DamagedError` where that one is not as the last commit left it.
+    """
+    snapshot, of_view = metadata.snapshot_by_name(log), metadata.snapshot_by_name(view)
+    if log in (stated_refs(metadata.properties) or ()) and not stands(metadata, log):
+        raise not_as_left(where, log)
+    if snapshot is None:
+        return None
+    return Lists(
+        ManifestList.of(snapshot), ManifestList.of(of_view) if of_view is not None and stands(metadata, view) else None
+    )
+
+
+def topic_state(name: TopicName, metadata: TableMetadata, file: str) -> TopicState:
+    """The newest state of a topic, from its table's metadata alone. Raises what `state_of` does."""
+    snapshot = metadata.current_snapshot()
+    if snapshot != metadata.snapshot_by_name(MAIN_BRANCH):
+        snapshot = None
+    if snapshot is not None and metadata.next_sequence_number() <= (snapshot.sequence_number or 0):
+        raise DamagedError(f"{name}: {file}: the last sequence number is below that of main", hint=RESTORE)
+    version, main = (None, "") if snapshot is None else (snapshot.sequence_number, ref_checksum(snapshot))
+    return topic_codec.state_of(
+        name, topic_codec.Head(file, metadata.properties, version, main, str(metadata.table_uuid), metadata.location)
+    )
+
+
+def read_head(access: FileAccess, name: TopicName, mark: str) -> tuple[TopicState, Lists] | None:
+    """The state in a metadata file; None if it is not there any more, or cannot be read like this."""
+    try:
+        metadata = parsed_object(mark, access.read(mark))
+        snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in metadata["snapshots"]}
+        refs, properties = metadata["refs"], metadata["properties"]
+        main, version = snapshots[refs[MAIN_BRANCH]["snapshot-id"]], metadata["last-sequence-number"]
+        if metadata["current-snapshot-id"] != main["snapshot-id"] or not version >= main["sequence-number"]:
+            return None
+        checksum, identity = _checksum(main), metadata["table-uuid"]
+        head = topic_codec.Head(mark, properties, main["sequence-number"], checksum, identity, metadata["location"])
+        state = topic_codec.state_of(name, head)
+        view = snapshots[refs[VIEW_BRANCH]["snapshot-id"]] if VIEW_BRANCH in refs else None
+        said = stated_refs(properties)
+        if view is not None and said is not None and said.get(VIEW_BRANCH) != _checksum(view):
+            view = None
+        return state, Lists(_list(main), None if view is None else _list(view))
+    except Exception:  # damaged bytes fail in any way here; the usual way meets them too, and tells
+        return None
+
+
+def _checksum(snapshot: Mapping[str, Any]) -> str:
+    return ref_checksum_of(
+        snapshot["snapshot-id"], snapshot["sequence-number"], snapshot["manifest-list"], snapshot["summary"]
+    )
+
+
+def _list(snapshot: Mapping[str, Any]) -> ManifestList:
+    return ManifestList.named(snapshot["manifest-list"], snapshot["summary"])

@@ -1,0 +1,286 @@
+"""The tables of topics in a catalog: making them, finding them, listing them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    ValidationError,
+)
+from pyiceberg.table import CreateTableTransaction, Table
+from pyiceberg.table.refs import MAIN_BRANCH
+
+from lithify.errors import ConflictError, DamagedError, LithifyError, UnknownTopicError, WarehouseError
+from lithify.model.log import TopicState
+from lithify.model.names import TopicName
+from lithify.model.segment import Segment
+from lithify.store.errors import topic_exists, unknown_topic
+from lithify.store.iceberg import layout
+from lithify.store.iceberg.catalog.embedded import CatalogSource
+from lithify.store.iceberg.error_mapping import reaching
+from lithify.store.iceberg.io.checksums import ref_checksum, sealing
+from lithify.store.iceberg.io.folders import stored_files
+from lithify.store.iceberg.manifests.adapter import first_snapshot
+from lithify.store.iceberg.state import topic_codec
+from lithify.store.iceberg.state.lineage import rebuilt
+from lithify.store.iceberg.state.location import located
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+T = TypeVar("T")
+
+DROPS = 25
+"""Times that a table is tried to be taken out of the catalog while others commit to it."""
+LOOKS = 5
+"""Times that what it has is looked at anew for that: it takes long where there is much, and others go on."""
+
+_NO_METADATA = (
+    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RecursionError, TypeError, ValueError),
+    *(ValidationError, zlib.error),
+)
+"""What bytes that are no metadata make PyIceberg fail with; a catalog that cannot be reached fails with others."""
+
+READINGS = 5
+"""Times that the metadata is looked for: the file may go while its name is on its way."""
+
+
+class TopicTables:
+    """The tables of a catalog that are topics."""
+
+    def __init__(self, source: CatalogSource) -> None:
+        self._source = source
+
+    def create(self, name: TopicName, properties: Mapping[str, str], new_id: Callable[[], str]) -> None:
+        """Makes the table of a topic, in a folder that no topic had before. Raises `TopicExistsError`."""
+        catalog = self._source.created()
+        try:
+            with reaching(self._source.where):
+                _make_namespace(catalog, name.stream)
+                _make(self._staged(name, properties, new_id()), "create")
+        except WarehouseError as error:
+            if isinstance(error.__cause__, TableAlreadyExistsError | CommitFailedException):
+                raise topic_exists(name) from error
+            raise
+
+    def recreate(self, state: TopicState, segments: Sequence[Segment], replaces: Sequence[str]) -> None:
+        """Makes the table of a topic anew in the folder of `state`, with its logs and segments, in one commit."""
+        name = state.name
+        with reaching(self._source.where):
+            catalog = self._source.created()
+            _make_namespace(catalog, name.stream)
+            creation = catalog.create_table_transaction(
+                layout.identifier(name),
+                layout.SCHEMA,
+                location=state.location,
+                partition_spec=layout.PARTITION_SPEC,
+                sort_order=layout.SORT_ORDER,
+                properties={**layout.TABLE_PROPERTIES, **rebuilt(state, replaces)},
+            )
+            _make(creation, "repair", tuple(segments))
+
+    def forget(self, name: TopicName, was: str) -> bool:
+        """Whether the catalog has nothing under the name any more, where it had the metadata `was`; files stay.
+
+        A catalog service deletes by name alone: there it is looked at just before. Raises `WarehouseError`.
+        """
+        if not self._is_still(name, was):
+            return False
+        with reaching(self._source.where), suppress(NoSuchTableError, NoSuchNamespaceError):
+            return _forgotten(self._source.created(), layout.identifier(name), was)
+        return True
+
+    def _is_still(self, name: TopicName, was: str) -> bool:
+        mark = dict(self.marks()).get(name, "")
+        if mark is not None:
+            return mark == was
+        with suppress(LithifyError):
+            return self.load(name).metadata_location == was
+        return True  # what cannot be loaded, nobody has repaired
+
+    def _staged(self, name: TopicName, properties: Mapping[str, str], new_id: str) -> CreateTableTransaction:
+        """The creation of the table, begun."""
+        stage = partial(
+            self._source.created().create_table_transaction,
+            layout.identifier(name),
+            layout.SCHEMA,
+            partition_spec=layout.PARTITION_SPEC,
+            sort_order=layout.SORT_ORDER,
+            properties={**layout.TABLE_PROPERTIES, **properties},
+        )
+        root = self._source.root
+        if root is None:  # the catalog gives the place, to a table that is made again the same one
+            wanted = layout.own_location(stage().table_metadata.location, new_id)
+        else:
+            wanted = layout.new_location(root, name, new_id)
+        staged = stage(location=wanted)
+        given = staged.table_metadata.location
+        if given != wanted and next(stored_files(given, self._source.io_properties), None) is not None:
+            raise WarehouseError(
+                f"{name}: {self._source.where} puts it into {given}, where files are already",
+                hint="move them away, or let the catalog take the place that a table asks for; nothing was changed",
+            )
+        return staged
+
+    def drop(self, table: Table, look: Callable[[], T]) -> T:
+        """Takes a table out of the catalog; returns what `look` has given right before.
+
+        If others commit in between it looks again, but not for ever. One of its name that was made since stays.
+        A catalog service deletes by name alone, whatever was committed since: there that is looked at just
+        before. Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`, and what `look` raises.
+        """
+        name, uuid = layout.topic_name(table.name()), table.metadata.table_uuid
+        for attempt in range(DROPS):
+            if attempt < LOOKS:
+                seen = look()
+            with reaching(self._source.where):
+                if _dropped(table):
+                    return seen
+            table = self.load(name)
+            if table.metadata.table_uuid != uuid:
+                break
+        raise ConflictError(
+            f"{name}: it was changed, or deleted and made again, while it was to be deleted",
+            hint="look at what there is now before deleting it; nothing was changed",
+        )
+
+    def topics(self) -> tuple[TopicName, ...]:
+        """All topics of the catalog, by name. Raises `WarehouseError`."""
+        catalog = self._source.existing()
+        if catalog is None:
+            return ()
+        with reaching(self._source.where):
+            tables = _tables(catalog)
+        return tuple(sorted(layout.topic_name(table) for table in tables if self._may_be_topic(table)))
+
+    def marks(self) -> tuple[tuple[TopicName, str | None], ...]:
+        """Every table of the catalog, and where its metadata is if the catalog tells. Raises `WarehouseError`."""
+        catalog = self._source.existing()
+        if catalog is None:
+            return ()
+        with reaching(self._source.where):
+            return tuple((layout.topic_name(table), location) for table, location in _locations(catalog))
+
+    def load(self, name: TopicName) -> Table:
+        """The table as it is now. Raises `UnknownTopicError`, `DamagedError` or `WarehouseError`."""
+        catalog = self._source.existing()
+        if catalog is None:
+            raise unknown_topic(name)
+        for _ in range(READINGS):
+            try:
+                return catalog.load_table(layout.identifier(name))
+            except (NoSuchTableError, NoSuchNamespaceError) as error:
+                raise unknown_topic(name) from error
+            except FileNotFoundError as error:
+                missing = error
+            except _NO_METADATA as error:
+                raise self._damaged(name, error) from error
+            except Exception as error:
+                with reaching(self._source.where):
+                    raise error
+        raise DamagedError(f"{name}: the table's metadata is missing: {missing}", hint=_RESTORE) from missing
+
+    def _damaged(self, name: TopicName, error: Exception) -> DamagedError:
+        """Names the file, where the catalog tells."""
+        where = dict(self.marks()).get(name)
+        why = " ".join(str(error).split())[:300]
+        file = "" if where is None else f" in {where}"
+        return DamagedError(f"{name}: the table's metadata cannot be read: {why}{file}", hint=_RESTORE)
+
+    def _may_be_topic(self, table: tuple[str, ...]) -> bool:
+        """Whether a table of the catalog is a topic; one that cannot be read is listed."""
+        try:
+            return topic_codec.is_topic(self.load(layout.topic_name(table)).metadata.properties)
+        except UnknownTopicError:
+            return False
+        except LithifyError:
+            return True
+
+
+_RESTORE = (
+    "restore it, or see what `lithify repair` can make of it; if the warehouse was moved, move it back: tables hold "
+    "the paths of their files"
+)
+
+
+def _dropped(table: Table) -> bool:
+    """Whether the table could be taken out of its catalog as it was loaded; not if it is another one by now."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = table.catalog
+    if not isinstance(catalog, SqlCatalog):
+        there = catalog.load_table(table.name())
+        if there.metadata.table_uuid == table.metadata.table_uuid:
+            catalog.drop_table(table.name())
+            return True
+        return False
+    return _forgotten(catalog, table.name(), table.metadata_location)
+
+
+def _forgotten(catalog: Catalog, table: tuple[str, ...], was: str) -> bool:
+    """Whether the catalog has let go of this metadata; of a table that has none there is nothing to let go of."""
+    from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+    from sqlalchemy import delete
+
+    if not isinstance(catalog, SqlCatalog):
+        catalog.drop_table(table)
+        return True
+    if not was:
+        return True
+    stream, topic = table
+    row = delete(IcebergTables).where(
+        IcebergTables.catalog_name == catalog.name,
+        IcebergTables.table_namespace == stream,
+        IcebergTables.table_name == topic,
+        IcebergTables.metadata_location == was,
+    )
+    with catalog.engine.begin() as connection:
+        return connection.execute(row).rowcount == 1
+
+
+def _make(creation: CreateTableTransaction, run_id: str, segments: tuple[Segment, ...] = ()) -> None:
+    """Ends the creation of a table. Every version is a snapshot on main, the first one as well."""
+    creation.set_properties(located({}, creation.table_metadata.location))
+    table, snapshot = first_snapshot(creation, run_id, segments)
+    creation.set_properties(sealing(table, table.metadata.properties, {MAIN_BRANCH: ref_checksum(snapshot)}))
+    creation.commit_transaction()
+
+
+def _make_namespace(catalog: Catalog, stream: str) -> None:
+    try:
+        catalog.create_namespace_if_not_exists((stream,))
+    except Exception:
+        if not catalog.namespace_exists((stream,)):  # else another process made it at the same time
+            raise
+
+
+def _locations(catalog: Catalog) -> list[tuple[tuple[str, ...], str | None]]:
+    """Every table, and where its newest metadata is. Of a catalog in SQL it is one query, else there is only a list."""
+    from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+    from sqlalchemy import select
+
+    if not isinstance(catalog, SqlCatalog):
+        return [(table, None) for table in _tables(catalog)]
+    columns = IcebergTables.table_namespace, IcebergTables.table_name, IcebergTables.metadata_location
+    rows = select(*columns).where(IcebergTables.catalog_name == catalog.name)
+    with catalog.engine.connect() as connection:
+        # All at once: whoever goes through them slowly must not keep SQLite's committers waiting.
+        return [((stream, topic), location) for stream, topic, location in connection.execute(rows)]
+
+
+def _tables(catalog: Catalog) -> list[tuple[str, ...]]:
+    return [table for space in _namespaces(catalog, ()) for table in catalog.list_tables(space)]
+
+
+def _namespaces(catalog: Catalog, parent: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for namespace in catalog.list_namespaces(parent):
+        yield namespace
+        yield from _namespaces(catalog, namespace)

@@ -1,0 +1,1 @@
+"""Commits to a table, the versions they leave behind, and what these still name."""

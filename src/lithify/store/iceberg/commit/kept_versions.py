@@ -1,0 +1,124 @@
+"""Kept versions: what a commit that removes segments leaves behind of the version it closes.
+
+    main      ── 11 ── 12 ── 13          13 removed segments, so it closed 12
+    tag               lithify-12         keeps the snapshot, and with it the list of segments
+    tag               lithify-12-view    the same of the compacted views, where there are any
+    record            lithify/versions/<12>-<snapshot of 13>.json
+                                         state and settings of 12; what 13 stopped naming, and when
+
+`sweep` deletes by the records, so they outlive the tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Snapshot
+
+from lithify.errors import DamagedError
+from lithify.model.log import TopicEdit, TopicState, View, segments_of
+from lithify.model.segment import Segment, volume_of
+from lithify.model.settings.topic_settings import stored_settings, to_config
+from lithify.store.iceberg.io import checksums
+from lithify.store.iceberg.layout import VIEW_BRANCH
+from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
+from lithify.store.iceberg.state.topic_codec import readable
+
+_VIEW = "-view"
+
+
+def tag(version: int) -> str:
+    """The tag on the snapshot of a kept version."""
+    return f"lithify-{version}"
+
+
+def view_tag(version: int) -> str:
+    """The tag on the snapshot of its compacted views."""
+    return f"{tag(version)}{_VIEW}"
+
+
+def stated_refs_after(
+    metadata: TableMetadata,
+    kept: Iterable[int],
+    moved: Mapping[str, Snapshot | None],
+    tags: Mapping[str, int | None],
+) -> dict[str, str]:
+    """What `lithify.refs` says after a commit that moves branches, or drops them, and sets or drops tags.
+
+    Of the rest it says what it said: what was lost, or moved by somebody else, is not taken for ours (C48).
+    """
+    said = checksums.stated_refs(metadata.properties)
+    if said is None:
+        names = [name for version in kept for name in (tag(version), view_tag(version))]
+        said = checksums.refs_there(metadata, [MAIN_BRANCH, VIEW_BRANCH, *names])
+    tagged = {name: said.get(VIEW_BRANCH if name.endswith(_VIEW) else MAIN_BRANCH) for name, at in tags.items() if at}
+    now = {name: checksums.ref_checksum(snapshot) for name, snapshot in moved.items() if snapshot is not None}
+    gone = {name for name, at in {**moved, **tags}.items() if at is None}
+    return {name: of for name, of in {**said, **tagged, **now}.items() if of is not None and name not in gone}
+
+
+def view_gone(state: TopicState) -> DamagedError:
+    return _view_damage(state, f"the table has no branch {VIEW_BRANCH} as the last commit left it")
+
+
+def check_view(state: TopicState, partitions: Iterable[int], segments: tuple[Segment, ...]) -> None:
+    """Raises `DamagedError` if these are not the segments of the views of `state`, as it counts them (C8)."""
+    for partition in partitions:
+        view = state.log(partition).view or View()
+        found = volume_of(segments_of(segments, partition))
+        if found != view.volume:
+            raise _view_damage(
+                state,
+                f"of partition {partition} the branch {VIEW_BRANCH} has {found.records} records in "
+                f"{found.size_bytes} bytes, and not {view.volume.records} in {view.volume.size_bytes}",
+            )
+
+
+def _view_damage(state: TopicState, what: str) -> DamagedError:
+    return DamagedError(
+        f"{state.name}: the compacted view of version {state.version} is gone: {what}",
+        hint=f"set the branch {VIEW_BRANCH} of the table back, or give the view up "
+        "with `lithify topic uncompact --lose-trimmed`",
+    )
+
+
+def closing_record(state: TopicState, edit: TopicEdit, no_longer_named: Iterable[str]) -> dict[str, Any]:
+    """What is written about `state`, which the commit of `edit` closes."""
+    return {
+        "version": state.version,
+        "closed_ms": edit.time_ms,
+        "closed_by": edit.run_id,
+        "settings": to_config(state.settings),
+        "logs": [log_to_json(log) for log in state.logs],
+        "verb": edit.verb.value,
+        "no_longer_named": list(no_longer_named),
+    }
+
+
+def closings(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, int]:
+    """By path, when a commit last stopped naming it: of data files, and of the records themselves.
+
+    The record of a commit that did not land may be among them. What it says too early of a file, the
+    record of the commit that did land corrects. Raises `DamagedError`.
+    """
+    found: dict[str, int] = {}
+    for path, record in records:
+        with readable(f"{path}: the record of a version"):
+            for gone in (path, *record["no_longer_named"]):
+                found[gone] = max(record["closed_ms"], found.get(gone, record["closed_ms"]))
+    return found
+
+
+def closed_state(newest: TopicState, path: str, record: Mapping[str, Any]) -> TopicState:
+    """The state of a kept version, from its record. Raises `DamagedError`."""
+    with readable(f"{path}: the record of a version"):
+        return replace(
+            newest,
+            version=record["version"],
+            settings=stored_settings(record["settings"]),
+            logs=tuple(log_from_json(partition, data) for partition, data in enumerate(record["logs"])),
+        )

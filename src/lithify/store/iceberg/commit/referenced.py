@@ -1,0 +1,119 @@
+"""Which files of a topic's folder something still names, and since when not: what `sweep` goes by (C6, C45)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pyiceberg.table import Table
+
+from lithify.columnar.files.access import FileAccess
+from lithify.model.log import TopicState
+from lithify.model.stored_file import Closing, FileKind, NamedFiles, StoredFile
+from lithify.store.iceberg.commit.kept_versions import closings
+from lithify.store.iceberg.commit.superseded import Looks
+from lithify.store.iceberg.error_mapping import reaching
+from lithify.store.iceberg.io.checksums import ManifestList, check_refs
+from lithify.store.iceberg.io.documents import read_document, read_document_if_there
+from lithify.store.iceberg.io.folders import stored_files, within
+from lithify.store.iceberg.layout import (
+    failures_file,
+    rates_file,
+    report_file,
+    source_file,
+    superseded_file,
+    version_file,
+    versions_folder,
+)
+from lithify.store.iceberg.manifests.entries import read_entries, read_manifests
+from lithify.store.iceberg.state.topic_codec import closed_versions, readable, report_ids
+
+
+def named_files(table: Table, location: str) -> NamedFiles:
+    """Every file that the metadata of a table names, its own and those of our documents included.
+
+    All snapshots that there are count: the newest version's and those of kept ones. Records of versions
+    that are not kept go with the files that they tell about. A file below `location` is spelled from
+    there, as `stored_files` does. Raises `DamagedError`.
+    """
+    documents = (rates_file, failures_file, source_file, superseded_file)
+    earlier = (entry.metadata_file for entry in table.metadata.metadata_log)
+    others = (*(document(location) for document in documents), *earlier)
+    return NamedFiles(_spelled(location, _needed(table, location)), _spelled(location, others))
+
+
+def _needed(table: Table, location: str) -> Iterator[str]:
+    metadata = table.metadata
+    check_refs(table.metadata_location, metadata)
+    yield table.metadata_location
+    yield from (report_file(location, report_id) for report_id in report_ids(metadata.properties))
+    yield from (version_file(location, closed.record) for closed in closed_versions(metadata.properties))
+    seen: set[str] = set()
+    for snapshot in metadata.snapshots:
+        yield snapshot.manifest_list
+        for manifest in read_manifests(table.io, ManifestList.of(snapshot)):
+            if manifest.path in seen:
+                continue
+            seen.add(manifest.path)
+            yield manifest.path
+            yield from (entry.data_file.file_path for entry in read_entries(table.io, manifest))
+
+
+def all_closings(
+    state: TopicState, stored: Sequence[StoredFile], access: FileAccess, now_ms: int
+) -> dict[str, Closing]:
+    """By path of a file, since when nothing names it. Raises `DamagedError` or `WarehouseError`."""
+    looks = read_looks(state.location, access)
+    grace_ms = state.settings.sweep_grace_ms
+    found = {
+        file.path: looks.closing(_name(file.path), file.modified_ms + grace_ms, now_ms)
+        for file in stored
+        if file.kind is FileKind.ATTEMPT
+    }
+    told = closings(stored_records(state.location, access).items())
+    # A record tells of itself, too: it may be that of an attempt which has not landed yet.
+    folder = f"{versions_folder(state.location)}/"
+    of_files = {path: Closing(ms, was_named=not path.startswith(folder)) for path, ms in told.items()}
+    return found | {path: of_files[given] for given, path in _spellings(state.location, told)}
+
+
+def looks_with(
+    state: TopicState, stored: Sequence[StoredFile], named: NamedFiles, access: FileAccess, now_ms: int
+) -> Looks | None:
+    """The looks of sweeps with one more; None if there is no need of it."""
+    metadata = {_name(file.path): file.path in named.needed for file in stored if file.kind is FileKind.ATTEMPT}
+    still = {name for name, is_named in metadata.items() if is_named}
+    looks = read_looks(state.location, access)
+    return looks.and_now(still, metadata.keys(), state.settings.versions_retention_ms, now_ms)
+
+
+def read_looks(location: str, access: FileAccess) -> Looks:
+    """Raises `DamagedError` or `WarehouseError`."""
+    path = superseded_file(location)
+    with reaching(path):
+        document = read_document_if_there(access, path)
+        with readable(path):
+            return Looks() if document is None else Looks.from_json(document)
+
+
+def stored_records(location: str, access: FileAccess) -> dict[str, Mapping[str, Any]]:
+    """The records of versions that were closed, or were to be, by path. Raises `DamagedError`."""
+    folder = versions_folder(location)
+    with reaching(location):
+        paths = [file.path for file in stored_files(folder, access.properties) if file.path.endswith(".json")]
+    return {path: read_document(access, path) for path in paths}
+
+
+def _spelled(location: str, paths: Iterable[str]) -> frozenset[str]:
+    return frozenset(path for _, path in _spellings(location, paths))
+
+
+def _spellings(location: str, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each path, and the same as `stored_files` spells it."""
+    for path in paths:
+        relative = within(location, path)
+        yield path, path if relative is None else f"{location}/{relative}"
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -1,0 +1,225 @@
+"""The commit of an edit: one compare-and-swap of the table's metadata (C6).
+
+    stage   manifests, manifest list ─┐   files that nothing names yet
+    record  what the commit closes ───┤   (lithify/versions), likewise
+                                      ▼
+    swap    assert: this table, main at the snapshot of the edit's version
+            then:   snapshot on main, snapshot of the views on `compacted`, tags of the
+                    closed version, tags and snapshots that are not kept any more (for
+                    their number, or expired), state in properties
+
+A crash before the swap leaves unnamed files and nothing else. After it everything is there, as all
+of it is one swap of the catalog. Of two committers on one version the second finds main moved; its
+record has a name of its own, so it cannot stand in for that of the first.
+
+The swap is sent with `Catalog.commit_table`, not by committing a transaction: that retries with
+stale properties and deletes manifests where it believes that the commit failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import (
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemoveSnapshotRefUpdate,
+    RemoveSnapshotsUpdate,
+    SetPropertiesUpdate,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+)
+
+from lithify.columnar.files.access import FileAccess
+from lithify.lifecycle.expiring import unexpired
+from lithify.model.log import TopicEdit, TopicState
+from lithify.model.segment import Segment
+from lithify.ports.store import CommitUnknownError, StaleVersionError
+from lithify.reports.round import REPORTS_KEPT
+from lithify.store.errors import check_removed
+from lithify.store.iceberg.commit.kept_versions import closing_record, stated_refs_after, tag, view_gone, view_tag
+from lithify.store.iceberg.error_mapping import moved_on, never_landed, warehouse_error, writing
+from lithify.store.iceberg.io import checksums
+from lithify.store.iceberg.io.checksums import ManifestList
+from lithify.store.iceberg.io.documents import write_document
+from lithify.store.iceberg.layout import VIEW_BRANCH, version_file, version_record
+from lithify.store.iceberg.manifests.adapter import Exchange, SegmentProducer, delete_old_metadata
+from lithify.store.iceberg.manifests.entries import read_segments
+from lithify.store.iceberg.state import topic_codec
+from lithify.store.iceberg.state.location import located
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """One commit, staged: nothing of it counts until it is sent."""
+
+    updates: tuple[TableUpdate, ...]
+    requirements: tuple[TableRequirement, ...]
+
+
+def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) -> Swap:
+    """Writes everything that the commit of `edit` on `state` needs, and says what to swap.
+
+    `table` is at `state`. Raises `WarehouseError` where nothing can be written, `DamagedError`
+    where a manifest cannot be read, `ValueError` for an edit that does not fit.
+    """
+    metadata = table.metadata
+    main = metadata.refs[MAIN_BRANCH].snapshot_id
+    with writing(str(state.name)):
+        exchange = Exchange(MAIN_BRANCH, main, edit.add, edit.remove)
+        snapshot, adding = SegmentProducer(table, edit, exchange).staged()
+        view_updates, view = _staged_view(table, state, edit)
+        versions = topic_codec.closed_versions(metadata.properties)
+        kept = unexpired(versions, edit.expire_closed_before_ms)
+        if edit.closes:
+            record = version_record(state.version, snapshot.snapshot_id)
+            gone = _no_longer_named(table, edit)
+            write_document(access, version_file(state.location, record), closing_record(state, edit, gone))
+            settings = edit.settings or state.settings
+            closed = topic_codec.Closed(state.version, edit.time_ms, edit.run_id, record, edit.verb.value)
+            kept = (closed, *kept)[: settings.versions_kept]
+    before = {name: ref.snapshot_id for name, ref in metadata.refs.items()}
+    tags = _tags(versions, kept, before)
+    moved = {MAIN_BRANCH: snapshot, **view}
+    heads = {name: None if at is None else at.snapshot_id for name, at in moved.items()}
+    after = {**before, **heads, **tags}
+    properties = _properties(metadata, edit, versions, kept)
+    refs = stated_refs_after(metadata, [closed.version for closed in versions], moved, tags)
+    properties |= checksums.sealing(table, {**metadata.properties, **properties}, refs)
+    return Swap(
+        updates=(
+            *adding,  # main comes first: of several assertions on refs PyIceberg keeps the first
+            *view_updates,
+            *_tag_updates(tags),
+            *_expired(metadata, {at for at in after.values() if at is not None}),
+            SetPropertiesUpdate(updates=properties),
+        ),
+        requirements=(
+            AssertTableUUID(uuid=metadata.table_uuid),
+            AssertRefSnapshotId.model_validate({"ref": MAIN_BRANCH, "snapshot-id": main}),
+        ),
+    )
+
+
+def send(catalog: Catalog, table: Table, swap: Swap) -> TableMetadata:
+    """The new metadata. Raises `StaleVersionError`, `CommitUnknownError` or `WarehouseError`."""
+    name = ".".join(table.name())
+    try:
+        committed = catalog.commit_table(table, swap.requirements, swap.updates).metadata
+    except Exception as error:
+        if moved_on(error):
+            raise StaleVersionError(f"{name}: {error}") from error
+        if never_landed(error):
+            raise warehouse_error(name, error) from error
+        raise CommitUnknownError(f"{name}: {error}") from error
+    with suppress(Exception):  # the commit has landed; what is not deleted now is left to `sweep`
+        delete_old_metadata(catalog, table, committed)
+    return committed
+
+
+Versions = tuple[topic_codec.Closed, ...]
+
+
+def _staged_view(
+    table: Table, state: TopicState, edit: TopicEdit
+) -> tuple[tuple[TableUpdate, ...], Mapping[str, Snapshot | None]]:
+    """What the commit does to the branch of the views, and where it is then if it moves: None if it goes.
+
+    The branch is there while any log has a view. Main's assertion guards it: no commit but ours,
+    which moves main as well, moves it. One that is gone all the same is never made anew: an empty
+    view would say that all keys are deleted (C8).
+    """
+    before, after = state.logs, ({log.partition: log for log in state.logs} | dict(edit.logs)).values()
+    branch = table.metadata.refs.get(VIEW_BRANCH)
+    head = None if branch is None else branch.snapshot_id
+    if all(log.view is None for log in after):
+        check_removed(edit, edit.view_remove, _named(table, VIEW_BRANCH, edit.view_remove))
+        gone = RemoveSnapshotRefUpdate.model_validate({"ref-name": VIEW_BRANCH})
+        return ((gone,) if branch is not None else ()), {VIEW_BRANCH: None}
+    had = any(log.view is not None for log in before)
+    if had and not edit.view_add and not edit.view_remove:
+        return (), {}
+    if had and not checksums.stands(table.metadata, VIEW_BRANCH):
+        raise view_gone(state)
+    exchange = Exchange(VIEW_BRANCH, head if had else None, edit.view_add, edit.view_remove)
+    snapshot, updates = SegmentProducer(table, edit, exchange).staged()
+    return updates, {VIEW_BRANCH: snapshot}
+
+
+def _no_longer_named(table: Table, edit: TopicEdit) -> list[str]:
+    """Paths that the commit takes out of the log or the view and that the other one does not name either."""
+    removed, view_removed = _paths(edit.remove), _paths(edit.view_remove)
+    still = _paths((*edit.add, *edit.view_add))
+    # What is taken out of one branch can be in the other one, which is read only for that.
+    still |= _paths(_named(table, VIEW_BRANCH, edit.remove)) - view_removed
+    still |= _paths(_named(table, MAIN_BRANCH, edit.view_remove)) - removed
+    return sorted((removed | view_removed) - still)
+
+
+def _named(table: Table, branch: str, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """Those of some segments that a branch names."""
+    snapshot = table.metadata.snapshot_by_name(branch)
+    if snapshot is None or not segments:
+        return ()
+    partitions = sorted({segment.partition for segment in segments})
+    named = _paths(read_segments(table.io, ManifestList.of(snapshot), partitions))
+    return tuple(segment for segment in segments if segment.path in named)
+
+
+def _paths(segments: Iterable[Segment]) -> set[str]:
+    return {segment.path for segment in segments}
+
+
+def _tags(before: Versions, kept: Versions, refs: Mapping[str, int]) -> dict[str, int | None]:
+    """The tags on what this commit closes, and None for those of versions that are kept no longer."""
+    there = {closed.version for closed in before}
+    left = {closed.version for closed in kept}
+    tags: dict[str, int | None] = {}
+    for version in sorted(left - there):
+        tags[tag(version)] = refs[MAIN_BRANCH]
+        if VIEW_BRANCH in refs:
+            tags[view_tag(version)] = refs[VIEW_BRANCH]
+    for version in sorted(there - left):
+        tags |= {name: None for name in (tag(version), view_tag(version)) if name in refs}
+    return tags
+
+
+def _tag_updates(tags: Mapping[str, int | None]) -> Iterator[TableUpdate]:
+    for name, snapshot in tags.items():
+        if snapshot is None:
+            yield RemoveSnapshotRefUpdate.model_validate({"ref-name": name})
+        else:
+            yield SetSnapshotRefUpdate.model_validate(
+                {"ref-name": name, "type": SnapshotRefType.TAG, "snapshot-id": snapshot}
+            )
+
+
+def _expired(metadata: TableMetadata, named: Collection[int]) -> list[TableUpdate]:
+    """Snapshots that nothing names any more: every commit copies all that there are."""
+    # One update for each: catalogs of before Iceberg 1.9 take no more.
+    return [
+        RemoveSnapshotsUpdate.model_validate({"snapshot-ids": [snapshot.snapshot_id]})
+        for snapshot in metadata.snapshots
+        if snapshot.snapshot_id not in named
+    ]
+
+
+def _properties(metadata: TableMetadata, edit: TopicEdit, before: Versions, kept: Versions) -> dict[str, str]:
+    properties = topic_codec.changed(metadata.next_sequence_number(), edit.settings, edit.logs.values(), edit.clock_ms)
+    properties |= located(metadata.properties, metadata.location)
+    if edit.abandon is not None:
+        properties |= topic_codec.abandoned_changed(edit.abandon)
+    if kept != before:
+        properties |= topic_codec.versions_changed(kept)
+    if edit.report_id is not None:
+        ids = (edit.report_id, *topic_codec.report_ids(metadata.properties))
+        properties |= topic_codec.reports_changed(ids[:REPORTS_KEPT])
+    return properties

@@ -1,0 +1,1 @@
+"""Files of a warehouse: local or remote, small documents, checksums."""

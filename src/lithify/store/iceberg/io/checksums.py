@@ -1,0 +1,185 @@
+"""What a commit says of every file that it makes part of a topic, so that another file is noticed (C48).
+
+    metadata.json ─ properties ─ lithify.checksum   of all properties of ours, and of the table's identity
+                 │            ├─ lithify.table      whose metadata it is
+                 │            └─ lithify.refs       of each branch and tag of ours: its snapshot, and thereby
+                 └─ snapshot ─── lithify.list       of the manifest list
+    manifest list ─ header ───── lithify.manifests  of each manifest that it names, in its order
+    segments                     by what their manifest entries say; their pages have checksums
+
+Nobody else's branches, tags and properties are in it, and nothing that a catalog service may write in its own
+way. What was committed in a format before 3 has none of it and is read as it is; the first commit brings them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Snapshot
+
+from lithify.columnar.files.sealed import CHECKSUM_DIGITS, checksum_of, checksum_of_json, parsed_object
+from lithify.errors import DamagedError
+
+PREFIX = "lithify."
+CHECKSUM = "lithify.checksum"
+REFS = "lithify.refs"
+TABLE = "lithify.table"
+"""Namespace and name of the table: its metadata in the place of another one's is noticed."""
+LIST = "lithify.list"
+"""In a snapshot's summary: bytes and checksum of its manifest list."""
+MANIFESTS = "lithify.manifests"
+"""In the header of a manifest list: checksums of its manifests."""
+
+FIRST_FORMAT = 3
+"""Of the format in which a table without checksums is damaged."""
+
+_TOTALS = "total-"
+"""Summaries go on from those of the snapshot before."""
+
+RESTORE = "restore it from a backup or a replica, or see what `lithify repair` can make of it; nothing was changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What is said of a file by the one that names it."""
+
+    size_bytes: int
+    checksum: str | None
+    """None where it only says how large the file is."""
+
+    @staticmethod
+    def of(content: bytes) -> Stated:
+        return Stated(len(content), checksum_of(content))
+
+    @staticmethod
+    def parse(text: str) -> Stated:
+        """The inverse of `str`. Raises `ValueError`."""
+        size, _, checksum = text.partition(" ")
+        if len(checksum) != CHECKSUM_DIGITS:
+            raise ValueError(f"{text!r} is no size and checksum")
+        return Stated(int(size), checksum)
+
+    def __str__(self) -> str:
+        return f"{self.size_bytes} {self.checksum}"
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestList:
+    """A manifest list as its snapshot names it; `stated` is None in one of before format 3."""
+
+    path: str
+    stated: Stated | None
+
+    @staticmethod
+    def of(snapshot: Snapshot) -> ManifestList:
+        """Raises `DamagedError`."""
+        return ManifestList.named(snapshot.manifest_list, _summary(snapshot))
+
+    @staticmethod
+    def named(path: str, summary: Mapping[str, str]) -> ManifestList:
+        """Raises `DamagedError`."""
+        said = summary.get(LIST)
+        try:
+            return ManifestList(path, None if said is None else Stated.parse(said))
+        except ValueError as error:
+            raise DamagedError(
+                f"{path}: what the snapshot says of the file is damaged: {error}", hint=RESTORE
+            ) from error
+
+
+def ref_checksum(snapshot: Snapshot) -> str:
+    """That of what a branch or tag of ours points at."""
+    return ref_checksum_of(snapshot.snapshot_id, snapshot.sequence_number, snapshot.manifest_list, _summary(snapshot))
+
+
+def ref_checksum_of(
+    snapshot_id: int, sequence_number: int | None, manifest_list: str, summary: Mapping[str, str]
+) -> str:
+    ours = {name: value for name, value in summary.items() if name.startswith((PREFIX, _TOTALS))}
+    return checksum_of_json([snapshot_id, sequence_number, manifest_list, ours])
+
+
+def refs_there(metadata: TableMetadata, names: Iterable[str]) -> dict[str, str]:
+    """What `lithify.refs` would say of branches and tags as they are."""
+    there = {name: metadata.snapshot_by_name(name) for name in names}
+    return {name: ref_checksum(snapshot) for name, snapshot in there.items() if snapshot is not None}
+
+
+def sealing(table: Table, properties: Mapping[str, str], refs: Mapping[str, str]) -> dict[str, str]:
+    """The properties that state what all of ours say, which table they are of, and `refs`."""
+    stated = {TABLE: ".".join(table.name()), REFS: json.dumps(refs, sort_keys=True, separators=(",", ":"))}
+    return stated | {CHECKSUM: _properties_checksum(table.metadata.table_uuid, {**properties, **stated})}
+
+
+def stated_refs(properties: Mapping[str, str]) -> dict[str, str] | None:
+    """By name, what the last commit said of our branches and tags; None before format 3."""
+    text = properties.get(REFS)
+    return None if text is None else parsed_object(f"the table property {REFS}", text.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is checked of a table's metadata when it is read."""
+
+    table: str
+    identity: str
+    properties: Mapping[str, str]
+    main: str
+    """Checksum of main's snapshot."""
+
+
+def check(where: str, found: Found, *, needed: bool) -> None:
+    """Raises `DamagedError` where properties or main's snapshot are not as a commit left them.
+
+    With `needed` there must be something to compare with.
+    """
+    properties = found.properties
+    stated, refs = properties.get(CHECKSUM), stated_refs(properties)
+    if stated is None and refs is None and not needed:
+        return
+    if stated != _properties_checksum(found.identity, properties):
+        raise _changed(where, "the table's properties are not those that the last commit left")
+    if properties.get(TABLE) != found.table:
+        raise _changed(where, f"the metadata is that of the table {properties.get(TABLE)}")
+    if refs is None or refs.get(MAIN_BRANCH) != found.main:
+        raise _changed(where, "the snapshot of main is not the one that the last commit left")
+
+
+def stands(metadata: TableMetadata, name: str) -> bool:
+    """Whether a branch or tag of ours is as the last commit left it."""
+    refs, snapshot = stated_refs(metadata.properties), metadata.snapshot_by_name(name)
+    if refs is None:
+        return snapshot is not None
+    return snapshot is not None and refs.get(name) == ref_checksum(snapshot)
+
+
+def check_refs(where: str, metadata: TableMetadata) -> None:
+    """Raises `DamagedError` where a branch or tag of ours is gone or another one."""
+    for name in stated_refs(metadata.properties) or ():
+        if not stands(metadata, name):
+            raise not_as_left(where, name)
+
+
+def not_as_left(where: str, ref: str) -> DamagedError:
+    return _changed(where, f"the branch or tag {ref} is not as the last commit left it")
+
+
+def _properties_checksum(identity: object, properties: Mapping[str, str]) -> str:
+    ours = {name: value for name, value in properties.items() if name.startswith(PREFIX) and name != CHECKSUM}
+    return checksum_of_json([str(identity), ours])
+
+
+def _summary(snapshot: Snapshot) -> Mapping[str, str]:
+    return {} if snapshot.summary is None else snapshot.summary.additional_properties
+
+
+def _changed(where: str, what: str) -> DamagedError:
+    return DamagedError(
+        f"{where}: {what}",
+        hint="restore the table's metadata, or take the change back (see `lithify repair`); Lithify changed nothing",
+    )

@@ -1,0 +1,1 @@
+"""Segments as entries of manifests, written and read."""

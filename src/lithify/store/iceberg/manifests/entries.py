@@ -1,0 +1,227 @@
+"""Segments as entries of Iceberg manifests, and back.
+
+The facts of a segment are the column metrics of its data file, so any engine plans with them and
+Lithify plans without opening a file:
+
+    offset       bounds: base offset, end offset - 1         key    bounds (16 bytes), nulls,
+    timestamp    bounds                                             column size
+    value_size   lower bound, nulls                          value  nulls
+
+The column size of `key` is that of all columns of the key pass together (`scan_bytes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestEntry, ManifestFile
+from pyiceberg.typedef import Record
+
+from lithify.columnar.files.access import check_small
+from lithify.columnar.files.sealed import checksum_of
+from lithify.columnar.segment.schema import (
+    FIELD_IDS,
+    KEY,
+    OFFSET,
+    PARTITION,
+    TIMESTAMP,
+    TIMESTAMP_TYPE,
+    VALUE,
+    VALUE_SIZE,
+)
+from lithify.errors import DamagedError, LithifyError
+from lithify.model.segment import Segment
+from lithify.store.iceberg.io.checksums import MANIFESTS, RESTORE, ManifestList, Stated
+from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.layout import SORT_ORDER_ID
+from lithify.store.iceberg.manifests.avro import decoded_entries, decoded_list
+
+_INT_BYTES, _LONG_BYTES = 4, 8
+_PARTITION, _OFFSET, _TIMESTAMP = FIELD_IDS[PARTITION], FIELD_IDS[OFFSET], FIELD_IDS[TIMESTAMP]
+_KEY, _VALUE, _VALUE_SIZE = FIELD_IDS[KEY], FIELD_IDS[VALUE], FIELD_IDS[VALUE_SIZE]
+_COUNTED = (_PARTITION, _OFFSET, _TIMESTAMP, FIELD_IDS[TIMESTAMP_TYPE], _KEY, _VALUE, _VALUE_SIZE)
+
+
+def data_file(segment: Segment) -> DataFile:
+    """The manifest entry of a segment."""
+    lower = {
+        _PARTITION: _bound(_INT_BYTES, segment.partition),
+        _OFFSET: _bound(_LONG_BYTES, segment.base_offset),
+        _TIMESTAMP: _bound(_LONG_BYTES, segment.min_timestamp_ms),
+    }
+    upper = {
+        _PARTITION: lower[_PARTITION],
+        _OFFSET: _bound(_LONG_BYTES, segment.end_offset - 1),
+        _TIMESTAMP: _bound(_LONG_BYTES, segment.max_timestamp_ms),
+    }
+    if segment.min_key is not None:
+        lower[_KEY] = segment.min_key
+    if segment.max_key is not None:
+        upper[_KEY] = segment.max_key
+    if segment.min_value_size is not None:
+        lower[_VALUE_SIZE] = _bound(_INT_BYTES, segment.min_value_size)
+    file = DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=segment.path,
+        file_format=FileFormat.PARQUET,
+        partition=Record(segment.partition),
+        record_count=segment.records,
+        file_size_in_bytes=segment.size_bytes,
+        column_sizes={_KEY: segment.scan_bytes},
+        value_counts=dict.fromkeys(_COUNTED, segment.records),
+        null_value_counts={
+            **dict.fromkeys(_COUNTED, 0),
+            _KEY: segment.null_keys,
+            _VALUE: segment.null_values,
+            _VALUE_SIZE: segment.null_values,
+        },
+        nan_value_counts={},
+        lower_bounds=lower,
+        upper_bounds=upper,
+        key_metadata=None,
+        split_offsets=None,
+        equality_ids=None,
+        sort_order_id=SORT_ORDER_ID,
+    )
+    file.spec_id = 0
+    return file
+
+
+def segment_of(file: DataFile) -> Segment:
+    """The inverse of `data_file`."""
+    lower, upper, nulls = file.lower_bounds, file.upper_bounds, file.null_value_counts
+    smallest = lower.get(_VALUE_SIZE)
+    return Segment(
+        path=file.file_path,
+        partition=file.partition[0],
+        base_offset=_number(lower[_OFFSET]),
+        end_offset=_number(upper[_OFFSET]) + 1,
+        records=file.record_count,
+        size_bytes=file.file_size_in_bytes,
+        scan_bytes=file.column_sizes[_KEY],
+        min_timestamp_ms=_number(lower[_TIMESTAMP]),
+        max_timestamp_ms=_number(upper[_TIMESTAMP]),
+        null_keys=nulls[_KEY],
+        null_values=nulls[_VALUE_SIZE],
+        min_value_size=None if smallest is None else _number(smallest),
+        min_key=lower.get(_KEY),
+        max_key=upper.get(_KEY),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A manifest as a list names it; `checksum` is None in a list of before format 3."""
+
+    file: ManifestFile
+    checksum: str | None
+
+    @property
+    def path(self) -> str:
+        return self.file.manifest_path
+
+
+def read_segments(io: FileIO, manifest_list: ManifestList, partitions: Sequence[int] | None) -> tuple[Segment, ...]:
+    """The segments that a manifest list names, by partition and offset; of some partitions only, if asked.
+
+    Raises `DamagedError`, which names the file.
+    """
+    wanted = None if partitions is None else frozenset(partitions)
+    segments: list[Segment] = []
+    for manifest in read_manifests(io, manifest_list):
+        if wanted is None or may_hold(manifest.file, wanted):
+            entries = read_entries(io, manifest)
+            with _damage_named(manifest.path):
+                files = [entry.data_file for entry in entries]
+                segments += [segment_of(file) for file in files if wanted is None or file.partition[0] in wanted]
+    return tuple(sorted(segments, key=lambda s: (s.partition, s.base_offset)))
+
+
+def read_manifests(io: FileIO, manifest_list: ManifestList) -> list[Manifest]:
+    """The manifests of a snapshot. Raises `DamagedError`, which names the file."""
+    content = _content(io, manifest_list.path, manifest_list.stated)
+    with _damage_named(manifest_list.path):
+        header, files = decoded_list(content, known=manifest_list.stated is not None)
+        if MANIFESTS not in header:
+            return [Manifest(file, None) for file in files]
+        return [Manifest(*pair) for pair in zip(files, header[MANIFESTS].split(), strict=True)]
+
+
+def read_entries(io: FileIO, manifest: Manifest) -> list[ManifestEntry]:
+    """The live entries of a manifest. Raises `DamagedError`, which names the file."""
+    return _entries(manifest, _read(io, manifest))
+
+
+def checksum_on_trust(io: FileIO, manifest: Manifest) -> str:
+    """That of a manifest of before format 3, which is read to see that it is one. Raises `DamagedError`."""
+    content = _read(io, manifest)
+    _entries(manifest, content)
+    return checksum_of(content)
+
+
+def _read(io: FileIO, manifest: Manifest) -> bytes:
+    return _content(io, manifest.path, Stated(manifest.file.manifest_length, manifest.checksum))
+
+
+def _entries(manifest: Manifest, content: bytes) -> list[ManifestEntry]:
+    with _damage_named(manifest.path):
+        return decoded_entries(content, manifest.file, known=manifest.checksum is not None)
+
+
+def _content(io: FileIO, path: str, stated: Stated | None) -> bytes:
+    """A whole file, as far as it is what was said of it: no more is read than that."""
+    with _damage_named(path):
+        file = io.new_input(path)
+        with file.open() as stream:
+            size = stream.seek(0, 2)
+            if stated is None:
+                check_small(path, size)
+            elif size != stated.size_bytes:
+                raise _not_written(path, f"it has {size} bytes, and {stated.size_bytes} were written")
+            stream.seek(0)
+            content = stream.read()
+    if stated is not None and stated.checksum not in (None, checksum_of(content)):
+        raise _not_written(path, "its checksum is another")
+    return content
+
+
+def _not_written(path: str, why: str) -> DamagedError:
+    REMEMBERED.drop(path)  # the next look is at the file: it may be whole, or put back
+    return DamagedError(f"{path}: the file is not what was written: {why}", hint=RESTORE)
+
+
+def may_hold(manifest: ManifestFile, partitions: frozenset[int]) -> bool:
+    """Whether an entry of one of these partitions can be in the manifest, by its summary."""
+    if not manifest.partitions:
+        return True
+    low, high = manifest.partitions[0].lower_bound, manifest.partitions[0].upper_bound
+    if low is None or high is None:
+        return True
+    least, most = _number(low), _number(high)
+    return any(least <= partition <= most for partition in partitions)
+
+
+def _bound(size: int, number: int) -> bytes:
+    """A bound as Iceberg's specification writes int and long."""
+    return number.to_bytes(size, "little", signed=True)
+
+
+def _number(bound: bytes) -> int:
+    return int.from_bytes(bound, "little", signed=True)
+
+
+@contextmanager
+def _damage_named(path: str) -> Iterator[None]:
+    """Whatever comes of reading bytes that are no such file is damage of it."""
+    try:
+        yield
+    except LithifyError:
+        raise  # the store cannot be reached, which is no damage; or it is told already
+    except FileNotFoundError as error:
+        raise DamagedError(f"{path}: the file is missing", hint=RESTORE) from error
+    except Exception as error:
+        why = " ".join(repr(error).split())[:300]
+        raise DamagedError(f"{path}: the file cannot be read: {why}", hint=RESTORE) from error

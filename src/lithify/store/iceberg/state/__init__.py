@@ -1,0 +1,1 @@
+"""The state of a topic in the properties of its table."""

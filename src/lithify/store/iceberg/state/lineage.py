@@ -1,0 +1,112 @@
+"""What metadata files and records of closed versions tell `repair` of a topic's past, as far as they can be read.
+
+00006 ─ 00007 ─ 00008        metadata files, numbered by commits
+00000 ─ 00001                those of a topic made anew in the same folder: it names what it replaces
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from pyiceberg.table.metadata import TableMetadata
+
+from lithify.errors import LithifyError
+from lithify.model.log import TopicState
+from lithify.model.remains import ClosedState
+from lithify.model.settings.topic_settings import settings_of
+from lithify.store.iceberg.state import topic_codec
+from lithify.store.iceberg.state.log_codec import log_from_json
+
+REPLACES = "lithify.replaces"
+"""Table property: JSON list of the identities of topics that had this folder before a repair."""
+
+_METADATA = re.compile(r"metadata/(\d+)-[\w-]+(?:\.gz)?\.metadata\.json")
+
+Record = Mapping[str, Any]
+"""A record of a closed version."""
+
+
+def rebuilt(state: TopicState, replaces: Iterable[str]) -> dict[str, str]:
+    """The properties of a topic that is made anew, in the folder of those that it replaces."""
+    return {
+        **topic_codec.new_topic(state.original_name, state.settings, 0, state.created_ms),
+        **topic_codec.changed(topic_codec.FIRST_VERSION, state.settings, state.logs, None),
+        REPLACES: json.dumps(sorted(replaces)),
+    }
+
+
+def replaced(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Identities of the topics that this one replaces."""
+    with suppress(ValueError, TypeError):
+        return tuple(json.loads(properties.get(REPLACES, "[]")))
+    return ()
+
+
+def original_name(properties: Mapping[str, str]) -> str:
+    """Raises `KeyError`."""
+    return properties[topic_codec.ORIGINAL_NAME]
+
+
+def claimed_version(properties: Mapping[str, str]) -> int | None:
+    """The version that the properties say they belong to, whatever the rest is."""
+    text = properties.get(topic_codec.VERSION, "")
+    return int(text) if text.isdecimal() else None
+
+
+def metadata_paths(location: str, paths: Sequence[str]) -> list[tuple[str, int]]:
+    """Metadata files with their numbers, the newest first."""
+    found = ((path, _METADATA.fullmatch(path[len(location) + 1 :])) for path in paths)
+    return sorted(((path, int(match[1])) for path, match in found if match), key=lambda f: (-f[1], f[0]))
+
+
+def foreign_commits(metadata: TableMetadata) -> Iterator[str]:
+    """Commits that are not Lithify's."""
+    for snapshot in metadata.snapshots:
+        summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
+        if topic_codec.RUN not in summary:
+            what = "a commit" if snapshot.summary is None else snapshot.summary.operation.value
+            records = summary.get("added-records", "0")
+            yield f"snapshot {snapshot.snapshot_id} of another program: {what}, {records} records added"
+
+
+def let_go(records: Iterable[Record]) -> frozenset[str]:
+    """Data files that commits stopped naming, if these records tell the truth."""
+    return frozenset(path for record in records for path in record.get("no_longer_named", ()))
+
+
+def landed(records: Collection[Record], runs: Collection[str]) -> Iterator[Record]:
+    """Those whose commit certainly landed: it is one of `runs`, or a later record knows of it.
+
+    Others may be of one that was lost.
+    """
+    for record in records:
+        run = record.get("closed_by", "")
+        if run in runs or any(
+            _knows(later, run) for later in records if later.get("version", 0) > record.get("version", 0)
+        ):
+            yield record
+
+
+def known_runs(metadata: TableMetadata, state: TopicState) -> frozenset[str]:
+    """Runs whose commits are part of a version."""
+    closed = (version.closed_by for version in topic_codec.closed_versions(metadata.properties))
+    return frozenset((*closed, *(run for log in state.logs for run in log.run_ids)))
+
+
+def _knows(record: Record, run: str) -> bool:
+    remembered = any(run in log.get("runs", ()) for log in record.get("logs", ()))
+    return remembered or any(f"-{run}-" in path for path in record.get("no_longer_named", ()))
+
+
+def last_closed(records: Iterable[Record]) -> ClosedState | None:
+    """The newest version that was closed."""
+    closed: list[ClosedState] = []
+    for record in records:
+        with suppress(LithifyError, LookupError, TypeError, ValueError):
+            logs = tuple(log_from_json(p, data) for p, data in enumerate(record["logs"]))
+            closed.append(ClosedState(record["version"], settings_of(record["settings"]), logs))
+    return max(closed, key=lambda c: c.version, default=None)

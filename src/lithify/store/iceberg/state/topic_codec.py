@@ -1,0 +1,211 @@
+"""The state of a topic as properties of its table, and back (docs/format.md tells the same).
+
+    lithify.format-version   3; a higher one is refused
+    lithify.version          the version that these properties belong to
+    lithify.original-name    the name as it was given
+    lithify.created-ms
+    lithify.clock-ms         the latest time that commits vouch for
+    lithify.settings         JSON: every setting under its dotted name
+    lithify.log.<partition>  JSON: one `LogState`, without what is as in a new log
+    lithify.versions         JSON: kept versions, newest first
+    lithify.reports          JSON: ids of reports, newest first
+    lithify.location         the folder that the topic was created in
+    lithify.abandoned        JSON: runs that can commit no more
+    lithify.refs, .checksum  what branches, tags and these properties are, to notice others (`checksums`)
+
+They change together with the data, in the commit that adds a snapshot to main, and the sequence number of
+that snapshot is the version. If main is at another, someone else moved it, and the state says nothing of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnsupportedFormatError
+from lithify.model.log import (
+    FIRST_EPOCH,
+    KeptVersion,
+    LogState,
+    TopicState,
+    Verb,
+)
+from lithify.model.names import TopicName
+from lithify.model.settings.topic_settings import TopicSettings, stored_settings, to_config
+from lithify.store.iceberg.io.checksums import FIRST_FORMAT, PREFIX, RESTORE, Found, check
+from lithify.store.iceberg.state.location import topic_location
+from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
+
+FORMAT_VERSION = 3
+"""What is written. A topic of an earlier format gets it with the next commit."""
+EPOCHS_SINCE = 3
+"""The format version from which on a log has an epoch."""
+
+_FORMAT = "lithify.format-version"
+VERSION = "lithify.version"
+ORIGINAL_NAME = "lithify.original-name"
+_CREATED_MS = "lithify.created-ms"
+_CLOCK_MS = "lithify.clock-ms"
+_SETTINGS = "lithify.settings"
+_LOG = "lithify.log."
+_VERSIONS = "lithify.versions"
+_REPORTS = "lithify.reports"
+_ABANDONED = "lithify.abandoned"
+
+RUN = "lithify.run"
+"""In the summary of every snapshot that Lithify adds to main: the run that did."""
+
+FIRST_VERSION = 1
+
+Properties = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A kept version as the table's properties name it."""
+
+    version: int
+    closed_ms: int
+    closed_by: str
+    record: str
+    """Name of its record file."""
+    verb: str = Verb.COMPACT
+
+    @property
+    def kept(self) -> KeptVersion:
+        return KeptVersion(self.version, self.closed_ms, self.closed_by, Verb(self.verb))
+
+
+def is_topic(properties: Properties) -> bool:
+    return any(name.startswith(PREFIX) for name in properties)
+
+
+def check_format(name: TopicName, properties: Properties) -> None:
+    """Raises `UnknownTopicError` for a table that is no topic, `UnsupportedFormatError` for a newer one."""
+    written = properties.get(_FORMAT)
+    if written is None and not is_topic(properties):
+        raise UnknownTopicError(f"{name}: there is a table of that name, but Lithify did not make it")
+    if written is None:
+        raise DamagedError(f"{name}: the table's properties do not say in which format it is", hint=RESTORE)
+    if written not in map(str, range(1, FORMAT_VERSION + 1)):
+        raise UnsupportedFormatError(
+            f"{name}: written in format {written}, this version knows formats up to {FORMAT_VERSION}",
+            hint="use the newer Lithify that wrote it; nothing was changed",
+        )
+
+
+def new_topic(original_name: str, settings: TopicSettings, partitions: int, created_ms: int) -> dict[str, str]:
+    """The properties of a topic that is being made."""
+    return {
+        ORIGINAL_NAME: original_name,
+        _CREATED_MS: str(created_ms),
+        **changed(FIRST_VERSION, settings, [LogState(partition) for partition in range(partitions)], None),
+    }
+
+
+def changed(
+    version: int, settings: TopicSettings | None, logs: Iterable[LogState], clock_ms: int | None
+) -> dict[str, str]:
+    """The properties that the edit that makes `version` changes."""
+    properties = {_FORMAT: str(FORMAT_VERSION), VERSION: str(version)}
+    properties |= {f"{_LOG}{log.partition}": _text(log_to_json(log)) for log in logs}
+    if settings is not None:
+        properties[_SETTINGS] = _text(to_config(settings))
+    if clock_ms is not None:
+        properties[_CLOCK_MS] = str(clock_ms)
+    return properties
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What of a table's metadata the state of a topic is read off."""
+
+    file: str
+    """Where the metadata is, for messages."""
+    properties: Properties
+    version: int | None
+    """Sequence number of main's snapshot."""
+    main: str
+    """Checksum of main's snapshot (`checksums`)."""
+    identity: str
+    location: str
+
+
+def state_of(name: TopicName, head: Head) -> TopicState:
+    """The state of a topic.
+
+    Raises `UnknownTopicError`, `UnsupportedFormatError`, `LocationChangedError`, or `DamagedError` where
+    the state cannot be read, or where something other than Lithify moved main.
+    """
+    properties = head.properties
+    check_format(name, properties)
+    version = properties.get(VERSION)
+    if version is None or str(head.version) != version:
+        raise DamagedError(
+            f"{name}: something other than Lithify moved the table's main branch: it is not at version {version}",
+            hint=f"`lithify repair {name}` sets main back to version {version}",
+        )
+    where = f"{name}: {head.file}"
+    needed = int(properties[_FORMAT]) >= FIRST_FORMAT
+    check(where, Found(f"{name.stream}.{name.topic}", head.identity, properties, head.main), needed=needed)
+    location = topic_location(name, properties, head.location)
+    with readable(f"{where}: the state in the table's properties"):
+        return TopicState(
+            name=name,
+            original_name=properties[ORIGINAL_NAME],
+            identity=head.identity,
+            version=int(version),
+            location=location,
+            settings=stored_settings(json.loads(properties[_SETTINGS])),
+            logs=_logs(properties),
+            created_ms=int(properties[_CREATED_MS]),
+            clock_ms=int(properties[_CLOCK_MS]) if _CLOCK_MS in properties else None,
+            abandoned=tuple(json.loads(properties.get(_ABANDONED, "[]"))),
+        )
+
+
+def abandoned_changed(run_ids: Iterable[str]) -> dict[str, str]:
+    return {_ABANDONED: _text(list(run_ids))}
+
+
+@contextmanager
+def readable(what: str) -> Iterator[None]:
+    """Turns whatever goes wrong with reading stored JSON into a `DamagedError` that names it."""
+    try:
+        yield
+    except (LithifyError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise DamagedError(f"{what} cannot be read: {error!r}", hint="restore it; nothing was changed") from error
+
+
+def closed_versions(properties: Properties) -> tuple[Closed, ...]:
+    """Kept versions, newest first."""
+    with readable(f"the table property {_VERSIONS}"):
+        return tuple(Closed(**entry) for entry in json.loads(properties.get(_VERSIONS, "[]")))
+
+
+def versions_changed(versions: Iterable[Closed]) -> dict[str, str]:
+    return {_VERSIONS: _text([asdict(closed) for closed in versions])}
+
+
+def report_ids(properties: Properties) -> tuple[str, ...]:
+    """Ids of the reports that count, newest first."""
+    with readable(f"the table property {_REPORTS}"):
+        return tuple(json.loads(properties.get(_REPORTS, "[]")))
+
+
+def reports_changed(ids: Iterable[str]) -> dict[str, str]:
+    return {_REPORTS: _text(list(ids))}
+
+
+def _logs(properties: Properties) -> tuple[LogState, ...]:
+    # Nobody who counts no epochs commits any more once the topic is of a format that has them.
+    new_epoch = 0 if int(properties[_FORMAT]) < EPOCHS_SINCE else FIRST_EPOCH
+    stored = {int(name.removeprefix(_LOG)): text for name, text in properties.items() if name.startswith(_LOG)}
+    return tuple(log_from_json(p, json.loads(stored[p]), new_epoch) for p in range(len(stored)))
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))

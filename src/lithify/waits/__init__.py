@@ -1,0 +1,1 @@
+"""Waits for other machines, each of which ends."""

@@ -1,0 +1,169 @@
+"""Records that compete by version: who wins, what is taken back, what is held (C10, C11, C20)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lithify.columnar.keypass.key_comparison import KeyComparison
+from lithify.columnar.keypass.key_source import MemoryExceededError
+from lithify.columnar.keypass.tally import Tally
+from lithify.columnar.keypass.winners import WinnerFinder
+from lithify.columnar.keys.hash_range import HashRange
+from lithify.columnar.keys.ranks import (
+    EXPIRED_BIT,
+    ORDINAL_SHIFT,
+    PAST_BIT,
+    TOMBSTONE_BIT,
+    UNVERSIONED_BIT,
+    VERSIONED_KEYS,
+    Portion,
+)
+from lithify.columnar.segment.positions import MarkSet
+
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+EXPIRED = TOMBSTONE_BIT | EXPIRED_BIT
+
+
+class Keys:
+    """A `KeySource` over (key, version) or (key, version, bits), numbered from 0, clean ones first."""
+
+    schema = VERSIONED_KEYS
+
+    def __init__(self, *, clean=(), dirty=(), waiting=()) -> None:
+        self.starts = np.array([0, len(clean), len(clean) + len(dirty)])
+        self.tally = Tally()
+        self.marks = MarkSet(self.starts)
+        self._portions = {Portion.CLEAN: clean, Portion.DIRTY: dirty, Portion.WAITING: waiting}
+
+        self.dirty_read = 1.0
+
+    def has(self, portion: Portion) -> bool:
+        return bool(self._portions[portion])
+
+    def keys(self, portion: Portion):
+        records = self._portions[portion]
+        first = len(self._portions[Portion.CLEAN]) if portion is Portion.DIRTY else 0
+        ranks = [i << ORDINAL_SHIFT | (bits[0] if bits else 0) for i, (_, _, *bits) in enumerate(records, first)]
+        columns = [[key for key, *_ in records], ranks, [version for _, version, *_ in records]]
+        arrays = [pa.array(c, f.type) for c, f in zip(columns, VERSIONED_KEYS, strict=True)]
+        yield pa.record_batch(arrays, schema=VERSIONED_KEYS)
+
+
+def compare(**portions) -> tuple[Tally, list[int], list[int]]:
+    """The tally, the clean records that go and the dirty ones that stay, each numbered from 0."""
+    tally, marks = WinnerFinder(2**26, "seed").find(lambda _: Keys(**portions), HashRange(0, 1))
+    bitmaps = marks.bitmaps()
+    return tally, list(bitmaps.get(0, ())), list(bitmaps.get(1, ()))
+
+
+@pytest.mark.parametrize(
+    ("versions", "winner"),
+    [
+        ([3, 1, 2], 0),
+        ([1, 3, 3, 2], 2),
+        ([-1, LOWEST, None], 0),
+        ([None, LOWEST, None], 1),
+        ([None, None], 1),
+        ([HIGHEST, 0, LOWEST], 0),
+        ([0, HIGHEST, HIGHEST, -1], 2),
+    ],
+)
+def test_the_highest_version_wins_and_of_equal_ones_the_last(versions, winner):
+    tally, _, stays = compare(dirty=[(b"k", version) for version in versions])
+    assert stays == [winner]
+    assert (tally.compared, tally.winners) == (len(versions), 1)
+
+
+@pytest.mark.parametrize("version", [LOWEST, -7, 0, HIGHEST])
+def test_the_rank_comes_back_whole_from_every_version(version):
+    bits = TOMBSTONE_BIT | UNVERSIONED_BIT
+    tally, _, stays = compare(dirty=[(b"other", 0), (b"k", version, bits)])
+    assert stays == [0, 1]
+    assert (tally.winning_tombstones, tally.winning_unversioned) == (1, 1)
+
+
+def test_a_clean_record_loses_to_an_equal_version_and_beats_a_lower_one():
+    clean = [(b"equal", 5), (b"higher", 5), (b"lower", 5), (b"alone", 5)]
+    tally, goes, stays = compare(clean=clean, dirty=[(b"equal", 5), (b"higher", 4), (b"lower", 6), (b"new", 0)])
+    assert goes == [0, 2]
+    assert stays == [0, 2, 3]
+    assert (tally.compared, tally.winners, tally.clean_superseded) == (4, 3, 2)
+
+
+def test_what_a_beaten_winner_had_counted_is_taken_back():
+    """C18, C24: of the dirty part nothing won, so nothing of it expired, was held or was past retention."""
+    clean = [(b"tombstone", 9), (b"expired", 9), (b"past", 9), (b"held", 9)]
+    dirty = [
+        (b"tombstone", None, TOMBSTONE_BIT | UNVERSIONED_BIT),
+        (b"expired", 1, EXPIRED),
+        (b"past", 1, PAST_BIT),
+        (b"held", 1, EXPIRED),
+    ]
+    tally, goes, stays = compare(clean=clean, dirty=dirty, waiting=[(b"held", 0)])
+    assert (goes, stays) == ([], [])
+    assert (tally.winners, tally.winning_tombstones, tally.winning_unversioned) == (0, 0, 0)
+    assert (tally.expired_winners, tally.past_winners, tally.held_winners) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("tombstone", "waiting", "held"),
+    [
+        (5, [4], True),
+        (5, [5], False),
+        (5, [6, 7], False),
+        (5, [6, 4, 9], True),
+        (5, [None], True),
+        (LOWEST, [None], True),
+        (None, [None], False),
+        (LOWEST, [LOWEST], False),
+        (HIGHEST, [HIGHEST], False),
+        (HIGHEST, [HIGHEST - 1], True),
+        (5, [], False),
+    ],
+)
+def test_an_expired_tombstone_stays_while_what_it_beats_waits(tombstone, waiting, held):
+    """C20: strictly, since of equal versions the later wins."""
+    portions = {"waiting": [(b"k", version) for version in waiting] + [(b"other", LOWEST)]}
+    tally, _, stays = compare(dirty=[(b"k", tombstone, EXPIRED)], **portions)
+    assert (stays == [0]) is held
+    assert (tally.held_winners, tally.expired_winners) == (int(held), int(not held))
+    assert tally.asked == len(waiting) + 1
+    tally, goes, _ = compare(clean=[(b"k", tombstone, EXPIRED)], dirty=[(b"new", 0)], **portions)
+    assert (goes == []) is held
+    assert (tally.clean_held, tally.clean_expired) == (int(held), int(not held))
+
+
+def test_nothing_else_is_held():
+    """C24: a value past retention goes, whatever waits; a superseded tombstone does as well."""
+    clean = [(b"past", 5, PAST_BIT), (b"superseded", 5, EXPIRED)]
+    waiting = [(b"past", 0), (b"superseded", 0)]
+    tally, goes, stays = compare(clean=clean, dirty=[(b"superseded", 6)], waiting=waiting)
+    assert (goes, stays) == ([0, 1], [0])
+    assert (tally.clean_past, tally.clean_held, tally.clean_superseded) == (1, 0, 1)
+
+
+def test_a_try_that_ran_out_of_memory_leaves_nothing_behind(monkeypatch):
+    """C38: both halves together find what the whole does, those that are taken back as well."""
+    keys = [b"%d" % i for i in range(50)]
+    portions = {
+        "clean": [(key, 5) for key in keys],
+        "dirty": [(key, i % 10) for i, key in enumerate(keys)],
+        "waiting": [(key, 0) for key in keys],
+    }
+    expected = compare(**portions)
+    run = KeyComparison.run
+    tries = []
+
+    def fail_once(self):
+        run(self)
+        tries.append(self)
+        if len(tries) == 1:
+            raise MemoryExceededError
+
+    monkeypatch.setattr(KeyComparison, "run", fail_once)
+    tally, goes, stays = compare(**portions)
+    assert len(tries) == 3
+    assert (goes, stays) == expected[1:]
+    assert (tally.winners, tally.clean_superseded, tally.asked) == (len(stays), len(goes), 50)

@@ -1,0 +1,239 @@
+"""Winners of one hash range: exact keys, bounded memory, errors of the source (C12, C38)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
+from lithify.columnar.keypass.key_scan import KeyScan, LogScan
+from lithify.columnar.keypass.tally import Tally
+from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
+from lithify.columnar.keys.hash_range import HashRange
+from lithify.columnar.keys.ranks import ORDINAL_SHIFT, RANKED_KEYS, Portion
+from lithify.columnar.segment.positions import MarkSet
+from lithify.compaction.survivors import survivors
+from lithify.errors import DamagedError
+from lithify.model.record import Record
+from support.builders import some_rules
+from support.record_strategies import HARD_KEYS
+from support.stored_topics import ACCESS, StoredTopic
+
+MEMORY_BYTES = 2**26
+
+
+class Keys:
+    """A `KeySource` over keys in memory, numbered from 0."""
+
+    def __init__(self, dirty: list[bytes], clean: list[bytes] | None = None) -> None:
+        clean = clean or []
+        self.starts = np.array([0, len(clean) + len(dirty)])
+        self.tally = Tally()
+        self.marks = MarkSet(self.starts)
+        self.schema = RANKED_KEYS
+        self.dirty_read = 0.0
+        self._dirty, self._clean = dirty, clean
+
+    def has(self, portion):
+        return portion is Portion.CLEAN and bool(self._clean)
+
+    def keys(self, portion):
+        rows = {Portion.CLEAN: self._clean, Portion.DIRTY: self._dirty, Portion.WAITING: []}[portion]
+        for batch in ranked(rows, len(self._clean) if portion is Portion.DIRTY else 0):
+            self.dirty_read += batch.num_rows / len(self._dirty) if portion is Portion.DIRTY else 0
+            yield batch
+
+
+def find_winners(open_source, hash_range: HashRange, memory_bytes: int) -> tuple[Tally, MarkSet]:
+    return WinnerFinder(memory_bytes, "seed").find(open_source, hash_range)
+
+
+def ranked(keys: list[bytes], first: int):
+    for start in range(0, len(keys), 1000):
+        piece = keys[start : start + 1000]
+        ranks = np.arange(first + start, first + start + len(piece)) << ORDINAL_SHIFT
+        yield pa.record_batch([pa.array(piece, pa.binary()), pa.array(ranks)], schema=RANKED_KEYS)
+
+
+def marked(marks: MarkSet) -> list[int]:
+    return sorted(position for bitmap in marks.bitmaps().values() for position in bitmap)
+
+
+def test_the_last_of_every_key_wins():
+    tally, marks = find_winners(lambda _: Keys([b"a", b"b", b"a", b"", b"b", b""]), HashRange(0, 1), MEMORY_BYTES)
+    assert marked(marks) == [2, 4, 5]
+    assert (tally.compared, tally.winners) == (6, 3)
+
+
+def test_a_clean_record_goes_when_its_key_is_dirty_again():
+    tally, marks = find_winners(lambda _: Keys([b"b", b"d"], [b"a", b"b", b"c"]), HashRange(0, 1), MEMORY_BYTES)
+    assert marked(marks) == [1, 3, 4]
+    assert tally.clean_superseded == 1
+
+
+@pytest.mark.parametrize("ranges", [2, 3, 8])
+def test_ranges_share_the_keys_out_without_remainder(ranges):
+    random = Random(1)
+    keys = [random.randbytes(random.randrange(12)) for _ in range(5000)]
+    alone = find_winners(lambda _: Keys(keys, keys[:50]), HashRange(0, 1), MEMORY_BYTES)
+    parts = [find_winners(lambda _: Keys(keys, keys[:50]), HashRange(i, ranges), MEMORY_BYTES) for i in range(ranges)]
+    assert sorted(p for _, marks in parts for p in marked(marks)) == marked(alone[1])
+    assert sum(tally.compared for tally, _ in parts) == 5000
+    assert all(0 < tally.compared < 5000 for tally, _ in parts)
+
+
+def test_the_parts_of_a_range_are_the_range():
+    whole = HashRange(1, 3)
+    in_range = {n for n in range(180) if n % whole.count == whole.index}
+    for count in (2, 3, 5):
+        parts = [{n for n in range(180) if n % part.count == part.index} for part in whole.cut(count)]
+        assert set.union(*parts) == in_range
+        assert sum(map(len, parts)) == len(in_range)
+
+
+@pytest.mark.parametrize("broken", [Portion.DIRTY, Portion.CLEAN])
+@pytest.mark.parametrize("records_before", [1, 300_000])
+def test_an_error_of_the_source_comes_back_as_it_was(broken, records_before):
+    class Broken(Keys):
+        def keys(self, portion):
+            if portion is not broken:
+                yield from super().keys(portion)
+                return
+            yield from ranked([b"a"] * records_before, 0)
+            raise DamagedError("the file is broken", hint="mend it")
+
+    with pytest.raises(DamagedError, match="the file is broken") as caught:
+        find_winners(lambda _: Broken([b"a"], [b"b"]), HashRange(0, 1), MEMORY_BYTES)
+    assert caught.value.hint == "mend it"
+
+
+def test_nothing_is_left_in_the_temporary_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    random = Random(4)
+    keys = [random.randbytes(300) for _ in range(120_000)]
+    find_winners(lambda _: Keys(keys), HashRange(0, 1), 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_blocks_hold_every_key_once_in_its_range(tmp_path):
+    random = Random(5)
+    keys = [random.choice([b"", b"\xff", random.randbytes(5)]) for _ in range(3000)]
+    spools = {}
+    for index, block in WinnerFinder(MEMORY_BYTES, "seed").blocks(ranked(keys, 0), 4):
+        if index not in spools:
+            spools[index] = Spool(tmp_path / str(index))
+        spools[index].add(block, Portion.DIRTY)
+    starts = np.array([0, len(keys)])
+    parts = [
+        find_winners(lambda _, s=spool: SpooledKeys(s, RANKED_KEYS, starts), HashRange(index, 4), MEMORY_BYTES)
+        for index, spool in spools.items()
+    ]
+    assert sum(tally.compared for tally, _ in parts) == len(keys)
+    last = {key: i for i, key in enumerate(keys)}
+    assert sorted(p for _, marks in parts for p in marked(marks)) == sorted(last.values())
+
+
+@pytest.mark.parametrize("schema", ["RANKED_KEYS", "VERSIONED_KEYS"])
+def test_memory_follows_the_limit_and_not_the_number_of_keys(schema):
+    peaks = [int(measured_peak(0, count, schema)) for count in (500_000, 4_000_000)]
+    assert peaks[1] - peaks[0] < 120 * 2**20
+
+
+@pytest.mark.parametrize("schema", ["RANKED_KEYS", "VERSIONED_KEYS"])
+def test_memory_does_not_follow_the_clean_keys(schema):
+    peaks = [int(measured_peak(count, 100_000, schema)) for count in (100_000, 4_000_000)]
+    assert peaks[1] - peaks[0] < 40 * 2**20
+
+
+def measured_peak(clean: int, dirty: int, schema: str) -> str:
+    """The peak resident size of a process that finds the winners among so many distinct keys."""
+    script = f"""
+import resource, numpy as np, pyarrow as pa
+from lithify.columnar.keys.hash_range import HashRange
+from lithify.columnar.segment.positions import MarkSet
+from lithify.columnar.keys.ranks import ORDINAL_SHIFT, RANKED_KEYS, VERSIONED_KEYS, Portion
+from lithify.columnar.keypass.tally import Tally
+from lithify.columnar.keypass.winners import WinnerFinder
+
+class Source:
+    schema = {schema}
+    def __init__(self):
+        self.starts = np.array([0, {clean}, {clean + dirty}]); self.tally = Tally(); self.marks = MarkSet(self.starts)
+        self.rows = 0
+    dirty_read = property(lambda self: self.rows / {dirty})
+    def has(self, portion):
+        return portion is Portion.CLEAN and {clean} > 0
+    def keys(self, portion):
+        count = {{Portion.CLEAN: {clean}, Portion.DIRTY: {dirty}}}.get(portion, 0)
+        before = {clean} if portion is Portion.DIRTY else 0
+        for first in range(0, count, 100_000):
+            numbers = np.arange(first, first + 100_000)
+            keys = np.empty((100_000, 2), np.uint64)
+            keys[:, 0] = keys[:, 1] = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+            ends = pa.py_buffer(np.arange(0, 1_600_001, 16, dtype=np.int32))
+            array = pa.Array.from_buffers(pa.binary(), 100_000, [None, ends, pa.py_buffer(keys)])
+            self.rows += 100_000 * (portion is Portion.DIRTY)
+            columns = [array, pa.array(numbers + before << ORDINAL_SHIFT), pa.array(numbers % 3)]
+            yield pa.record_batch(columns[: len({schema})], schema={schema})
+
+tally, _ = WinnerFinder(64 * 2**20, "seed").find(lambda _: Source(), HashRange(0, 1))
+assert tally.winners == {dirty} and tally.clean_superseded == min({clean}, {dirty})
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+    return subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+
+
+def test_columns_are_read_only_where_a_question_is_open(tmp_path):
+    topic = StoredTopic(tmp_path)
+    topic.append(0, [Record(b"k%d" % i, b"v") for i in range(1000)])
+    segment = topic.segments[0][0]
+    keys_only = bytes_read(segment, some_rules(segment.end_offset))
+    with_offsets = bytes_read(segment, some_rules(segment.end_offset, log_start=500))
+    assert 0 < keys_only < with_offsets < segment.scan_bytes
+
+
+def test_what_decides_is_read_only_where_it_can_decide(tmp_path):
+    """C10, C24, C38."""
+    topic = StoredTopic(tmp_path)
+    plain = [Record(b"k%d" % i, b"v", i) for i in range(1000)]
+    topic.append(0, plain)
+    topic.append(0, [record._replace(headers=(("v", b"12345678"),)) for record in plain])
+    without, headers = topic.segments[0]
+    rules = some_rules(headers.end_offset)
+    keys_only = bytes_read(without, rules)
+    with_timestamps = bytes_read(without, replace(rules, strategy="timestamp"))
+    assert keys_only < with_timestamps
+    by_header = replace(rules, strategy="header", version_header="v")
+    assert bytes_read(without, by_header) == keys_only
+    assert bytes_read(headers, by_header) > bytes_read(headers, rules)
+    for limit_ms, columns in ((0, keys_only), (500, with_timestamps), (1000, keys_only)):
+        assert bytes_read(without, replace(rules, values_expire_before_ms=limit_ms)) == columns
+
+
+def bytes_read(segment, rules) -> int:
+    scan = KeyScan(ACCESS, LogScan(rules, (), (segment,)), settles=True)
+    list(scan.keys(Portion.DIRTY))
+    return scan.tally.bytes_read
+
+
+@pytest.mark.parametrize("empty_is_tombstone", [False, True])
+def test_latest_offsets_are_those_of_live_keys(tmp_path, empty_is_tombstone):
+    random = Random(6)
+    topic = StoredTopic(tmp_path)
+    for _ in range(3):
+        topic.append(0, [Record(random.choice(HARD_KEYS), random.choice([None, b"", b"v"])) for _ in range(30)])
+    rules = some_rules(90, log_start=20, empty_is_tombstone=empty_is_tombstone, tombstones_expire_below=90)
+    found = latest_offsets(ACCESS, topic.segments[0], rules, WinnerFinder(MEMORY_BYTES, "seed"))
+    assert list(found) == [r.offset for r in survivors(topic.records(0), rules).records]
+    assert found
+
+
+def test_latest_offsets_of_nothing():
+    assert len(latest_offsets(ACCESS, (), some_rules(0), WinnerFinder(MEMORY_BYTES, "seed"))) == 0

@@ -1,0 +1,123 @@
+"""The kernels against the oracle: generated logs, several rounds, whatever the number of ranges."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
+from lithify.columnar.keys.order_columns import header_versions
+from lithify.columnar.segment import writer
+from lithify.columnar.segment.convert import to_table
+from lithify.compaction.record_order import NO_VERSION, header_version
+from lithify.compaction.rules import table_rules
+from lithify.compaction.survivors import survivors
+from lithify.lifecycle.setting_changes import altered
+from lithify.model.record import Record
+from lithify.model.settings.topic_settings import TopicSettings
+from support.kernel_engine import KernelEngine
+from support.record_strategies import VERSION_HEADER, records, version_headers
+from support.stored_topics import ACCESS, StoredTopic
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_row_groups():
+    """So that a segment of a few records has several of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer, "ROW_GROUP_RECORDS", 5)
+        yield
+
+
+topic_settings = st.builds(
+    TopicSettings,
+    null_key=st.sampled_from(["reject", "drop", "retain"]),
+    empty_value=st.sampled_from(["value", "tombstone"]),
+    delete_retention_ms=st.sampled_from([0, 0, 100, 86_400_000]),
+    min_compaction_lag_ms=st.sampled_from([0, 0, 500]),
+    segment_bytes=st.sampled_from([2000, 2**27]),
+    cleanup_policy=st.sampled_from(["compact", "compact,delete"]),
+    retention_ms=st.sampled_from([-1, 200, 1000]),
+    compaction_strategy=st.sampled_from(["offset", "timestamp", "header"]),
+    compaction_strategy_header=st.just(VERSION_HEADER),
+)
+engines = st.builds(KernelEngine, st.sampled_from([1, 2, 3]), st.booleans())
+appends = st.lists(st.lists(records(), min_size=1, max_size=12), min_size=1, max_size=4)
+
+
+@st.composite
+def histories(draw):
+    """What happens to a log before each round: appends with gaps, a moved start, time that passes."""
+    rounds = []
+    for _ in range(draw(st.integers(1, 4))):
+        rounds.append(
+            (draw(appends), draw(st.integers(0, 3)), draw(st.floats(0, 1)), draw(st.sampled_from([0, 0, 150, 600])))
+        )
+    return rounds
+
+
+@given(topic_settings, histories(), engines)
+@settings(max_examples=120, deadline=None)
+def test_every_round_leaves_what_the_oracle_leaves(topic_settings, history, engine):
+    """C4, C9 to C12, C16 to C18, C20, C24, C26."""
+    with tempfile.TemporaryDirectory() as folder:
+        topic = StoredTopic(Path(folder), topic_settings)
+        now_ms = 1000
+        for batches, gap, start_at, passes_ms in history:
+            for batch in batches:
+                topic.append(0, with_gaps(batch, topic.logs[0].log_end_offset if topic.logs else 0, gap))
+            log = topic.logs[0]
+            if start_at > 0.8:
+                topic.move_start(0, int(start_at * (log.log_end_offset - log.log_start_offset)) + log.log_start_offset)
+            now_ms += passes_ms
+            topic.round(engine, now_ms=now_ms)
+
+
+@given(st.lists(topic_settings, min_size=2, max_size=4), st.lists(appends, min_size=4, max_size=4), engines)
+@settings(max_examples=60, deadline=None)
+def test_rounds_whose_settings_change_in_between(settings_of_rounds, batches, engine):
+    """C43: what another strategy has left competes under the new one."""
+    with tempfile.TemporaryDirectory() as folder:
+        topic = StoredTopic(Path(folder))
+        for number, topic_settings in enumerate(settings_of_rounds):
+            for batch in batches[number]:
+                topic.append(0, batch)
+            logs = altered(topic.state, topic.segments[0], topic_settings, 1)
+            topic.settings, topic.logs = topic_settings, [logs.get(0, topic.logs[0])]
+            topic.round(engine, now_ms=1000 + 150 * number)
+
+
+@given(topic_settings, appends, st.integers(0, 20))
+@settings(max_examples=60, deadline=None)
+def test_latest_offsets_are_those_that_the_oracle_leaves(topic_settings, batches, start):
+    with tempfile.TemporaryDirectory() as folder:
+        topic = StoredTopic(Path(folder), topic_settings)
+        for batch in batches:
+            topic.append(0, batch)
+        topic.move_start(0, min(start, topic.logs[0].log_end_offset))
+        rules = table_rules(topic.logs[0], topic_settings)
+        found = latest_offsets(ACCESS, topic.segments[0], rules, WinnerFinder(2**26, "seed"))
+        assert list(found) == [r.offset for r in survivors(topic.records(0), rules).records]
+
+
+@given(st.lists(version_headers, max_size=30), st.integers(0, 5), st.booleans())
+@settings(deadline=None)
+def test_versions_in_headers_are_those_of_single_records(headers, cut, chunked):
+    """C10: the last header of the name, if it has exactly 8 bytes."""
+    column = to_table([Record(b"k", b"v", 0, h) for h in headers]).column("headers").slice(cut)
+    if chunked and len(column) > 2:
+        column = pa.chunked_array([*column.slice(2).chunks, *column.slice(0, 2).chunks])
+        headers = [*headers[cut + 2 :], *headers[cut : cut + 2]]
+    else:
+        headers = headers[cut:]
+    expected = [header_version(h, VERSION_HEADER) for h in headers]
+    found = header_versions(column, VERSION_HEADER).to_pylist()
+    assert [NO_VERSION if version is None else version for version in found] == expected
+
+
+def with_gaps(batch: list[Record], first: int, gap: int) -> list[Record]:
+    return [record._replace(offset=first + i * (gap + 1)) for i, record in enumerate(batch)]

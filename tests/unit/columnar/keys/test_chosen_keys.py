@@ -1,0 +1,177 @@
+"""Keys that someone chose, and keys of any size: exact winners, bounded memory, no more time (C12, C38)."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import tempfile
+import time
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lithify.columnar.keypass import winners
+from lithify.columnar.keypass.key_scan import KeyScan, LogScan
+from lithify.columnar.keypass.winners import WinnerFinder
+from lithify.columnar.keys.hash import KeyHash
+from lithify.columnar.keys.hash_range import HashRange
+from lithify.errors import EngineError
+from lithify.model.record import Record
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.ports.engine import RunLimits
+from support.builders import some_rules
+from support.chosen_keys import CHOSEN, of_long_prefixes, random_keys
+from support.kernel_engine import KernelEngine
+from support.stored_topics import ACCESS, StoredTopic
+
+LEAST = RunLimits(task_memory_bytes=32 * 2**20)
+MEMORY_BYTES = 2**24
+STRATEGIES = ["offset", "timestamp", "header"]
+ENGINES = {"direct": KernelEngine(), "ranges": KernelEngine(3), "shuffled": KernelEngine(5, shuffled=True)}
+
+
+def settings_of(strategy: str) -> TopicSettings:
+    return TopicSettings(compaction_strategy=strategy, compaction_strategy_header="v", delete_retention_ms=0)
+
+
+def versioned(key: bytes, version: int, value: bytes | None = b"v") -> Record:
+    return Record(key, value, 1000 + version, (("v", version.to_bytes(8, "big")),))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+@pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
+def test_rounds_leave_what_the_oracle_leaves(tmp_path, chosen, engine, strategy):
+    """Dirty records alone, then against clean ones: newer, older, gone."""
+    random, keys = Random(3), chosen(2000)
+    topic = StoredTopic(tmp_path, settings_of(strategy))
+    for _ in range(2):
+        for batch in (keys, random.sample(keys, 1200)):
+            values = random.choices([None, b"v"], [1, 3], k=len(batch))
+            topic.append(0, [versioned(k, random.randrange(9), v) for k, v in zip(batch, values, strict=True)])
+        topic.round(engine, limits=LEAST, now_ms=2000)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_more_chosen_keys_than_memory_holds(tmp_path, strategy):
+    """C38: as many of one hash ended every round with an error."""
+    topic, keys = StoredTopic(tmp_path, settings_of(strategy)), CHOSEN["one_duckdb_hash"](40_000)
+    topic.append(0, [versioned(key, 1) for key in keys])
+    topic.append(0, [versioned(key, 1 + number % 3 - 1) for number, key in enumerate(keys[:1000])])
+    outcome = topic.round(KernelEngine(), limits=LEAST)[0]
+    assert sum(outcome.findings.survivors.values()) == len(keys)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_chosen_keys_take_no_longer_than_others(tmp_path, strategy):
+    """C38: with versions, time grew with the square of their number."""
+    took = {}
+    for name, keys in {"chosen": CHOSEN["one_duckdb_hash"](50_000), "others": random_keys(50_000)}.items():
+        topic = StoredTopic(tmp_path / name, settings_of(strategy))
+        topic.append(0, [versioned(key, 1) for key in keys])
+        log = LogScan(topic.plans()[0].rules, (), topic.segments[0])
+        begun = time.process_time()
+        tally, _ = WinnerFinder(MEMORY_BYTES, "seed").find(
+            lambda _, log=log: KeyScan(ACCESS, log, settles=True), HashRange(0, 1)
+        )
+        took[name] = time.process_time() - begun
+        assert tally.winners == len(keys)
+    assert took["chosen"] < 3 * took["others"] + 0.5
+
+
+SIZES = {
+    "giant": lambda: [b"%04d" % (n % 90) * 2**18 for n in range(100)],
+    "giant_with_small": lambda: [b"%06d" % (n % 20_000) * (2**17 if n % 400 == 0 else 2) for n in range(25_000)],
+    "larger_than_memory": lambda: [b"%04d" % (n % 3) * (5 * 2**20) for n in range(5)],
+    "all_equal": lambda: [b"k" * 1000] * 50_000,
+    "all_empty": lambda: [b""] * 50_000,
+    "one_of_ten_distinct": lambda: [b"k" * 300 if n % 10 else b"%0300d" % n for n in range(100_000)],
+    "long_prefixes": lambda: of_long_prefixes(50_000),
+    "one_duckdb_hash": lambda: CHOSEN["one_duckdb_hash"](60_000),
+}
+
+
+@pytest.fixture(scope="module", params=SIZES.values(), ids=SIZES)
+def sized(request, tmp_path_factory):
+    """Keys in the order of their offsets, and a topic that has them."""
+    keys, topic = request.param(), StoredTopic(tmp_path_factory.mktemp("sized"))
+    for start in range(0, len(keys), 20_000):
+        topic.append(0, [versioned(key, 1) for key in keys[start : start + 20_000]])
+    return keys, topic
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_memory_is_bounded_whatever_the_keys(sized, strategy):
+    """C38: besides a row group as it was read, what there is for winners and as much for the allocator."""
+    keys, topic = sized
+    rules = some_rules(len(keys), strategy=strategy, version_header="v")
+    found, grown_bytes = measured(LogScan(rules, (), topic.segments[0]))
+    assert found == sorted({key: offset for offset, key in enumerate(keys)}.values())
+    row_group = min(64 * 2**20, sum(map(len, keys)))
+    assert grown_bytes < 2 * row_group + 2 * MEMORY_BYTES + 2 * max(map(len, keys))
+
+
+def measured(log: LogScan) -> tuple[list[int], int]:
+    """The latest offsets, and by how much the process that found them grew."""
+    script = """
+import pickle, resource, sys
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
+from lithify.columnar.segment.reader import read_segment
+log = pickle.load(sys.stdin.buffer)
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+latest_offsets(FileAccess(), log.dirty[:0], log.rules, WinnerFinder(2**24, "seed"))
+read_segment(FileAccess(), log.dirty[0], columns=["offset"]).__next__()
+before = peak()
+found = latest_offsets(FileAccess(), log.dirty, log.rules, WinnerFinder(2**24, "seed"))
+sys.stdout.buffer.write(pickle.dumps((list(found), peak() - before)))
+"""
+    done = subprocess.run([sys.executable, "-c", script], input=pickle.dumps(log), check=True, stdout=subprocess.PIPE)
+    return pickle.loads(done.stdout)
+
+
+class OneHash:
+    """Gives all keys one hash where `shared` says so of its number."""
+
+    def __init__(self, shared) -> None:
+        self._shared = shared
+
+    def __call__(self, seed: str, number: int = 0):
+        def one(keys: pa.Array) -> np.ndarray:
+            return np.full(len(keys), 7, np.uint64)
+
+        return one if self._shared(number) else KeyHash(seed, number)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("shared", [lambda number: number == 0, lambda number: number < 3], ids=["one", "three"])
+def test_keys_that_share_their_hashes_are_parted_by_others(tmp_path, monkeypatch, strategy, shared):
+    """C12, C38: though it cannot be made to happen."""
+    topic, keys = StoredTopic(tmp_path / "topic", settings_of(strategy)), of_long_prefixes(20_000)
+    topic.append(0, [versioned(key, 1) for key in keys])
+    topic.append(0, [versioned(key, 2) for key in keys[:50]])
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(winners, "KeyHash", OneHash(shared))
+    assert set(topic.round(KernelEngine(), limits=LEAST)[0].findings.survivors.values()) == {len(keys) - 50, 50}
+    assert [path.name for path in tmp_path.iterdir()] == ["topic"]
+
+
+def test_keys_that_share_every_hash_are_told_apart_where_memory_holds_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(winners, "KeyHash", OneHash(lambda _: True))
+    topic = StoredTopic(tmp_path)
+    topic.append(0, [versioned(b"%d" % (n % 700), 1) for n in range(2000)])
+    assert topic.round(KernelEngine(), limits=LEAST)[0].findings.survivors.popitem()[1] == 700
+
+
+def test_where_they_are_too_many_it_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(winners, "KeyHash", OneHash(lambda _: True))
+    monkeypatch.setattr(winners, "MAX_DEPTH", 2)
+    topic = StoredTopic(tmp_path)
+    topic.append(0, [versioned(key, 1) for key in of_long_prefixes(20_000)])
+    with pytest.raises(EngineError, match="share 2 hashes") as caught:
+        topic.round(KernelEngine(), limits=LEAST)
+    assert "--task-memory" in (caught.value.hint or "")

@@ -1,0 +1,57 @@
+"""Which rows are the last of their key, however their hashes collide (C12)."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.columnar.keys import latest_rows as kernel
+from lithify.columnar.keys.latest_rows import latest_rows
+
+KEYS = st.lists(st.binary(max_size=3) | st.sampled_from([b"", b"\x00", b"\x00\x00", b"\xff" * 40]), max_size=60)
+
+
+def last_by_hand(keys: list[bytes]) -> list[bool]:
+    last = {key: row for row, key in enumerate(keys)}
+    return [last[key] == row for row, key in enumerate(keys)]
+
+
+def found(keys: list[bytes], hashes: list[int]) -> list[bool]:
+    return list(latest_rows(pa.array(keys, pa.binary()), np.array(hashes, np.uint64)))
+
+
+@given(KEYS, st.integers(1, 5))
+def test_keys_are_told_apart_whatever_their_hashes(keys, distinct):
+    hashes = [crc32(key) % distinct << 60 for key in keys]
+    assert found(keys, hashes) == last_by_hand(keys)
+
+
+@given(st.lists(st.binary(min_size=5, max_size=5), max_size=60))
+def test_keys_of_one_length_as_well(keys):
+    assert found(keys, [0] * len(keys)) == last_by_hand(keys)
+
+
+@given(KEYS)
+def test_hashes_that_differ_only_in_bits_that_are_cut_off_collide(keys):
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    assert found(keys, [numbers[key] for key in keys]) == last_by_hand(keys)
+
+
+@given(KEYS, st.integers(1, 7))
+def test_runs_are_looked_at_whole_though_a_part_at_a_time(keys, looked_at):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "_BLOCK", looked_at)
+        assert found(keys, [crc32(key) % 3 << 61 for key in keys]) == last_by_hand(keys)
+
+
+@given(KEYS, st.data())
+def test_keys_that_are_a_part_of_a_longer_array(keys, data):
+    start = data.draw(st.integers(0, len(keys)))
+    array = pa.array(keys, pa.binary()).slice(start)
+    hashes = np.array([crc32(key) << 32 for key in keys[start:]], np.uint64)
+    assert list(latest_rows(array, hashes)) == last_by_hand(keys[start:])

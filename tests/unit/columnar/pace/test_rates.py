@@ -1,0 +1,137 @@
+"""A task follows the document of rates that came after its run began, and no other (C40)."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.pace.rates import LOOK_SECONDS, FollowedRates, TaskRates, note_rates, read_rates
+from lithify.model.settings.rates import Rates, RatesDocument, RatesNote
+
+ACCESS = FileAccess()
+
+
+class Moment:
+    """A clock that is moved by hand."""
+
+    seconds = 100.0
+
+    def __call__(self):
+        return self.seconds
+
+    def pass_a_look(self):
+        self.seconds += LOOK_SECONDS
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "rates.json")
+
+
+def store(path, id_, read=None, write=None):
+    Path(path).write_text(json.dumps(RatesDocument(id_, Rates(read, write)).to_json()))
+
+
+def followed(path, moment, *, tasks=4, read=400, write=None):
+    given = TaskRates(Rates(read, write), tasks, (note_rates(ACCESS, path),))
+    return FollowedRates(pickle.loads(pickle.dumps(given)), ACCESS, moment)
+
+
+def test_the_rates_of_the_run_count_until_there_is_a_document(path):
+    rates = followed(path, Moment())
+    assert (rates.read(), rates.write()) == (100, None)
+
+
+def test_a_document_that_was_there_before_does_not_count(path):
+    store(path, "old", read=8)
+    moment = Moment()
+    rates = followed(path, moment)
+    for _ in range(3):
+        assert rates.read() == 100
+        moment.pass_a_look()
+
+
+def test_a_newer_one_counts_and_the_next_one_too(path):
+    store(path, "old", read=8)
+    moment = Moment()
+    rates = followed(path, moment)
+    assert rates.read() == 100
+    store(path, "new", read=80, write=40)
+    moment.pass_a_look()
+    assert (rates.read(), rates.write()) == (20, 10)
+    store(path, "newest", write=4)
+    moment.pass_a_look()
+    assert (rates.read(), rates.write()) == (None, 1)
+
+
+def test_a_task_that_starts_later_knows_at_once(path):
+    moment = Moment()
+    given = TaskRates(Rates(400), 4, (note_rates(ACCESS, path),))
+    store(path, "new", read=80)
+    assert FollowedRates(given, ACCESS, moment).read() == 20
+
+
+def test_it_looks_no_more_often_than_it_has_to(path):
+    opened = []
+
+    class Noting(FileAccess):
+        def open(self, path):
+            opened.append(path)
+            return super().open(path)
+
+    moment = Moment()
+    rates = FollowedRates(TaskRates(Rates(), 1, (RatesNote(path, None),)), Noting(), moment)
+    for _ in range(100):
+        rates.read()
+        rates.write()
+        moment.seconds += LOOK_SECONDS / 10
+    assert len(opened) in {10, 11}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"id": "x"}',
+        '{"id": "x", "read_rate_bytes": 0, "write_rate_bytes": null}',
+        '{"id": "x", "read_rate_bytes": -5, "write_rate_bytes": null}',
+        '{"id": "x", "read_rate_bytes": true, "write_rate_bytes": null}',
+        '{"id": "x", "read_rate_bytes": "fast", "write_rate_bytes": null}',
+        '{"id": "x", "read_rate_bytes": 1e3, "write_rate_bytes": null}',
+        None,
+    ],
+)
+def test_a_look_that_fails_changes_nothing(path, tmp_path, text):
+    moment = Moment()
+    rates = followed(path, moment)
+    store(path, "new", read=80)
+    assert rates.read() == 20
+    if text is None:
+        (tmp_path / "rates.json").unlink()
+    else:
+        (tmp_path / "rates.json").write_text(text)
+    moment.pass_a_look()
+    assert rates.read() == 20
+    store(path, "newest", read=40)
+    moment.pass_a_look()
+    assert rates.read() == 10
+
+
+def test_what_is_no_document_is_noted_as_none(path, tmp_path):
+    (tmp_path / "rates.json").write_text("{")
+    assert note_rates(ACCESS, path) == RatesNote(path, None)
+    store(path, "good", read=8)
+    assert note_rates(ACCESS, path) == RatesNote(path, "good")
+    assert read_rates(ACCESS, path).rates == Rates(8, None)
+
+
+def test_without_a_place_to_look_the_rates_stay(path):
+    store(path, "new", read=80)
+    assert FollowedRates(TaskRates(Rates(400), 4, ()), ACCESS, Moment()).read() == 100

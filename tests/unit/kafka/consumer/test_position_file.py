@@ -1,0 +1,81 @@
+"""The file of a consumer's position: whole or not there."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lithify.errors import InvalidInputError, WarehouseError
+from lithify.kafka.consumer.position_file import Position, PositionFile
+from lithify.model.cursor import Place
+
+
+def test_what_is_stored_is_loaded(tmp_path):
+    file = PositionFile(tmp_path / "p", "lake", "kafka")
+    assert file.load() == Position({})
+    for offset in (1, 2):
+        position = Position({0: Place("i", 0, offset, 5), 12: Place("i", 3, 0, 6)}, "id")
+        file.store(position)
+        assert file.load() == position
+    assert [path.name for path in tmp_path.iterdir()] == ["p"]
+
+
+def test_one_of_format_1_is_loaded(tmp_path):
+    """It had no id of Kafka's topic, and no epochs."""
+    place = {"identity": "i", "generation": 1, "offset": 7, "as_of_ms": 99}
+    told = {"format": 1, "lake": "lake", "kafka": "kafka", "places": {"0": place}}
+    (tmp_path / "p").write_text(json.dumps(told))
+    assert PositionFile(tmp_path / "p", "lake", "kafka").load() == Position({0: Place("i", 1, 7, 0, 99)})
+
+
+def test_a_store_that_fails_leaves_the_old_one(tmp_path):
+    file = PositionFile(tmp_path / "p", "lake", "kafka")
+    file.store(Position({0: Place("i", 0, 1, 5)}))
+    (tmp_path / "p.new").mkdir()
+    with pytest.raises(WarehouseError, match="cannot be stored"):
+        file.store(Position({0: Place("i", 0, 2, 5)}))
+    assert file.load().places[0].offset == 1
+
+
+@pytest.mark.parametrize("lake, kafka", [("other", "kafka"), ("lake", "other")])
+def test_that_of_others_is_refused(tmp_path, lake, kafka):
+    PositionFile(tmp_path / "p", lake, kafka).store(Position({}))
+    with pytest.raises(InvalidInputError, match=f"the position of {lake} with Kafka's {kafka}"):
+        PositionFile(tmp_path / "p", "lake", "kafka").load()
+
+
+def test_nothing_is_written_through_a_link_that_somebody_put_there(tmp_path):
+    """In a folder that others may write to."""
+    foreign = tmp_path / "foreign"
+    foreign.write_text("precious")
+    (tmp_path / "p.new").symlink_to(foreign)
+    file = PositionFile(tmp_path / "p", "lake", "kafka")
+    file.store(Position({0: Place("i", 0, 1, 5)}))
+    assert foreign.read_text() == "precious"
+    assert not file.path.is_symlink()
+    assert file.load().places[0].offset == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"format": 1, "lake": "lake", "kafka": "kafka", "places": {"0": {}}}',
+        b"[" * 200_000,
+        b"9" * 9000,
+        b"\xff\xfe\x00",
+    ],
+    ids=range(7),
+)
+def test_what_is_none_is_refused(tmp_path, content):
+    (tmp_path / "p").write_bytes(content)
+    with pytest.raises(InvalidInputError, match="not a position of ours"):
+        PositionFile(tmp_path / "p", "lake", "kafka").load()
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(WarehouseError, match="cannot be read"):
+        PositionFile(tmp_path, "lake", "kafka").load()

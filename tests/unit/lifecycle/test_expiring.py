@@ -1,0 +1,49 @@
+"""Which kept versions are too old (C6)."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.lifecycle.expiring import expiry_ms, unexpired
+from lithify.lifecycle.sweeping import may_be_swept
+from lithify.model.log import KeptVersion
+from lithify.model.settings.topic_settings import settings_of
+from lithify.model.stored_file import Closing, StoredFile
+
+TIMES = st.integers(-(2**40), 2**42)
+
+
+def kept(*closed_ms: int) -> tuple[KeptVersion, ...]:
+    """Kept versions, newest first."""
+    return tuple(KeptVersion(100 - n, ms, "r") for n, ms in enumerate(closed_ms))
+
+
+def test_those_closed_before_go_and_with_them_all_older_ones() -> None:
+    versions = kept(9, 8, 5, 6, 2)
+    assert unexpired(versions, 2) == versions
+    assert unexpired(versions, 3) == versions[:4]
+    assert unexpired(versions, 6) == versions[:2]
+    assert unexpired(versions, 9) == versions[:1]
+    assert unexpired(versions, 10) == ()
+
+
+def test_without_a_time_all_stay() -> None:
+    assert unexpired(kept(3, 2, 1), None) == kept(3, 2, 1)
+    assert unexpired((), None) == unexpired((), 5) == ()
+
+
+@given(st.lists(TIMES, max_size=8), TIMES)
+def test_none_that_was_closed_before_stays_and_what_stays_are_the_newest(closed_ms: list[int], before_ms: int) -> None:
+    versions = kept(*closed_ms)
+    left = unexpired(versions, before_ms)
+    assert left == versions[: len(left)]
+    assert all(version.closed_ms >= before_ms for version in left)
+    assert len(left) == len(versions) or versions[len(left)].closed_ms < before_ms
+
+
+@given(TIMES, st.integers(0, 2**41), TIMES)
+def test_a_version_goes_exactly_when_its_files_may_be_swept(closed_ms: int, retention_ms: int, now_ms: int) -> None:
+    settings = settings_of({"versions.retention.ms": retention_ms})
+    goes = not unexpired(kept(closed_ms), expiry_ms(settings, now_ms))
+    assert goes == may_be_swept(StoredFile("a", 1, now_ms), Closing(closed_ms), settings, now_ms)

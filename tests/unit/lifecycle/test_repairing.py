@@ -1,0 +1,148 @@
+"""What `repair` decides about the remains of a topic, from the best case to the worst (C6, C8)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lithify.errors import RefusedError
+from lithify.lifecycle.repairing import Way, clusters, plan_repair
+from lithify.model.log import LogState, TopicState, View
+from lithify.model.names import TopicName
+from lithify.model.remains import ClosedState, Entry, MetadataFile, Remains
+from lithify.model.settings.topic_settings import TopicSettings
+from support.builders import a_segment, some_settings
+
+NAME = TopicName("default", "orders")
+
+
+def a_state(*ends: int, version: int = 7) -> TopicState:
+    logs = tuple(LogState(n, log_end_offset=end) for n, end in enumerate(ends))
+    return TopicState(NAME, "orders", "id", version, "w/orders-1", TopicSettings(), logs, 0)
+
+
+def whole(number: int, *ends: int, version: int = 7) -> MetadataFile:
+    return MetadataFile(f"m/{number}", number, a_state(*ends, version=version), claims=version)
+
+
+def remains(*files: MetadataFile, **found: object) -> Remains:
+    return replace(Remains("w/orders-1", NAME), files=files, **found)
+
+
+def test_a_topic_with_nothing_wrong_is_left_alone() -> None:
+    assert plan_repair(Remains("w", NAME, Entry.WHOLE)).way is Way.NOTHING
+
+
+def test_the_newest_version_is_named_again_when_it_is_whole() -> None:
+    plan = plan_repair(remains(whole(8, 10), named=(a_segment(),)))
+
+    assert (plan.way, plan.complete, plan.notes) == (Way.REGISTER, True, ())
+    assert plan.metadata is not None and plan.metadata.number == 8
+
+
+def test_what_other_programs_committed_on_it_is_told_and_loses_nothing_of_ours() -> None:
+    """They go on from our version, so that its number stays what it was."""
+    theirs = MetadataFile("m/9", 9, problem="main was moved", claims=7, foreign=("an append of 5 records",))
+
+    plan = plan_repair(remains(theirs, whole(8, 10)))
+
+    assert (plan.way, plan.complete) == (Way.REGISTER, True)
+    assert plan.notes == ("m/9: main was moved; it is left out", "left out: an append of 5 records")
+
+
+def test_what_lies_beyond_a_file_that_the_catalog_names_was_never_committed() -> None:
+    """Such as appends that were refused since another program had changed the table."""
+    theirs = MetadataFile("m/9", 9, problem="a column was dropped", claims=7)
+    refused = (a_segment("refused", 10, 11), a_segment("refused again", 10, 11))
+
+    plan = plan_repair(remains(theirs, whole(8, 10), entry=Entry.DAMAGED, current="m/9", unnamed=refused))
+
+    assert (plan.way, plan.complete) == (Way.REGISTER, True)
+    assert plan.notes[1:] == (
+        "refused: offsets 10 to 10 of partition 0 are left out",
+        "refused again: offsets 10 to 10 of partition 0 are left out",
+    )
+
+
+@pytest.mark.parametrize("claims", [None, 8])
+def test_later_metadata_that_is_lost_makes_the_topic_anew(claims: int | None) -> None:
+    """What it was of is not known, so that its version must not be given a second time."""
+    lost = MetadataFile("m/9", 9, problem="the file is missing", claims=claims)
+
+    plan = plan_repair(remains(lost, whole(8, 10), named=(a_segment(),)))
+
+    (log,) = plan.logs
+    assert (plan.way, plan.complete) == (Way.REBUILD, False)
+    assert (log.state.log_start_offset, log.state.first_dirty_offset, log.state.log_end_offset) == (0, 0, 10)
+    assert log.state.uncovered and log.state.owed
+    assert [s.path for s in log.segments] == ["s"]
+
+
+def test_segments_beyond_the_log_end_are_appended_but_not_those_that_a_commit_let_go_of() -> None:
+    beyond, cut_off = a_segment("beyond", 10, 14), a_segment("cut off", 10, 12)
+
+    plan = plan_repair(
+        remains(whole(8, 10), named=(a_segment(),), unnamed=(beyond, cut_off), closed=frozenset({"cut off"}))
+    )
+
+    (log,) = plan.logs
+    assert plan.way is Way.REBUILD
+    assert [s.path for s in log.segments] == ["s", "beyond"]
+    assert log.state.log_end_offset == 14
+    assert any("beyond: offsets 10 to 13" in note and "not known" in note for note in plan.notes)
+    assert any("cut off" in note and "left out" in note for note in plan.notes)
+
+
+def test_of_equally_new_versions_a_person_says_which() -> None:
+    with pytest.raises(RefusedError, match=r"equally new.*--metadata"):
+        plan_repair(remains(whole(8, 10), replace(whole(8, 11), path="m/8b")))
+
+
+def test_segments_that_are_gone_make_it_incomplete() -> None:
+    plan = plan_repair(remains(whole(8, 10), missing=("gone",)))
+
+    assert (plan.way, plan.complete) == (Way.REGISTER, False)
+    assert plan.notes == ("gone: the file is gone, and its records with it",)
+
+
+def test_what_only_the_view_has_comes_along() -> None:
+    """Retention had trimmed the backlog to 10: of the view, what lies below it."""
+    state = replace(a_state(20), logs=(LogState(0, 10, 15, 20, view=View(first_offset=2)),))
+    file = replace(whole(8), state=state)
+    lost = MetadataFile("m/9", 9, problem="damaged")
+    backlog, below, above = a_segment("b", 10, 20), a_segment("below", 2, 9), a_segment("above", 10, 15)
+
+    (log,) = plan_repair(remains(lost, file, named=(backlog,), view=(below, above))).logs
+
+    assert [s.path for s in log.segments] == ["below", "b"]
+    assert (log.state.log_start_offset, log.state.view) == (2, None)
+
+
+def test_without_metadata_the_segments_and_the_newest_record_say_what_there_was() -> None:
+    settings = some_settings(null_key="retain")
+    known = ClosedState(5, settings, (LogState(0, 3, 8, 30, generation=2), LogState(1)))
+    live, superseded = a_segment("live", 0, 10), a_segment("superseded", 0, 8)
+
+    plan = plan_repair(remains(unnamed=(live, superseded), closed=frozenset({"superseded"}), last_closed=known))
+
+    assert (plan.way, plan.complete, plan.settings) == (Way.REBUILD, False, settings)
+    first, second = plan.logs
+    assert [s.path for s in first.segments] == ["live"]
+    assert (first.state.log_start_offset, first.state.log_end_offset, first.state.generation) == (3, 30, 2)
+    assert (second.segments, second.state.log_end_offset) == ((), 0)
+
+
+def test_with_nothing_to_go_by_it_is_refused() -> None:
+    with pytest.raises(RefusedError, match="no metadata, no segment and no record"):
+        plan_repair(remains())
+
+
+def test_a_deletion_that_broke_off_is_finished_whatever_is_left() -> None:
+    assert plan_repair(remains(whole(8, 10), deleted=True)).way is Way.FINISH
+
+
+def test_segments_that_overlap_are_taken_together() -> None:
+    parts = [a_segment("a", 0, 5), a_segment("b", 3, 4), a_segment("c", 4, 9), a_segment("d", 9, 12)]
+
+    assert [[s.path for s in cluster] for cluster in clusters(parts)] == [["a", "b", "c"], ["d"]]

@@ -1,0 +1,97 @@
+"""The order of work, and what goes together (C29)."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.model.names import TopicName
+from lithify.model.segment import Volume
+from lithify.schedule import agenda
+from lithify.schedule.agenda import BATCH_BYTES, BATCH_LOGS, BATCH_RECORDS, TopicWork, in_order, next_batch
+from lithify.schedule.judging import TopicVerdict
+
+MIB = 2**20
+
+
+def work(
+    name: str,
+    *,
+    overdue_ms: int = 0,
+    ratio: float = 0.5,
+    size_bytes: int = MIB,
+    records: int = 1_000,
+    logs: int = 1,
+    failing: bool = False,
+) -> TopicWork:
+    verdict = TopicVerdict(
+        rounds=tuple(range(logs)),
+        priority=(-overdue_ms, -ratio),
+        overdue_ms=overdue_ms,
+        volume=Volume(records, size_bytes),
+        failing=failing,
+    )
+    return TopicWork(TopicName("default", name), name, 1, verdict)
+
+
+def names(works) -> list[str]:
+    return [one.name.topic for one in works]
+
+
+def test_the_most_overdue_goes_first_then_the_dirtiest():
+    works = [work("a", ratio=0.6), work("b", ratio=0.9), work("c", overdue_ms=5), work("d", overdue_ms=50, ratio=0)]
+    assert names(in_order(works)) == ["d", "c", "b", "a"]
+
+
+def test_a_large_topic_goes_alone():
+    works = [work("large", size_bytes=agenda.SMALL_BYTES), work("small")]
+    assert names(next_batch(works)) == ["large"]
+    assert names(next_batch([work("large", records=agenda.SMALL_RECORDS), work("small")])) == ["large"]
+
+
+def test_small_ones_go_together_past_large_ones():
+    works = [work("a"), work("large", size_bytes=100 * MIB), work("b"), work("c")]
+    assert names(next_batch(works)) == ["a", "b", "c"]
+
+
+def test_what_failed_goes_alone_and_with_nobody():
+    works = [work("bad", failing=True), work("a"), work("worse", failing=True), work("b")]
+    assert names(next_batch(works)) == ["bad"]
+    assert names(next_batch(works[1:])) == ["a", "b"]
+
+
+def test_several_cleaners_share_the_topics_unless_they_are_few():
+    works = [work(f"{number:02}") for number in range(31)]
+    assert names(next_batch(works, cleaners=3)) == names(works[:11])
+    assert names(next_batch(works[11:], cleaners=3)) == names(works[11:19])
+    assert names(next_batch(works[19:], cleaners=1)) == names(works[19:])
+
+
+def test_nothing_is_a_batch_of_nothing():
+    assert next_batch([]) == ()
+
+
+topics = st.lists(
+    st.builds(
+        work,
+        st.uuids().map(str),
+        size_bytes=st.integers(0, 64 * MIB),
+        records=st.integers(0, 1_000_000),
+        logs=st.integers(1, BATCH_LOGS + 5),
+        failing=st.booleans(),
+    ),
+    min_size=1,
+    max_size=80,
+)
+
+
+@given(topics)
+def test_a_batch_begins_with_what_is_first_and_keeps_its_bounds(works):
+    batch = next_batch(works)
+    assert batch[0] is works[0]
+    assert [works.index(one) for one in batch] == sorted(works.index(one) for one in batch)
+    if len(batch) > 1:
+        assert all(one.is_small for one in batch)
+        assert sum(one.verdict.volume.size_bytes for one in batch) <= BATCH_BYTES
+        assert sum(one.verdict.volume.records for one in batch) <= BATCH_RECORDS
+        assert sum(len(one.verdict.rounds) for one in batch) <= BATCH_LOGS

@@ -1,0 +1,266 @@
+"""When a log is due, what it says of it, and which log goes first (C21, C26 to C29, C33, C43)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lithify.compaction.eligible.horizon import Horizon, compaction_horizon
+from lithify.model.log import HeldTombstones, LogState, TombstoneStep, View
+from lithify.model.segment import Volume
+from lithify.schedule.due import Dirtiness, Due, dirtiness, due, next_tombstone_expiry_ms, priority
+from support.builders import a_log, a_segment, some_settings
+
+
+def dirt_of(text, *, dirty_from, now_ms=0, **config):
+    log = a_log(text)
+    state = log.state(dirty_from=dirty_from)
+    horizon = compaction_horizon(state, log.segments, some_settings(**config), now_ms)
+    return [s.size_bytes for s in log.segments], dirtiness(state, log.segments, horizon)
+
+
+def test_clean_bytes_lie_below_the_first_dirty_offset_and_dirty_ones_above():
+    """C27."""
+    sizes, dirt = dirt_of("a=1!7 | b=2!8 | c=333!9", dirty_from=1)
+    assert dirt == Dirtiness(sizes[0], sizes[1] + sizes[2], oldest_dirty_timestamp_ms=8)
+    assert dirt.ratio == pytest.approx((sizes[1] + sizes[2]) / sum(sizes))
+
+
+def test_bytes_at_or_above_the_horizon_count_on_neither_side():
+    """C27."""
+    sizes, dirt = dirt_of("a=1!7 | b=2!8 | c=333!900", dirty_from=1, now_ms=1000, min_compaction_lag_ms=500)
+    assert (dirt.clean_bytes, dirt.dirty_bytes) == (sizes[0], sizes[1])
+
+
+def test_nothing_of_nothing_is_no_dirt():
+    """C27: 0/0 is 0."""
+    assert dirt_of("", dirty_from=0)[1].ratio == 0.0
+
+
+def test_side_by_side_the_view_is_what_is_clean():
+    """C27: however large the backlog below D is."""
+    log = a_log("a=1 | b=2 | c=3")
+    state = replace(log.state(dirty_from=2), view=View(Volume(1, 5)))
+    dirt = dirtiness(state, log.segments, Horizon(3, "log end"))
+    assert (dirt.clean_bytes, dirt.dirty_bytes) == (5, log.segments[2].size_bytes)
+
+
+def a_state(**changes):
+    """A log of ten offsets, of which the first nine are clean."""
+    return replace(LogState(0, first_dirty_offset=9, log_end_offset=10), **changes)
+
+
+def judge(clean=0, dirty=0, *, oldest_ms=0, now_ms=1000, state=None, **config):
+    """The verdict on a clean segment and a dirty one with so many bytes."""
+    times = {"min_timestamp_ms": oldest_ms, "max_timestamp_ms": oldest_ms}
+    segments = (a_segment("clean", 0, 9, size_bytes=clean), a_segment("dirty", 9, 10, size_bytes=dirty, **times))
+    return due(state or a_state(), segments, some_settings(**config), now_ms)
+
+
+@pytest.mark.parametrize(("clean", "dirty", "expected"), [(50, 50, False), (50, 51, True), (0, 1, True), (0, 0, False)])
+def test_due_above_the_dirty_ratio_not_at_it(clean, dirty, expected):
+    """C28."""
+    verdict = judge(clean, dirty, min_cleanable_dirty_ratio=0.5)
+    assert verdict.due is expected
+    assert "dirty" in verdict.reason
+
+
+def test_a_ratio_of_one_is_never_reached():
+    """C28: the log waits for another reason."""
+    assert not judge(0, 10**9, min_cleanable_dirty_ratio=1).due
+
+
+@pytest.mark.parametrize(("now_ms", "overdue_ms"), [(600, 0), (601, 1), (700, 100)])
+def test_due_when_the_oldest_dirty_record_is_older_than_the_maximum(now_ms, overdue_ms):
+    """C28, C29: whatever the ratio; overdue from the first millisecond on, so that it goes first."""
+    verdict = judge(10**6, 1, oldest_ms=100, now_ms=now_ms, max_compaction_lag_ms=500)
+    assert verdict.due is (overdue_ms > 0)
+    assert (verdict.due_at_ms, verdict.overdue_ms) == (601, overdue_ms)
+    assert ("max.compaction.lag.ms" in verdict.reason) is verdict.due
+
+
+def test_without_a_maximum_age_makes_no_log_due():
+    """C28."""
+    assert judge(10**6, 1, now_ms=10**15) == Due(False, "dirty ratio 0.00 <= 0.5")
+
+
+def test_the_maximum_age_does_not_reach_beyond_the_horizon():
+    """C28: it overrides the ratio, not C14; a record above H makes the log due when H has passed it."""
+    config = {"max_compaction_lag_ms": 500, "min_compaction_lag_ms": 400, "now_ms": 650}
+    assert judge(10**6, 1, oldest_ms=100, **config).due
+    log = a_log("a=1!0 | b=1!100 c=1!900")
+    state = log.state(dirty_from=1)
+    settings = some_settings(max_compaction_lag_ms=500, min_compaction_lag_ms=400, min_cleanable_dirty_ratio=1)
+    verdict = due(state, log.segments, settings, 700)
+    assert (verdict.due, verdict.due_at_ms) == (False, 1300)
+    assert due(state, log.segments, settings, 1300).overdue_ms == 700
+
+
+@pytest.mark.parametrize(("dirty", "expected"), [(100, False), (101, True)])
+def test_due_above_the_threshold_when_one_is_set(dirty, expected):
+    """C28."""
+    verdict = judge(10**6, dirty, compaction_threshold_bytes=100)
+    assert verdict.due is expected
+    assert ("compaction.threshold.bytes" in verdict.reason) is expected
+
+
+@pytest.mark.parametrize(("now_ms", "expected"), [(1499, False), (1500, True)])
+def test_due_by_the_clock_when_tombstones_expire(now_ms, expected):
+    """C21: whatever the dirty bytes, and it says when."""
+    state = a_state(steps=(TombstoneStep(9, 1000, 3),))
+    verdict = judge(10**6, 0, state=state, now_ms=now_ms, delete_retention_ms=500)
+    assert verdict.due is expected
+    assert verdict.due_at_ms == 1500
+    assert ("expired" in verdict.reason) is expected
+
+
+def test_steps_without_tombstones_make_nothing_due():
+    """C21."""
+    verdict = judge(10**6, 0, state=a_state(steps=(TombstoneStep(9, 0, 0),)), now_ms=10**15)
+    assert (verdict.due, verdict.due_at_ms) == (False, None)
+
+
+STEPS = (TombstoneStep(4, 100, 1), TombstoneStep(9, 300, 1))
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        (None, 600),
+        (HeldTombstones(4, 10), 800),
+        (HeldTombstones(4, 11), 800),
+        (HeldTombstones(4, 9), 600),
+        (HeldTombstones(9, 10), None),
+    ],
+)
+def test_held_tombstones_make_nothing_due_until_the_horizon_moves(held, expected):
+    """C20, C21: the horizon is 10 here; a round at the same one would find the same."""
+    state = a_state(steps=STEPS, held=held)
+    settings = some_settings(delete_retention_ms=500)
+    assert next_tombstone_expiry_ms(state, Horizon(10, "log end"), settings) == expected
+    assert judge(10**6, 1, state=state, now_ms=500, delete_retention_ms=500).due_at_ms == expected
+
+
+@pytest.mark.parametrize("reason", ["records below 3 were deleted", "changed: null.key"])
+def test_a_round_that_is_owed_makes_the_log_due(reason):
+    """C26, C43: with nothing dirty at all; where nothing is compacted no round is owed."""
+    state = a_state(owed=reason)
+    assert judge(10**6, 0, state=state) == Due(True, reason)
+    assert not judge(10**6, 0, state=state, cleanup_policy="delete", retention_ms=-1).due
+
+
+def test_the_earlier_of_two_times_is_given():
+    """C21, C28."""
+    state = a_state(steps=(TombstoneStep(9, 300, 1),))
+    config = {"oldest_ms": 100, "now_ms": 200, "delete_retention_ms": 500, "state": state}
+    assert judge(10**6, 1, max_compaction_lag_ms=500, **config).due_at_ms == 601
+    assert judge(10**6, 1, max_compaction_lag_ms=800, **config).due_at_ms == 800
+
+
+def test_a_ratio_that_the_horizon_will_bring_has_its_time():
+    """C28, C14: the first segment is old enough at 400, the second, which makes the ratio, at 500."""
+    log = a_log("a=xxxxxxxxxxxxxxxxxxxxxxxxxx!0 | b=1!300 | c=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx!400")
+    settings = some_settings(min_compaction_lag_ms=100)
+    verdict = due(log.state(dirty_from=1), log.segments, settings, 350)
+    assert (verdict.due, verdict.due_at_ms) == (False, 500)
+
+
+RETAINED = {"cleanup_policy": "compact,delete", "retention_ms": 50}
+BESIDE = {"compaction_mode": "side-by-side"}
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete"])
+def test_due_when_a_whole_segment_can_go(policy):
+    """C28: with `delete`, by age at a time that is known before, or by size; never with `compact` alone."""
+    log = a_log("a=1!10 b=1!20 | c=1!90")
+    state = log.state(dirty_from=3)
+    settings = some_settings(cleanup_policy=policy, retention_ms=50, min_cleanable_dirty_ratio=1)
+    verdict = due(state, log.segments, settings, 60)
+    assert (verdict.due, verdict.due_at_ms) == (False, 71)
+    assert due(state, log.segments, settings, 71).reason == "whole segments can go: 1, of 36 bytes"
+    by_size = some_settings(cleanup_policy=policy, retention_ms=-1, retention_bytes=18)
+    assert due(state, log.segments, by_size, 0).due
+    assert not due(state, log.segments, some_settings(retention_ms=50), 10**6).due
+
+
+def test_with_delete_alone_nothing_else_makes_a_log_due():
+    """C28, C23: neither dirt nor tombstones nor age."""
+    state = a_state(steps=STEPS)
+    config = {"cleanup_policy": "delete", "retention_ms": -1, "max_compaction_lag_ms": 1, "delete_retention_ms": 0}
+    assert judge(0, 10**6, state=state, now_ms=10**9, **config) == Due(False, "nothing is past retention")
+
+
+def test_due_when_enough_single_records_are_past_retention():
+    """C28: more than the dirty ratio of the log's bytes, as far as metadata can tell, at the very time it says."""
+    segments = (
+        a_segment("old", 0, 10, min_timestamp_ms=1, max_timestamp_ms=1000),
+        a_segment("new", 10, 15, min_timestamp_ms=2000, max_timestamp_ms=2000),
+    )
+    state = LogState(0, first_dirty_offset=15, log_end_offset=15)
+    settings = some_settings(cleanup_policy="compact,delete", retention_ms=50)
+    verdict = due(state, segments, settings, 100)
+    assert (verdict.due, verdict.due_at_ms) == (False, 802)  # 751 of 1000 bytes, in 1500
+    assert "single records past retention" in due(state, segments, settings, 802).reason
+    assert not due(state, segments, settings, 801).due
+    for other in ({"cleanup_policy": "compact"}, {"cleanup_policy": "compact,delete", **BESIDE}):
+        assert due(state, segments, some_settings(retention_ms=50, **other), 100).due_at_ms != 802
+
+
+def test_segments_past_retention_wait_for_a_round_side_by_side():
+    """C33, C28: one that the horizon lets run, else there is nothing to do."""
+    log = a_log("a=1!10 | b=1!90")
+    state = log.state()
+    settings = some_settings(**RETAINED, **BESIDE, min_cleanable_dirty_ratio=1)
+    assert due(state, log.segments, settings, 60).due_at_ms == 61
+    assert "the view does not have them yet" in due(state, log.segments, settings, 61).reason
+    young = some_settings(**RETAINED, **BESIDE, min_cleanable_dirty_ratio=1, min_compaction_lag_bytes=100)
+    assert not due(state, log.segments, young, 61).due
+
+
+CASES = [
+    ({"max_compaction_lag_ms": 700}, a_state()),
+    ({"delete_retention_ms": 500}, a_state(steps=STEPS)),
+    ({"delete_retention_ms": 500}, a_state(steps=STEPS, held=HeldTombstones(4, 10))),
+    ({"min_compaction_lag_ms": 700, "min_cleanable_dirty_ratio": 0}, a_state()),
+    (RETAINED | {"retention_ms": 900}, a_state()),
+    (RETAINED | {"retention_ms": 900, "min_cleanable_dirty_ratio": 0}, a_state(first_dirty_offset=10)),
+    ({"cleanup_policy": "delete", "retention_ms": 900}, a_state()),
+    (RETAINED | BESIDE | {"retention_ms": 900, "min_cleanable_dirty_ratio": 1}, a_state(first_dirty_offset=0)),
+]
+
+
+@pytest.mark.parametrize(("config", "state"), CASES)
+def test_it_becomes_due_at_the_very_time_that_it_says(config, state):
+    """C21, C28: whoever sleeps until then finds it due, and a millisecond earlier not."""
+    segments = (
+        a_segment("old", 0, 9, min_timestamp_ms=3, max_timestamp_ms=77),
+        a_segment("new", 9, 10, min_timestamp_ms=88, max_timestamp_ms=99),
+    )
+    settings = some_settings(**config)
+    first = due(state, segments, settings, 100)
+    assert not first.due and first.due_at_ms is not None
+    assert due(state, segments, settings, first.due_at_ms).due
+    assert not due(state, segments, settings, first.due_at_ms - 1).due
+
+
+def test_a_deadline_is_named_before_anything_else():
+    """C28, C29: it is what puts the log in front, also where segments can go whole."""
+    assert "max.compaction.lag.ms" in judge(0, 1, max_compaction_lag_ms=1).reason
+    both = judge(0, 1, max_compaction_lag_ms=1, **RETAINED)
+    assert ("max.compaction.lag.ms" in both.reason, both.overdue_ms) == (True, 999)
+
+
+def test_the_most_overdue_log_goes_first_then_the_dirtiest():
+    """C29: one that is overdue by a millisecond goes before one that is all dirt."""
+    dirty, half, clean = Dirtiness(0, 9, 0), Dirtiness(5, 5, 0), Dirtiness(9, 0, None)
+    found = sorted(
+        [
+            ("half", priority(Due(True, ""), half)),
+            ("dirty", priority(Due(True, ""), dirty)),
+            ("overdue", priority(Due(True, "", overdue_ms=1), clean)),
+            ("most overdue", priority(Due(True, "", overdue_ms=2), clean)),
+        ],
+        key=lambda log: log[1],
+    )
+    assert [name for name, _ in found] == ["most overdue", "overdue", "dirty", "half"]

@@ -1,0 +1,103 @@
+"""A cleaner whose clock is years off drops nothing, on either store, until somebody says that it is right (C46)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lithify.errors import ClockError
+from lithify.model.record import Record
+from lithify.service.change.expire import expire_versions
+from lithify.service.change.retain import retain
+from lithify.service.change.sweep import sweep
+from lithify.service.clock_check import trust_clock
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
+from support.checked_topic import NAME, CheckedTopic
+from support.checked_trouble import RandomPlace
+from support.random_places import PLACES
+
+DAY_MS = 86_400_000
+YEARS_MS = 10 * 365 * DAY_MS
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest) -> Iterator[RandomPlace]:
+    """A topic with a round, then records, a kept version and a file that is named by nothing that is new."""
+    with PLACES[request.param]() as made:
+        config = {"cleanup.policy": "compact,delete", "retention.ms": "7d", "segment.bytes": 1024}
+        CheckedTopic.create(made, 1, config)
+        produce(made, b"1", b"2")
+        compact(made.warehouse, made.engine, NAME, RunRequest())  # type: ignore[arg-type]
+        produce(made, b"3")
+        yield made
+
+
+def produce(place: RandomPlace, *values: bytes) -> None:
+    append(place.warehouse, NAME, [Record(b"k", value, place.clock.now_ms(), partition=0) for value in values])
+
+
+DROPS = {
+    "retain": lambda place: retain(place.warehouse, NAME),
+    "round": lambda place: compact(place.warehouse, place.engine, NAME, RunRequest()),
+    "expire": lambda place: expire_versions(place.warehouse, NAME),
+    "sweep": lambda place: sweep(place.warehouse, NAME, delete=True),
+}
+
+
+@pytest.mark.parametrize("drop", DROPS)
+@pytest.mark.parametrize("ahead_ms", [YEARS_MS, 30 * YEARS_MS])
+def test_nothing_is_dropped_by_a_clock_that_is_years_ahead(place: RandomPlace, drop: str, ahead_ms: int) -> None:
+    """C46: an append by the same clock is no witness for it."""
+    if drop == "sweep":  # let go of a version, so that there are files that nothing names
+        expire_versions(place.warehouse, NAME, now_ms=place.clock.now_ms() + 3 * DAY_MS)
+    files = {file.path for file in place.warehouse.store.stored_files(place.warehouse.store.load(NAME))}
+    place.clock.advance(ahead_ms)
+    produce(place, b"4")
+    state = place.warehouse.store.load(NAME)
+    with pytest.raises(ClockError, match=r"orders: the clock says .*years after .*--allow-clock-jump"):
+        DROPS[drop](place)
+    assert place.warehouse.store.load(NAME) == state
+    assert files <= {file.path for file in place.warehouse.store.stored_files(state)}
+
+
+@pytest.mark.parametrize("drop", ["retain", "round", "expire"])
+def test_somebody_who_says_that_the_clock_is_right_is_asked_once(place: RandomPlace, drop: str) -> None:
+    """C46: from then on the topic goes by that clock."""
+    place.clock.advance(YEARS_MS)
+    trust_clock(place.warehouse, NAME)
+    before = place.warehouse.store.load(NAME)
+    DROPS[drop](place)
+    assert place.warehouse.store.load(NAME).version > before.version
+    trust_clock(place.warehouse, NAME)
+    place.clock.advance(-YEARS_MS)
+    with pytest.raises(ClockError, match="before a commit of the topic"):
+        produce(place, b"5")
+        compact(place.warehouse, place.engine, NAME, RunRequest())  # type: ignore[arg-type]
+
+
+def test_a_clock_that_is_right_needs_nobodys_word(place: RandomPlace) -> None:
+    """C46: no commit is made for it."""
+    version = place.warehouse.store.load(NAME).version
+    trust_clock(place.warehouse, NAME)
+    assert place.warehouse.store.load(NAME).version == version
+
+
+def test_a_time_that_a_person_gives_is_no_clock(place: RandomPlace) -> None:
+    """C46: `--now` says what it says."""
+    report = retain(place.warehouse, NAME, now_ms=place.clock.now_ms() + YEARS_MS)
+    assert report.changed
+
+
+def test_a_round_with_nothing_to_do_needs_no_clock(place: RandomPlace) -> None:
+    """C41, C46."""
+    compact(place.warehouse, place.engine, NAME, RunRequest())  # type: ignore[arg-type]
+    place.clock.advance(-YEARS_MS)
+    assert not compact(place.warehouse, place.engine, NAME, RunRequest()).changed  # type: ignore[arg-type]
+
+
+def test_an_idle_topic_expires_by_itself(place: RandomPlace) -> None:
+    """C46, C24."""
+    place.clock.advance(366 * DAY_MS)
+    assert retain(place.warehouse, NAME).changed

@@ -1,0 +1,120 @@
+"""A Kafka topic as a stream: what is left behind where it does not start, and how it ends."""
+
+from __future__ import annotations
+
+import tempfile
+from threading import Event, Thread, Timer
+
+import pytest
+from pyspark.errors import PySparkException
+
+from lithify.errors import BrokerError, ConflictError, ConnectorError, EngineError
+from lithify.spark.kafka.stream import StreamPlan, TopicStream, noted_ends
+
+
+class Refusing:
+    """A session that starts no stream."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def newSession(self):  # noqa: N802 - Spark's name
+        raise self._error
+
+
+def a_stream(checkpoint: str | None = None) -> TopicStream:
+    plan = StreamPlan("t", {}, {0: 0}, True, None, 0, checkpoint)
+    return TopicStream(plan, lambda _frame, _ends: None)
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (PySparkException("[DATA_SOURCE_NOT_FOUND] kafka"), ConnectorError),
+        (PySparkException("no"), EngineError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+    ],
+)
+def test_a_stream_that_does_not_start_leaves_no_checkpoint(error, raised, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(raised):
+        a_stream().start(Refusing(error), "r")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_was_given_stays(tmp_path):
+    with pytest.raises(EngineError):
+        a_stream(str(tmp_path)).start(Refusing(PySparkException("no")), "r")
+    assert tmp_path.is_dir()
+
+
+class OneBatch:
+    """A session whose stream has one batch, in a thread of its own. To stop it interrupts nothing in Python."""
+
+    isActive = True  # noqa: N815 - Spark's name
+
+    def __init__(self, take):
+        self.thread = Thread(target=self._run, args=(take,))
+        self.raised = None
+
+    def _run(self, take):
+        try:
+            take(None, 0)
+        except Exception as error:
+            self.raised = error
+
+    def stop(self):
+        self.isActive = False
+
+    def exception(self):
+        return self.raised
+
+
+def stopped_in(on_batch):
+    """A stream that was stopped while its batch went on, and why it ended."""
+    begun, goes_on = Event(), Event()
+
+    def batch(frame, _ends):
+        begun.set()
+        goes_on.wait(10)
+        on_batch(frame)
+
+    stream = TopicStream(StreamPlan("t", {}, {0: 0}, False, None, 0, "given"), batch)
+    stream.query = OneBatch(stream._take)
+    stream.query.thread.start()
+    begun.wait(10)
+    Timer(0.05, goes_on.set).start()
+    stream.stop()
+    return stream.end()
+
+
+def test_a_stream_that_is_stopped_waits_for_the_batch_under_way():
+    taken = []
+    assert stopped_in(taken.append) is None
+    assert taken == [None]
+
+
+@pytest.mark.parametrize("error", [PySparkException("Job aborted: cancelled"), BrokerError("interrupted")])
+def test_what_a_batch_says_that_was_given_up_is_no_error(error):
+    def interrupted(_frame):
+        raise error
+
+    assert stopped_in(interrupted) is None
+
+
+def test_trouble_that_a_batch_meets_while_it_is_stopped_is_told():
+    def another_wrote(_frame):
+        raise ConflictError("someone else writes to it")
+
+    assert isinstance(stopped_in(another_wrote), ConflictError)
+
+
+NOTE = """v1
+{"batchWatermarkMs":0,"batchTimestampMs":1795360698743,"conf":{"spark.sql.shuffle.partitions":"4"}}
+{"t":{"1":7,"0":12}}"""
+
+
+def test_spark_notes_up_to_where_a_batch_reads():
+    assert noted_ends(NOTE, "t", "offsets/3") == {0: 12, 1: 7}
+    with pytest.raises(EngineError, match="u: offsets/3 does not say up to which offsets"):
+        noted_ends(NOTE, "u", "offsets/3")
