@@ -27,8 +27,8 @@ from pyspark.sql import functions as F
 
 import lithify
 from keyed_segments import Shape, keyed_segments
-from lithify.compaction.outcome import measured
 from lithify.model.log import TopicEdit
+from lithify.model.log_arithmetic import measured
 from lithify.model.segment import Segment
 from lithify.spark.session.session import session_factory
 

@@ -27,8 +27,8 @@ import lithify
 from keyed_segments import Shape, keyed_segments
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import local_path
-from lithify.compaction.outcome import measured
 from lithify.model.log import TopicEdit
+from lithify.model.log_arithmetic import measured
 from lithify.model.segment import Segment
 from lithify.reports.round import RoundReport
 from lithify.spark.session.session import session_factory

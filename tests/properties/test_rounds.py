@@ -16,10 +16,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import lithify.compaction.tombstones.steps as steps_module
 from lithify.compaction.eligible.retention import gone_segments
-from lithify.compaction.outcome import LogOutcome, measured, view_of
+from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.tombstones.steps import step_of
 from lithify.lifecycle.cuts import records_deleted, retained
 from lithify.model.log import LogState
+from lithify.model.log_arithmetic import measured, view_of
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment

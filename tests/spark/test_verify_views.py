@@ -13,8 +13,8 @@ import pytest
 import lithify
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import local_path
-from lithify.compaction.outcome import view_of
 from lithify.model.log import Position, TopicEdit
+from lithify.model.log_arithmetic import view_of
 from lithify.model.segment import Segment
 from lithify.reports.verification import FindingKind
 from support.kernel_engine import compact_without_spark

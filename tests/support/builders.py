@@ -15,10 +15,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lithify.compaction.outcome import measured
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.rules import SurvivorRules
 from lithify.model.log import LogState, Position, TombstoneStep
+from lithify.model.log_arithmetic import measured
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings, settings_of

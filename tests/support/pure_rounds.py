@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from lithify.compaction.audit import audit
 from lithify.compaction.groups import SegmentOutcome, group_segments
-from lithify.compaction.outcome import After, LogOutcome, measured, state_after
+from lithify.compaction.outcome import After, LogOutcome, state_after
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.survivors import survivors
 from lithify.model.log import LogState, Position
+from lithify.model.log_arithmetic import measured
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings

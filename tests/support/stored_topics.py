@@ -21,11 +21,12 @@ from lithify.columnar.segment.schema import SEGMENT_SCHEMA, VALUE, VALUE_SIZE
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.compaction.audit import audit
 from lithify.compaction.groups import Grouping, SegmentOutcome, group_segments
-from lithify.compaction.outcome import After, LogFindings, LogOutcome, measured, state_after
+from lithify.compaction.outcome import After, LogFindings, LogOutcome, state_after
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.survivors import survivors
 from lithify.errors import LithifyError
 from lithify.model.log import LogState, Position, TopicState
+from lithify.model.log_arithmetic import measured
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment

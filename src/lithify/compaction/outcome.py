@@ -16,8 +16,9 @@ from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import Cause
 from lithify.compaction.tombstones.drops import Drops, with_drop
 from lithify.compaction.tombstones.steps import Steps, folded, with_round
-from lithify.model.log import DroppedDeletes, HeldTombstones, LogState, Position, View
-from lithify.model.segment import Segment, volume_of, without
+from lithify.model.log import DroppedDeletes, HeldTombstones, LogState, Position
+from lithify.model.log_arithmetic import last_readable, measured, view_of
+from lithify.model.segment import Segment, without
 from lithify.model.settings.topic_settings import TopicSettings
 
 
@@ -167,7 +168,7 @@ def state_after(
         log_start_offset=log_start,
         first_dirty_offset=max(plan.horizon.offset, log_start),
         steps=steps_after(outcome, settings, now_ms),
-        last_record=readable(after.last_record, log_start),
+        last_record=last_readable(after.last_record, log_start),
         last_round_ms=now_ms,
         last_round=run_id,
         uncovered=False,
@@ -193,33 +194,6 @@ def _drops_after(outcome: LogOutcome, current: LogState) -> Drops:
     return with_drop(current.dropped, DroppedDeletes(current.next_epoch, below, outcome.plan.view is not None))
 
 
-def readable(last: Position | None, start: int) -> Position | None:
-    """The position of a last record, if a reader that starts at `start` gets it (C36)."""
-    return last if last is not None and last.offset >= start else None
-
-
 def _view_start(base: LogState) -> int:
     """From where on a view covers a log that a round was planned on (C37)."""
     return base.log_start_offset if base.view is None else base.view.start_offset
-
-
-def view_of(segments: tuple[Segment, ...], last_record: Position | None, start_offset: int) -> View:
-    """What the metadata keeps about a view with these segments, in offset order."""
-    return View(
-        volume=volume_of(segments),
-        first_offset=segments[0].base_offset if segments else None,
-        last_record=last_record,
-        start_offset=start_offset,
-    )
-
-
-def measured(state: LogState, segments: tuple[Segment, ...]) -> LogState:
-    """`state` with its volumes taken from the log's segments (C27)."""
-    clean = tuple(s for s in segments if s.end_offset <= state.first_dirty_offset)
-    dirty = tuple(s for s in segments if s.end_offset > state.first_dirty_offset)
-    return replace(
-        state,
-        clean=volume_of(clean),
-        dirty=volume_of(dirty),
-        oldest_dirty_timestamp_ms=min((s.min_timestamp_ms for s in dirty), default=None),
-    )

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 from lithify.compaction.eligible.required import deletion_owed, owed_by
 from lithify.compaction.eligible.retention import start_after
-from lithify.compaction.outcome import measured, readable, view_of
 from lithify.compaction.tombstones.drops import with_drop, without_view
 from lithify.compaction.tombstones.steps import Steps, folded
 from lithify.errors import OffsetOutOfRangeError, PolicyError
 from lithify.model.log import TRUNCATIONS_KEPT, DroppedDeletes, LogState, Position
+from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
@@ -39,7 +39,7 @@ def retained(
         log_start_offset=start,
         first_dirty_offset=max(start, state.first_dirty_offset),
         steps=steps,
-        last_record=readable(state.last_record, start),
+        last_record=last_readable(state.last_record, start),
     )
     return measured(moved, left)
 
@@ -60,7 +60,7 @@ def records_deleted(log: LogId, state: LogState, before: int, segments: tuple[Se
         log_start_offset=start,
         first_dirty_offset=max(start, state.first_dirty_offset),
         deleted_below=max(before, state.deleted_below),
-        last_record=readable(state.last_record, start),
+        last_record=last_readable(state.last_record, start),
     )
     left_behind = any(s.base_offset < start for s in segments) or state.view is not None
     if left_behind and moved.deleted_below > state.deleted_below:
@@ -128,7 +128,7 @@ def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
         generation=state.generation + 1,
         truncated=(*state.truncated, how.end_offset)[-TRUNCATIONS_KEPT:],
         steps=_ended(state.steps, how.first_dirty_offset),
-        last_record=readable(cut.last_record, state.log_start_offset),
+        last_record=last_readable(cut.last_record, state.log_start_offset),
         held=None,
         view=state.view and view_of(cut.view, cut.view_last_record, state.view.start_offset),
         dropped=dropped,

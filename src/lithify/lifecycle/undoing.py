@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from lithify.compaction.eligible.required import deletion_debt, owed_by
-from lithify.compaction.outcome import measured, readable, view_of
 from lithify.model.log import LogState, Position
+from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.segment import Segment
 from lithify.reports.round import LogReport
 
@@ -70,7 +70,7 @@ def state_after_undo(
         steps=() if now.uncovered else then.steps,
         held=then.held,
         aged_before_ms=None,
-        last_record=readable(last_record, start),
+        last_record=last_readable(last_record, start),
         last_round_ms=then.last_round_ms,
         last_round=then.last_round,
         uncovered=then.uncovered,

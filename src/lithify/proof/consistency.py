@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lithify.compaction.outcome import measured, readable, view_of
 from lithify.model.log import LogState, Position, TopicState, segments_of
+from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
 from lithify.reports.verification import Finding, FindingKind
@@ -75,7 +75,7 @@ def _volumes(log: _Log) -> Said:
 def _last_record(log: _Log) -> Said:
     said = log.state.last_record
     last = _last(log.segments, said)
-    found = readable(last, log.state.log_start_offset)
+    found = last_readable(last, log.state.log_start_offset)
     if said != found:
         yield f"the last record is said to be {said}, the segments end at {last}, the log starts there or below", None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.compaction.outcome import After, measured, state_after
+from lithify.compaction.outcome import After, state_after
 from lithify.model.log import Position, TombstoneStep
 from lithify.model.segment import volume_of
 from support.builders import a_log, some_settings
@@ -100,14 +100,6 @@ def test_the_log_start_may_have_moved_past_the_horizon_meanwhile():
     passed = replace(log.state, log_start_offset=10, first_dirty_offset=10, log_end_offset=20)
     after = state_after(outcome, passed, After(log.segments, None), some_settings(), run_id="r", now_ms=0)
     assert (after.log_start_offset, after.first_dirty_offset) == (10, 10)
-
-
-def test_measured_counts_by_the_first_dirty_offset():
-    """C27: a segment on both sides of it counts as dirty."""
-    log = a_log("a=1!5 b=2!7 | c=3!6")
-    state = measured(replace(log.state(), first_dirty_offset=1), log.segments)
-    assert (state.clean.records, state.dirty.records, state.oldest_dirty_timestamp_ms) == (0, 3, 5)
-    assert state.volume == volume_of(log.segments)
 
 
 def test_a_second_round_finds_nothing_to_do():

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.compaction.outcome import measured
 from lithify.lifecycle.cuts import records_deleted
+from lithify.model.log_arithmetic import measured
 from lithify.model.names import LogId, TopicName
 from lithify.schedule.due import due
 from support.builders import a_log, some_settings

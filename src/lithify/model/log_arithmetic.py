@@ -1,0 +1,41 @@
+"""What the state of a log says of its segments and of its last record, as every commit works it out anew.
+
+    segments of the log    clean, below D │ dirty, above D   ─► volumes, the oldest dirty timestamp (C27)
+    segments of the view                                     ─► View
+
+`verify` holds the stored state to the same functions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lithify.model.log import LogState, Position, View
+from lithify.model.segment import Segment, volume_of
+
+
+def measured(state: LogState, segments: tuple[Segment, ...]) -> LogState:
+    """`state` with its volumes taken from the log's segments (C27)."""
+    clean = tuple(s for s in segments if s.end_offset <= state.first_dirty_offset)
+    dirty = tuple(s for s in segments if s.end_offset > state.first_dirty_offset)
+    return replace(
+        state,
+        clean=volume_of(clean),
+        dirty=volume_of(dirty),
+        oldest_dirty_timestamp_ms=min((s.min_timestamp_ms for s in dirty), default=None),
+    )
+
+
+def view_of(segments: tuple[Segment, ...], last_record: Position | None, start_offset: int) -> View:
+    """What the metadata keeps about a view with these segments, in offset order."""
+    return View(
+        volume=volume_of(segments),
+        first_offset=segments[0].base_offset if segments else None,
+        last_record=last_record,
+        start_offset=start_offset,
+    )
+
+
+def last_readable(last: Position | None, start: int) -> Position | None:
+    """The position of a last record, if a reader that starts at `start` gets it (C36)."""
+    return last if last is not None and last.offset >= start else None
