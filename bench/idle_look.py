@@ -2,8 +2,8 @@
 
     python bench/idle_look.py [--topics 10000] [--keep DIR]
 
-Three looks are timed: the first after a start, the next one (one query, since the marks of all topics
-are as before), and one as it is for catalogs that have no marks (each topic is loaded through the catalog).
+Three looks are timed: the first after a start, the next one (one query, since the change tokens of all topics
+are as before), and one as it is for catalogs that have no change tokens (each topic is loaded through the catalog).
 The target is under 10 seconds. What is read is counted: at most the metadata of each topic, and no
 look may open a manifest or a data file.
 """
@@ -46,7 +46,7 @@ def make(directory: str, first: int, last: int) -> None:
 
 def made(directory: str, topics: int) -> None:
     """Two processes make what is not there yet."""
-    there = sum(1 for _ in lithify.open(directory).warehouse.store.marks())
+    there = sum(1 for _ in lithify.open(directory).warehouse.store.change_tokens())
     if there < topics:
         make(directory, there, there + 1)  # the catalog is made by one of them
         there += 1
@@ -82,10 +82,10 @@ def main() -> None:
         looker = lake.cleaner().cleaner.looker
         first = looked(looker, 1)
         next_look = looked(looker, 5)
-        marks = catalog.marks
-        catalog.marks = lambda: ((name, None) for name, _ in marks())
-        without_marks = looked(looker, 3)
-        print(json.dumps({"first": first, "next": next_look, "without_marks": without_marks}, indent=1))
+        tokens = catalog.change_tokens
+        catalog.change_tokens = lambda: ((name, None) for name, _ in tokens())
+        without_tokens = looked(looker, 3)
+        print(json.dumps({"first": first, "next": next_look, "without_tokens": without_tokens}, indent=1))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pyarrow import fs
 from lithify.model.segment import Segment
 from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
-from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.wiring import open_warehouse
 from support.fake_clock import FakeClock
 from support.postgres import Postgres, a_postgres
@@ -48,14 +48,14 @@ class Backend:
 
     def place(self) -> Place:
         """The store as a process of its own would open it."""
-        REMEMBERED.forget()
+        FILE_CACHE.clear()
         clock = FakeClock(NOW_MS)
         store, files = open_store(None, "prod", clock.new_id)
         return Place(store, files, clock, self.lose)
 
     def warehouse(self) -> Warehouse:
         """The same with the machine's clock."""
-        REMEMBERED.forget()
+        FILE_CACHE.clear()
         return open_warehouse(catalog="prod")
 
     def lose(self, segment: Segment) -> None:

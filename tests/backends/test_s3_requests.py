@@ -9,7 +9,7 @@ import pytest
 from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.remote_io import RemoteFile, RemoteStream
 from support.kernel_engine import KernelEngine
 from support.store_builders import ORDERS, Place, some_records
@@ -52,7 +52,7 @@ def test_whoever_commits_again_reads_no_metadata(warehouse: Warehouse, opened: O
 
 def test_what_others_committed_is_read_once(warehouse: Warehouse, opened: Opened) -> None:
     append(warehouse, ORDERS, some_records("a", "b"))
-    REMEMBERED.forget()  # as in another process
+    FILE_CACHE.clear()  # as in another process
     opened()
     state = warehouse.store.load(ORDERS)
     warehouse.store.segments(state)
@@ -74,6 +74,6 @@ def test_a_round_reads_metadata_once_and_each_segment_whole(warehouse: Warehouse
 def test_what_is_forgotten_is_read_from_the_store_again(warehouse: Warehouse, opened: Opened) -> None:
     append(warehouse, ORDERS, some_records("a", "b"))
     opened()
-    warehouse.store.forget_files()
+    warehouse.store.clear_file_cache()
     warehouse.store.segments(warehouse.store.load(ORDERS))
     assert len(opened()) == 3

@@ -168,7 +168,7 @@ def test_a_postgres_that_stalls_at_any_moment_of_an_append_is_settled_when_it_is
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_postgres_that_never_answers_again_is_given_up(backend: Backend, warehouse: Warehouse, kind: str) -> None:
     setattr(backend.database_wire, *KINDS[kind])
-    assert bounded(lambda: dict(warehouse.store.marks())) == "WarehouseError"
+    assert bounded(lambda: dict(warehouse.store.change_tokens())) == "WarehouseError"
     assert bounded(lambda: add(warehouse, "x")) == "WarehouseError"
     with pytest.raises(WarehouseError):
         backend.place().store.topics()

@@ -169,7 +169,7 @@ def test_a_look_that_fails_as_a_whole_is_told_and_the_next_one_is_tried(
         raise TypeError("a row that is none")
 
     with monkeypatch.context() as patched:
-        patched.setattr(lake.warehouse.store, "marks", broken)
+        patched.setattr(lake.warehouse.store, "change_tokens", broken)
         alpha.work()
         lake.wait()
     (told,) = errors(alpha.events)

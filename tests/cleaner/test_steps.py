@@ -185,8 +185,8 @@ def test_a_topic_that_is_committed_to_while_it_is_looked_at_is_no_trouble(lake):
         def __getattr__(self, name):
             return getattr(lake.warehouse.store, name)
 
-        def load_at(self, name, mark):
-            loaded = lake.warehouse.store.load_at(name, mark)
+        def load_at(self, name, token):
+            loaded = lake.warehouse.store.load_at(name, token)
             lake.append(topic, "a=3")
             return loaded
 
@@ -413,7 +413,7 @@ class TestFailures:
             raise WarehouseError("the catalog cannot be reached")
 
         with monkeypatch.context() as patched:
-            patched.setattr(lake.warehouse.store, "marks", gone)
+            patched.setattr(lake.warehouse.store, "change_tokens", gone)
             for _ in range(3):
                 alpha.work()
                 lake.wait()
@@ -542,11 +542,11 @@ class TestReading:
             alpha.work()
         assert calls == {"load": 5, "segments": 0, "failures": 0, "view": 0}
 
-    def test_where_there_are_no_marks_it_reads_the_metadata_of_each_and_nothing_else(self, lake, monkeypatch):
+    def test_where_there_are_no_change_tokens_it_reads_the_metadata_of_each_and_nothing_else(self, lake, monkeypatch):
         for number in range(5):
             lake.append(lake.topic(f"t{number}", cleanup_policy="delete", retention_ms=DAY_MS), "a=1 a=2")
-        marks = lake.warehouse.store.marks
-        monkeypatch.setattr(lake.warehouse.store, "marks", lambda: ((name, None) for name, _ in marks()))
+        tokens = lake.warehouse.store.change_tokens
+        monkeypatch.setattr(lake.warehouse.store, "change_tokens", lambda: ((name, None) for name, _ in tokens()))
         alpha = lake.cleaner()
         alpha.work()
         calls = self.counted(lake, monkeypatch)

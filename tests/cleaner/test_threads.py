@@ -102,7 +102,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch, port: Any, method: str) -> Event:
     return go
 
 
-@pytest.mark.parametrize("method", ["marks", "load", "failures", "segments"])
+@pytest.mark.parametrize("method", ["change_tokens", "load", "failures", "segments"])
 def test_a_look_that_hangs_ends_the_process_with_a_clear_line(
     lake: LiveLake, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
@@ -127,7 +127,7 @@ def test_looks_that_fail_for_too_long_end_it_and_the_reason_is_told(
 
     with lake.running() as made:
         until(lambda: made.cleaner.looks > 0, "it does not look")
-        monkeypatch.setattr(lake.warehouse.store, "marks", gone)
+        monkeypatch.setattr(lake.warehouse.store, "change_tokens", gone)
         until(made.stop.asked.is_set, "it goes on for ever")
         assert made.stop.failed
         assert "catalog prod cannot be reached" in made.stop.reason
@@ -272,7 +272,7 @@ def test_of_one_that_failed_others_see_since_when_it_does_not_look(
 
     with lake.running() as made:
         until(lambda: made.cleaner.looks > 0, "it does not look")
-        monkeypatch.setattr(lake.warehouse.store, "marks", refused)
+        monkeypatch.setattr(lake.warehouse.store, "change_tokens", refused)
         until(made.stop.asked.is_set, "it goes on for ever")
     (note,) = lake.coordination.notes()
     assert note.looked_ms == made.cleaner.last_look_ms

@@ -14,7 +14,7 @@ from lithify.errors import LithifyError
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
-from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from support.fake_clock import FakeClock
 from support.system_calls import KilledError, Stop, dies
 
@@ -25,7 +25,7 @@ CLOCK = FakeClock()
 
 
 def a_lake(folder: Path) -> Lake:
-    REMEMBERED.forget()
+    FILE_CACHE.clear()
     return Lake(Warehouse(*open_store(str(folder), None, CLOCK.new_id), CLOCK))
 
 

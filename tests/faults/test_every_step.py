@@ -115,7 +115,7 @@ def test_struck_anywhere_it_gets_everything_done(kind: Kind) -> None:
         assert found == wanted, f"call {at}: {injector.calls[at - 1]}"
         at += 1
     assert {
-        "marks", "load_at", "load", "segments", "failures", "commit", "versions", "stored_files", "named_files",
+        "change_tokens", "load_at", "load", "segments", "failures", "commit", "versions", "stored_files", "named_files",
         "closings", "delete_files", "put_report", "open_round", "find_survivors", "rewrite", "take", "renew",
         "leases", "release", "missing",
     } <= calls  # fmt: skip

@@ -286,14 +286,14 @@ def test_a_look_at_what_is_named_that_stood_still_finds_no_damage(tmp_path: Path
         settings = settings_of({"sweep.grace.ms": GRACE_MS, "versions.retention.ms": RETENTION_MS})
         warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
         an_append(b"a")(warehouse)
-        warehouse.store.forget_files()
+        warehouse.store.clear_file_cache()
 
         def meanwhile(warehouse: Warehouse = warehouse) -> None:
             an_append(b"b")(warehouse)
             for _ in range(3):
                 advance(warehouse, LONG_MS)
                 VERBS["sweep"](warehouse)
-            warehouse.store.forget_files()
+            warehouse.store.clear_file_cache()
 
         with Stop(step, meanwhile) as stop:
             named = warehouse.store.named_files(NAME)

@@ -117,14 +117,14 @@ def _overview(warehouse: Warehouse, name: TopicName) -> Any:
     return shown.to_json()
 
 
-def _at_mark(warehouse: Warehouse, name: TopicName) -> Any:
-    found = warehouse.store.load_at(name, dict(warehouse.store.marks())[name])
+def _at_token(warehouse: Warehouse, name: TopicName) -> Any:
+    found = warehouse.store.load_at(name, dict(warehouse.store.change_tokens())[name])
     return found, warehouse.store.segments(found)
 
 
 def _named(warehouse: Warehouse, name: TopicName) -> Any:
     # Of earlier metadata files only the table's log of them tells, and nobody reads them.
-    newest = dict(warehouse.store.marks())[name]
+    newest = dict(warehouse.store.change_tokens())[name]
     named = warehouse.store.named_files(name)
     return named.needed, {f for f in named.others if f == newest or not f.endswith(".metadata.json")}
 
@@ -153,16 +153,16 @@ LOOKS: Mapping[str, Look] = {
     "closings": _closings,
     "topics": lambda w, _: w.store.topics(),
     "overview": _overview,
-    "at its mark": _at_mark,
+    "at its token": _at_token,
 }
 """All that can be read of a topic, part by part."""
 
 
 READERS: Mapping[str, tuple[str, ...]] = {
     "segment": ("records", "compacted", "from each offset", "table", "of versions"),
-    "manifest": ("records", "status", "named", "at its mark", "of versions"),
-    "manifest list": ("records", "status", "named", "at its mark", "of versions"),
-    "metadata": ("state", "status", "versions", "of versions", "history", "named", "at its mark", "topics"),
+    "manifest": ("records", "status", "named", "at its token", "of versions"),
+    "manifest list": ("records", "status", "named", "at its token", "of versions"),
+    "metadata": ("state", "status", "versions", "of versions", "history", "named", "at its token", "topics"),
     "version record": ("versions", "of versions", "closings"),
     "report": ("history",),
     "failures": ("failures", "status", "overview"),
@@ -193,7 +193,7 @@ def _kind(warehouse: Warehouse, name: TopicName, path: Path) -> str | None:
     if path.suffix == ".avro":
         return "manifest list" if path.name.startswith("snap-") else "manifest"
     if path.name.endswith(".metadata.json"):
-        newest = dict(warehouse.store.marks())[name]  # earlier ones are read by nobody
+        newest = dict(warehouse.store.change_tokens())[name]  # earlier ones are read by nobody
         return "metadata" if newest is not None and Path(_local(newest)) == path else None
     return {"versions": "version record", "reports": "report", "lithify": path.stem}[path.parent.name]
 

@@ -23,7 +23,7 @@ class TestIcebergStore(StoreConformance):
 
     def test_what_was_loaded_by_its_mark_is_good_after_others_have_committed(self, place: Place) -> None:
         before = place.append(place.create(), some_records("a"))
-        (found,) = (place.store.load_at(*marked) for marked in place.store.marks())
+        (found,) = (place.store.load_at(*known) for known in place.store.change_tokens())
         place.append(before, some_records("b"))
 
         assert len(place.store.segments(found)) == 1

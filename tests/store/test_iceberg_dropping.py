@@ -20,7 +20,7 @@ from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
 from lithify.reports.ingest import CopiedTopic
 from lithify.store.iceberg import open_store
-from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.memory import MemoryStore, MemoryWarehouse
 from support.fake_clock import FakeClock
 from support.store_builders import NOW_MS, ORDERS, Place, a_report, an_iceberg_place, lose_file, some_records
@@ -84,7 +84,7 @@ def check_fresh(place: Place, state: TopicState) -> None:
 
 
 def check_whole(place: Place) -> None:
-    REMEMBERED.forget()
+    FILE_CACHE.clear()
     state = place.store.load(ORDERS)
     assert [record.key for record in place.records(state)] == [b"new"]
     assert place.store.failures(state)[0].error == "new trouble"
@@ -163,7 +163,7 @@ def test_a_deletion_that_dies_leaves_nothing_to_the_topic_made_again(places: Ope
         place = places()
         with suppress(KilledError), Stop(step, dies) as stop:
             place.store.drop_topic(ORDERS)
-        REMEMBERED.forget()
+        FILE_CACHE.clear()
         if ORDERS in places().store.topics():  # it died before the catalog forgot the topic: try again
             places().store.drop_topic(ORDERS)
         made_again(places())

@@ -14,7 +14,7 @@ from lithify.errors import LocationChangedError
 from lithify.ports.store import Warehouse
 from lithify.service.change.sweep import sweep
 from lithify.service.write.append import append
-from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from support.fake_clock import FakeClock
 from support.store_builders import ORDERS, Place, some_records
 
@@ -56,7 +56,7 @@ def test_the_same_folder_spelled_otherwise_is_the_same_folder(spelling: str, ice
 
     swept_for_days(iceberg)
 
-    REMEMBERED.forget()
+    FILE_CACHE.clear()
     newest = iceberg.store.load(ORDERS)
     assert newest.location == state.location
     assert [r.key for r in iceberg.records(newest)] == [b"a", b"b"]
@@ -83,7 +83,7 @@ def test_another_folder_is_refused_by_all_and_nothing_in_it_goes(
         lambda: append(warehouse, ORDERS, some_records("b")),
         lambda: sweep(warehouse, ORDERS, delete=True),
         lambda: iceberg.store.drop_topic(ORDERS),
-        lambda: iceberg.store.load_at(ORDERS, dict(iceberg.store.marks())[ORDERS]),
+        lambda: iceberg.store.load_at(ORDERS, dict(iceberg.store.change_tokens())[ORDERS]),
     ):
         with pytest.raises(LocationChangedError, match="the location of its table was changed"):
             verb()

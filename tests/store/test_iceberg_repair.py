@@ -24,7 +24,7 @@ from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.reports.repair import RepairReport
 from lithify.store.iceberg import open_store
-from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from support.fake_clock import FakeClock
 from support.kernel_engine import compact_without_spark
 from support.store_builders import NOW_MS
@@ -39,7 +39,7 @@ Lose = Callable[[Path], object]
 
 def a_lake(folder: Path) -> Lake:
     """As a program of its own opens it."""
-    REMEMBERED.forget()
+    FILE_CACHE.clear()
     return Lake(Warehouse(*open_store(str(folder), None, CLOCK.new_id), CLOCK))
 
 

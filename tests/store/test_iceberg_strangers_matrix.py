@@ -31,7 +31,7 @@ from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.store.iceberg import IcebergFiles, IcebergStore
-from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from support.kernel_engine import KernelEngine, compact_without_spark
 from support.store_builders import Place
 
@@ -193,7 +193,7 @@ def topic(iceberg: Place) -> Topic:
 
 def opened_anew(topic: Topic) -> Topic:
     """As another process sees it."""
-    REMEMBERED.forget()
+    FILE_CACHE.clear()
     store, warehouse = topic.warehouse.store, topic.warehouse
     assert isinstance(store, IcebergStore)
     again = IcebergStore(store.source, warehouse.clock.new_id)

@@ -133,8 +133,8 @@ class Sending:
         scan = KeyScan(self.access, alone, settles=True)
         for index, block in self.finder.blocks(scan.keys(portion), len(self.spools)):
             self.spools[index].add(block, portion)
-        for bitmap in scan.marks.bitmaps().values():
-            self.marks.add(np.array(bitmap, np.int64) + alone.first_ordinal)
+        for bitmap in scan.change_tokens.bitmaps().values():
+            self.change_tokens.add(np.array(bitmap, np.int64) + alone.first_ordinal)
         return scan.tally
 
 

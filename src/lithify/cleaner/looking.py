@@ -82,7 +82,7 @@ class Looker:
         seen: dict[TopicName, Known] = {}
         self._put_to_rest(now_ms)
         store = self.warehouse.store
-        marks = dict(store.marks())
+        marks = dict(store.change_tokens())
         for name, mark in marks.items():
             before = self.known.get(name)
             if before is not None and before.rests(now_ms) and (before.failure or _unchanged(mark, before)):

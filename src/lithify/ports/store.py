@@ -110,8 +110,8 @@ class LogStore(Protocol):
 
     def topics(self) -> tuple[TopicName, ...]: ...
 
-    def marks(self) -> Iterator[tuple[TopicName, str | None]]:
-        """Every name under which a topic may be, and a mark that every commit changes; None if only `load` can tell.
+    def change_tokens(self) -> Iterator[tuple[TopicName, str | None]]:
+        """Every name under which a topic may be, and a token that every commit changes; None if only `load` can tell.
 
         For looking at many topics: it opens no topic, so a name may turn out to be none.
         """
@@ -121,8 +121,8 @@ class LogStore(Protocol):
         """The newest version: one metadata read. Raises `UnknownTopicError`."""
         ...
 
-    def load_at(self, name: TopicName, mark: str | None) -> TopicState:
-        """The newest version, as of its mark: what `load` does, with less work, for those who look at many."""
+    def load_at(self, name: TopicName, token: str | None) -> TopicState:
+        """The newest version, as of its token: what `load` does, with less work, for those who look at many."""
         ...
 
     def load_version(self, name: TopicName, version: int) -> TopicState:
@@ -187,7 +187,7 @@ class LogStore(Protocol):
         """Stores that."""
         ...
 
-    def forget_files(self) -> None:
+    def clear_file_cache(self) -> None:
         """What was read before is read anew from now on, not from memory: for a proof of what is stored."""
         ...
 

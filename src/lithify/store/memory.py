@@ -107,7 +107,7 @@ class MemoryStore:
         with self._lock:
             return tuple(sorted(self._topics))
 
-    def marks(self) -> Iterator[tuple[TopicName, str | None]]:
+    def change_tokens(self) -> Iterator[tuple[TopicName, str | None]]:
         with self._lock:
             states = [topic.newest.state for topic in self._topics.values()]
         yield from ((state.name, f"{state.identity}/{state.version}") for state in states)
@@ -117,7 +117,7 @@ class MemoryStore:
         with self._lock:
             return self._topic(name).newest.state
 
-    def load_at(self, name: TopicName, mark: str | None) -> TopicState:
+    def load_at(self, name: TopicName, token: str | None) -> TopicState:
         """Raises what `load` raises."""
         return self.load(name)
 
@@ -214,7 +214,7 @@ class MemoryStore:
         with self._lock:
             self._topic(state.name).source = source
 
-    def forget_files(self) -> None:
+    def clear_file_cache(self) -> None:
         """There are none but in memory."""
 
     def put_heartbeat(self, state: TopicState, run_id: str) -> None:

@@ -3,11 +3,11 @@
 A subclass gives the fixture `place`: a `support.store_builders.Place` on a warehouse that is empty.
 """
 
+from store.conformance.change_tokens import ChangeTokenRules
 from store.conformance.commits import CommitRules
 from store.conformance.expiring import ExpiryRules
 from store.conformance.failures import FailureRules
 from store.conformance.files import FileRules
-from store.conformance.marks import MarkRules
 from store.conformance.rates import RatesRules
 from store.conformance.reports import ReportRules
 from store.conformance.sweeping import SweepRules
@@ -18,7 +18,7 @@ from store.conformance.views import ViewRules
 
 class StoreConformance(
     TopicRules,
-    MarkRules,
+    ChangeTokenRules,
     CommitRules,
     FileRules,
     ViewRules,

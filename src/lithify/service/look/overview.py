@@ -55,7 +55,7 @@ class Lookout:
         judged_ms = self.warehouse.clock.now_ms() if now_ms is None else now_ms
         before, self._seen = self._seen, {}
         topics: list[TopicOverview] = []
-        marks = dict(self.warehouse.store.marks())
+        marks = dict(self.warehouse.store.change_tokens())
 
         def stands(name: TopicName) -> tuple[TopicName, _Seen | None, TopicOverview | None]:
             try:

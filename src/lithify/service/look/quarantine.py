@@ -26,7 +26,7 @@ def failing_logs(warehouse: Warehouse) -> QuarantineReport:
     """All logs of the catalog whose last round failed. Raises `WarehouseError` if the catalog cannot be read."""
     logs: list[FailingLog] = []
     unreadable: list[UnreadableTopic] = []
-    for name, _ in warehouse.store.marks():
+    for name, _ in warehouse.store.change_tokens():
         try:
             failures = warehouse.store.failures(warehouse.store.load(name))
         except UnknownTopicError:

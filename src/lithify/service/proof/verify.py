@@ -57,7 +57,7 @@ def verify(
     `UnknownVersionError`, or `VersionSweptError` for one that was let go of meanwhile.
     """
     started_ms = warehouse.clock.now_ms()
-    warehouse.store.forget_files()
+    warehouse.store.clear_file_cache()
     state = warehouse.store.load(name)
     findings: list[Finding] = []
     newest, trail = _versions(warehouse, state, against, findings)

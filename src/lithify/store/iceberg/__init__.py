@@ -1,10 +1,10 @@
 """Topics as Apache Iceberg tables, through PyIceberg.
 
-layout     tables, folders, names          swap      the commit of an edit
-catalog    where tables are found          versions  what a commit closes
-codec      the state in table properties   store     `LogStore`
-manifests  segments as manifest entries    files     `SegmentFiles`
-adapter    the private names of PyIceberg  trouble   errors of the warehouse
+layout     tables, folders, names            catalog/    where tables are found
+store      `LogStore`                        state/      the state in a table's properties
+files      `SegmentFiles`                    manifests/  segments as manifest entries
+salvage    what is left of a damaged topic   commit/     the commit of an edit, what it closes
+                                             io/         files and documents
 """
 
 from __future__ import annotations

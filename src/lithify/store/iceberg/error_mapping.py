@@ -114,7 +114,7 @@ def never_landed(error: Exception) -> bool:
             return isinstance(error, _REFUSED) or _known(error) is not None
 
 
-def made_by_another(error: BaseException) -> bool:
+def already_exists(error: BaseException) -> bool:
     """Whether another program was faster in making the tables of an SQL catalog."""
     return isinstance(error, DBAPIError) and "already exists" in str(error)
 

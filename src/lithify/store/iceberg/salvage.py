@@ -33,12 +33,12 @@ from lithify.model.segment import Segment
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.dropping import delete_leftovers
 from lithify.store.iceberg.catalog.embedded import CatalogSource
-from lithify.store.iceberg.catalog.heads import topic_state
+from lithify.store.iceberg.catalog.newest import topic_state
 from lithify.store.iceberg.catalog.tables import TopicTables
 from lithify.store.iceberg.error_mapping import reaching, writing
 from lithify.store.iceberg.io.checksums import ManifestList, check_refs
 from lithify.store.iceberg.io.documents import read_document
-from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.folders import stored_files
 from lithify.store.iceberg.manifests.entries import read_segments
 from lithify.store.iceberg.state import lineage
@@ -68,12 +68,12 @@ class IcebergSalvage:
 
         Raises `UnknownTopicError` where nothing is, `RefusedError` where there are several folders.
         """
-        REMEMBERED.forget()
-        entry, trouble, mark = self._entry(name)
+        FILE_CACHE.clear()
+        entry, trouble, last = self._entry(name)
         if entry is Entry.WHOLE:
-            return Remains(mark, name, entry)
-        if folder is not None or mark:
-            found = self._around(mark) if folder is None else {folder.rstrip("/"): self._listed(folder.rstrip("/"))}
+            return Remains(last, name, entry)
+        if folder is not None or last:
+            found = self._around(last) if folder is None else {folder.rstrip("/"): self._listed(folder.rstrip("/"))}
         else:
             found = {f: paths for f, paths in self._folders(name).items() if self._name_of(f, paths) == name}
             alive = {f: paths for f, paths in found.items() if layout.deleted_file(f) not in paths}
@@ -89,7 +89,7 @@ class IcebergSalvage:
                 hint="--folder says which one; nothing was changed",
             )
         ((location, paths),) = found.items()
-        remains = self._with_versions(Remains(location, name, entry, trouble), name, paths, mark, metadata)
+        remains = self._with_versions(Remains(location, name, entry, trouble), name, paths, last, metadata)
         return self._with_unnamed(remains, paths)
 
     def register(self, name: TopicName, metadata: str, was: str) -> None:
@@ -99,7 +99,7 @@ class IcebergSalvage:
         with reaching(self._source.where):
             catalog.create_namespace_if_not_exists((name.stream,))
             catalog.register_table(layout.identifier(name), metadata)
-        REMEMBERED.forget()
+        FILE_CACHE.clear()
 
     def unite(self, state: TopicState, segments: Sequence[Segment], run_id: str) -> tuple[Segment, ...]:
         """Raises `DamagedError` or `WarehouseError`."""
@@ -111,7 +111,7 @@ class IcebergSalvage:
         self._source.recovered()
         self._forget(state.name, was)
         self._tables.recreate(state, segments, replaces)
-        REMEMBERED.forget()
+        FILE_CACHE.clear()
 
     def finish_deletion(self, location: str) -> None:
         """Deletes what a deletion that broke off has left."""
@@ -128,27 +128,27 @@ class IcebergSalvage:
         """What the catalog has under the name, what is wrong with it, and where its metadata is."""
         if self._source.lost:
             return Entry.GONE, "the catalog is gone", ""
-        mark = dict(self._tables.marks()).get(name) or ""
+        last = dict(self._tables.metadata_files()).get(name) or ""
         try:
             table = self._tables.load(name)
-            mark = table.metadata_location
-            topic_state(name, table.metadata, mark)
-            self._check_whole(name, table.metadata, mark)
+            last = table.metadata_location
+            topic_state(name, table.metadata, last)
+            self._check_whole(name, table.metadata, last)
         except UnknownTopicError as error:
-            if mark:
+            if last:
                 raise
             return Entry.GONE, error.message, ""
         except LithifyError as error:
-            return Entry.DAMAGED, error.message.removeprefix(f"{name}: "), mark
-        return Entry.WHOLE, "", mark
+            return Entry.DAMAGED, error.message.removeprefix(f"{name}: "), last
+        return Entry.WHOLE, "", last
 
-    def _around(self, mark: str) -> dict[str, list[str]]:
+    def _around(self, last: str) -> dict[str, list[str]]:
         """The folder of a topic with its files, given its metadata: others may have that written elsewhere."""
         with suppress(Exception):  # damaged, and so may the name of the folder in it be
-            pinned = pinned_location(self._metadata(mark).properties)
+            pinned = pinned_location(self._metadata(last).properties)
             if pinned and (paths := self._listed(pinned)):
                 return {pinned: paths}
-        beside = mark.rpartition("/metadata/")[0]
+        beside = last.rpartition("/metadata/")[0]
         return {beside: self._listed(beside)}
 
     def _listed(self, location: str) -> list[str]:
@@ -184,13 +184,13 @@ class IcebergSalvage:
         return FromInputFile.table_metadata(load_file_io(dict(self._source.io_properties), path).new_input(path))
 
     def _with_versions(
-        self, remains: Remains, name: TopicName, paths: Sequence[str], mark: str, chosen: str | None
+        self, remains: Remains, name: TopicName, paths: Sequence[str], last: str, chosen: str | None
     ) -> Remains:
         there, location = frozenset(paths), remains.location
         records = dict(self._records(location, paths))
         remains = replace(
             remains,
-            current=mark,
+            current=last,
             deleted=layout.deleted_file(location) in there,
             closed=lineage.let_go(lineage.landed(records.values(), ())),
             last_closed=lineage.last_closed(records.values()),
@@ -198,8 +198,8 @@ class IcebergSalvage:
         readable, unreadable = self._read_all(location, paths if chosen is None else [chosen])
         past = {identity for metadata in readable.values() for identity in lineage.replaced(metadata.properties)}
         files = [MetadataFile(path, number, problem=why) for (path, number), why in unreadable.items()]
-        if mark.startswith(f"{location}/") and mark not in there and (gone := re.search(r"/(\d+)-[^/]*$", mark)):
-            files.append(MetadataFile(mark, int(gone[1]), problem="the file is missing"))
+        if last.startswith(f"{location}/") and last not in there and (gone := re.search(r"/(\d+)-[^/]*$", last)):
+            files.append(MetadataFile(last, int(gone[1]), problem="the file is missing"))
         newest: MetadataFile | None = None
         for (path, number), metadata in readable.items():
             if str(metadata.table_uuid) in past or (newest is not None and number < newest.number):

@@ -37,15 +37,15 @@ from lithify.store.errors import no_common_folder, no_warehouse, unknown_version
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.dropping import drop
 from lithify.store.iceberg.catalog.embedded import CatalogSource
-from lithify.store.iceberg.catalog.heads import Lists, named_lists, read_head, topic_state
 from lithify.store.iceberg.catalog.lock import turn_lock
+from lithify.store.iceberg.catalog.newest import Lists, named_lists, read_newest, topic_state
 from lithify.store.iceberg.commit.kept_versions import check_view, closed_state, tag, view_gone, view_tag
 from lithify.store.iceberg.commit.swap import send, stage
 from lithify.store.iceberg.error_mapping import reaching, writing
 from lithify.store.iceberg.io.checksums import ManifestList
 from lithify.store.iceberg.io.documents import read_document, read_document_if_there, write_document
 from lithify.store.iceberg.io.failures_document import read_failures, write_failures
-from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.recent import Recent
 from lithify.store.iceberg.manifests.entries import read_segments
 from lithify.store.iceberg.state import topic_codec
@@ -54,7 +54,7 @@ from lithify.store.iceberg.state.table_shape import check_writable
 from lithify.store.iceberg.topic_folders import TopicFolders
 
 REQUESTS_AT_ONCE = 12
-"""A few less than the connections that an SQL catalog opens at most (`named_catalog`)."""
+"""A few less than the connections that an SQL catalog opens at most (`configured`)."""
 
 
 class IcebergStore(TopicFolders):
@@ -93,21 +93,21 @@ class IcebergStore(TopicFolders):
     def topics(self) -> tuple[TopicName, ...]:
         return self._tables.topics()
 
-    def marks(self) -> Iterator[tuple[TopicName, str | None]]:
-        """The mark is where the table's metadata is. Raises `WarehouseError`."""
-        yield from self._tables.marks()
+    def change_tokens(self) -> Iterator[tuple[TopicName, str | None]]:
+        """A token is where the table's metadata is. Raises `WarehouseError`."""
+        yield from self._tables.metadata_files()
 
     def load(self, name: TopicName) -> TopicState:
         """Raises `UnknownTopicError`, `UnsupportedFormatError`, `DamagedError` or `WarehouseError`."""
         table = self._tables.load(name)
         return self._state(name, table.metadata, table.metadata_location)
 
-    def load_at(self, name: TopicName, mark: str | None) -> TopicState:
+    def load_at(self, name: TopicName, token: str | None) -> TopicState:
         """Raises what `load` raises."""
-        head = None if mark is None else read_head(self._access, name, mark)
-        if head is None:
+        newest = None if token is None else read_newest(self._access, name, token)
+        if newest is None:
             return self.load(name)
-        state, lists = head
+        state, lists = newest
         self._manifest_lists.put((state.identity, state.version), lists)
         return state
 
@@ -224,8 +224,8 @@ class IcebergStore(TopicFolders):
         with writing(path):
             write_document(self._access, path, source.to_json())
 
-    def forget_files(self) -> None:
-        REMEMBERED.forget()
+    def clear_file_cache(self) -> None:
+        FILE_CACHE.clear()
 
     def _rates_file(self, state: TopicState | None) -> str:
         if state is not None:

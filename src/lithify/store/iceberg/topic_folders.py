@@ -13,7 +13,7 @@ from lithify.model.names import TopicName
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
-from lithify.store.iceberg.catalog.heads import topic_state
+from lithify.store.iceberg.catalog.newest import topic_state
 from lithify.store.iceberg.catalog.tables import TopicTables
 from lithify.store.iceberg.commit.referenced import all_closings, looks_with, named_files
 from lithify.store.iceberg.error_mapping import reaching, writing

@@ -102,7 +102,7 @@ def test_topics_that_rest_cost_one_read_of_metadata_each_and_no_manifest(catalog
         "deletes": (Standing.WAITING, "nothing dirty", 124 * HOUR_MS),
         "events": (Standing.WAITING, "nothing is past retention", 100 * HOUR_MS + 7 * 24 * HOUR_MS + 1),
     }
-    assert catalog.store.calls == {"marks": 1, "load": 120, "failures": 120}
+    assert catalog.store.calls == {"change_tokens": 1, "load": 120, "failures": 120}
 
 
 def test_manifests_are_opened_for_logs_that_may_be_due_and_only_for_them(catalog):
@@ -184,14 +184,14 @@ def test_who_looks_again_reads_only_what_has_changed(catalog):
         catalog.topic(f"due{number}", records=some_records())
         catalog.topic(f"tight{number}", records=some_records(), max_compaction_lag_ms=HOUR_MS)
     first = catalog.look()
-    assert catalog.store.calls == {"marks": 1, "load": 15, "failures": 15, "segments": 10}
+    assert catalog.store.calls == {"change_tokens": 1, "load": 15, "failures": 15, "segments": 10}
     assert catalog.look() == first
-    assert catalog.store.calls == {"marks": 1, "failures": 15}
+    assert catalog.store.calls == {"change_tokens": 1, "failures": 15}
 
     append(catalog.warehouse, TopicName("default", "empty3"), some_records())
     catalog.clock.advance(2 * HOUR_MS)
     later = catalog.look()
-    assert catalog.store.calls == {"marks": 1, "load": 1, "failures": 15, "segments": 1}
+    assert catalog.store.calls == {"change_tokens": 1, "load": 1, "failures": 15, "segments": 1}
     assert {name for name, topic in later.items() if topic != first[name]} == {f"tight{n}" for n in range(5)} | {
         "empty3"
     }
@@ -210,7 +210,7 @@ def test_a_topic_that_is_made_again_is_read_again(catalog):
 
 def test_where_the_catalog_tells_no_marks_every_topic_is_read_each_time(catalog, monkeypatch):
     state = catalog.topic("a")
-    monkeypatch.setattr(catalog.store._store, "marks", lambda: iter([(state.name, None)]))
+    monkeypatch.setattr(catalog.store._store, "change_tokens", lambda: iter([(state.name, None)]))
     for _ in range(2):
         catalog.look()
         assert catalog.store.calls["load"] == 1

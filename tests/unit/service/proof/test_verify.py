@@ -256,7 +256,7 @@ def test_nothing_is_believed_from_memory(monkeypatch):
     topic.append(a_log("a=1").records)
     store, calls = topic.warehouse.store, []
     load = store.load
-    monkeypatch.setattr(store, "forget_files", lambda: calls.append("forget"), raising=False)
+    monkeypatch.setattr(store, "clear_file_cache", lambda: calls.append("forget"), raising=False)
     monkeypatch.setattr(store, "load", lambda name: calls.append("load") or load(name))
     verify(topic.warehouse, OracleInspector(topic.files), ORDERS)
     assert calls[:2] == ["forget", "load"]

@@ -38,7 +38,7 @@ from tenacity import (
 
 from lithify.errors import WarehouseError
 from lithify.store.iceberg.catalog.rest_timeouts import bound_session
-from lithify.store.iceberg.error_mapping import made_by_another, reaching
+from lithify.store.iceberg.error_mapping import already_exists, reaching
 from lithify.store.iceberg.io.file_io import by_configuration
 from lithify.waits.network import within
 from lithify.waits.sql import bound_answers
@@ -140,7 +140,7 @@ class NamedCatalog:
         from pyiceberg.catalog import load_catalog
         from pyiceberg.utils.config import Config
 
-        retrying = Retrying(retry=retry_if_exception(made_by_another), stop=stop_after_attempt(OPENINGS), reraise=True)
+        retrying = Retrying(retry=retry_if_exception(already_exists), stop=stop_after_attempt(OPENINGS), reraise=True)
         with reaching(self.where):
             described = Config().get_catalog_config(self._name) or {}
             if (uri := str(described.get("uri", ""))) and _is_database(uri):

@@ -22,7 +22,7 @@ from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.tables import TopicTables
 from lithify.store.iceberg.error_mapping import writing
 from lithify.store.iceberg.io.documents import write_document
-from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.folders import delete_files, remove_empty_folders, stored_files
 
 
@@ -37,7 +37,7 @@ def drop(tables: TopicTables, table: Table, location: str, io_properties: Mappin
             return tuple(stored_files(location, io_properties))
 
     listed = tables.drop(table, files)
-    REMEMBERED.forget()
+    FILE_CACHE.clear()
     note = layout.deleted_file(location)
     with writing(location):
         write_document(FileAccess(io_properties), note, {"topic": str(table.metadata.table_uuid)})

@@ -18,7 +18,7 @@ from pyiceberg.io import PY_IO_IMPL
 from lithify.columnar.files.access import local_path
 from lithify.errors import WarehouseError
 from lithify.store.iceberg.catalog.configured import OPENINGS, NamedCatalog
-from lithify.store.iceberg.error_mapping import made_by_another, reaching
+from lithify.store.iceberg.error_mapping import already_exists, reaching
 from lithify.store.iceberg.io.file_io import by_configuration
 from lithify.store.iceberg.io.local_io import IMPLEMENTATION
 
@@ -158,7 +158,7 @@ class EmbeddedCatalog:
         from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
         uri = f"sqlite:///{self._folder}/{CATALOG_FILE}?timeout={BUSY_TIMEOUT_S}"
-        retrying = Retrying(retry=retry_if_exception(made_by_another), stop=stop_after_attempt(OPENINGS), reraise=True)
+        retrying = Retrying(retry=retry_if_exception(already_exists), stop=stop_after_attempt(OPENINGS), reraise=True)
         # A connection per statement: nothing stays open behind a program's back, nor crosses a fork.
         engine = create_engine(uri, poolclass=NullPool)
         with reaching(self.where):

@@ -99,9 +99,9 @@ class TopicTables:
         return True
 
     def _is_still(self, name: TopicName, was: str) -> bool:
-        mark = dict(self.marks()).get(name, "")
-        if mark is not None:
-            return mark == was
+        now = dict(self.metadata_files()).get(name, "")
+        if now is not None:
+            return now == was
         with suppress(LithifyError):
             return self.load(name).metadata_location == was
         return True  # what cannot be loaded, nobody has repaired
@@ -161,7 +161,7 @@ class TopicTables:
             tables = _tables(catalog)
         return tuple(sorted(layout.topic_name(table) for table in tables if self._may_be_topic(table)))
 
-    def marks(self) -> tuple[tuple[TopicName, str | None], ...]:
+    def metadata_files(self) -> tuple[tuple[TopicName, str | None], ...]:
         """Every table of the catalog, and where its metadata is if the catalog tells. Raises `WarehouseError`."""
         catalog = self._source.existing()
         if catalog is None:
@@ -190,7 +190,7 @@ class TopicTables:
 
     def _damaged(self, name: TopicName, error: Exception) -> DamagedError:
         """Names the file, where the catalog tells."""
-        where = dict(self.marks()).get(name)
+        where = dict(self.metadata_files()).get(name)
         why = " ".join(str(error).split())[:300]
         file = "" if where is None else f" in {where}"
         return DamagedError(f"{name}: the table's metadata cannot be read: {why}{file}", hint=_RESTORE)

@@ -20,7 +20,7 @@ FILE_BYTES = 4 * 2**20
 _WRITTEN_ONCE = (".metadata.json", ".avro")
 
 
-class RememberedFiles:
+class FileCache:
     """The latest of them by path, up to `MEMORY_BYTES`; safe to use from several threads."""
 
     def __init__(self) -> None:
@@ -47,11 +47,11 @@ class RememberedFiles:
         with self._lock:
             self._files.pop(path, None)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """All of them, so that the next look at each is at the file itself."""
         with self._lock:
             self._files.clear()
 
 
-REMEMBERED = RememberedFiles()
+FILE_CACHE = FileCache()
 """Of this process."""

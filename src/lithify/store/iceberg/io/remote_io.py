@@ -32,7 +32,7 @@ from pyiceberg.typedef import EMPTY_DICT, Properties
 from lithify.columnar.files.access import check_small
 from lithify.errors import LithifyError, WarehouseError
 from lithify.store.iceberg.error_mapping import warehouse_error
-from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.waits.network import within
 
 IMPLEMENTATION = f"{__name__}.RemoteFileIO"
@@ -75,7 +75,7 @@ class RemoteFileIO(PyArrowFileIO):
     def delete(self, location: Any) -> None:
         """Raises `FileNotFoundError` or `WarehouseError`."""
         path = location if isinstance(location, str) else location.location
-        REMEMBERED.drop(path)
+        FILE_CACHE.drop(path)
         with _told(path):
             super().delete(path)
 
@@ -139,15 +139,15 @@ class RemoteFile(PyArrowFile):
 
     def open(self, seekable: bool = True) -> RemoteStream:
         """Raises `FileNotFoundError` or `WarehouseError`."""
-        if not REMEMBERED.takes(self.location):
+        if not FILE_CACHE.takes(self.location):
             return self._opened(seekable)
-        content = REMEMBERED.get(self.location)
+        content = FILE_CACHE.get(self.location)
         if content is None:
             with self._opened(seekable) as stream:
                 check_small(self.location, stream.seek(0, 2))
                 stream.seek(0)
                 content = stream.read()
-            REMEMBERED.put(self.location, content)
+            FILE_CACHE.put(self.location, content)
         return RemoteStream(self.location, pa.BufferReader(content), lambda: True)
 
     def _opened(self, seekable: bool) -> RemoteStream:
@@ -164,7 +164,7 @@ class RemoteFile(PyArrowFile):
         another one may come between the look and the writing. What must not meet has names of its own.
         """
         with _told(self.location):
-            keep = REMEMBERED.put if REMEMBERED.takes(self.location) else None
+            keep = FILE_CACHE.put if FILE_CACHE.takes(self.location) else None
             self._written = RemoteStream(self.location, super().create(overwrite=True), lambda: True, keep)
             return self._written
 

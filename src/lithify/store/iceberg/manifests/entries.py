@@ -35,7 +35,7 @@ from lithify.columnar.segment.schema import (
 from lithify.errors import DamagedError, LithifyError
 from lithify.model.segment import Segment
 from lithify.store.iceberg.io.checksums import MANIFESTS, RESTORE, ManifestList, Stated
-from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.layout import SORT_ORDER_ID
 from lithify.store.iceberg.manifests.avro import decoded_entries, decoded_list
 
@@ -189,7 +189,7 @@ def _content(io: FileIO, path: str, stated: Stated | None) -> bytes:
 
 
 def _not_written(path: str, why: str) -> DamagedError:
-    REMEMBERED.drop(path)  # the next look is at the file: it may be whole, or put back
+    FILE_CACHE.drop(path)  # the next look is at the file: it may be whole, or put back
     return DamagedError(f"{path}: the file is not what was written: {why}", hint=RESTORE)
 
 

@@ -120,7 +120,7 @@ def changed(
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class TableFacts:
     """What of a table's metadata the state of a topic is read off."""
 
     file: str
@@ -134,29 +134,29 @@ class Head:
     location: str
 
 
-def state_of(name: TopicName, head: Head) -> TopicState:
+def state_of(name: TopicName, facts: TableFacts) -> TopicState:
     """The state of a topic.
 
     Raises `UnknownTopicError`, `UnsupportedFormatError`, `LocationChangedError`, or `DamagedError` where
     the state cannot be read, or where something other than Lithify moved main.
     """
-    properties = head.properties
+    properties = facts.properties
     check_format(name, properties)
     version = properties.get(VERSION)
-    if version is None or str(head.version) != version:
+    if version is None or str(facts.version) != version:
         raise DamagedError(
             f"{name}: something other than Lithify moved the table's main branch: it is not at version {version}",
             hint=f"`lithify repair {name}` sets main back to version {version}",
         )
-    where = f"{name}: {head.file}"
+    where = f"{name}: {facts.file}"
     needed = int(properties[_FORMAT]) >= FIRST_FORMAT
-    check(where, Found(f"{name.stream}.{name.topic}", head.identity, properties, head.main), needed=needed)
-    location = topic_location(name, properties, head.location)
+    check(where, Found(f"{name.stream}.{name.topic}", facts.identity, properties, facts.main), needed=needed)
+    location = topic_location(name, properties, facts.location)
     with readable(f"{where}: the state in the table's properties"):
         return TopicState(
             name=name,
             original_name=properties[ORIGINAL_NAME],
-            identity=head.identity,
+            identity=facts.identity,
             version=int(version),
             location=location,
             settings=stored_settings(json.loads(properties[_SETTINGS])),

@@ -1,4 +1,4 @@
-"""Marks from a catalog in SQL: one query for all topics, and no file is opened."""
+"""Change tokens from a catalog in SQL: one query for all topics, and no file is opened."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def queries_of(catalog: Catalog | None, act: Callable[[], object]) -> list[str]:
     return seen
 
 
-def test_marks_of_many_topics_are_one_query_and_open_no_file(tmp_path: Path) -> None:
+def test_change_tokens_of_many_topics_are_one_query_and_open_no_file(tmp_path: Path) -> None:
     source = NotingSource(str(tmp_path / "warehouse"))
     place = an_iceberg_place(tmp_path, FakeClock(), source)
     names = [TopicName(f"s{n % 7}.of", f"t{n}") for n in range(TOPICS)]
@@ -45,25 +45,25 @@ def test_marks_of_many_topics_are_one_query_and_open_no_file(tmp_path: Path) -> 
     NotingFileIO.read.clear()
     found: list[tuple[TopicName, str | None]] = []
 
-    queries = queries_of(source.existing(), lambda: found.extend(place.store.marks()))
+    queries = queries_of(source.existing(), lambda: found.extend(place.store.change_tokens()))
 
     assert len(queries) == 1
     assert NotingFileIO.read == []
     assert sorted(name for name, _ in found) == sorted(names)
-    for name, mark in found:
-        assert mark is not None
-        assert mark.startswith(place.store.load(name).location)
+    for name, token in found:
+        assert token is not None
+        assert token.startswith(place.store.load(name).location)
 
 
-def test_the_mark_names_the_metadata_that_a_load_opens(tmp_path: Path) -> None:
+def test_the_token_names_the_metadata_that_a_load_opens(tmp_path: Path) -> None:
     place = an_iceberg_place(tmp_path, FakeClock(), NotingSource(str(tmp_path / "warehouse")))
     place.append(place.create(), some_records("a"))
-    ((_, mark),) = place.store.marks()
+    ((_, token),) = place.store.change_tokens()
     NotingFileIO.read.clear()
 
     place.store.load(ORDERS)
 
-    assert NotingFileIO.read == [mark]
+    assert NotingFileIO.read == [token]
 
 
 def test_a_table_that_is_no_topic_has_one_and_loading_tells(iceberg: Place, foreign: Catalog) -> None:
@@ -71,7 +71,7 @@ def test_a_table_that_is_no_topic_has_one_and_loading_tells(iceberg: Place, fore
     foreign.create_namespace("theirs.deep")
     foreign.create_table("theirs.deep.table", layout.SCHEMA)
 
-    found = dict(iceberg.store.marks())
+    found = dict(iceberg.store.change_tokens())
 
     assert set(found) == {ORDERS, TopicName("theirs.deep", "table")}
     assert iceberg.store.topics() == (ORDERS,)
@@ -87,21 +87,21 @@ def test_tables_of_another_catalog_in_the_same_database_are_not_seen(iceberg: Pl
     other.create_table("default.theirs", layout.SCHEMA)
     other.close()
 
-    assert [name for name, _ in iceberg.store.marks()] == [ORDERS]
+    assert [name for name, _ in iceberg.store.change_tokens()] == [ORDERS]
 
 
 def test_looking_at_a_directory_without_a_catalog_makes_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "warehouse"
-    assert list(an_iceberg_place(folder, FakeClock()).store.marks()) == []
+    assert list(an_iceberg_place(folder, FakeClock()).store.change_tokens()) == []
     assert not folder.exists()
 
     folder.mkdir()
     (folder / "something").touch()
     with pytest.raises(WarehouseError, match="not a warehouse"):
-        list(an_iceberg_place(folder, FakeClock()).store.marks())
+        list(an_iceberg_place(folder, FakeClock()).store.change_tokens())
 
 
-def test_a_named_catalog_in_sql_has_marks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_catalog_in_sql_has_change_tokens_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = tmp_path / "lake"
     lake.mkdir()
     describe_catalog(monkeypatch, type="sql", uri=f"sqlite:///{lake}/c.db", warehouse=f"file://{lake}")
@@ -110,11 +110,11 @@ def test_a_named_catalog_in_sql_has_marks_too(tmp_path: Path, monkeypatch: pytes
     place = Place(store, files, clock, lambda _: None)
     state = place.create()
 
-    ((name, mark),) = store.marks()
+    ((name, token),) = store.change_tokens()
 
     assert name == ORDERS
-    assert mark is not None
-    assert mark.startswith(state.location)
+    assert token is not None
+    assert token.startswith(state.location)
 
 
 def test_a_broken_catalog_is_told_by_its_name(iceberg: Place, foreign: Catalog) -> None:
@@ -123,4 +123,4 @@ def test_a_broken_catalog_is_told_by_its_name(iceberg: Place, foreign: Catalog) 
     foreign.destroy_tables()
 
     with pytest.raises(WarehouseError, match="warehouse"):
-        list(iceberg.store.marks())
+        list(iceberg.store.change_tokens())

@@ -1,6 +1,6 @@
 """The newest state of a topic off its metadata, and with as little work as can be for those who look at many.
 
-    mark ─► metadata.json ─► properties, current snapshot ─► state       no query, no model of the whole
+    path ─► metadata.json ─► properties, current snapshot ─► state       no query, no model of the whole
       └── the file is gone, or is not what it should be ─► the usual way, which says why
 
 A table's metadata lists every kept snapshot, and to make objects of them all takes most of the time.
@@ -66,22 +66,25 @@ def topic_state(name: TopicName, metadata: TableMetadata, file: str) -> TopicSta
         raise DamagedError(f"{name}: {file}: the last sequence number is below that of main", hint=RESTORE)
     version, main = (None, "") if snapshot is None else (snapshot.sequence_number, ref_checksum(snapshot))
     return topic_codec.state_of(
-        name, topic_codec.Head(file, metadata.properties, version, main, str(metadata.table_uuid), metadata.location)
+        name,
+        topic_codec.TableFacts(file, metadata.properties, version, main, str(metadata.table_uuid), metadata.location),
     )
 
 
-def read_head(access: FileAccess, name: TopicName, mark: str) -> tuple[TopicState, Lists] | None:
+def read_newest(access: FileAccess, name: TopicName, where: str) -> tuple[TopicState, Lists] | None:
     """The state in a metadata file; None if it is not there any more, or cannot be read like this."""
     try:
-        metadata = parsed_object(mark, access.read(mark))
+        metadata = parsed_object(where, access.read(where))
         snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in metadata["snapshots"]}
         refs, properties = metadata["refs"], metadata["properties"]
         main, version = snapshots[refs[MAIN_BRANCH]["snapshot-id"]], metadata["last-sequence-number"]
         if metadata["current-snapshot-id"] != main["snapshot-id"] or not version >= main["sequence-number"]:
             return None
         checksum, identity = _checksum(main), metadata["table-uuid"]
-        head = topic_codec.Head(mark, properties, main["sequence-number"], checksum, identity, metadata["location"])
-        state = topic_codec.state_of(name, head)
+        facts = topic_codec.TableFacts(
+            where, properties, main["sequence-number"], checksum, identity, metadata["location"]
+        )
+        state = topic_codec.state_of(name, facts)
         view = snapshots[refs[VIEW_BRANCH]["snapshot-id"]] if VIEW_BRANCH in refs else None
         said = stated_refs(properties)
         if view is not None and said is not None and said.get(VIEW_BRANCH) != _checksum(view):

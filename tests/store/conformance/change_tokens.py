@@ -1,4 +1,4 @@
-"""Marks: what tells that a topic has changed without opening it."""
+"""Change tokens: what tells that a topic has changed without opening it."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from store.conformance.topics import NAMES
 from support.store_builders import NOW_MS, ORDERS, Place, some_records
 
 
-class MarkRules:
-    """Rules on marks. A store whose catalog tells nothing says None for all of them."""
+class ChangeTokenRules:
+    """Rules on change tokens. A store whose catalog tells nothing says None for all of them."""
 
     def test_there_are_none_in_a_new_warehouse(self, place: Place) -> None:
-        assert list(place.store.marks()) == []
+        assert list(place.store.change_tokens()) == []
 
     def test_every_topic_has_one_whatever_its_name(self, place: Place) -> None:
         names = [parse_topic(text).name for text in NAMES]
         for name in names:
             place.store.create_topic(name, str(name), TopicSettings(), 1, NOW_MS)
 
-        found = [name for name, _ in place.store.marks()]
+        found = [name for name, _ in place.store.change_tokens()]
 
         assert sorted(found) == sorted(names)
 
-    def test_a_mark_is_another_one_after_every_commit_and_only_then(self, place: Place) -> None:
+    def test_a_token_is_another_one_after_every_commit_and_only_then(self, place: Place) -> None:
         state = place.create()
         place.create(TopicName("default", "other"))
-        seen = [dict(place.store.marks())]
+        seen = [dict(place.store.change_tokens())]
         commits: tuple[Callable[[TopicState], TopicState], ...] = (
             lambda state: place.append(state, some_records("a", "b")),
             lambda state: place.change(state, generation=1),
@@ -44,22 +44,22 @@ class MarkRules:
             state = commit(state)
             place.store.segments(place.store.load(ORDERS))
             place.store.put_failures(state, {0: LogFailure(1, 1, 2, 3, "e")})
-            seen.append(dict(place.store.marks()))
-            assert seen[-1] == dict(place.store.marks())
+            seen.append(dict(place.store.change_tokens()))
+            assert seen[-1] == dict(place.store.change_tokens())
 
-        assert len({marks[TopicName("default", "other")] for marks in seen}) == 1
-        ours = [marks[ORDERS] for marks in seen]
+        assert len({tokens[TopicName("default", "other")] for tokens in seen}) == 1
+        ours = [tokens[ORDERS] for tokens in seen]
         assert ours == [None] * len(seen) or len(set(ours)) == len(seen)
 
     def test_a_topic_that_is_made_again_has_another_one(self, place: Place) -> None:
         place.create()
-        ((_, before),) = place.store.marks()
+        ((_, before),) = place.store.change_tokens()
         place.store.drop_topic(ORDERS)
-        assert list(place.store.marks()) == []
+        assert list(place.store.change_tokens()) == []
 
         place.create()
 
-        ((name, after),) = place.store.marks()
+        ((name, after),) = place.store.change_tokens()
         assert name == ORDERS
         assert (before is None and after is None) or before != after
 
@@ -67,42 +67,42 @@ class MarkRules:
         names = [TopicName("default", f"t{n}") for n in range(4)]
         for name in names:
             place.create(name)
-        marks = place.store.marks()
-        first, _ = next(marks)
+        tokens = place.store.change_tokens()
+        first, _ = next(tokens)
 
         place.store.drop_topic(first)
-        left = [name for name, _ in marks]
+        left = [name for name, _ in tokens]
         for name in left:
             place.append(place.store.load(name), some_records("a"))
 
         assert sorted([first, *left]) == names
-        assert len(list(place.store.marks())) == 3
+        assert len(list(place.store.change_tokens())) == 3
 
-    def test_a_topic_is_loaded_by_its_mark_as_without_it(self, place: Place) -> None:
+    def test_a_topic_is_loaded_by_its_token_as_without_it(self, place: Place) -> None:
         names = [TopicName("default", f"t{n}") for n in range(3)]
         for name in names:
             place.append(place.create(name), some_records("a", "b"))
         place.round(place.store.load(names[0]), keep=lambda record: record.key == b"b")
-        marks = dict(place.store.marks())
-        for wanted in ([(name, marks[name]) for name in names], [(name, None) for name in names]):
-            found = {name: place.store.load_at(name, mark) for name, mark in wanted}
+        tokens = dict(place.store.change_tokens())
+        for wanted in ([(name, tokens[name]) for name in names], [(name, None) for name in names]):
+            found = {name: place.store.load_at(name, token) for name, token in wanted}
             assert found == {name: place.store.load(name) for name in names}
             assert [len(place.store.segments(state)) for state in found.values()] == [1, 1, 1]
 
-    def test_a_topic_that_is_gone_since_it_was_marked_is_unknown(self, place: Place) -> None:
+    def test_a_topic_that_is_gone_since_its_token_was_taken_is_unknown(self, place: Place) -> None:
         gone = TopicName("default", "gone")
         place.create(gone)
-        ((_, mark),) = place.store.marks()
+        ((_, token),) = place.store.change_tokens()
         place.store.drop_topic(gone)
 
         with pytest.raises(UnknownTopicError, match="gone"):
-            place.store.load_at(gone, mark)
+            place.store.load_at(gone, token)
 
-    def test_a_mark_of_before_gives_that_version_or_the_newest(self, place: Place) -> None:
+    def test_a_token_of_before_gives_that_version_or_the_newest(self, place: Place) -> None:
         before = place.create()
-        ((name, mark),) = place.store.marks()
+        ((name, token),) = place.store.change_tokens()
         after = place.append(before, some_records("a"))
 
-        found = place.store.load_at(name, mark)
+        found = place.store.load_at(name, token)
 
         assert found in (before, after)

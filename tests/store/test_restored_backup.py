@@ -13,14 +13,14 @@ from lithify.errors import LogTruncatedError
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
-from lithify.store.iceberg.io.file_cache import REMEMBERED
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from support.fake_clock import FakeClock
 from support.kernel_engine import compact_without_spark
 from support.store_builders import NOW_MS
 
 
 def opened(folder: Path) -> Topic:
-    REMEMBERED.forget()
+    FILE_CACHE.clear()
     clock = FakeClock(NOW_MS)
     return Lake(Warehouse(*open_store(str(folder), None, clock.new_id), clock)).topic("orders")
 
@@ -28,7 +28,7 @@ def opened(folder: Path) -> Topic:
 def put_back(folder: Path) -> None:
     shutil.rmtree(folder)
     shutil.copytree(folder.with_name("backup"), folder)
-    REMEMBERED.forget()
+    FILE_CACHE.clear()
 
 
 @pytest.fixture

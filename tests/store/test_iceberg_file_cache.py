@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lithify.store.iceberg.io import file_cache
-from lithify.store.iceberg.io.file_cache import RememberedFiles
+from lithify.store.iceberg.io.file_cache import FileCache
 
 
 @pytest.mark.parametrize(
@@ -20,12 +20,12 @@ from lithify.store.iceberg.io.file_cache import RememberedFiles
     ],
 )
 def test_only_files_that_are_written_once_are_taken(name, taken):
-    assert RememberedFiles.takes(f"s3://bucket/lake/orders/{name}") is taken
+    assert FileCache.takes(f"s3://bucket/lake/orders/{name}") is taken
 
 
 def test_the_latest_are_kept_within_the_bound(monkeypatch):
     monkeypatch.setattr(file_cache, "MEMORY_BYTES", 100)
-    files = RememberedFiles()
+    files = FileCache()
     for number in range(10):
         files.put(f"{number}.avro", b"x" * 30)
     assert [number for number in range(10) if files.get(f"{number}.avro")] == [7, 8, 9]
@@ -33,7 +33,7 @@ def test_the_latest_are_kept_within_the_bound(monkeypatch):
 
 def test_a_large_file_pushes_nothing_out(monkeypatch):
     monkeypatch.setattr(file_cache, "FILE_BYTES", 50)
-    files = RememberedFiles()
+    files = FileCache()
     files.put("small.avro", b"x")
     files.put("large.avro", b"x" * 51)
     assert files.get("small.avro") == b"x"
@@ -41,7 +41,7 @@ def test_a_large_file_pushes_nothing_out(monkeypatch):
 
 
 def test_what_is_forgotten_is_read_again():
-    files = RememberedFiles()
+    files = FileCache()
     files.put("a.avro", b"x")
-    files.forget()
+    files.clear()
     assert files.get("a.avro") is None
