@@ -30,7 +30,7 @@ from pyspark.sql import SparkSession
 from kafka_topics import clean, held_topic, produce, roll
 from keyed_segments import Shape, keyed_segments
 from lithify.model.segment import Segment
-from lithify.spark.session.session import session_factory
+from lithify.spark.session.start import session_factory
 from round import with_lithify
 from support.kafka_broker import KafkaBroker, a_broker  # type: ignore[import-not-found]
 

@@ -30,7 +30,7 @@ from keyed_segments import Shape, keyed_segments
 from lithify.model.log import TopicEdit
 from lithify.model.log_arithmetic import measured
 from lithify.model.segment import Segment
-from lithify.spark.session.session import session_factory
+from lithify.spark.session.start import session_factory
 
 _DUCKDB = """
 import json, os, sys, time, duckdb

@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import lithify
 from lithify.reports.events import CleanerEvent, EventKind
-from lithify.spark.session.session import session_factory
+from lithify.spark.session.start import session_factory
 
 SAMPLE = 10
 KEYS = 200

@@ -31,7 +31,7 @@ from lithify.model.log import TopicEdit
 from lithify.model.log_arithmetic import measured
 from lithify.model.segment import Segment
 from lithify.reports.round import RoundReport
-from lithify.spark.session.session import session_factory
+from lithify.spark.session.start import session_factory
 
 MB = 10**6
 SAMPLE_SECONDS = 0.1

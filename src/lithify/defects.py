@@ -1,4 +1,4 @@
-"""Errors that nobody foresaw, as errors of ours: for those who go on with other work (C50)."""
+"""Unexpected exceptions as `LithifyError`s, for code that goes on with other work (C50)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import PurePath
 from lithify.errors import DefectError, LithifyError, UnusableEnvironmentError
 
 
-def ours(error: Exception, what: object) -> LithifyError:
-    """`error` itself if it is one of ours, else one about `what`: of the machine's trouble, or a `DefectError`.
+def as_lithify_error(error: Exception, what: object) -> LithifyError:
+    """`error` itself if it is a `LithifyError`, else one about `what` with its class, text and place (C50).
 
-    For those who go on with other work: what they catch is told, with its class and its place (C50).
+    An `OSError` or `MemoryError` becomes an `UnusableEnvironmentError`, all others a `DefectError`.
     """
     if isinstance(error, LithifyError):
         return error
@@ -21,19 +21,19 @@ def ours(error: Exception, what: object) -> LithifyError:
         return UnusableEnvironmentError(told, hint="look at the memory, the disks and the network of this machine")
     return DefectError(
         told,
-        hint="nobody foresaw this error: a defect, or damage that was not recognized; `lithify verify` looks closer",
+        hint="an unexpected error: a defect of Lithify, or damage that it did not recognize; run `lithify verify`",
     )
 
 
 OF_THE_MACHINE = (OSError, MemoryError)
-"""What Python raises where memory, a disk or the network fails."""
+"""What Python raises when memory, a disk or the network fails."""
 
 TEXT_CHARACTERS = 300
-"""What is kept of the text of an error that is not ours."""
+"""How much of an exception's own text is kept."""
 
 
 def _place(error: BaseException) -> str:
-    """Where it was raised: file, line and function."""
+    """File, line and function that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return ""

@@ -37,7 +37,7 @@
     ├── RoundsFailedError                  every log of a run of `compact` failed
     ├── EngineError                        a Spark job failed
     │   └── EngineUnavailableError         Spark does not start, has died, or its workers have
-    └── DefectError                        an error that nobody foresaw
+    └── DefectError                        an unexpected exception
 
 Each says as well what is to blame (`Blame`): a cleaner quarantines a log for its own failures only.
 
@@ -279,4 +279,4 @@ class EngineUnavailableError(EngineError):
 
 
 class DefectError(LithifyError):
-    """Something raised an error that nobody foresaw; the text tells its class and its place."""
+    """An unexpected exception; the text has its class and the place in the code."""

@@ -85,7 +85,7 @@ def open_warehouse(warehouse: str | None = None, catalog: str | None = None) -> 
 def spark_engine(warehouse: Warehouse, choice: SparkChoice) -> RewriteEngine:
     """The engine that does rounds on Spark. Starts nothing until a round is opened."""
     from lithify.spark.engine import SparkEngine
-    from lithify.spark.session.session import session_factory, slots
+    from lithify.spark.session.start import session_factory, slots
     from lithify.spark.tasks import Pace, Workers
 
     pace = Pace(time.monotonic, time.sleep)
@@ -96,7 +96,7 @@ def spark_engine(warehouse: Warehouse, choice: SparkChoice) -> RewriteEngine:
 def spark_inspector(warehouse: Warehouse, choice: SparkChoice) -> Inspector:
     """What `verify` compares versions with, on Spark."""
     from lithify.spark.proof.inspector import SparkInspector
-    from lithify.spark.session.session import session_factory
+    from lithify.spark.session.start import session_factory
 
     return SparkInspector(session_factory(choice.session, choice.conf), warehouse.files.access, warehouse.clock.new_id)
 
@@ -115,7 +115,7 @@ def kafka_ingest(
     """
     from lithify.kafka.ingest.topic_ingest import ingest
     from lithify.spark.kafka.connector import connector_conf
-    from lithify.spark.session.session import session_factory
+    from lithify.spark.session.start import session_factory
 
     conf = connector_conf(jars, choice.conf) if choice.session is None else choice.conf
     return ingest(warehouse, session_factory(choice.session, conf)(), request, tell, stops)

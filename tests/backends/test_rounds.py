@@ -13,7 +13,7 @@ from lithify.service.change.sweep import sweep
 from lithify.service.clock_check import trust_clock
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from lithify.spark.session.session import session_factory
+from lithify.spark.session.start import session_factory
 from support.kernel_engine import KernelEngine
 from support.store_builders import NOW_MS, ORDERS, Place
 

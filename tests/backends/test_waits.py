@@ -17,7 +17,7 @@ from lithify.service.write.append import append
 from lithify.store.iceberg.catalog import configured
 from lithify.store.iceberg.io import file_cache, remote_io
 from lithify.waits import sql
-from lithify.waits.network import hanging
+from lithify.waits.deadline import hanging
 from support.kernel_engine import KernelEngine
 from support.store_builders import NOW_MS, ORDERS, Place
 from support.tcp_proxy import TcpProxy, wait_until

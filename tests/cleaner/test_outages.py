@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lithify.defects import ours
+from lithify.defects import as_lithify_error
 from lithify.errors import Blame, DamagedError, EngineError, EngineUnavailableError, LithifyError, WarehouseError
 from lithify.model.names import LogId, TopicName
 from lithify.reports.events import EventKind
@@ -143,8 +143,8 @@ def test_a_store_that_is_away_when_topics_are_looked_at_makes_nothing_wait_for_l
 
 def test_damage_is_the_logs_own(lake: CleanerLake) -> None:
     assert DamagedError("1.parquet: the file is missing").blames is Blame.LOG
-    assert ours(OSError(5, "Input/output error"), "orders").blames is Blame.ENGINE
-    assert ours(TypeError("not a number"), "orders").blames is Blame.LOG
+    assert as_lithify_error(OSError(5, "Input/output error"), "orders").blames is Blame.ENGINE
+    assert as_lithify_error(TypeError("not a number"), "orders").blames is Blame.LOG
 
 
 def test_a_log_that_ends_spark_each_time_fails_nobody_else_for_long(lake: CleanerLake, topics: list[TopicName]) -> None:

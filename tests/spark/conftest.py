@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.spark.session.session import session_factory
+from lithify.spark.session.start import session_factory
 from support.spark_engines import SLOTS, engine_on
 from support.stored_topics import StoredTopic
 

@@ -21,7 +21,7 @@ from lithify.reports.events import EventKind
 from lithify.ports.store import Warehouse
 from lithify.spark import key_direct
 from lithify.spark.engine import SparkEngine
-from lithify.spark.session.session import session_factory
+from lithify.spark.session.start import session_factory
 from lithify.spark.tasks import Pace, Workers
 from lithify.store.iceberg import open_store
 from support.cleaner_lake import CleanerLake

@@ -13,7 +13,7 @@ import pytest
 from lithify.errors import JavaNotFoundError
 from lithify.spark.session import java
 from lithify.spark.session.java import Java, find_java, java_home
-from lithify.spark.session.session import session_factory, slots
+from lithify.spark.session.start import session_factory, slots
 
 
 def a_java(folder: Path, says: str) -> Path:
@@ -91,7 +91,7 @@ def test_slots_are_known_without_a_session(session):
     assert slots(session, {}) == 2
     script = """
 import sys
-from lithify.spark.session.session import slots
+from lithify.spark.session.start import slots
 print(slots(None, {}), slots(None, {"spark.master": "local[3]"}), slots(None, {"spark.master": "local[4,2]"}))
 from pyspark import SparkContext
 assert SparkContext._gateway is None
@@ -112,7 +112,7 @@ sys.path.insert(0, {tests!r})
 from support.spark_engines import engine_on
 from support.stored_topics import StoredTopic
 from lithify.model.record import Record
-from lithify.spark.session.session import session_factory
+from lithify.spark.session.start import session_factory
 
 topic = StoredTopic(Path({folder!r}))
 topic.append(0, [Record(b"%d" % (i % 3), b"v") for i in range(30)])

@@ -15,7 +15,7 @@ from lithify.compaction.survivors import survivors
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.ports.inspector import RecordFinding, inspected
-from lithify.proof.comparison import Comparison, Source
+from lithify.proof.transition import Proof, Source
 from lithify.reports.verification import FindingKind, TombstoneCount
 from lithify.spark.proof.inspector import SparkInspector
 from lithify.store.memory_files import MemoryFiles
@@ -24,7 +24,7 @@ from support.stored_topics import silent, write_segments
 
 pytestmark = pytest.mark.spark
 
-COMPARISONS = 120
+PROOFS = 120
 TASKS = 8
 """Far fewer than there are files, so that a task has many of them."""
 
@@ -79,7 +79,7 @@ def some_damage(random: Random, records: list[Record], before: list[Record]) -> 
 
 
 class Case:
-    """Comparisons of random logs, their files on disk and in memory."""
+    """Proofs of random logs, their files on disk and in memory."""
 
     def __init__(self, folder: Path) -> None:
         self.files = MemoryFiles()
@@ -97,7 +97,7 @@ class Case:
             self.files.data[segment.path] = tuple(r for r in records if r.offset in inside)
         return segments
 
-    def comparison(self, random: Random, partition: int) -> Comparison:
+    def proof(self, random: Random, partition: int) -> Proof:
         end = random.randint(1, 25)
         offsets = sorted(random.sample(range(end), random.randint(1, end)))
         before = [some_record(random, offset, partition) for offset in offsets]
@@ -110,7 +110,7 @@ class Case:
         files = (*self.written(after), *self.written(duplicate), *self.written(appended))
         cut = random.choice([0, len(before)])
         sources = (*self.written(before[:cut]), *self.written(before[cut:]))
-        return Comparison(
+        return Proof(
             partition=partition,
             of_view=False,
             versions=(1, 2),
@@ -133,8 +133,8 @@ def test_spark_says_of_every_record_what_the_oracle_says(
 ) -> None:
     monkeypatch.setattr("lithify.spark.proof.inspector.MOST_TASKS", TASKS)
     random, case = Random(seed), Case(tmp_path)
-    whole = [case.comparison(random, partition) for partition in range(COMPARISONS)]
-    current = [segment for comparison in whole for segment in comparison.after]
+    whole = [case.proof(random, partition) for partition in range(PROOFS)]
+    current = [segment for proof in whole for segment in proof.after]
     counts = {s.path: TombstoneCount(2, 20, (6, 11), random.random() < 0.5) for s in current}
     segments = inspected(whole, current, counts)
     spark = SparkInspector(lambda: session, FileAccess(), lambda: "secret").inspect(segments, whole, 10_000, silent)  # type: ignore[arg-type,return-value]
@@ -146,13 +146,12 @@ def test_spark_says_of_every_record_what_the_oracle_says(
 
 
 def named(records: Sequence[RecordFinding]) -> dict[tuple[int, int], FindingKind]:
-    """By comparison and offset. One with another key is gone under the one, where it had to stay, and unknown
+    """By proof and offset. One with another key is gone under the one, where it had to stay, and unknown
     under the other, which `verify` takes together."""
-    times = Counter((record.comparison, record.offset) for record in records)
+    times = Counter((record.proof, record.offset) for record in records)
     altered, other = FindingKind.RECORD_ALTERED, FindingKind.RECORD_UNKNOWN
     return {
-        (r.comparison, r.offset): altered if times[r.comparison, r.offset] > 1 or r.kind is other else r.kind
-        for r in records
+        (r.proof, r.offset): altered if times[r.proof, r.offset] > 1 or r.kind is other else r.kind for r in records
     }
 
 

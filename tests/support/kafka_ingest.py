@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from lithify.api.lake import Lake
 from lithify.reports.ingest import IngestReport
 from lithify.spark.kafka.connector import connector_conf
-from lithify.spark.session.session import session_factory
+from lithify.spark.session.start import session_factory
 from support.jars import Module, fetched
 from support.kafka_broker import KafkaBroker, read_all
 from support.tcp_proxy import TcpProxy

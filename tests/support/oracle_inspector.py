@@ -1,6 +1,6 @@
 """The inspector that is right by definition: whole versions in plain Python, for the memory store.
 
-Winners come from the oracle (`compaction.survivors`); everything else is a comparison of two dicts.
+Winners come from the oracle (`compaction.survivors`); everything else compares two dicts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lithify.model.segment import Segment
 from lithify.ports.engine import Progress
 from lithify.ports.inspector import InspectedSegment, InspectionResult, RecordFinding
 from lithify.ports.store import SegmentFiles
-from lithify.proof.comparison import Comparison
+from lithify.proof.transition import Proof
 from lithify.reports.verification import Finding, FindingKind
 from lithify.store.memory_files import MemoryFiles, segment_of
 from support.oracle_engine import records_of
@@ -34,14 +34,12 @@ class OracleInspector:
     def inspect(
         self,
         segments: Sequence[InspectedSegment],
-        comparisons: Sequence[Comparison],
+        proofs: Sequence[Proof],
         most: int,
         progress: Progress,
     ) -> InspectionResult:
         found = [f for s in segments for f in self._file_findings(s.segment)]
-        records = [
-            r for number in range(len(comparisons)) for r in self._compare(number, comparisons[number], segments)
-        ]
+        records = [r for number in range(len(proofs)) for r in self._compare(number, proofs[number], segments)]
         return InspectionResult(tuple(found), tuple(records[: most + 1]), self._tombstones(segments))
 
     def _file_findings(self, segment: Segment) -> Iterator[Finding]:
@@ -63,19 +61,17 @@ class OracleInspector:
                     total[sum(end <= _offset(record) for end in count.step_ends)] += 1
         return {partition: tuple(total) for partition, total in totals.items()}
 
-    def _compare(
-        self, number: int, comparison: Comparison, segments: Sequence[InspectedSegment]
-    ) -> Iterator[RecordFinding]:
+    def _compare(self, number: int, proof: Proof, segments: Sequence[InspectedSegment]) -> Iterator[RecordFinding]:
         before: ByOffset = {}
         after: ByOffset = {}
         for inspected in segments:
-            for part in (m for m in inspected.memberships if m.comparison == number):
+            for part in (m for m in inspected.memberships if m.proof == number):
                 for record in self._records(inspected.segment):
                     if part.before and _offset(record) >= part.from_offset:
                         before.setdefault(_offset(record), []).append(record)
                     if part.after:
                         after.setdefault(_offset(record), []).append(record)
-        judge = _Judge(comparison, [records[0] for records in before.values()])
+        judge = _Judge(proof, [records[0] for records in before.values()])
         for offset in sorted(before.keys() | after.keys()):
             kind = judge.verdict(offset, before.get(offset, []), after.get(offset, []))
             if kind is not None:
@@ -99,21 +95,21 @@ class ReadingInspector(OracleInspector):
 
 
 class _Judge:
-    """Judges single offsets of one comparison."""
+    """Judges single offsets of one proof."""
 
-    def __init__(self, comparison: Comparison, before: Sequence[Record]) -> None:
-        self._comparison = comparison
-        rules = comparison.rules
+    def __init__(self, proof: Proof, before: Sequence[Record]) -> None:
+        self._proof = proof
+        rules = proof.rules
         if rules is not None:
             everlasting = replace(rules, tombstones_expire_below=0, values_expire_before_ms=None)
             self._winners = _offsets_left(before, everlasting)
             # What was appended while the round went on it could not ask; with and without it is right.
-            asked = [r for r in before if _offset(r) < max(comparison.asked_up_to, rules.horizon)]
+            asked = [r for r in before if _offset(r) < max(proof.asked_up_to, rules.horizon)]
             self._must = _offsets_left(asked, rules)
             self._may = self._must | _offsets_left(before, rules)
 
     def verdict(self, offset: int, before: Sequence[Record], after: Sequence[Record]) -> FindingKind | None:
-        how, every = self._comparison, (*before, *after)
+        how, every = self._proof, (*before, *after)
         if offset >= how.cut_at or offset < how.visible_from:
             return None
         if any(record != every[0] for record in every):
@@ -125,7 +121,7 @@ class _Judge:
         return self._judged(offset, before[0], there=bool(after))
 
     def _judged(self, offset: int, record: Record, *, there: bool) -> FindingKind | None:
-        how = self._comparison
+        how = self._proof
         if how.rules is None or offset >= how.horizon:
             return self._gone(record) if how.tail_stays and not there else None
         if offset < how.rules.log_start:
@@ -138,8 +134,8 @@ class _Judge:
         return FindingKind.TOMBSTONE_REMOVED_EARLY if self._deletes(record) else FindingKind.RECORD_LOST
 
     def _stayed(self, record: Record) -> FindingKind:
-        assert self._comparison.rules is not None
-        if record.key is None and not self._comparison.rules.keep_keyless:
+        assert self._proof.rules is not None
+        if record.key is None and not self._proof.rules.keep_keyless:
             return FindingKind.KEYLESS_KEPT
         if _offset(record) not in self._winners:
             return FindingKind.SUPERSEDED_KEPT
@@ -147,7 +143,7 @@ class _Judge:
 
     def _deletes(self, record: Record) -> bool:
         size = None if record.value is None else len(record.value)
-        return record.key is not None and is_tombstone(size, empty_is_tombstone=self._comparison.empty_is_tombstone)
+        return record.key is not None and is_tombstone(size, empty_is_tombstone=self._proof.empty_is_tombstone)
 
 
 def _offsets_left(records: Sequence[Record], rules: SurvivorRules) -> set[int]:

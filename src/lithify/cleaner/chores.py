@@ -17,7 +17,7 @@ from zlib import crc32
 from lithify.cleaner.events import Teller
 from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.looking import Looker
-from lithify.defects import ours
+from lithify.defects import as_lithify_error
 from lithify.errors import PolicyError, UnknownTopicError
 from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
@@ -64,7 +64,7 @@ class Chores:
         except (UnknownTopicError, PolicyError):
             pass  # deleted, or altered: the next look judges it as it is
         except Exception as error:
-            self.looker.failed(work.name, ours(error, work.name), self.warehouse.clock.now_ms())
+            self.looker.failed(work.name, as_lithify_error(error, work.name), self.warehouse.clock.now_ms())
         finally:
             self.leases.release([work.identity])
 
@@ -104,7 +104,7 @@ class Chores:
         except UnknownTopicError:
             return
         except Exception as error:
-            self.teller.trouble(name, ours(error, name))
+            self.teller.trouble(name, as_lithify_error(error, name))
             return
         if swept.files:
             self.teller.say(EventKind.SWEPT, name, files=len(swept.files), bytes=swept.size_bytes)

@@ -19,7 +19,7 @@ from lithify.cleaner.chores import Chores
 from lithify.cleaner.events import Teller
 from lithify.cleaner.looking import Look, Looker
 from lithify.cleaner.rounds import Rounds
-from lithify.defects import ours
+from lithify.defects import as_lithify_error
 from lithify.model.names import TopicName
 from lithify.ports.store import Clock
 from lithify.reports.events import EventKind
@@ -139,7 +139,7 @@ class Cleaner:
             versions = {name: known.version for name, known in self.looker.known.items()}
             self.chores.seen(versions, self.clock.now_ms())
         except Exception as error:  # the next look is tried
-            trouble = ours(error, "the look at all topics")
+            trouble = as_lithify_error(error, "the look at all topics")
             self.last_trouble = str(trouble)
             self.teller.look_failed(trouble, self.last_look_ms)
         finally:

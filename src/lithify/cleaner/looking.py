@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from lithify.cleaner.judge import Judge
-from lithify.defects import ours
+from lithify.defects import as_lithify_error
 from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
@@ -24,7 +24,7 @@ from lithify.ports.store import Warehouse
 from lithify.schedule.agenda import TopicWork
 from lithify.schedule.backoff import after_failure
 from lithify.schedule.idle import may_be_due_at_ms
-from lithify.waits.parallel import side_by_side
+from lithify.waits.parallel import parallel
 
 JUDGED_FOR_MS = 60_000
 """So long what was found of a topic is good while it waits for its turn and nobody commits."""
@@ -92,7 +92,7 @@ class Looker:
             return name, *self._look_at(name, marks[name], now_ms)
 
         unknown = [name for name in marks if name not in seen]
-        for name, found, was_opened in side_by_side(look_at, unknown, store.at_once):
+        for name, found, was_opened in parallel(look_at, unknown, store.at_once):
             self.steps += 1
             read += 1
             opened += was_opened
@@ -156,7 +156,7 @@ class Looker:
         except UnknownVersionError:  # somebody has committed meanwhile: the next look finds it
             return Known(None, now_ms, now_ms), False
         except Exception as error:
-            failure = self._failure(name, ours(error, name), now_ms)
+            failure = self._failure(name, as_lithify_error(error, name), now_ms)
             return Known(mark, now_ms, failure.retry_ms, failure=failure), False
         if not verdict.rounds and not verdict.retains:
             return replace(known, look_at_ms=verdict.look_at_ms), True

@@ -26,7 +26,7 @@ from lithify.cleaner.look_notes import LookNotes
 from lithify.cleaner.look_watch import LookWatch
 from lithify.cleaner.options import CleanerOptions
 from lithify.cleaner.stop import Stop
-from lithify.defects import ours
+from lithify.defects import as_lithify_error
 from lithify.errors import CoordinationError
 from lithify.model.settings.units import format_duration
 from lithify.ports.leases import Coordination
@@ -40,7 +40,7 @@ FAREWELL_S = 1.0
 BEATS_PER_LEASE = 6
 REGISTER_EVERY_S = 0.5
 AFTER_A_DEFECT_S = 5.0
-"""How long a thread waits that met an error that nobody foresaw."""
+"""How long a thread waits after an unexpected error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +160,10 @@ class Loop:
                 try:
                     goes_on = work()
                 except Exception as error:
-                    self.teller.trouble(None, ours(error, "a step of the cleaner"))
+                    self.teller.trouble(None, as_lithify_error(error, "a step of the cleaner"))
                     ends.wait(AFTER_A_DEFECT_S)
         except Exception as error:
-            self.stop.ask(str(ours(error, "what it does cannot be told any more")), failed=True)
+            self.stop.ask(str(as_lithify_error(error, "what it does cannot be told any more")), failed=True)
 
 
 def _started(*works: Callable[[], None]) -> list[Thread]:

@@ -18,7 +18,7 @@ from lithify.cleaner.judge import Judge
 from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.looking import Looker
 from lithify.cleaner.stop import Stop
-from lithify.defects import ours
+from lithify.defects import as_lithify_error
 from lithify.errors import Blame, ConflictError, EngineError, LithifyError, RoundAbandonedError
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
@@ -30,7 +30,7 @@ from lithify.schedule.agenda import TopicWork
 from lithify.schedule.backoff import LONGEST_BACKOFF_MS, may_run
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
-from lithify.waits.parallel import for_each, side_by_side
+from lithify.waits.parallel import for_each, parallel
 
 Results = Mapping[TopicName, TopicResult | LithifyError]
 
@@ -64,7 +64,7 @@ class Rounds:
 
     def _still_due(self, batch: Sequence[TopicWork]) -> dict[TopicName, tuple[TopicState, TopicWork]]:
         """The topics of which a round is due now: others may have done it since they were judged."""
-        found = side_by_side(self._as_it_is, batch, self.warehouse.store.at_once)
+        found = parallel(self._as_it_is, batch, self.warehouse.store.at_once)
         return {topic[1].name: topic for topic in found if topic is not None}
 
     def _as_it_is(self, work: TopicWork) -> tuple[TopicState, TopicWork] | None:
@@ -83,7 +83,7 @@ class Rounds:
         except LithifyError:
             return None  # the next look finds it, and says so
         except Exception as error:
-            self.teller.trouble(work.name, ours(error, work.name))
+            self.teller.trouble(work.name, as_lithify_error(error, work.name))
             return None
         return (state, TopicWork(work.name, state.identity, state.version, verdict)) if verdict.rounds else None
 
@@ -100,14 +100,14 @@ class Rounds:
             wanted = {name: work.verdict.rounds for name, (_, work) in topics.items()}
             results = run_rounds(run, wanted, {name: state for name, (state, _) in topics.items()})
         except Exception as error:  # a defect: these topics wait and are tried alone, the others go on
-            results = dict.fromkeys(topics, ours(error, "the run of these rounds"))
+            results = dict.fromkeys(topics, as_lithify_error(error, "the run of these rounds"))
         for_each(lambda topic: self._note(*topic, results), topics.values(), self.warehouse.store.at_once)
 
     def _note(self, state: TopicState, work: TopicWork, results: Results) -> None:
         try:
             self._tell(state, work, results)
         except Exception as error:  # what became of the other topics is told all the same
-            self.looker.failed(work.name, ours(error, work.name), self.warehouse.clock.now_ms())
+            self.looker.failed(work.name, as_lithify_error(error, work.name), self.warehouse.clock.now_ms())
 
     def _tell(self, state: TopicState, work: TopicWork, results: Results) -> None:
         result = results[work.name]

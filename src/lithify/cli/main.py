@@ -195,7 +195,7 @@ def _failed(error: Exception) -> int:
             text = f"stdout: what is printed cannot be written: {error.strerror}"
             hint, code = "free space or print elsewhere; what the command has done is done", 1
             _discard_output()
-        case _:  # a defect, or something of the machine that nobody foresaw
+        case _:  # a defect, or an unexpected failure of the machine
             text, hint, code = f"{type(error).__name__}: {error}", "`--debug` shows where", 1
     say_error(text.rstrip(".") + (f" ({hint})" if hint else ""))
     return code

@@ -1,6 +1,6 @@
 """What `verify` needs from the world: somebody who reads whole files and compares records.
 
-    service/verify ──► Inspector   every record of the files, judged by the comparisons they are part of
+    service/verify ──► Inspector   every record of the files, judged by the proofs they are part of
 
 The port of the store is in `ports/store.py`.
 """
@@ -13,15 +13,15 @@ from typing import Protocol
 
 from lithify.model.segment import Segment
 from lithify.ports.engine import Progress
-from lithify.proof.comparison import Comparison
+from lithify.proof.transition import Proof
 from lithify.reports.verification import Finding, FindingKind, TombstoneCount
 
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """A segment's part in one comparison, by its number; `before` from an offset on, `after` whole."""
+    """A segment's part in one proof, by its number; `before` from an offset on, `after` whole."""
 
-    comparison: int
+    proof: int
     before: bool
     after: bool
     from_offset: int = 0
@@ -29,7 +29,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class InspectedSegment:
-    """A file to check, the comparisons that its records are part of, and what to count in it."""
+    """A file to check, the proofs that its records are part of, and what to count in it."""
 
     segment: Segment
     memberships: tuple[Membership, ...]
@@ -38,9 +38,9 @@ class InspectedSegment:
 
 @dataclass(frozen=True, slots=True)
 class RecordFinding:
-    """What is wrong with the record at an offset, found by the comparison of that number."""
+    """What is wrong with the record at an offset, found by the proof of that number."""
 
-    comparison: int
+    proof: int
     offset: int
     kind: FindingKind
 
@@ -63,7 +63,7 @@ class Inspector(Protocol):
     def inspect(
         self,
         segments: Sequence[InspectedSegment],
-        comparisons: Sequence[Comparison],
+        proofs: Sequence[Proof],
         most: int,
         progress: Progress,
     ) -> InspectionResult:
@@ -72,43 +72,41 @@ class Inspector(Protocol):
 
 
 def inspected(
-    comparisons: Sequence[Comparison], current: Sequence[Segment], counts: Mapping[str, TombstoneCount]
+    proofs: Sequence[Proof], current: Sequence[Segment], counts: Mapping[str, TombstoneCount]
 ) -> tuple[InspectedSegment, ...]:
-    """Every file of the comparisons and of the newest version once; `counts` goes by path."""
+    """Every file of the proofs and of the newest version once; `counts` goes by path."""
     segments = {segment.path: segment for segment in current}
     members: dict[str, dict[int, Membership]] = {}
-    for number, comparison in enumerate(comparisons):
-        for found, segment in _memberships(number, comparison):
+    for number, proof in enumerate(proofs):
+        for found, segment in _memberships(number, proof):
             segments[segment.path] = segment
             known = members.setdefault(segment.path, {}).get(number)
             members[segment.path][number] = found if known is None else _both(known, found)
     return tuple(
-        InspectedSegment(segment, tuple(_that_matter(segment, members.get(path, {}), comparisons)), counts.get(path))
+        InspectedSegment(segment, tuple(_that_matter(segment, members.get(path, {}), proofs)), counts.get(path))
         for path, segment in segments.items()
     )
 
 
-def _memberships(number: int, comparison: Comparison) -> Iterator[tuple[Membership, Segment]]:
-    for source in comparison.before:
+def _memberships(number: int, proof: Proof) -> Iterator[tuple[Membership, Segment]]:
+    for source in proof.before:
         yield Membership(number, before=True, after=False, from_offset=source.from_offset), source.segment
-    for segment in comparison.after:
+    for segment in proof.after:
         yield Membership(number, before=False, after=True), segment
 
 
 def _both(one: Membership, other: Membership) -> Membership:
     starts = [m.from_offset for m in (one, other) if m.before]
-    return Membership(one.comparison, bool(starts), one.after or other.after, min(starts, default=0))
+    return Membership(one.proof, bool(starts), one.after or other.after, min(starts, default=0))
 
 
-def _that_matter(
-    segment: Segment, members: Mapping[int, Membership], comparisons: Sequence[Comparison]
-) -> Iterator[Membership]:
+def _that_matter(segment: Segment, members: Mapping[int, Membership], proofs: Sequence[Proof]) -> Iterator[Membership]:
     """Memberships without those whose records can only be found right, so that nobody compares them."""
     for member in members.values():
-        comparison = comparisons[member.comparison]
+        proof = proofs[member.proof]
         kept = member.before and member.after and member.from_offset <= segment.base_offset
-        appended = not member.before and segment.base_offset >= comparison.known_up_to
-        by_offset = comparison.rules is None or comparison.rules.strategy == "offset"
-        if appended or (kept and by_offset and segment.base_offset >= comparison.horizon):
+        appended = not member.before and segment.base_offset >= proof.known_up_to
+        by_offset = proof.rules is None or proof.rules.strategy == "offset"
+        if appended or (kept and by_offset and segment.base_offset >= proof.horizon):
             continue
         yield member

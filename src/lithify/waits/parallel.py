@@ -1,7 +1,7 @@
-"""Many small waits at once, with a bound on how many and on what is held in memory.
+"""Many small waits at once, with a bound on how many run and on how many results are held in memory.
 
 items     a b c d e f g h ...
-at once   [a b c] d e f              at most `AHEAD` times as many are begun and not yet taken
+at once   [a b c] d e f              at most `AHEAD` times as many are submitted and not yet taken
 results   a b c d e f g h ...        in the order of the items
 """
 
@@ -18,10 +18,10 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def side_by_side(function: Callable[[Item], Result], items: Iterable[Item], at_once: int) -> Iterator[Result]:
-    """`map` with so many calls under way; with one at once it is `map`.
+def parallel(function: Callable[[Item], Result], items: Iterable[Item], at_once: int) -> Iterator[Result]:
+    """`map` over `at_once` threads, results in the order of the items; with one at once it is `map`.
 
-    What a call raises comes out in its turn; those that were begun are waited for, no more begin.
+    An exception is raised at its item's turn, after the running calls have returned; no further ones start.
     """
     if at_once == 1:
         yield from map(function, items)
@@ -40,6 +40,6 @@ def side_by_side(function: Callable[[Item], Result], items: Iterable[Item], at_o
 
 
 def for_each(function: Callable[[Item], None], items: Iterable[Item], at_once: int) -> None:
-    """Such calls for what they do alone; the first error in the order of the items is raised."""
-    for _ in side_by_side(function, items, at_once):
+    """`parallel` for calls without a result; raises the first error in the order of the items."""
+    for _ in parallel(function, items, at_once):
         pass

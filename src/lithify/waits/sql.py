@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from lithify.waits.network import AnswerDeadline
+from lithify.waits.deadline import AnswerDeadline
 
 PING_S = 5.0
 _DEADLINE, _IS_NEW = "lithify.answer_deadline", "lithify.is_new"

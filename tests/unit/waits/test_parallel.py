@@ -7,7 +7,7 @@ from threading import Barrier, Event, Lock
 
 import pytest
 
-from lithify.waits.parallel import AHEAD, for_each, side_by_side
+from lithify.waits.parallel import AHEAD, for_each, parallel
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
@@ -16,12 +16,12 @@ def test_results_are_in_the_order_of_the_items(at_once):
         Event().wait(0.01 if number % 3 == 0 else 0)
         return -number
 
-    assert list(side_by_side(slow_first, range(50), at_once)) == [-number for number in range(50)]
+    assert list(parallel(slow_first, range(50), at_once)) == [-number for number in range(50)]
 
 
 def test_so_many_calls_are_under_way_together():
     together = Barrier(3, timeout=10)
-    assert list(side_by_side(lambda _: together.wait() >= 0, range(6), 3)) == [True] * 6
+    assert list(parallel(lambda _: together.wait() >= 0, range(6), 3)) == [True] * 6
 
 
 def test_no_more_than_that():
@@ -35,7 +35,7 @@ def test_no_more_than_that():
         with lock:
             under_way[0] -= 1
 
-    list(side_by_side(call, range(60), 4))
+    list(parallel(call, range(60), 4))
     assert most[0] <= 4
 
 
@@ -43,7 +43,7 @@ def test_no_more_than_that():
 def test_of_endless_items_only_so_many_are_taken(at_once):
     taken = []
     items = (taken.append(number) or number for number in count())
-    results = side_by_side(lambda number: number, items, at_once)
+    results = parallel(lambda number: number, items, at_once)
     assert [next(results) for _ in range(10)] == list(range(10))
     assert len(taken) <= 10 + AHEAD * at_once
     results.close()
@@ -59,7 +59,7 @@ def test_an_error_comes_in_its_turn_and_no_more_calls_begin(at_once):
             raise ValueError("the third")
         return number
 
-    results = side_by_side(call, count(), at_once)
+    results = parallel(call, count(), at_once)
     assert [next(results), next(results)] == [0, 1]
     with pytest.raises(ValueError, match="the third"):
         next(results)

@@ -39,15 +39,15 @@ def _watch(told: int) -> None:
 
 def end_spark(within_s: float) -> None:
     """Ends Spark's process, where one was started for this one: it would wait for others as long as they let it."""
-    session = sys.modules.get("lithify.spark.session.session")
+    session = sys.modules.get("lithify.spark.session.start")
     if session is not None:
         session.end_started(within_s)
 
 
 def leave(code: int) -> NoReturn:
     """Ends the program; not by Python's own way where a request was left to itself, which that would wait for."""
-    waits = sys.modules.get("lithify.waits.network")
-    if waits is not None and waits.hanging():
+    deadline = sys.modules.get("lithify.waits.deadline")
+    if deadline is not None and deadline.hanging():
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

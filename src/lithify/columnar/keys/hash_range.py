@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lithify.columnar.keys.hash import Hashes
+from lithify.columnar.keys.key_hash import Hashes
 
 _SHIFT = 24
 """What hash ranges are made of is above these bits, which `latest_rows` leaves out of its order."""

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.keys.hash import Hashes
+from lithify.columnar.keys.key_hash import Hashes
 from lithify.columnar.keys.ranks import Flags
 from lithify.columnar.segment.positions import Integers
 

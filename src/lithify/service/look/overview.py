@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from lithify.compaction.eligible.horizon import compaction_horizon
-from lithify.defects import ours
+from lithify.defects import as_lithify_error
 from lithify.errors import CoordinationError, UnknownTopicError
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
@@ -26,7 +26,7 @@ from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
 from lithify.schedule.due import Dirtiness, Due, dirtiness, due
 from lithify.schedule.idle import may_be_due_at_ms, state_dirtiness
 from lithify.schedule.overview import at_rest, glance, topic_overview, worst_first
-from lithify.waits.parallel import side_by_side
+from lithify.waits.parallel import parallel
 
 
 @dataclass(slots=True)
@@ -64,9 +64,10 @@ class Lookout:
             except UnknownTopicError:  # no topic, or not any more
                 return name, None, None
             except Exception as error:  # the others are shown all the same (C50)
-                return name, None, TopicOverview(str(name), Standing.UNREADABLE, error=str(ours(error, name)))
+                reason = str(as_lithify_error(error, name))
+                return name, None, TopicOverview(str(name), Standing.UNREADABLE, error=reason)
 
-        for name, seen, overview in side_by_side(stands, marks, self.warehouse.store.at_once):
+        for name, seen, overview in parallel(stands, marks, self.warehouse.store.at_once):
             topics += [] if overview is None else [overview]
             if seen is not None:
                 self._seen[name] = seen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lithify.defects import ours
+from lithify.defects import as_lithify_error
 from lithify.errors import RefusedError, UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId, TopicName
@@ -32,7 +32,7 @@ def failing_logs(warehouse: Warehouse) -> QuarantineReport:
         except UnknownTopicError:
             continue
         except Exception as error:  # the others are listed all the same (C50)
-            unreadable.append(UnreadableTopic(str(name), str(ours(error, name))))
+            unreadable.append(UnreadableTopic(str(name), str(as_lithify_error(error, name))))
             continue
         logs += [failing_log(LogId(name, partition), failure) for partition, failure in failures.items()]
     return QuarantineReport(worst_first(logs), tuple(unreadable), warehouse.clock.now_ms())

@@ -1,7 +1,7 @@
 """The trail of a topic from a kept version to the newest: what `verify` goes along.
 
 kept 7 ──round──► ... kept 12 ──truncate──► ... kept 15 ──round──► ... 18, the newest
-     └── comparison ──┘   └──── comparison ─────┘   └─── comparison ───┘
+     └── proof ──┘   └──── proof ─────┘   └─── proof ───┘
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lithify.model.log import KeptVersion, LogState, TopicState, Verb, segments_
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.ports.store import Warehouse
-from lithify.proof.comparison import Sighting, Transition
+from lithify.proof.transition import Sighting, Transition
 from lithify.reports.round import LogReport, RoundReport
 
 REMOVING = (Verb.COMPACT, Verb.RETAIN, Verb.TRUNCATE, Verb.UNCOMPACT, Verb.UNDO)

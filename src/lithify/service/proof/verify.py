@@ -6,7 +6,7 @@
 
 It reads every file of these versions whole, works out anew what each commit had to leave, by other
 means than the round did, and compares record by record. Nothing of what the compactor found or
-counted is believed; `proof/comparison.py` says what metadata alone cannot decide.
+counted is believed; `proof/transition.py` says what metadata alone cannot decide.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from lithify.model.segment import Segment
 from lithify.ports.engine import Progress
 from lithify.ports.inspector import InspectionResult, Inspector, RecordFinding, inspected
 from lithify.ports.store import Warehouse
-from lithify.proof.comparison import Comparison, Transition, comparisons, left_behind, mirror
 from lithify.proof.consistency import metadata_findings
+from lithify.proof.transition import Proof, Transition, left_behind, proofs, view_proof
 from lithify.reports.verification import FINDINGS_KEPT, Finding, FindingKind, TombstoneCount, VerifyReport
 from lithify.service.last_record import last_record
 from lithify.service.proof.trail import Trail, VersionSeen, trail_to
@@ -61,7 +61,7 @@ def verify(
     state = warehouse.store.load(name)
     findings: list[Finding] = []
     newest, trail = _versions(warehouse, state, against, findings)
-    whole = _comparisons(newest, trail)
+    whole = _proofs(newest, trail)
     files = inspected(whole, newest.segments + newest.view, _counts(newest))
     result = inspector.inspect(files, whole, FINDINGS_KEPT, progress)
     _check_kept(warehouse, newest, trail, result)
@@ -117,10 +117,10 @@ def _check_kept(warehouse: Warehouse, newest: VersionSeen, trail: Trail, result:
         )
 
 
-def _comparisons(newest: VersionSeen, trail: Trail) -> tuple[Comparison, ...]:
-    along = (c for how in _transitions(newest, trail) for c in comparisons(how))
+def _proofs(newest: VersionSeen, trail: Trail) -> tuple[Proof, ...]:
+    along = (c for how in _transitions(newest, trail) for c in proofs(how))
     views = (newest.log(log.partition) for log in newest.state.logs if log.view is not None)
-    return (*along, *(mirror(log) for log in views))
+    return (*along, *(view_proof(log) for log in views))
 
 
 def _transitions(newest: VersionSeen, trail: Trail) -> Iterator[Transition]:
@@ -189,39 +189,39 @@ def _broken(result: InspectionResult) -> set[str]:
     return {finding.path for finding in result.files if finding.kind in kinds and finding.path is not None}
 
 
-def _unexplained(result: InspectionResult, whole: Sequence[Comparison]) -> Iterator[RecordFinding]:
+def _unexplained(result: InspectionResult, whole: Sequence[Proof]) -> Iterator[RecordFinding]:
     """Findings without those that a broken file explains: its records are gone with it, and what they beat."""
     broken = _broken(result)
     gone: dict[int, list[range]] = {}
     winners_unknown: set[int] = set()
-    for number, comparison in enumerate(whole):
-        before = [source.segment for source in comparison.before if source.segment.path in broken]
-        after = [segment for segment in comparison.after if segment.path in broken]
+    for number, proof in enumerate(whole):
+        before = [source.segment for source in proof.before if source.segment.path in broken]
+        after = [segment for segment in proof.after if segment.path in broken]
         gone[number] = [range(s.base_offset, s.end_offset) for s in (*before, *after)]
         if before:
             winners_unknown.add(number)
     for finding in result.records:
-        number = finding.comparison
+        number = finding.proof
         judged = finding.offset < whole[number].horizon and finding.kind in _BY_WINNERS
         if any(finding.offset in offsets for offsets in gone[number]) or (judged and number in winners_unknown):
             continue
         yield finding
 
 
-def _named(name: TopicName, whole: Sequence[Comparison], found: Iterator[RecordFinding]) -> Iterator[Finding]:
+def _named(name: TopicName, whole: Sequence[Proof], found: Iterator[RecordFinding]) -> Iterator[Finding]:
     """Findings with what they mean. A record that is gone and another in its place is one that was altered."""
     kinds: dict[tuple[int, int], set[FindingKind]] = {}
     for record in found:
-        kinds.setdefault((record.comparison, record.offset), set()).add(record.kind)
+        kinds.setdefault((record.proof, record.offset), set()).add(record.kind)
     for (number, offset), together in kinds.items():
         kind = min(together) if len(together) == 1 else FindingKind.RECORD_ALTERED
-        comparison = whole[number]
-        log = LogId(name, comparison.partition)
-        place = f"the view of {log}" if comparison.of_view else f"{log}"
-        before, after = comparison.versions
+        proof = whole[number]
+        log = LogId(name, proof.partition)
+        place = f"the view of {log}" if proof.of_view else f"{log}"
+        before, after = proof.versions
         versions = f"version {before}" if before == after else f"versions {before} to {after}"
         said = f"{place}, offset {offset}: {_SAYS[kind]} ({versions})"
-        yield Finding(comparison.partition, kind, said, offset)
+        yield Finding(proof.partition, kind, said, offset)
 
 
 def _by_place(finding: Finding) -> tuple[int, int, str, str]:

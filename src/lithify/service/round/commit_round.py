@@ -26,15 +26,15 @@ MakeReport = Callable[[int, tuple[int, ...]], RoundReport]
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """The newest version, what it has of the round, and which logs have to be planned again, and why."""
+class CommittedRound:
+    """The newest version, the partitions committed, and the logs left out, with the reason, to be planned again."""
 
     state: TopicState
     committed: tuple[int, ...]
     left_out: Mapping[int, str] = field(default_factory=dict)
 
 
-def publish(
+def commit_round(
     warehouse: Warehouse,
     planned_on: TopicState,
     outcomes: Mapping[int, LogOutcome],
@@ -42,7 +42,7 @@ def publish(
     run_id: str,
     now_ms: int | None,
     make_report: MakeReport,
-) -> Published:
+) -> CommittedRound:
     """Commits what can be committed of `outcomes`. Raises what `commit` raises.
 
     `now_ms` is the time given with `--now`; without it the clock is read just before the swap,
@@ -76,7 +76,7 @@ def publish(
         )
 
     state = commit(warehouse, planned_on.name, run_id, decide)
-    return Published(state, tuple(p for p in outcomes if p not in left_out), dict(left_out))
+    return CommittedRound(state, tuple(p for p in outcomes if p not in left_out), dict(left_out))
 
 
 def overtaken(

@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.round_report import idle_outcome
-from lithify.defects import ours
+from lithify.defects import as_lithify_error
 from lithify.errors import InsufficientSpaceError, LithifyError, RoundAbandonedError
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
@@ -29,7 +29,7 @@ from lithify.service.round.execute import Outcomes, execute
 from lithify.service.round.heartbeat import Heartbeat
 from lithify.service.round.stopwatch import Stopwatch
 from lithify.service.round.topic_run import LogOutcomes, TopicResult, TopicRun
-from lithify.waits.parallel import for_each, side_by_side
+from lithify.waits.parallel import for_each, parallel
 
 REPLANS = 5
 """How often logs that someone else changed under a round are planned in one run."""
@@ -79,27 +79,27 @@ def run_rounds(
         if attempt:
             run_id = clock.new_id()  # new files never meet those of before
         with watch.phase("plan"):
-            plans = side_by_side(TopicRun.plan, pending, at_once)
+            plans = parallel(TopicRun.plan, pending, at_once)
             planned = dict(zip((topic.name for topic in pending), plans, strict=True))
         outcomes = _outcomes(run, [log for logs in planned.values() for log in logs], watch, run_id)
         by_topic = {name: {log.id.partition: outcomes[log.id] for log in logs} for name, logs in planned.items()}
-        _publish(run, pending, by_topic, run_id)
+        _commit(run, pending, by_topic, run_id)
     return {topic.name: topic.result(REPLANS) for topic in topics}
 
 
-def _publish(run: Run, topics: Sequence[TopicRun], by_topic: Mapping[TopicName, LogOutcomes], run_id: str) -> None:
+def _commit(run: Run, topics: Sequence[TopicRun], by_topic: Mapping[TopicName, LogOutcomes], run_id: str) -> None:
     """Commits what changed of each topic, as long as nobody gives the run up."""
     begun = count()
 
-    def publish(topic: TopicRun) -> None:
+    def commit(topic: TopicRun) -> None:
         outcomes = by_topic[topic.name]
         try:
             run.progress("commit", next(begun), len(topics))
         except RoundAbandonedError as error:
             outcomes = {p: o if isinstance(o, LithifyError) else error for p, o in outcomes.items()}
-        topic.publish(outcomes, run_id)
+        topic.commit(outcomes, run_id)
 
-    for_each(publish, topics, run.warehouse.store.at_once)
+    for_each(commit, topics, run.warehouse.store.at_once)
 
 
 def _outcomes(run: Run, logs: Sequence[PlannedLog], watch: Stopwatch, run_id: str) -> Outcomes:
@@ -134,7 +134,7 @@ def _lack_of_space(warehouse: Warehouse, topic: TopicState, needed_bytes: int) -
     try:
         free = warehouse.files.free_bytes(topic)
     except Exception as error:
-        return ours(error, topic.name)
+        return as_lithify_error(error, topic.name)
     if free is None or free >= needed_bytes:
         return None
     return InsufficientSpaceError(

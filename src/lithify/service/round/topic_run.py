@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.round_report import failed_report, outcome_report
-from lithify.defects import ours
+from lithify.defects import as_lithify_error
 from lithify.errors import ConflictError, DamagedError, LithifyError, UnknownOutcomeError, UnknownVersionError
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
@@ -20,7 +20,7 @@ from lithify.ports.engine import PlannedLog
 from lithify.ports.store import Warehouse
 from lithify.reports.round import LogReport, RoundReport
 from lithify.service.clock_check import check_clock
-from lithify.service.round.commit_round import overtaken, publish
+from lithify.service.round.commit_round import commit_round, overtaken
 from lithify.service.round.planning import plan_rounds
 from lithify.service.round.stopwatch import Stopwatch
 
@@ -69,7 +69,7 @@ class TopicRun:
         try:
             self.state = self.state or self.warehouse.store.load(self.name)
         except Exception as error:
-            self.failure = ours(error, self.name)
+            self.failure = as_lithify_error(error, self.name)
         self._read_clock()
 
     def rates_notes(self) -> tuple[RatesNote, ...]:
@@ -77,7 +77,7 @@ class TopicRun:
         try:
             return () if self.state is None else (self.warehouse.store.rates_note(self.state),)
         except Exception as error:
-            self.failure = ours(error, self.name)
+            self.failure = as_lithify_error(error, self.name)
             return ()
 
     def plan(self) -> tuple[PlannedLog, ...]:
@@ -88,12 +88,12 @@ class TopicRun:
             if self.given_now_ms is None and not all(plan.is_idle for plan in plans):
                 check_clock(self.warehouse.clock, self.state, self.now_ms)
         except Exception as error:
-            self._give_up(ours(error, self.name))
+            self._give_up(as_lithify_error(error, self.name))
             return ()
         self.plans = {plan.partition: plan for plan in plans}
         return tuple(PlannedLog(self.state, plan) for plan in plans)
 
-    def publish(self, outcomes: LogOutcomes, run_id: str) -> None:
+    def commit(self, outcomes: LogOutcomes, run_id: str) -> None:
         """Commits what changed and reports on every log but those left out, which stay wanted."""
         done = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, LogOutcome)}
         planned_on = self.state
@@ -109,7 +109,7 @@ class TopicRun:
                 return
             except Exception as error:
                 for partition in changed:
-                    self._fail(partition, ours(error, self.name))
+                    self._fail(partition, as_lithify_error(error, self.name))
                 done = {p: outcome for p, outcome in done.items() if p not in changed}
         if again and self.state is planned_on:  # else it was committed since
             self.state = newest
@@ -157,7 +157,7 @@ class TopicRun:
             try:
                 newest, again = overtaken(self.warehouse, self.state, damaged)
             except Exception as error:
-                errors = {**errors, **dict.fromkeys(damaged, ours(error, self.name))}
+                errors = {**errors, **dict.fromkeys(damaged, as_lithify_error(error, self.name))}
         for partition in errors.keys() - again.keys():
             self._fail(partition, errors[partition])
         return newest, again
@@ -169,10 +169,10 @@ class TopicRun:
             made = self._report(version, tuple(self._log_report(changed[p]) for p in logs))
             return replace(made, run_id=run_id)
 
-        published = publish(
+        committed = commit_round(
             self.warehouse, self.state, changed, run_id=run_id, now_ms=self.given_now_ms, make_report=report
         )
-        self.state, self.left_out = published.state, dict(published.left_out)
+        self.state, self.left_out = committed.state, dict(committed.left_out)
 
     def _read_clock(self) -> None:
         self.now_ms = self.warehouse.clock.now_ms() if self.given_now_ms is None else self.given_now_ms

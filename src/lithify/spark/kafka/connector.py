@@ -16,7 +16,7 @@ import pyspark
 
 from lithify.errors import ConnectorError
 from lithify.model.settings.secrets import SECRET_NAMES
-from lithify.spark.session.session import COMPILES_WELL, JAVA_OPTIONS, java_options
+from lithify.spark.session.start import COMPILES_WELL, JAVA_OPTIONS, java_options
 
 JARS_VARIABLE = "LITHIFY_JARS"
 SCALA = "2.13"

@@ -1,6 +1,6 @@
 """`verify` on Spark: every record of two or more versions, side by side (C1, C3, C4, C5).
 
-    segments ─► mapInArrow: (segment, offset, key, digest, ...) ─► one row per comparison ─► `verdicts`
+    segments ─► mapInArrow: (segment, offset, key, digest, ...) ─► one row per proof ─► `verdicts`
                    └─► what is wrong with the file, and how many tombstones it has
 
 Every file is read once. The winner of a key is worked out with Spark's own window functions over
@@ -23,7 +23,7 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.inspect import DIGESTS, Piece, TombstonesOf, inspect_segment
 from lithify.ports.engine import Progress
 from lithify.ports.inspector import InspectedSegment, InspectionResult, RecordFinding
-from lithify.proof.comparison import Comparison
+from lithify.proof.transition import Proof
 from lithify.reports.verification import Finding, FindingKind
 from lithify.spark.proof.verdicts import header_names, rules_frame, verdicts
 
@@ -38,8 +38,8 @@ _ROWS_DDL = (
     "segment int, offset long, key binary, value_size int, timestamp long, digest long, "
     "versions array<long>, about string"
 )
-_MEMBERS_DDL = "segment int, comparison int, before boolean, after boolean, from_offset long"
-_NO_COMPARISON = -1
+_MEMBERS_DDL = "segment int, proof int, before boolean, after boolean, from_offset long"
+_NO_PROOF = -1
 
 
 class SparkInspector:
@@ -53,28 +53,28 @@ class SparkInspector:
     def inspect(
         self,
         segments: Sequence[InspectedSegment],
-        comparisons: Sequence[Comparison],
+        proofs: Sequence[Proof],
         most: int,
         progress: Progress,
     ) -> InspectionResult:
-        """Reads every segment once and judges every record. See `inspection.Inspector`."""
+        """Reads every segment once and judges every record. See `ports.inspector.Inspector`."""
         if not segments:
             return InspectionResult((), (), {})
         progress("verify", 0, 1)
         session = self._session()
-        rows = _rows(session, self._access, segments, header_names(comparisons))
+        rows = _rows(session, self._access, segments, header_names(proofs))
         found = verdicts(
             _compared(session, rows, segments),
-            rules_frame(session, comparisons),
-            comparisons,
+            rules_frame(session, proofs),
+            proofs,
             partitions=_tasks(segments),
             secret=self._new_id(),
         )
         # What is about files comes first, and is not to crowd out what is about records, nor the other way round.
-        about_file = F.col("comparison") == _NO_COMPARISON
-        listed = found.orderBy(~about_file, "comparison", "offset").limit(2 * len(segments) + 2 * (most + 1)).collect()
+        about_file = F.col("proof") == _NO_PROOF
+        listed = found.orderBy(~about_file, "proof", "offset").limit(2 * len(segments) + 2 * (most + 1)).collect()
         progress("verify", 1, 1)
-        return _result([(row.comparison, row.offset, row.finding) for row in listed], most)
+        return _result([(row.proof, row.offset, row.finding) for row in listed], most)
 
 
 def _tasks(segments: Sequence[InspectedSegment]) -> int:
@@ -118,16 +118,16 @@ def _as_rows(number: int, piece: Piece) -> Iterator[pa.RecordBatch]:
 
 
 def _compared(session: SparkSession, rows: DataFrame, segments: Sequence[InspectedSegment]) -> DataFrame:
-    """One row for each comparison that a record is part of; what is about files is part of none."""
+    """One row for each proof that a record is part of; what is about files is part of none."""
     members = [
-        (number, part.comparison, part.before, part.after, part.from_offset)
+        (number, part.proof, part.before, part.after, part.from_offset)
         for number, inspected in enumerate(segments)
         for part in inspected.memberships
     ]
     parts = F.broadcast(session.createDataFrame(members, _MEMBERS_DDL))
     before = F.col("before") & (F.col("offset") >= F.col("from_offset"))
     records = rows.join(parts, (rows["segment"] == parts["segment"]) & rows["about"].isNull(), "left").select(
-        F.coalesce("comparison", F.lit(_NO_COMPARISON)).alias("comparison"),
+        F.coalesce("proof", F.lit(_NO_PROOF)).alias("proof"),
         *(F.col(name) for name in DIGESTS.names),
         F.coalesce(before, F.lit(False)).alias("before"),
         F.coalesce("after", F.lit(False)).alias("after"),
@@ -140,9 +140,9 @@ def _result(rows: Sequence[tuple[int, int, str]], most: int) -> InspectionResult
     files: list[Finding] = []
     tombstones: dict[int, tuple[int, ...]] = {}
     records: list[RecordFinding] = []
-    for comparison, offset, text in rows:
-        if comparison != _NO_COMPARISON:
-            records.append(RecordFinding(comparison, offset, FindingKind(text)))
+    for proof, offset, text in rows:
+        if proof != _NO_PROOF:
+            records.append(RecordFinding(proof, offset, FindingKind(text)))
             continue
         about = json.loads(text)
         if "kind" in about:

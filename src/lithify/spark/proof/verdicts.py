@@ -1,6 +1,6 @@
-"""What is wrong with records: the comparisons of `verify`, as Spark expressions (C4, C10, C16, C18, C20, C24).
+"""What is wrong with records: the proofs of `verify`, as Spark expressions (C4, C10, C16, C18, C20, C24).
 
-    a row per record and comparison ─► by (comparison, key) ─► per offset: there before? there after? the same?
+    a row per record and proof ─► by (proof, key) ─► per offset: there before? there after? the same?
                                                             └► per key: which one wins?  ─► a kind of finding
 
 One shuffle, by exact key. Where no round was, keys do not matter and rows go by offset. A key's rows
@@ -14,32 +14,32 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from lithify.proof.comparison import Comparison
+from lithify.proof.transition import Proof
 from lithify.reports.verification import FindingKind
 
 WAITS, COMPETES, NEITHER = 0, 1, 2
 
 _RULES_DDL = (
-    "comparison int, judged boolean, strategy string, header int, visible_from long, known_from long, "
+    "proof int, judged boolean, strategy string, header int, visible_from long, known_from long, "
     "known_up_to long, cut_at long, tail_stays boolean, asked_up_to long, empty_is_tombstone boolean, log_start long, "
     "horizon long, keep_keyless boolean, expire_below long, values_before long"
 )
 
 
-def header_names(comparisons: Sequence[Comparison]) -> list[str]:
+def header_names(proofs: Sequence[Proof]) -> list[str]:
     """The headers that have versions; a row's `versions` are in this order."""
-    rules = (c.rules for c in comparisons)
+    rules = (c.rules for c in proofs)
     return sorted({r.version_header for r in rules if r is not None and r.strategy == "header"})
 
 
-def rules_frame(session: SparkSession, comparisons: Sequence[Comparison]) -> DataFrame:
-    """One row for each comparison, by its number."""
-    headers = header_names(comparisons)
-    rows = [_rules_row(number, comparison, headers) for number, comparison in enumerate(comparisons)]
+def rules_frame(session: SparkSession, proofs: Sequence[Proof]) -> DataFrame:
+    """One row for each proof, by its number."""
+    headers = header_names(proofs)
+    rows = [_rules_row(number, proof, headers) for number, proof in enumerate(proofs)]
     return F.broadcast(session.createDataFrame(rows, _RULES_DDL))
 
 
-def _rules_row(number: int, how: Comparison, headers: Sequence[str]) -> tuple[object, ...]:
+def _rules_row(number: int, how: Proof, headers: Sequence[str]) -> tuple[object, ...]:
     rules = how.rules
     shared = (how.visible_from, how.known_from, how.known_up_to, how.cut_at, how.tail_stays, how.asked_up_to)
     if rules is None:
@@ -59,33 +59,31 @@ def _rules_row(number: int, how: Comparison, headers: Sequence[str]) -> tuple[ob
     )
 
 
-def verdicts(
-    rows: DataFrame, rules: DataFrame, comparisons: Sequence[Comparison], *, partitions: int, secret: str
-) -> DataFrame:
-    """(comparison, offset, finding) of what is wrong.
+def verdicts(rows: DataFrame, rules: DataFrame, proofs: Sequence[Proof], *, partitions: int, secret: str) -> DataFrame:
+    """(proof, offset, finding) of what is wrong.
 
-    `rows` have a comparison, `before` and `after`, and the columns of `DIGESTS`; a row that has
-    `about` is passed on as a finding. `rules` are those of `comparisons`, as `rules_frame` gives them.
+    `rows` have a proof, `before` and `after`, and the columns of `DIGESTS`; a row that has
+    `about` is passed on as a finding. `rules` are those of `proofs`, as `rules_frame` gives them.
     Whoever does not know `secret` can choose no keys that make grouping slow.
     """
-    judged = _by_key(_by_offset(rows, rules, partitions, secret), rules, comparisons)
+    judged = _by_key(_by_offset(rows, rules, partitions, secret), rules, proofs)
     # What only the verdict needs is joined last, so that it is neither sent nor sorted.
-    kinds = judged.join(rules, "comparison", "left").select(
-        "comparison", "offset", F.coalesce("about", _verdict()).alias("finding")
+    kinds = judged.join(rules, "proof", "left").select(
+        "proof", "offset", F.coalesce("about", _verdict()).alias("finding")
     )
     return kinds.filter(F.col("finding").isNotNull())
 
 
 def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) -> DataFrame:
-    """One row for each record of a comparison, whichever versions have it."""
+    """One row for each record of a proof, whichever versions have it."""
     version = (
         F.when(F.col("strategy") == "timestamp", F.col("timestamp"))
         .when(F.col("strategy") == "header", F.get("versions", F.col("header")))
         .otherwise(F.lit(0))
     )
     key = F.when(F.col("judged"), F.col("key"))
-    keyed = rows.join(rules.select("comparison", "judged", "strategy", "header"), "comparison", "left").select(
-        "comparison",
+    keyed = rows.join(rules.select("proof", "judged", "strategy", "header"), "proof", "left").select(
+        "proof",
         key.alias("key"),
         # What has no key has nothing in common: without this it would all meet in one task.
         F.when(key.isNull(), F.col("offset")).otherwise(F.lit(-1)).alias("alone"),
@@ -102,8 +100,8 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) 
         (F.col("key").isNotNull()).alias("has_key"),
     )
     return (
-        keyed.repartition(partitions, "comparison", "key", "alone")
-        .groupBy("unforeseen", "comparison", "key", "alone", "offset", "about")
+        keyed.repartition(partitions, "proof", "key", "alone")
+        .groupBy("unforeseen", "proof", "key", "alone", "offset", "about")
         .agg(
             F.max("before").alias("before"),
             F.sum("after").alias("copies"),
@@ -118,9 +116,9 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) 
     )
 
 
-def _by_key(by_offset: DataFrame, rules: DataFrame, comparisons: Sequence[Comparison]) -> DataFrame:
+def _by_key(by_offset: DataFrame, rules: DataFrame, proofs: Sequence[Proof]) -> DataFrame:
     """The same rows, and whether each wins its key and beats what waits above the horizon (C9, C10, C20)."""
-    strategies = {c.rules.strategy for c in comparisons if c.rules is not None}
+    strategies = {c.rules.strategy for c in proofs if c.rules is not None}
     none = F.lit(False)
     if not strategies:
         return by_offset.withColumns({"wins": none, "held": none, "held_then": none})
@@ -130,17 +128,17 @@ def _by_key(by_offset: DataFrame, rules: DataFrame, comparisons: Sequence[Compar
         .when(competes & (offset >= F.col("log_start")), F.lit(COMPETES))
         .otherwise(F.lit(NEITHER))
     )
-    bounds = rules.select("comparison", "log_start", "horizon", "asked_up_to")
-    ranked = by_offset.join(bounds, "comparison", "left").select(
+    bounds = rules.select("proof", "log_start", "horizon", "asked_up_to")
+    ranked = by_offset.join(bounds, "proof", "left").select(
         *by_offset.columns,
         rank.alias("rank"),
         (offset < F.col("asked_up_to")).alias("asked"),
-        F.xxhash64("comparison", "key", "alone").alias("spread"),
+        F.xxhash64("proof", "key", "alone").alias("spread"),
     )
     # The hash comes first so that sorting compares numbers; the key still decides.
     by_offset_alone = strategies == {"offset"}
     order = [F.col("rank"), *([] if by_offset_alone else [F.col("version").desc_nulls_last()]), offset.desc()]
-    of_key = Window.partitionBy("spread", "comparison", "alone", "key").orderBy(*order)
+    of_key = Window.partitionBy("spread", "proof", "alone", "key").orderBy(*order)
     above = of_key.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     first = F.coalesce(F.lag("rank").over(of_key), F.lit(WAITS)) == WAITS
     waits = F.col("rank") == WAITS

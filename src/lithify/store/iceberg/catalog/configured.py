@@ -40,7 +40,7 @@ from lithify.errors import WarehouseError
 from lithify.store.iceberg.catalog.rest_timeouts import bound_session
 from lithify.store.iceberg.error_mapping import already_exists, reaching
 from lithify.store.iceberg.io.file_io import by_configuration
-from lithify.waits.network import within
+from lithify.waits.deadline import within
 from lithify.waits.sql import bound_answers
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
 from requests.exceptions import ReadTimeout
 
-from lithify.waits.network import within
+from lithify.waits.deadline import within
 
 TIMEOUTS_S = (5.0, 30.0)
 """Until a connection stands, and without a single byte."""

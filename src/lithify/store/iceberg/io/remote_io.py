@@ -33,7 +33,7 @@ from lithify.columnar.files.access import check_small
 from lithify.errors import LithifyError, WarehouseError
 from lithify.store.iceberg.error_mapping import warehouse_error
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
-from lithify.waits.network import within
+from lithify.waits.deadline import within
 
 IMPLEMENTATION = f"{__name__}.RemoteFileIO"
 """Its name for PyIceberg's property `py-io-impl`."""

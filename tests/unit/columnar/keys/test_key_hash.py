@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.columnar.keys import hash
-from lithify.columnar.keys.hash import LONG_BYTES, KeyHash
+from lithify.columnar.keys import key_hash
 from lithify.columnar.keys.hash_range import ranges_of
+from lithify.columnar.keys.key_hash import LONG_BYTES, KeyHash
 from support.chosen_keys import CHOSEN, duckdb_hashes, of_one_duckdb_hash, of_one_hash_behind_any_prefix
 
 LENGTHS = [0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, LONG_BYTES - 1, LONG_BYTES, LONG_BYTES + 1, 3 * LONG_BYTES]
@@ -42,7 +42,7 @@ def hashed(keys: list[bytes], seed: str = "seed", number: int = 0) -> list[int]:
 @given(st.lists(st.binary(max_size=20), max_size=40), st.integers(1, 9), st.integers(0, 3))
 def test_every_key_has_its_own_hash_wherever_it_stands(keys, block, number):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hash, "_BLOCK", block)
+        patch.setattr(key_hash, "_BLOCK", block)
         assert hashed(keys, number=number) == [by_hand(key, "seed", number) for key in keys]
 
 

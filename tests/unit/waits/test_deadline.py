@@ -12,8 +12,8 @@ from threading import Event
 
 import pytest
 
-from lithify.waits import network
-from lithify.waits.network import AnswerDeadline, hanging, within
+from lithify.waits import deadline
+from lithify.waits.deadline import AnswerDeadline, hanging, within
 
 BOUND_S = 10.0
 
@@ -54,7 +54,7 @@ def test_a_call_that_hangs_is_left_to_itself(go: Event) -> None:
 
 
 def test_so_many_hang_and_no_more(go: Event, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "HANGING_AT_MOST", 3)
+    monkeypatch.setattr(deadline, "HANGING_AT_MOST", 3)
     for _ in range(3):
         with pytest.raises(TimeoutError):
             within(0.01, go.wait)

@@ -1,15 +1,14 @@
-"""What one version of a log must have left of the one before it: what `verify` compares by.
+"""What one version of a log must have left of the one before it: the proofs that `verify` checks.
 
     version 7    [ a b c d ][ e ]      ┐ closed by a round: the rules say what stays below the horizon
     version 9    [ b d ][ e ][ f ]     ┘ above it everything stays; f was appended since
 
-A comparison is of two versions next to each other: the older was closed by one commit, and after
-that nothing but appends, `delete-records` and changed settings can have been. So the rules of that
-one commit, worked out anew on the version that it was made on, say exactly what must be left, and
-a chain of comparisons proves it over any number of rounds, retentions, truncations and the like.
-What the round's report says is believed only where it makes the round do less. Not decided here,
-as metadata does not tell: whether `retain` was right about the time, and what `undo` put back if
-the version that it went back to is no longer kept.
+A proof covers two consecutive versions: one commit replaced the older, and after that commit there
+were only appends, `delete-records` and changed settings. So the rules of that one commit, computed
+again on the version that it was based on, say exactly which records must be left, and a chain of
+proofs covers any number of rounds, retentions, truncations and undos. The round's own report is
+believed only where it makes the round do less. Metadata cannot decide, and so no proof does, whether
+`retain` was right about the time, and what `undo` restored once the restored version has expired.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A log at two versions, and what made of the first what the second has.
+    """A log at two versions, and the commit that led from the first to the second.
 
-    `round_` is the log's part of the round if that was one, `strays` are versions in between that
-    were closed by a commit that has no business to remove anything. For an `undo`, `round_` is the
-    one that was taken back and `restored` the version that it was laid over, if that is still kept.
+    `round_` is the log's part of the round if the commit was one; `strays` are versions in between
+    whose commits remove no records. For an `undo`, `round_` is the round that it undid and
+    `restored` the version that it restored, if that is still kept.
     """
 
     before: Sighting
@@ -57,12 +56,12 @@ class Transition:
 
     @property
     def gave_up(self) -> bool:
-        """Whether nobody knows any more what was put back."""
+        """Whether the version that an `undo` restored has expired, so that its records are unknown."""
         return self.verb is Verb.UNDO and self.restored is None
 
     @property
     def cut_at(self) -> int:
-        """Where the log was truncated in between."""
+        """The lowest offset at which the log was truncated in between."""
         cuts = self.after.state.generation - self.before.state.generation
         if cuts <= 0:
             return NO_END
@@ -71,18 +70,18 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A segment whose records from an offset on were there before."""
+    """A segment of the older version whose records count from an offset on."""
 
     segment: Segment
     from_offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Proof:
     """What the records of `before` must have become in `after`.
 
-    With `rules` those below their horizon are judged by them; the others must all still be there,
-    unless `tail_stays` is false: then they only say which tombstones had to be held (C20).
+    `rules` judge the records below their horizon; the others must all still be there, unless
+    `tail_stays` is false: then they only say which tombstones the round had to hold (C20).
     """
 
     partition: int
@@ -92,24 +91,24 @@ class Comparison:
     after: tuple[Segment, ...]
     empty_is_tombstone: bool
     visible_from: int = 0
-    """Records below are not judged: nobody can read them."""
+    """Records below are not judged: no reader can reach them."""
     known_up_to: int = NO_END
-    """What is below in `after` must have been in `before`, from `known_from` on."""
+    """Records of `after` in [known_from, known_up_to) must be in `before`."""
     known_from: int = 0
     cut_at: int = NO_END
-    """Offsets from here on were given up, and may have been given to other records."""
+    """Offsets from here on were truncated; the log may have given them to other records since."""
     rules: SurvivorRules | None = None
     tail_stays: bool = True
     asked_up_to: int = NO_END
-    """Where the log ended when the round looked at what waits above its horizon (C20)."""
+    """The log end offset when the round read the keys above its horizon (C20)."""
 
     @property
     def horizon(self) -> int:
         return 0 if self.rules is None else self.rules.horizon
 
 
-def comparisons(how: Transition) -> Iterator[Comparison]:
-    """Those of a log, and of its view if it has or should have one."""
+def proofs(how: Transition) -> Iterator[Proof]:
+    """The proof of a log, and that of its view if it has or should have one."""
     planned = _planned(how)
     if how.verb is Verb.UNDO and how.round_ is not None:
         how = _restored(how, how.round_)
@@ -119,7 +118,7 @@ def comparisons(how: Transition) -> Iterator[Comparison]:
 
 
 def left_behind(how: Transition) -> Iterator[Segment]:
-    """Segments that a round should have taken records out of, since they are below the log start (C26)."""
+    """Segments with records below the log start that a round should have removed (C26)."""
     if how.verb is not Verb.COMPACT or how.round_ is None:
         return
     of_view = how.before.settings.side_by_side
@@ -129,9 +128,9 @@ def left_behind(how: Transition) -> Iterator[Segment]:
             yield segment
 
 
-def mirror(now: Sighting) -> Comparison:
-    """What the view has must be what the backlog has at the same offset, as far as it still has it (C33)."""
-    return Comparison(
+def view_proof(now: Sighting) -> Proof:
+    """A record of the view must equal the backlog's at the same offset, where the backlog still has it (C33)."""
+    return Proof(
         partition=now.state.partition,
         of_view=True,
         versions=(now.version, now.version),
@@ -144,20 +143,20 @@ def mirror(now: Sighting) -> Comparison:
 
 
 def _planned(how: Transition) -> LogPlan | None:
-    """The round of a transition as it should be planned; what came after its planning can only widen it."""
+    """The round of a transition, planned anew; commits after the original plan can only widen it."""
     if how.verb is not Verb.COMPACT or how.round_ is None:
         return None
     before = how.before
     return plan_log(before.state, before.files.segments, before.settings, how.now_ms, before.files.view)
 
 
-def _of_log(how: Transition, planned: LogPlan | None) -> Comparison:
+def _of_log(how: Transition, planned: LogPlan | None) -> Proof:
     before, after, round_ = how.before, how.after, how.round_
     rules = None
     if planned is not None and round_ is not None and planned.view is None:
         rules = _rules(planned, round_, min(planned.log_start, round_.log_start_offset_after))
     appended = (Source(s, before.state.log_end_offset) for stray in how.strays for s in stray.files.segments)
-    return Comparison(
+    return Proof(
         partition=before.state.partition,
         of_view=False,
         versions=(before.version, after.version),
@@ -173,20 +172,20 @@ def _of_log(how: Transition, planned: LogPlan | None) -> Comparison:
     )
 
 
-def _of_view(how: Transition, planned: LogPlan | None) -> Comparison:
+def _of_view(how: Transition, planned: LogPlan | None) -> Proof:
     before, after, round_ = how.before, how.after, how.round_
     log, rules = before.state, None
     backlog: tuple[Source, ...] = ()
     if planned is not None and round_ is not None and planned.view is not None:
         rules = _rules(planned, round_, min(log.deleted_below, round_.deleted_below))
-        # `delete-records` may have moved D while the round went on: it had read from further down.
+        # `delete-records` may have raised D during the round, which had read from further down.
         dirty = min(log.first_dirty_offset, round_.first_dirty_offset)
-        # What lies above the horizon only tells which tombstones had to be held.
+        # Records above the horizon only decide which tombstones had to be held.
         read_up_to = rules.horizon if rules.strategy == "offset" else NO_END
         unseen = (s for s in before.files.segments if s.end_offset > dirty and s.base_offset < read_up_to)
         backlog = tuple(Source(segment, dirty) for segment in unseen)
     cut = how.cut_at
-    return Comparison(
+    return Proof(
         partition=log.partition,
         of_view=True,
         versions=(before.version, after.version),
@@ -212,7 +211,7 @@ def _rules(planned: LogPlan, round_: LogReport, log_start: int) -> SurvivorRules
 
 
 def _visible_from(how: Transition, planned: LogPlan | None) -> int:
-    """The log start, but no higher than what can have moved it there."""
+    """The log start, but no higher than this commit can have raised it."""
     before, after = how.before.state, how.after.state
     if how.verb is Verb.RETAIN and how.before.settings.deletes:
         return after.log_start_offset
@@ -221,13 +220,13 @@ def _visible_from(how: Transition, planned: LogPlan | None) -> int:
 
 
 def _restored(how: Transition, undone: LogReport) -> Transition:
-    """The same, compared with what `undo` had to leave."""
+    """The same transition, with what `undo` had to leave as `before`."""
     before = how.before
     if how.restored is not None:
         files = files_after(before.files, how.restored.files, undone)
         state = replace(before.state, view=how.restored.state.view)
     else:
-        # What was put back is below the horizon.
+        # `undo` restores only records below the horizon.
         files = LogFiles(tuple(s for s in before.files.segments if s.end_offset > undone.horizon), how.after.files.view)
         state = before.state
     return replace(how, before=replace(before, state=state, files=files))
