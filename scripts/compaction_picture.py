@@ -1,7 +1,7 @@
 """Draws docs/images/compaction.svg; `just docs` calls it.
 
-What is left of the drawn log is not drawn by hand: the planner, the oracle and the grouping of
-`lithify.compaction` decide which records survive two rounds and what becomes of each segment. A
+What is left of the drawn log is not drawn by hand: the planner, the oracle and the decisions of
+`lithify.compaction` say which records survive two rounds and what becomes of each segment. A
 test compares the picture with what this draws.
 """
 
@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import assert_never
 
-from lithify.compaction.groups import SegmentOutcome, group_segments
+from lithify.compaction.decisions import CountedSegment, Decision, Drop, Keep, Rewrite, decide, segments_of
 from lithify.compaction.planner import plan_log
 from lithify.compaction.survivors import survivors
 from lithify.model.log import LogState, TombstoneStep
@@ -94,14 +95,26 @@ def after_round(
     left = frozenset(
         r.offset for r in survivors([r for s in segments for r in s], plan.rules).records if r.offset is not None
     )
-    outcomes = tuple(
-        SegmentOutcome(file, sum(file.base_offset <= offset < file.end_offset for offset in left)) for file in files
+    counted = tuple(
+        CountedSegment(file, sum(file.base_offset <= offset < file.end_offset for offset in left)) for file in files
     )
-    grouping = group_segments(outcomes, segment_bytes=TopicSettings().segment_bytes, moves=plan.moves)
-    fates = {s.path: "dropped" for s in grouping.dropped} | {s.path: "untouched" for s in grouping.kept}
-    for group in grouping.groups:
-        fates |= {o.segment.path: "rewritten" if len(group.sources) == 1 else "merged" for o in group.sources}
+    decisions = decide(counted, segment_bytes=TopicSettings().segment_bytes, moves=plan.moves)
+    fates = {segment.path: fate_of(decision) for decision in decisions for segment in segments_of(decision)}
     return left, tuple(fates.get(str(number), "") for number in range(len(segments)))
+
+
+def fate_of(decision: Decision) -> str:
+    match decision:
+        case Keep():
+            return "untouched"
+        case Rewrite((_,)):
+            return "rewritten"
+        case Rewrite():
+            return "merged"
+        case Drop():
+            return "dropped"
+        case _:
+            assert_never(decision)
 
 
 def segment_of(number: int, held: tuple[Record, ...]) -> Segment:

@@ -22,12 +22,11 @@ from faults.test_several_topics import TOPICS
 from faults.test_several_topics import prepared as prepared_topics
 from lithify.api.lake import Lake
 from lithify.columnar.files.access import local_path
-from lithify.compaction.groups import RewriteGroup
 from lithify.compaction.outcome import LogFindings
 from lithify.errors import DamagedError, LithifyError
 from lithify.model.names import LogId, TopicName
 from lithify.model.settings.rates import Rates
-from lithify.ports.engine import PlannedLog, Progress, Rewritten, RunLimits
+from lithify.ports.engine import PlannedLog, Progress, Rewrites, RunLimits, Written
 from lithify.ports.store import Warehouse
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
@@ -74,8 +73,8 @@ class EachAloneRound:
     def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
         return {log: self._found(log) for log in self.rounds}
 
-    def rewrite(self, groups: Mapping[LogId, Sequence[RewriteGroup]]) -> Mapping[LogId, tuple[Rewritten, ...]]:
-        return {log: self.rounds[log].rewrite({log: mine})[log] for log, mine in groups.items()}
+    def rewrite(self, rewrites: Rewrites) -> Written:
+        return {log: self.rounds[log].rewrite({log: mine})[log] for log, mine in rewrites.items()}
 
     def _found(self, log: LogId) -> LogFindings | LithifyError:
         try:

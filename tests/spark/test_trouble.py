@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from lithify.columnar.keypass import sizing
-from lithify.compaction.groups import RewriteGroup, SegmentOutcome
+from lithify.compaction.decisions import CountedSegment, Rewrite
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.rules import Cause
 from lithify.errors import DamagedError, EngineError
 from lithify.model.names import LogId
 from lithify.model.record import Record
-from lithify.ports.engine import PlannedLog, RewrittenGroup, RunLimits
+from lithify.ports.engine import PlannedLog, Rewritten, RunLimits
 from lithify.spark.tasks import job_errors
 from support.spark_engines import engine_on
 from support.stored_topics import records_in, silent
@@ -54,9 +54,9 @@ def survivors_of(round_):
     return {log.partition: findings for log, findings in round_.find_survivors().items()}
 
 
-def rewritten(round_, topic, groups):
-    """What becomes of a group of each of the first logs, in their order."""
-    by_log = {LogId(topic.state.name, group.partition): [group] for group in groups}
+def rewritten(round_, topic, rewrites):
+    """What comes of a rewrite of each of the first logs, in their order."""
+    by_log = {LogId(topic.state.name, one.partition): [one] for one in rewrites}
     results = round_.rewrite(by_log)
     return [results[log][0] for log in by_log]
 
@@ -75,17 +75,17 @@ def test_a_damaged_segment_fails_its_log_alone_and_is_named(way, engine, topic_o
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_met_while_rewriting_fails_its_group_alone(engine, topic_of_three, damage):
+def test_damage_met_while_rewriting_fails_its_rewrite_alone(engine, topic_of_three, damage):
     with open_round(engine, topic_of_three) as round_:
         found = survivors_of(round_)
-        groups = [
-            RewriteGroup((SegmentOutcome(last, found[p].survivors[last.path]),))
+        rewrites = [
+            Rewrite((CountedSegment(last, found[p].survivors[last.path]),))
             for p, (_, last) in enumerate(topic_of_three.segments)
         ]
         path = topic_of_three.segments[2][1].path
         DAMAGES[damage](Path(path))
-        results = rewritten(round_, topic_of_three, groups)
-    assert [type(result) for result in results] == [RewrittenGroup, RewrittenGroup, DamagedError]
+        results = rewritten(round_, topic_of_three, rewrites)
+    assert [type(result) for result in results] == [Rewritten, Rewritten, DamagedError]
     assert path in str(results[2])
     assert [len(records_in(result.segments[0])) for result in results[:2]] == [10, 10]
 
@@ -94,8 +94,8 @@ def test_a_repeated_attempt_writes_files_of_its_own(engine, topic_of_three):
     with open_round(engine, topic_of_three) as round_:
         found = survivors_of(round_)
         _, last = topic_of_three.segments[0]
-        groups = [RewriteGroup((SegmentOutcome(last, found[0].survivors[last.path]),))]
-        ((first,), (second,)) = (rewritten(round_, topic_of_three, groups)[0].segments for _ in range(2))
+        rewrites = [Rewrite((CountedSegment(last, found[0].survivors[last.path]),))]
+        ((first,), (second,)) = (rewritten(round_, topic_of_three, rewrites)[0].segments for _ in range(2))
     assert first.path != second.path
     assert records_in(first) == records_in(second)
 

@@ -27,12 +27,12 @@ from lithify.columnar.keys.ranks import Portion
 from lithify.columnar.rewrite import Source, rewrite
 from lithify.columnar.segment.positions import MarkSet, ordinal_starts
 from lithify.columnar.segment.writer import SegmentSpec
-from lithify.compaction.groups import RewriteGroup, SegmentOutcome
+from lithify.compaction.decisions import CountedSegment, Rewrite
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
-from lithify.ports.engine import PlannedLog, Progress, Rewritten, RewrittenGroup, RunLimits
+from lithify.ports.engine import PlannedLog, Progress, Rewrites, Rewritten, RunLimits, Written
 from lithify.reports.round import RoundReport
 from lithify.service.round.compact import RunRequest, compact
 from lithify.spark.keypass.job import LogWork
@@ -74,10 +74,10 @@ class KernelRound:
     def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
         return {log.id: self._find(log.plan) for log in self._logs.values()}
 
-    def rewrite(self, groups: Mapping[LogId, Sequence[RewriteGroup]]) -> Mapping[LogId, tuple[Rewritten, ...]]:
+    def rewrite(self, rewrites: Rewrites) -> Written:
         return {
-            log: tuple(self._rewrite(log, number, group) for number, group in enumerate(mine))
-            for log, mine in groups.items()
+            log: tuple(self._rewrite(log, number, one) for number, one in enumerate(mine))
+            for log, mine in rewrites.items()
         }
 
     def _find(self, plan: LogPlan) -> LogFindings | LithifyError:
@@ -105,18 +105,18 @@ class KernelRound:
         self._marks |= {log.segments[i].path: bitmap for i, bitmap in marks.bitmaps().items()}
         return log_findings(plan, tallies, {path: len(bitmap) for path, bitmap in self._marks.items()})
 
-    def _rewrite(self, log: LogId, number: int, group: RewriteGroup) -> Rewritten:
-        spec = SegmentSpec.of(self._logs[log].topic, group.partition, self._run_id)
+    def _rewrite(self, log: LogId, number: int, decided: Rewrite) -> Rewritten | LithifyError:
+        spec = SegmentSpec.of(self._logs[log].topic, decided.partition, self._run_id)
         try:
-            sources = [self._source(s) for s in group.sources]
-            return RewrittenGroup(*rewrite(self._engine.access, spec, sources, attempt=str(number)))
+            sources = [self._source(s) for s in decided.sources]
+            return Rewritten(*rewrite(self._engine.access, spec, sources, attempt=str(number)))
         except LithifyError as error:
             return error
 
-    def _source(self, outcome: SegmentOutcome) -> Source:
-        path = outcome.segment.path
+    def _source(self, counted: CountedSegment) -> Source:
+        path = counted.segment.path
         marks = self._marks.get(path, BitMap())
-        return Source(outcome.segment, outcome.survivors, marks, marks_losers=path not in self._dirty)
+        return Source(counted.segment, counted.survivors, marks, marks_losers=path not in self._dirty)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from lithify.compaction.groups import RewriteGroup
+from lithify.compaction.decisions import Rewrite
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import SurvivorRules
@@ -21,7 +21,7 @@ from lithify.errors import LithifyError
 from lithify.model.names import LogId
 from lithify.model.record import Record, is_tombstone
 from lithify.model.segment import Segment
-from lithify.ports.engine import PlannedLog, Progress, Rewritten, RewrittenGroup, RunLimits
+from lithify.ports.engine import PlannedLog, Progress, Rewrites, Rewritten, RunLimits, Written
 from lithify.ports.store import SegmentFiles
 
 
@@ -60,8 +60,8 @@ class OracleRound:
                 found[log] = error
         return found
 
-    def rewrite(self, groups: Mapping[LogId, Sequence[RewriteGroup]]) -> Mapping[LogId, tuple[Rewritten, ...]]:
-        return {log: tuple(self._rewrite(log, group) for group in mine) for log, mine in groups.items()}
+    def rewrite(self, rewrites: Rewrites) -> Written:
+        return {log: tuple(self._rewrite(log, one) for one in mine) for log, mine in rewrites.items()}
 
     def _find(self, log: LogId) -> LogFindings:
         plan = self._logs[log].plan
@@ -75,17 +75,17 @@ class OracleRound:
         self._survivors[log] = outcome
         return findings_of(plan, records, outcome)
 
-    def _rewrite(self, log: LogId, group: RewriteGroup) -> Rewritten:
+    def _rewrite(self, log: LogId, rewrite: Rewrite) -> Rewritten | LithifyError:
         state = self._logs[log].topic
-        first, last = group.sources[0].segment, group.sources[-1].segment
+        first, last = rewrite.segments[0], rewrite.segments[-1]
         inside = range(first.base_offset, last.end_offset)
         records = [r for r in self._survivors[log].records if r.offset in inside]
         try:
-            arrivals = self._files.receive(state, records, now_ms=0, keep_offsets=True)[group.partition]
+            arrivals = self._files.receive(state, records, now_ms=0, keep_offsets=True)[rewrite.partition]
             written = self._files.write(state, arrivals, arrivals.first_offset or 0, self._run_id)
         except LithifyError as error:
             return error
-        return RewrittenGroup(written, sum(source.segment.size_bytes for source in group.sources))
+        return Rewritten(written, sum(segment.size_bytes for segment in rewrite.segments))
 
 
 def records_of(files: SegmentFiles, segment: Segment) -> tuple[Record, ...]:

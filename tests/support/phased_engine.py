@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from lithify.compaction.groups import RewriteGroup
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
-from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, Rewritten, Round, RunLimits
+from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, Rewrites, Round, RunLimits, Written
 
 
 class PhasedEngine:
@@ -42,6 +41,6 @@ class _PhasedRound:
         self._happens.get("key pass", bool)()
         return self._round.find_survivors()
 
-    def rewrite(self, groups: Mapping[LogId, Sequence[RewriteGroup]]) -> Mapping[LogId, tuple[Rewritten, ...]]:
+    def rewrite(self, rewrites: Rewrites) -> Written:
         self._happens.get("rewrite", bool)()
-        return self._round.rewrite(groups)
+        return self._round.rewrite(rewrites)

@@ -1,4 +1,4 @@
-"""Rounds over a log that is nothing but values: planner, rules, grouping, audit and steps at work.
+"""Rounds over a log that is nothing but values: planner, rules, decisions, audit and steps at work.
 
 No store and no engine: what is tried here is the core alone. The key pass looks only at the
 segments that the plan looks at, as an engine does; callers compare it with the whole-log oracle.
@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lithify.compaction.audit import audit
-from lithify.compaction.groups import SegmentOutcome, group_segments
-from lithify.compaction.outcome import After, LogOutcome, state_after
+from lithify.compaction.decisions import Rewrite, rewrites_of
+from lithify.compaction.outcome import After, LogOutcome, applied, decisions_of, state_after
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.survivors import survivors
 from lithify.model.log import LogState, Position
@@ -89,20 +89,14 @@ class PureLog:
         found = survivors([*(r for records in scanned.values() for r in records), *waiting], plan.rules)
         findings = findings_of(plan, scanned, found)
         stays = set(offsets(found.records))
-        left = {s.path: findings.survivors.get(s.path, s.records) for s in plan.sources}
-        grouping = group_segments(
-            tuple(SegmentOutcome(s, left[s.path]) for s in plan.sources),
-            segment_bytes=settings.segment_bytes,
-            moves=plan.moves,
-        )
-        written = []
-        for group in grouping.groups:
-            sources = [(source.segment.path, self.records[source.segment.path]) for source in group.sources]
-            kept = [r for path, records in sources for r in records if path not in scanned or r.offset in stays]
-            written.append((group, (self._write(kept),)))
-        new = tuple(segment for _, segments in written for segment in segments)
-        outcome = LogOutcome(plan, findings, grouping, new, findings.bytes_read)
-        audit("log 0", outcome, tuple(written))
+        decisions = decisions_of(plan, findings)
+        written: dict[Rewrite, tuple[Segment, ...]] = {}
+        for rewrite in rewrites_of(decisions):
+            paths = [segment.path for segment in rewrite.segments]
+            kept = [r for path in paths for r in self.records[path] if path not in scanned or r.offset in stays]
+            written[rewrite] = (self._write(kept),)
+        outcome = LogOutcome(plan, findings, applied(decisions, written), findings.bytes_read)
+        audit("log 0", outcome)
         meanwhile()
         if outcome.changes:
             self._commit(outcome, settings, now_ms if commit_ms is None else commit_ms)

@@ -20,8 +20,8 @@ from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import SEGMENT_SCHEMA, VALUE, VALUE_SIZE
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.compaction.audit import audit
-from lithify.compaction.groups import Grouping, SegmentOutcome, group_segments
-from lithify.compaction.outcome import After, LogFindings, LogOutcome, state_after
+from lithify.compaction.decisions import Decision, rewrites_of
+from lithify.compaction.outcome import After, LogFindings, LogOutcome, applied, decisions_of, state_after
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.survivors import survivors
 from lithify.errors import LithifyError
@@ -31,7 +31,7 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, RewrittenGroup, RunLimits
+from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, Rewritten, RunLimits
 from support.oracle_engine import findings_of
 
 ACCESS = FileAccess()
@@ -105,24 +105,25 @@ class StoredTopic:
         logs = [PlannedLog(self.state, plan) for plan in plans]
         with engine.open_round(logs, limits, f"run{self.runs}", progress) as round_:
             found = {log.partition: findings for log, findings in round_.find_survivors().items()}
-            groupings = {}
+            decisions = {}
             for plan in plans:
                 findings = found[plan.partition]
                 if isinstance(findings, LithifyError):
                     raise findings
                 self._compare_findings(plan, findings)
-                groupings[plan.partition] = _grouped(plan, findings, self.settings.segment_bytes)
-            groups = {log.id: groupings[log.id.partition].groups for log in logs if groupings[log.id.partition].groups}
-            written = {log.partition: results for log, results in round_.rewrite(groups).items()}
+                decisions[plan.partition] = decisions_of(plan, findings)
+            rewrites = {log.id: mine for log in logs if (mine := rewrites_of(decisions[log.id.partition]))}
+            written = {log.partition: results for log, results in round_.rewrite(rewrites).items()}
         outcomes = {}
         for plan in plans:
-            findings, grouping = found[plan.partition], groupings[plan.partition]
+            findings = found[plan.partition]
             assert isinstance(findings, LogFindings)
-            results = list(zip(grouping.groups, written.get(plan.partition, ()), strict=True))
-            for _, result in results:
+            results = []
+            for result in written.get(plan.partition, ()):
                 if isinstance(result, LithifyError):
                     raise result
-            outcomes[plan.partition] = self._commit(plan, findings, grouping, results, now_ms)
+                results.append(result)
+            outcomes[plan.partition] = self._commit(plan, findings, decisions[plan.partition], results, now_ms)
         return outcomes
 
     def _compare_findings(self, plan: LogPlan, findings: LogFindings) -> None:
@@ -136,8 +137,8 @@ class StoredTopic:
         self,
         plan: LogPlan,
         findings: LogFindings,
-        grouping: Grouping,
-        results: Sequence[tuple[object, RewrittenGroup]],
+        decisions: Sequence[Decision],
+        results: Sequence[Rewritten],
         now_ms: int,
     ) -> LogOutcome:
         partition = plan.partition
@@ -146,10 +147,10 @@ class StoredTopic:
         waiting = [r for s in plan.waiting for r in records_in(s) if (r.offset or 0) >= plan.horizon.offset]
         sources = [record for segment in plan.sources for record in records_in(segment)]
         expected = survivors([*sources, *waiting], plan.rules).records + tuple(r for s in above for r in records_in(s))
-        new = tuple(segment for _, result in results for segment in result.segments)
-        read = findings.bytes_read + sum(result.bytes_read for _, result in results)
-        outcome = LogOutcome(plan, findings, grouping, new, read)
-        audit(f"t-{partition}", outcome, tuple((group, result.segments) for group, result in results))
+        new = dict(zip(rewrites_of(decisions), (result.segments for result in results), strict=True))
+        read = findings.bytes_read + sum(result.bytes_read for result in results)
+        outcome = LogOutcome(plan, findings, applied(decisions, new), read)
+        audit(f"t-{partition}", outcome)
         self.segments[partition] = outcome.result + above
         after = self.records(partition)
         assert after == expected
@@ -163,11 +164,6 @@ class StoredTopic:
             now_ms=now_ms,
         )
         return outcome
-
-
-def _grouped(plan: LogPlan, findings: LogFindings, segment_bytes: int) -> Grouping:
-    outcomes = tuple(SegmentOutcome(s, findings.survivors.get(s.path, s.records)) for s in plan.sources)
-    return group_segments(outcomes, segment_bytes=segment_bytes, moves=plan.moves)
 
 
 def write_segments(

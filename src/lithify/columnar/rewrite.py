@@ -1,4 +1,4 @@
-"""Writes the survivors of a group of neighbouring segments, in order, into new segments.
+"""Writes the survivors of neighbouring segments, in order, into new segments.
 
     sources   [ a: row groups 0 1 2 ][ b: row groups 0 1 ]
     marks       none: all stay        what stays, or what goes

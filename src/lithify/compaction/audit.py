@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import assert_never
 
-from lithify.compaction.groups import RewriteGroup
+from lithify.compaction.decisions import Drop, Keep, Rewrite
 from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.rules import Cause
 from lithify.errors import AuditError
 from lithify.model.segment import Segment
 
 
-def audit(log: str, outcome: LogOutcome, written: tuple[tuple[RewriteGroup, tuple[Segment, ...]], ...]) -> None:
+def audit(log: str, outcome: LogOutcome) -> None:
     """Raises `AuditError` with every law that is broken; `log` names the topic-partition."""
     broken = [finding for law in _LAWS for finding in law(outcome)]
-    broken += [finding for group, segments in written for finding in _group_written(group, segments)]
     if broken:
         raise AuditError(
             f"{log}: the round does not add up: {'; '.join(broken[:5])}",
@@ -91,12 +91,28 @@ def _result_adds_up(outcome: LogOutcome) -> Iterator[str]:
         yield f"{before} records in, {lost} removed, but {after} left"
 
 
-def _group_written(group: RewriteGroup, written: tuple[Segment, ...]) -> Iterator[str]:
-    first, last = group.sources[0].segment, group.sources[-1].segment
+def _each_as_decided(outcome: LogOutcome) -> Iterator[str]:
+    survivors = outcome.findings.survivors
+    for done in outcome.applied:
+        match done.decision:
+            case Keep(segment):
+                if done.segments != (segment,) or survivors.get(segment.path, segment.records) < segment.records:
+                    yield f"{segment.path} has losers and was kept"
+            case Rewrite() as rewrite:
+                yield from _rewritten(rewrite, done.segments)
+            case Drop(segment):
+                if done.segments or survivors.get(segment.path, segment.records) > 0:
+                    yield f"{segment.path} has survivors and was dropped"
+            case _:
+                assert_never(done.decision)
+
+
+def _rewritten(rewrite: Rewrite, written: tuple[Segment, ...]) -> Iterator[str]:
+    first, last = rewrite.segments[0], rewrite.segments[-1]
     records = sum(s.records for s in written)
-    if records != group.survivors:
-        yield f"{group.survivors} records of {first.path} survive, {records} were written"
-    if any(s.partition != group.partition for s in written):
+    if records != rewrite.survivors:
+        yield f"{rewrite.survivors} records of {first.path} survive, {records} were written"
+    if any(s.partition != rewrite.partition for s in written):
         yield f"what was written for {first.path} is of another partition"
     if any(s.base_offset < first.base_offset or s.end_offset > last.end_offset for s in written):
         yield f"what was written for {first.path} has offsets that its sources do not have"
@@ -110,4 +126,5 @@ _LAWS: tuple[Callable[[LogOutcome], Iterator[str]], ...] = (
     _tombstones_add_up,
     _result_in_order,
     _result_adds_up,
+    _each_as_decided,
 )

@@ -1,17 +1,18 @@
 """What a round found and wrote, and the log state that follows from it.
 
-    plan ─► findings (key pass) ─► grouping ─► written segments ─► LogOutcome ─► LogState
+    plan ─► findings (key pass) ─► decisions ─► applied (new segments) ─► LogOutcome ─► LogState
 
 All numbers are per segment or per log: nothing here grows with records or keys (C38).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import assert_never
 
+from lithify.compaction.decisions import CountedSegment, Decision, Drop, Keep, Rewrite, decide, segments_of
 from lithify.compaction.eligible.required import deletion_debt
-from lithify.compaction.groups import Grouping
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import Cause
 from lithify.compaction.tombstones.drops import Drops, with_drop
@@ -48,24 +49,61 @@ class LogFindings:
 
 
 @dataclass(frozen=True, slots=True)
+class Applied:
+    """A decision and the segments that are there now, in offset order."""
+
+    decision: Decision
+    segments: tuple[Segment, ...]
+
+
+def decisions_of(plan: LogPlan, findings: LogFindings) -> tuple[Decision, ...]:
+    """What becomes of the segments of a plan; one whose keys were not read has no loser."""
+    counted = (CountedSegment(s, findings.survivors.get(s.path, s.records)) for s in plan.sources)
+    return decide(counted, segment_bytes=plan.segment_bytes, moves=plan.moves)
+
+
+def applied(decisions: Iterable[Decision], written: Mapping[Rewrite, tuple[Segment, ...]]) -> tuple[Applied, ...]:
+    """The decisions, done; `written` has the new segments of each rewrite in offset order."""
+    return tuple(Applied(decision, _left_by(decision, written)) for decision in decisions)
+
+
+def _left_by(decision: Decision, written: Mapping[Rewrite, tuple[Segment, ...]]) -> tuple[Segment, ...]:
+    match decision:
+        case Keep(segment):
+            return (segment,)
+        case Rewrite():
+            return written[decision]
+        case Drop():
+            return ()
+        case _:
+            assert_never(decision)
+
+
+@dataclass(frozen=True, slots=True)
 class LogOutcome:
-    """A round of one log, done but not committed. `written` has the new segments in offset order."""
+    """A round of one log, done but not committed."""
 
     plan: LogPlan
     findings: LogFindings
-    grouping: Grouping
-    written: tuple[Segment, ...]
+    applied: tuple[Applied, ...]
     bytes_read: int
 
     @property
     def result(self) -> tuple[Segment, ...]:
         """The segments below the horizon after the round (side by side: the view), in offset order."""
-        return tuple(sorted((*self.grouping.kept, *self.written), key=lambda s: s.base_offset))
+        return tuple(segment for done in self.applied for segment in done.segments)
+
+    @property
+    def written(self) -> tuple[Segment, ...]:
+        """The new segments, in offset order."""
+        return tuple(segment for done in self._changed for segment in done.segments)
 
     @property
     def removed(self) -> tuple[Segment, ...]:
         """Segments that the log no longer has."""
-        return self.plan.gone if self.plan.view is not None else self.plan.gone + self.grouping.removed
+        if self.plan.view is not None:
+            return self.plan.gone
+        return self.plan.gone + tuple(s for done in self._changed for s in segments_of(done.decision))
 
     @property
     def added(self) -> tuple[Segment, ...]:
@@ -81,6 +119,10 @@ class LogOutcome:
     def view_added(self) -> tuple[Segment, ...]:
         """Segments that the view has now: new ones, and those of the backlog that have no loser (C39)."""
         return () if self.plan.view is None else without(self.result, self.plan.view)
+
+    @property
+    def _changed(self) -> tuple[Applied, ...]:
+        return tuple(done for done in self.applied if not isinstance(done.decision, Keep))
 
     @property
     def held(self) -> HeldTombstones | None:
@@ -106,7 +148,7 @@ class LogOutcome:
         plan = self.plan
         cuts = plan.gone or self.view_removed or plan.pays
         counts = self.held != plan.base.held or _counted_too_many(self) or plan.ages_values
-        return bool(plan.moves or self.grouping.changes or cuts or counts)
+        return bool(plan.moves or self._changed or cuts or counts)
 
 
 def steps_after(outcome: LogOutcome, settings: TopicSettings, now_ms: int) -> Steps:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import assert_never
 
-from lithify.compaction.groups import Grouping
-from lithify.compaction.outcome import LogFindings, LogOutcome
+from lithify.compaction.decisions import Decision, Drop, Keep, Rewrite
+from lithify.compaction.outcome import LogFindings, LogOutcome, applied
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import Cause
 from lithify.errors import LithifyError
@@ -16,12 +18,13 @@ from lithify.reports.round import LogPlanReport, LogReport, Losers
 
 def idle_outcome(plan: LogPlan) -> LogOutcome:
     """The outcome of a plan that finds nothing to do (C41)."""
-    return LogOutcome(plan, LogFindings({}, {}), Grouping(plan.sources, (), ()), (), 0)
+    return LogOutcome(plan, LogFindings({}, {}), applied(map(Keep, plan.sources), {}), 0)
 
 
 def outcome_report(outcome: LogOutcome, phases_ms: Mapping[str, int]) -> LogReport:
     """What the report says of one log; before the commit or after it, the numbers are the same."""
-    plan, found, grouping = outcome.plan, outcome.findings, outcome.grouping
+    plan, found = outcome.plan, outcome.findings
+    fates = _fates(done.decision for done in outcome.applied)
     unread_losers = plan.unread_losers
     losers = Losers(**{c.value: found.losers.get(c, 0) + unread_losers.get(c, 0) for c in Cause})
     records_out = sum(s.records for s in outcome.result)
@@ -48,9 +51,9 @@ def outcome_report(outcome: LogOutcome, phases_ms: Mapping[str, int]) -> LogRepo
         tombstones_unversioned=found.tombstones_unversioned,
         losers=losers,
         segments_in=len(sources),
-        segments_kept=len(grouping.kept),
-        segments_rewritten=sum(1 for group in grouping.groups if len(group.sources) == 1),
-        segments_merged=sum(len(group.sources) for group in grouping.groups if len(group.sources) > 1),
+        segments_kept=fates["kept"],
+        segments_rewritten=fates["rewritten"],
+        segments_merged=fates["merged"],
         segments_written=len(outcome.written),
         bytes_in=sum(s.size_bytes for s in sources),
         bytes_out=sum(s.size_bytes for s in outcome.result),
@@ -61,6 +64,24 @@ def outcome_report(outcome: LogOutcome, phases_ms: Mapping[str, int]) -> LogRepo
         phases_ms=dict(phases_ms),
         changed=outcome.changes,
     )
+
+
+def _fates(decisions: Iterable[Decision]) -> Counter[str]:
+    """What became of how many segments."""
+    fates: Counter[str] = Counter()
+    for decision in decisions:
+        match decision:
+            case Keep():
+                fates["kept"] += 1
+            case Rewrite((_,)):
+                fates["rewritten"] += 1
+            case Rewrite(sources):
+                fates["merged"] += len(sources)
+            case Drop():
+                fates["dropped"] += 1
+            case _:
+                assert_never(decision)
+    return fates
 
 
 def failed_report(state: LogState, error: LithifyError, phases_ms: Mapping[str, int]) -> LogReport:

@@ -1,7 +1,7 @@
 """What a round needs of whoever does its heavy work: finding winners, and rewriting segments.
 
     plans of any number of logs, of any topics ─► find_survivors ─► counts
-                       groups of their segments ─► rewrite        ─► new segments
+                 decisions to rewrite segments ─► rewrite        ─► new segments
 
 An engine never commits. A log that it cannot read or write has its error instead of a result, and
 the others go on (C8, C31).
@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from lithify.compaction.groups import RewriteGroup
+from lithify.compaction.decisions import Rewrite
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
 from lithify.errors import LithifyError
@@ -57,14 +57,18 @@ class PlannedLog:
 
 
 @dataclass(frozen=True, slots=True)
-class RewrittenGroup:
-    """What became of one group: its new segments in offset order, and the bytes read for them."""
+class Rewritten:
+    """What one `Rewrite` came to: its new segments in offset order, and the bytes read for them."""
 
     segments: tuple[Segment, ...]
     bytes_read: int
 
 
-Rewritten = RewrittenGroup | LithifyError
+Rewrites = Mapping[LogId, Sequence[Rewrite]]
+"""By log, what is to be written anew."""
+
+Written = Mapping[LogId, tuple[Rewritten | LithifyError, ...]]
+"""By log, what came of each of its rewrites, in their order."""
 
 
 class Round(Protocol):
@@ -74,8 +78,8 @@ class Round(Protocol):
         """The key pass: by log, what survives in every scanned segment."""
         ...
 
-    def rewrite(self, groups: Mapping[LogId, Sequence[RewriteGroup]]) -> Mapping[LogId, tuple[Rewritten, ...]]:
-        """Writes the survivors of each group; the results of a log are in the order of its groups."""
+    def rewrite(self, rewrites: Rewrites) -> Written:
+        """Writes the survivors of each."""
         ...
 
 

@@ -2,7 +2,7 @@
 
     open_round ─► find_survivors ─► counts to the driver, marks persisted in Spark
                                          │
-                  rewrite(groups) ◄──────┘   ─► facts of new segments; the marks are let go
+                  rewrite(...) ◄─────────┘   ─► facts of new segments; the marks are let go
 
 DataFrame API only, so that it runs on any session, Spark Connect included. A round without work
 asks for no session. Rules C12, C38, C39 and C40 are kept in the tasks; nothing is committed here.
@@ -20,20 +20,20 @@ from pyspark.sql import DataFrame, SparkSession
 from lithify.columnar.keypass.findings import log_findings
 from lithify.columnar.keypass.sizing import KeyPassShape, key_pass_shape, packed, partitions
 from lithify.columnar.segment.writer import SegmentSpec
-from lithify.compaction.groups import RewriteGroup, SegmentOutcome
+from lithify.compaction.decisions import CountedSegment, Rewrite
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
 from lithify.errors import EngineError, LithifyError
 from lithify.model.names import LogId
-from lithify.ports.engine import PlannedLog, Progress, Rewritten, RunLimits
+from lithify.ports.engine import PlannedLog, Progress, Rewrites, Rewritten, RunLimits, Written
 from lithify.spark.keypass.job import LogWork, key_pass_job
 from lithify.spark.keypass.results import Counts, collect_counts
-from lithify.spark.rewrite import GroupTask, SourceTask, collect_outcomes, rewritten
+from lithify.spark.rewrite import RewriteTask, SourceTask, collect_outcomes, rewritten
 from lithify.spark.session.progress import JVM_GONE, Watch, watched
 from lithify.spark.tasks import TaskPace, Workers, job_errors
 
 FULL_BYTES = 16 * 2**20
-"""Groups with fewer bytes share a task of the rewrite."""
+"""Rewrites of fewer bytes share a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,25 +105,25 @@ class SparkRound:
                     counts = collect_counts(self._marks)
         return {log.id: self._findings(unit, log.plan, counts) for unit, log in enumerate(self._job.logs)}
 
-    def rewrite(self, groups: Mapping[LogId, Sequence[RewriteGroup]]) -> Mapping[LogId, tuple[Rewritten, ...]]:
+    def rewrite(self, rewrites: Rewrites) -> Written:
         """See `engine.Round`. Raises `EngineError` if the job as a whole fails."""
-        every = [(log, group) for log in self._job.logs for group in groups.get(log.id, ())]
+        every = [(log, one) for log in self._job.logs for one in rewrites.get(log.id, ())]
         written = iter(self._rewritten(every))
-        return {log.id: tuple(next(written) for _ in groups[log.id]) for log in self._job.logs if log.id in groups}
+        return {log.id: tuple(next(written) for _ in rewrites[log.id]) for log in self._job.logs if log.id in rewrites}
 
-    def _rewritten(self, groups: Sequence[tuple[PlannedLog, RewriteGroup]]) -> Sequence[Rewritten]:
-        """What became of each group, all of them in one job."""
-        if not groups:
+    def _rewritten(self, every: Sequence[tuple[PlannedLog, Rewrite]]) -> Sequence[Rewritten | LithifyError]:
+        """What came of each, all of them in one job."""
+        if not every:
             return ()
-        parts = self._spread([group for _, group in groups])
+        parts = self._spread([one for _, one in every])
         pace = self._engine.workers.task_pace(self._job.limits, partitions(parts))
-        tasks = [self._group_task(number, log, group, pace) for number, (log, group) in enumerate(groups)]
+        tasks = [self._task(number, log, one, pace) for number, (log, one) in enumerate(every)]
         session = self._engine.session()
         with job_errors(), watched(session, self._watch("rewrite", (partitions(parts),))):
             outcomes = collect_outcomes(rewritten(session, tasks, parts, self._marks))
-        if sorted(outcomes) != list(range(len(groups))):
-            raise EngineError(f"{len(groups)} groups were to be rewritten, {len(outcomes)} came back")
-        return tuple(outcomes[number] for number in range(len(groups)))
+        if sorted(outcomes) != list(range(len(every))):
+            raise EngineError(f"{len(every)} rewrites were to be done, {len(outcomes)} came back")
+        return tuple(outcomes[number] for number in range(len(every)))
 
     def close(self) -> None:
         """Lets the marks go."""
@@ -145,27 +145,27 @@ class SparkRound:
         marked = {s.path: counts.marked.get(self._numbers[s.path], 0) for s in plan.scanned}
         return log_findings(plan, counts.tallies.get(unit, ()), marked)
 
-    def _spread(self, groups: Sequence[RewriteGroup]) -> list[int]:
-        """The Spark partition of each group.
+    def _spread(self, rewrites: Sequence[Rewrite]) -> list[int]:
+        """The Spark partition of each rewrite.
 
         Under a rate there are no more partitions than slots, so that together they keep to the rate
         however many tasks the cluster would run at once (C40).
         """
         limits = self._job.limits
         limited = limits.read_rate_bytes is not None or limits.write_rate_bytes is not None
-        costs = [sum(source.segment.size_bytes for source in group.sources) for group in groups]
+        costs = [sum(segment.size_bytes for segment in one.segments) for one in rewrites]
         return packed(costs, FULL_BYTES, self._engine.workers.slots if limited else None)
 
-    def _group_task(self, number: int, log: PlannedLog, group: RewriteGroup, pace: TaskPace) -> GroupTask:
-        spec = SegmentSpec.of(log.topic, group.partition, self._job.run_id)
-        sources = tuple(self._source(outcome) for outcome in group.sources)
-        return GroupTask(number, self._engine.workers.access, spec, sources, pace)
+    def _task(self, number: int, log: PlannedLog, rewrite: Rewrite, pace: TaskPace) -> RewriteTask:
+        spec = SegmentSpec.of(log.topic, rewrite.partition, self._job.run_id)
+        sources = tuple(self._source(counted) for counted in rewrite.sources)
+        return RewriteTask(number, self._engine.workers.access, spec, sources, pace)
 
-    def _source(self, outcome: SegmentOutcome) -> SourceTask:
-        path = outcome.segment.path
+    def _source(self, counted: CountedSegment) -> SourceTask:
+        path = counted.segment.path
         is_dirty = path in self._dirty
-        number = self._numbers.get(path) if is_dirty or outcome.has_losers else None
-        return SourceTask(outcome.segment, outcome.survivors, number, marks_losers=not is_dirty)
+        number = self._numbers.get(path) if is_dirty or counted.has_losers else None
+        return SourceTask(counted.segment, counted.survivors, number, marks_losers=not is_dirty)
 
     def _watch(self, phase: str, stages: tuple[int, ...]) -> Watch:
         return Watch(f"{self._job.run_id}-{phase}", phase, stages, self._job.progress)

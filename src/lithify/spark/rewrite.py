@@ -1,7 +1,7 @@
-"""The rewrite on Spark: a task per group of segments, which copies what survives (C39).
+"""The rewrite on Spark: a task per `Rewrite`, which copies what survives (C39).
 
-    groups ─► (part, group, payload) ────────┐
-    marks  ─► joined by segment's number ────┴─► one Spark partition per group ─► facts of new files
+    rewrites ─► (part, payload) ───────────────┐
+    marks    ─► joined by segment's number ────┴─► one Spark partition each ─► facts of new files
 
 Values go from file to file inside of a task. A failed or repeated attempt leaves files that no
 version names, under names that no other attempt uses, for `sweep`.
@@ -24,20 +24,20 @@ from lithify.columnar.rewrite import Source, Throttles, rewrite
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import LithifyError
 from lithify.model.segment import Segment
-from lithify.ports.engine import RewrittenGroup
+from lithify.ports.engine import Rewritten
 from lithify.spark.keypass.results import MARKS, SEGMENT
 from lithify.spark.payloads import Unpacking
 from lithify.spark.tasks import PART, PAYLOAD, Batches, TaskPace, attempt, columns, in_worker, placed, task_frame
 
-GROUP = "group"
+REWRITE = "rewrite"
 OUTCOME = "outcome"
-_RESULT = pa.schema([(GROUP, pa.int32()), (OUTCOME, pa.binary())])
-_RESULT_DDL = f"{GROUP} int, {OUTCOME} binary"
+_RESULT = pa.schema([(REWRITE, pa.int32()), (OUTCOME, pa.binary())])
+_RESULT_DDL = f"{REWRITE} int, {OUTCOME} binary"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTask:
-    """A segment of a group. `number` is what its marks are filed under, None if it has none."""
+    """A segment of a rewrite. `number` is what its marks are filed under, None if it has none."""
 
     segment: Segment
     survivors: int
@@ -46,10 +46,10 @@ class SourceTask:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupTask:
-    """One group to rewrite, number `group` of the run."""
+class RewriteTask:
+    """One rewrite, number `number` of the run."""
 
-    group: int
+    number: int
     access: FileAccess
     spec: SegmentSpec
     sources: tuple[SourceTask, ...]
@@ -57,9 +57,9 @@ class GroupTask:
 
 
 def rewritten(
-    session: SparkSession, tasks: Sequence[GroupTask], parts: Sequence[int], marks: DataFrame | None
+    session: SparkSession, tasks: Sequence[RewriteTask], parts: Sequence[int], marks: DataFrame | None
 ) -> DataFrame:
-    """(group, outcome) of every group; `parts` says on which Spark partition each is done.
+    """(rewrite, outcome) of each; `parts` says on which Spark partition each is done.
 
     `marks` are rows of `key_results.RESULT`, if there was a key pass.
     """
@@ -69,17 +69,17 @@ def rewritten(
         places = F.broadcast(_places(session, tasks, parts))
         placed_marks = marks.where(F.col(MARKS).isNotNull()).join(places, SEGMENT).select(PART, SEGMENT, MARKS)
         work = work.unionByName(placed_marks, allowMissingColumns=True)
-    run = partial(_run_groups, unpack=Unpacking(tasks[0].access))  # they are of one warehouse
+    run = partial(_run_rewrites, unpack=Unpacking(tasks[0].access))  # they are of one warehouse
     return placed(work, max(parts) + 1).select(PAYLOAD, SEGMENT, MARKS).mapInArrow(run, _RESULT_DDL)
 
 
-def collect_outcomes(results: DataFrame) -> dict[int, RewrittenGroup | LithifyError]:
-    """Runs the rewrite: by number of the group, what became of it. Facts of files, nothing per record."""
-    rows = results.select(GROUP, OUTCOME).toArrow()
-    return {group: pickle.loads(outcome) for group, outcome in columns(iter(rows.to_batches()), GROUP, OUTCOME)}
+def collect_outcomes(results: DataFrame) -> dict[int, Rewritten | LithifyError]:
+    """Runs the rewrite: by number of the rewrite, what came of it. Facts of files, nothing per record."""
+    rows = results.select(REWRITE, OUTCOME).toArrow()
+    return {number: pickle.loads(outcome) for number, outcome in columns(iter(rows.to_batches()), REWRITE, OUTCOME)}
 
 
-def _places(session: SparkSession, tasks: Sequence[GroupTask], parts: Sequence[int]) -> DataFrame:
+def _places(session: SparkSession, tasks: Sequence[RewriteTask], parts: Sequence[int]) -> DataFrame:
     """(segment, part): where the marks of a segment are needed."""
     numbers, at = [], []
     for task, part in zip(tasks, parts, strict=True):
@@ -91,8 +91,8 @@ def _places(session: SparkSession, tasks: Sequence[GroupTask], parts: Sequence[i
 
 
 @in_worker
-def _run_groups(batches: Batches, unpack: Unpacking) -> Batches:
-    tasks: list[GroupTask] = []
+def _run_rewrites(batches: Batches, unpack: Unpacking) -> Batches:
+    tasks: list[RewriteTask] = []
     marks: dict[int, BitMap] = {}
     for payload, number, blob in columns(batches, PAYLOAD, SEGMENT, MARKS):
         if payload is not None:
@@ -102,18 +102,18 @@ def _run_groups(batches: Batches, unpack: Unpacking) -> Batches:
     throttles = tasks[0].pace.throttles() if tasks else Throttles()
     for task in tasks:
         outcome = _run(task, marks, throttles)
-        yield pa.RecordBatch.from_pylist([{GROUP: task.group, OUTCOME: pickle.dumps(outcome)}], schema=_RESULT)
+        yield pa.RecordBatch.from_pylist([{REWRITE: task.number, OUTCOME: pickle.dumps(outcome)}], schema=_RESULT)
 
 
-def _run(task: GroupTask, marks: dict[int, BitMap], throttles: Throttles) -> RewrittenGroup | LithifyError:
+def _run(task: RewriteTask, marks: dict[int, BitMap], throttles: Throttles) -> Rewritten | LithifyError:
     none = BitMap()
     sources = [
         Source(s.segment, s.survivors, none if s.number is None else marks.get(s.number, none), s.marks_losers)
         for s in task.sources
     ]
-    name = f"{task.group}-{attempt()}"
+    name = f"{task.number}-{attempt()}"
     try:
         segments, bytes_read = rewrite(task.access, task.spec, sources, attempt=name, throttles=throttles)
     except LithifyError as error:
         return error
-    return RewrittenGroup(segments, bytes_read)
+    return Rewritten(segments, bytes_read)

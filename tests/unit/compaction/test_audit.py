@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from lithify.compaction.audit import audit
-from lithify.compaction.groups import RewriteGroup, SegmentOutcome
+from lithify.compaction.decisions import CountedSegment, Drop, Keep, Rewrite
+from lithify.compaction.outcome import Applied
 from lithify.compaction.rules import Cause
 from lithify.errors import AuditError
 from lithify.model.log import TombstoneStep
@@ -27,27 +28,38 @@ def a_round(**config):
     log.state = replace(log.state, first_dirty_offset=3, steps=(TombstoneStep(3, 1000, 1),))
     log.append(a_log("b=2 d=∅ d=3 e=" + "x" * 900, first_offset=3).records)
     outcome = log.round(settings, 2000)
-    assert [len(g.sources) for g in outcome.grouping.groups] == [1, 1]
-    assert [s.path for s in outcome.grouping.kept] == ["s0"]
-    return outcome, tuple(zip(outcome.grouping.groups, ((s,) for s in outcome.written), strict=True))
+    kept, first, second = outcome.applied
+    assert kept.decision == Keep(log.segments[0])
+    assert [len(done.decision.sources) for done in (first, second)] == [1, 1]
+    return outcome
 
 
-def broken(outcome=None, written=None):
+def broken(outcome):
     """The message of an audit of the round of `a_round`, changed."""
-    good, good_written = a_round()
     with pytest.raises(AuditError) as error:
-        audit("orders-3", outcome or good, good_written if written is None else written)
+        audit("orders-3", outcome)
     assert "orders-3: the round does not add up" in str(error.value)
     return str(error.value)
 
 
+def with_written(first=None, second=None):
+    """The round, with something else written for s1, or s2."""
+    outcome = a_round()
+    kept, *rewritten = outcome.applied
+    changes = zip(rewritten, (first or {}, second or {}), strict=True)
+    return replace(
+        outcome,
+        applied=(kept, *(replace(done, segments=(replace(done.segments[0], **change),)) for done, change in changes)),
+    )
+
+
 def with_findings(**changes):
-    outcome, _ = a_round()
+    outcome = a_round()
     return replace(outcome, findings=replace(outcome.findings, **changes))
 
 
 def test_a_round_that_keeps_the_laws_passes():
-    audit("orders-3", *a_round())
+    audit("orders-3", a_round())
 
 
 @pytest.mark.parametrize(
@@ -57,7 +69,7 @@ def test_a_round_that_keeps_the_laws_passes():
 )
 def test_start_dirty_horizon_and_end_ascend(base):
     """C14: S <= D <= H <= E."""
-    outcome, _ = a_round()
+    outcome = a_round()
     plan = replace(outcome.plan, base=replace(outcome.plan.base, **base))
     assert "S <= D <= H <= E does not hold" in broken(replace(outcome, plan=plan))
 
@@ -65,7 +77,7 @@ def test_start_dirty_horizon_and_end_ascend(base):
 @pytest.mark.parametrize("count", [None, -1, 5])
 def test_every_scanned_segment_is_counted(count):
     """C4: none is forgotten, and none has more survivors than records."""
-    outcome, _ = a_round()
+    outcome = a_round()
     counts = dict(outcome.findings.survivors)
     counts["s2"] = count
     if count is None:
@@ -75,16 +87,16 @@ def test_every_scanned_segment_is_counted(count):
 
 def test_losers_add_up_to_what_is_missing():
     """C4: a record that goes has a cause."""
-    outcome, _ = a_round()
+    outcome = a_round()
     counts = dict(outcome.findings.survivors) | {"s1": 0}
     assert "3 records go, 2 are accounted for by cause" in broken(with_findings(survivors=counts))
 
 
 def test_a_keyless_record_may_not_go_where_keyless_records_are_retained():
     """C16."""
-    outcome, written = a_round(null_key="retain")
+    outcome = a_round(null_key="retain")
     outcome = replace(outcome, findings=replace(outcome.findings, losers={Cause.SUPERSEDED: 1, Cause.NO_KEY: 1}))
-    assert "1 keyless records go although null.key=retain" in broken(outcome, written)
+    assert "1 keyless records go although null.key=retain" in broken(outcome)
 
 
 def test_a_tombstone_may_not_go_before_one_has_expired():
@@ -129,53 +141,49 @@ def test_of_the_held_tombstones_some_are_clean(clean):
 
 def test_segments_do_not_overlap():
     """C39: order is kept, offsets never interleave."""
-    outcome, _ = a_round()
-    first, second = outcome.written
-    overlapping = replace(outcome, written=(first, replace(second, base_offset=first.end_offset - 1)))
-    assert "overlap at offset 2" in broken(overlapping)
+    assert "overlap at offset 2" in broken(with_written(second={"base_offset": 2}))
 
 
 def test_nothing_reaches_beyond_the_horizon():
     """C14."""
-    outcome, _ = a_round()
-    first, second = outcome.written
-    assert "reaches beyond the horizon 7" in broken(replace(outcome, written=(first, replace(second, end_offset=8))))
+    assert "reaches beyond the horizon 7" in broken(with_written(second={"end_offset": 8}))
 
 
 def test_what_is_left_is_what_was_there_without_the_losers():
     """C1, C4."""
-    outcome, _ = a_round()
-    first, second = outcome.written
-    assert "7 records in, 2 removed, but 4 left" in broken(
-        replace(outcome, written=(first, replace(second, records=2)))
-    )
+    assert "7 records in, 2 removed, but 4 left" in broken(with_written(second={"records": 2}))
 
 
-def with_written(**changes):
-    """The written segments of a round, the second one changed."""
-    _, written = a_round()
-    (first, second) = written
-    return (first, (second[0], (replace(second[1][0], **changes),)))
-
-
-def test_a_group_is_written_whole():
+def test_a_rewrite_is_written_whole():
     """C1."""
-    assert "3 records of s2 survive, 2 were written" in broken(written=with_written(records=2))
+    assert "3 records of s2 survive, 2 were written" in broken(with_written(second={"records": 2}))
 
 
 @pytest.mark.parametrize("changes", [{"base_offset": 2}, {"end_offset": 9}])
-def test_a_group_has_only_offsets_of_its_sources(changes):
+def test_a_rewrite_has_only_offsets_of_its_sources(changes):
     """C1, C39."""
-    assert "offsets that its sources do not have" in broken(written=with_written(**changes))
+    assert "offsets that its sources do not have" in broken(with_written(second=changes))
 
 
-def test_a_group_stays_in_its_log():
+def test_a_rewrite_stays_in_its_log():
     """C13."""
-    assert "written for s2 is of another partition" in broken(written=with_written(partition=1))
+    assert "written for s2 is of another partition" in broken(with_written(second={"partition": 1}))
+
+
+@pytest.mark.parametrize(
+    ("decision", "message"), [(Keep, "s2 has losers and was kept"), (Drop, "s2 has survivors and was dropped")]
+)
+def test_each_segment_becomes_what_its_count_says(decision, message):
+    """C1, C4, C39."""
+    outcome = a_round()
+    *others, last = outcome.applied
+    assert message in broken(
+        replace(outcome, applied=(*others, Applied(decision(outcome.plan.dirty[0]), last.segments)))
+    )
 
 
 def test_a_message_stays_readable_however_much_is_broken():
-    outcome, _ = a_round()
-    sources = tuple(SegmentOutcome(s, 99) for s in outcome.plan.sources)
-    written = tuple((RewriteGroup((source,)), ()) for source in sources * 10)
-    assert len(broken(written=written)) < 1000
+    outcome = a_round()
+    rewrites = [Rewrite((CountedSegment(segment, 99),)) for segment in outcome.plan.sources]
+    applied = tuple(Applied(rewrite, ()) for rewrite in rewrites * 10)
+    assert len(broken(replace(outcome, applied=applied))) < 1000

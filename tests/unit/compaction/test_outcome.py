@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.compaction.outcome import After, state_after
+from lithify.compaction.decisions import CountedSegment, Drop, Keep, Rewrite
+from lithify.compaction.outcome import After, applied, state_after
 from lithify.model.log import Position, TombstoneStep
 from lithify.model.segment import volume_of
-from support.builders import a_log, some_settings
+from support.builders import a_log, a_segment, some_settings
 from support.pure_rounds import PureLog, offsets
 
 DAY = 86_400_000
@@ -59,7 +60,7 @@ def test_a_round_that_rewrites_nothing_covers_as_well():
     """C19: every round that moves D does."""
     log = a_pure_log("a=∅ b=1")
     outcome = log.round(some_settings(), 1000)
-    assert not outcome.grouping.changes and outcome.changes
+    assert not outcome.removed and outcome.changes
     assert log.state.steps == (TombstoneStep(2, 1000, 1),)
 
 
@@ -100,6 +101,15 @@ def test_the_log_start_may_have_moved_past_the_horizon_meanwhile():
     passed = replace(log.state, log_start_offset=10, first_dirty_offset=10, log_end_offset=20)
     after = state_after(outcome, passed, After(log.segments, None), some_settings(), run_id="r", now_ms=0)
     assert (after.log_start_offset, after.first_dirty_offset) == (10, 10)
+
+
+def test_what_goes_is_every_source_and_every_dropped_segment():
+    """C6: the commit stops naming them, and no other."""
+    kept, merged, also, dropped = (a_segment(f"s{i}", 10 * i, 10 * i + 10) for i in range(4))
+    rewrite, new = Rewrite((CountedSegment(merged, 10), CountedSegment(also, 5))), a_segment("new", 10, 30)
+    round_ = a_pure_log("a=1").round(some_settings(), 0)
+    outcome = replace(round_, applied=applied((Keep(kept), rewrite, Drop(dropped)), {rewrite: (new,)}))
+    assert (outcome.removed, outcome.added, outcome.result) == ((merged, also, dropped), (new,), (kept, new))
 
 
 def test_a_second_round_finds_nothing_to_do():

@@ -1,4 +1,4 @@
-"""The heavy half of a round: key pass, grouping, rewrite, audit. Commits nothing.
+"""The heavy half of a round: key pass, decisions, rewrite, audit. Commits nothing.
 
 A log that fails anywhere on the way becomes its error; the others go on (C31).
 """
@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from lithify.compaction.audit import audit
-from lithify.compaction.groups import Grouping, SegmentOutcome, group_segments
-from lithify.compaction.outcome import LogFindings, LogOutcome
+from lithify.compaction.decisions import Decision, rewrites_of
+from lithify.compaction.outcome import LogFindings, LogOutcome, applied, decisions_of
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
-from lithify.ports.engine import PlannedLog, Rewritten, RewrittenGroup, Round
+from lithify.ports.engine import PlannedLog, Rewritten, Round
 
 Phase = Callable[[str], AbstractContextManager[None]]
 """Times what happens inside of it under a name."""
@@ -25,29 +25,26 @@ def execute(logs: Sequence[PlannedLog], round_: Round, phase: Phase) -> Outcomes
     """Does the rounds of `logs` up to, and without, the commit."""
     with phase("key_pass"):
         found = round_.find_survivors()
-    groupings = {log.id: _group(log, findings) for log in logs if isinstance(findings := found[log.id], LogFindings)}
-    groups = {log: grouping.groups for log, grouping in groupings.items() if grouping.groups}
+    decisions = {
+        log.id: decisions_of(log.plan, findings) for log in logs if isinstance(findings := found[log.id], LogFindings)
+    }
+    rewrites = {log: mine for log, decided in decisions.items() if (mine := rewrites_of(decided))}
     with phase("rewrite"):
-        written = round_.rewrite(groups) if groups else {}
+        written = round_.rewrite(rewrites) if rewrites else {}
     outcomes: dict[LogId, LogOutcome | LithifyError] = {}
     for log in logs:
         match found[log.id]:
             case LithifyError() as error:
                 outcomes[log.id] = error
             case findings:
-                outcomes[log.id] = _audited(log, findings, groupings[log.id], written.get(log.id, ()))
+                outcomes[log.id] = _audited(log, findings, decisions[log.id], written.get(log.id, ()))
     return outcomes
 
 
-def _group(log: PlannedLog, findings: LogFindings) -> Grouping:
-    outcomes = (SegmentOutcome(s, findings.survivors.get(s.path, s.records)) for s in log.plan.sources)
-    return group_segments(tuple(outcomes), segment_bytes=log.topic.settings.segment_bytes, moves=log.plan.moves)
-
-
 def _audited(
-    log: PlannedLog, findings: LogFindings, grouping: Grouping, results: Sequence[Rewritten]
+    log: PlannedLog, findings: LogFindings, decisions: Sequence[Decision], results: Sequence[Rewritten | LithifyError]
 ) -> LogOutcome | LithifyError:
-    written: list[RewrittenGroup] = []
+    written: list[Rewritten] = []
     for result in results:
         if isinstance(result, LithifyError):
             return result
@@ -55,13 +52,11 @@ def _audited(
     outcome = LogOutcome(
         log.plan,
         findings,
-        grouping,
-        written=tuple(segment for result in written for segment in result.segments),
-        bytes_read=findings.bytes_read + sum(result.bytes_read for result in written),
+        applied(decisions, dict(zip(rewrites_of(decisions), (one.segments for one in written), strict=True))),
+        bytes_read=findings.bytes_read + sum(one.bytes_read for one in written),
     )
     try:
-        by_group = zip(grouping.groups, (result.segments for result in written), strict=True)
-        audit(str(log.id), outcome, tuple(by_group))
+        audit(str(log.id), outcome)
     except LithifyError as error:
         return error
     return outcome

@@ -1,0 +1,142 @@
+"""The laws of what becomes of segments, for any segments and any losers (C39, C41)."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.compaction.decisions import (
+    MANY_SMALL,
+    CountedSegment,
+    Decision,
+    Drop,
+    Keep,
+    Rewrite,
+    decide,
+    rewrites_of,
+    segments_of,
+)
+from support.builders import a_segment
+
+LIMIT = 100
+
+
+@st.composite
+def counted_segments(draw: st.DrawFn) -> tuple[CountedSegment, ...]:
+    """Segments of one log, most of them small, some with losers, some with nothing left."""
+    sizes = draw(st.lists(st.sampled_from([1, 1, 2, 3, 5, 10, 20, 40, 60, 100, 130]), max_size=25))
+    counted = []
+    for index, size in enumerate(sizes):
+        survivors = draw(st.sampled_from([10, 10, 10, 10, 7, 1, 0]))
+        counted.append(CountedSegment(a_segment(f"s{index}", 10 * index, 10 * index + 10, size_bytes=size), survivors))
+    return tuple(counted)
+
+
+CASES = st.tuples(counted_segments(), st.booleans())
+
+
+def decisions_of(case: tuple[tuple[CountedSegment, ...], bool]) -> tuple[Decision, ...]:
+    counted, moves = case
+    return decide(counted, segment_bytes=LIMIT, moves=moves)
+
+
+def pieces(decisions: tuple[Decision, ...]) -> list[list[int]]:
+    """What is left, in order: the sizes that each new or kept segment is made of."""
+    sizes = []
+    for decision in decisions:
+        match decision:
+            case Keep(segment):
+                sizes.append([segment.size_bytes])
+            case Rewrite(sources):
+                sizes.append([source.bytes_left for source in sources])
+            case Drop():
+                pass
+    return sizes
+
+
+def changes(decisions: tuple[Decision, ...]) -> bool:
+    return not all(isinstance(decision, Keep) for decision in decisions)
+
+
+def merges(sizes: list[int]) -> bool:
+    """C39, literally."""
+    few = len(sizes) < MANY_SMALL
+    return len(sizes) > 1 and sum(sizes) <= LIMIT and (max(sizes) <= sum(sizes) - max(sizes) or not few)
+
+
+@given(CASES)
+def test_every_segment_becomes_one_thing(case):
+    """C6: kept, source of one rewrite, or dropped."""
+    segments = [segment for decision in decisions_of(case) for segment in segments_of(decision)]
+    assert sorted(segments, key=lambda s: s.base_offset) == [counted.segment for counted in case[0]]
+
+
+@given(CASES)
+def test_what_has_no_loser_stays_and_what_is_empty_goes(case):
+    """C39: a segment without a loser is only touched to be merged."""
+    decisions = decisions_of(case)
+    assert {d.segment for d in decisions if isinstance(d, Drop)} == {c.segment for c in case[0] if c.survivors == 0}
+    kept = [d.segment for d in decisions if isinstance(d, Keep)]
+    assert all(c.segment not in kept for c in case[0] if c.has_losers)
+    assert all(d.sources[0].has_losers for d in rewrites_of(decisions) if len(d.sources) == 1)
+
+
+@given(CASES)
+def test_only_neighbours_merge_and_only_as_the_rule_says(case):
+    """C39: order is kept, so the offsets of two segments never interleave."""
+    left = [counted.segment for counted in case[0] if counted.survivors]
+    for rewrite in rewrites_of(decisions_of(case)):
+        places = [left.index(segment) for segment in rewrite.segments]
+        assert places == list(range(places[0], places[0] + len(places)))
+        if len(places) > 1:
+            assert merges([source.bytes_left for source in rewrite.sources])
+
+
+@given(CASES)
+def test_no_neighbours_are_left_that_could_merge(case):
+    """C39: in a round that moves D or removes something."""
+    decisions = decisions_of(case)
+    if not case[1] and not changes(decisions):
+        return
+    sizes = [sum(piece) for piece in pieces(decisions)]
+    for start in range(len(sizes)):
+        for end in range(start + 2, len(sizes) + 1):
+            assert not merges(sizes[start:end]), (sizes, start, end)
+
+
+@given(CASES)
+def test_deciding_again_changes_nothing(case):
+    """C41: what a round leaves is left alone by the next one, even if that one moves D."""
+    sizes = [sum(piece) for piece in pieces(decisions_of(case))]
+    again = tuple(
+        CountedSegment(a_segment(f"t{index}", 10 * index, 10 * index + 10, size_bytes=size), 10)
+        for index, size in enumerate(sizes)
+    )
+    assert not changes(decide(again, segment_bytes=LIMIT, moves=False))
+    if case[1] or changes(decisions_of(case)):
+        assert not changes(decide(again, segment_bytes=LIMIT, moves=True))
+
+
+@given(CASES)
+def test_a_large_segment_is_not_rewritten_for_a_small_head(case):
+    """C39: what is rewritten only to be merged is at most about what it is merged with."""
+    for rewrite in rewrites_of(decisions_of(case)):
+        sizes = [source.bytes_left for source in rewrite.sources]
+        if 1 < len(sizes) < MANY_SMALL:
+            assert 2 * max(sizes) <= sum(sizes)
+
+
+@given(st.lists(st.integers(1, 8), min_size=1, max_size=200))
+def test_the_work_of_merging_a_growing_log_stays_bounded(heads):
+    """C39: every byte is rewritten a few times in its life, not once for every head that follows."""
+    log: list[int] = []
+    written = 0
+    for head in heads:
+        log.append(head)
+        counted = tuple(
+            CountedSegment(a_segment(f"s{i}", 10 * i, 10 * i + 10, size_bytes=size), 10) for i, size in enumerate(log)
+        )
+        decisions = decide(counted, segment_bytes=1000, moves=True)
+        written += sum(rewrite.bytes_left for rewrite in rewrites_of(decisions))
+        log = [sum(piece) for piece in pieces(decisions)]
+    assert written <= 11 * sum(heads)  # log2(1000), and one
