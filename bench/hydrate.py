@@ -26,8 +26,8 @@ from kafka_topics import clean, held_topic, produce, roll
 from lithify.kafka import SnapshotConsumer
 from lithify.model.record import Record
 from lithify.service.round.compact import RunRequest, compact
-from support.kafka_broker import KafkaBroker, a_broker  # type: ignore[import-not-found]
-from support.kernel_engine import KernelEngine  # type: ignore[import-not-found]
+from support.engines.kernel import KernelEngine  # type: ignore[import-not-found]
+from support.kafka.broker import KafkaBroker, a_broker  # type: ignore[import-not-found]
 
 APPENDED_AT_ONCE = 500_000
 VALUE_BYTES = 200

@@ -32,7 +32,7 @@ from keyed_segments import Shape, keyed_segments
 from lithify.model.segment import Segment
 from lithify.spark.session.start import session_factory
 from round import with_lithify
-from support.kafka_broker import KafkaBroker, a_broker  # type: ignore[import-not-found]
+from support.kafka.broker import KafkaBroker, a_broker  # type: ignore[import-not-found]
 
 CORE = 0
 WARM = 1

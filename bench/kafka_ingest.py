@@ -16,8 +16,8 @@ import tempfile
 
 import lithify
 from kafka_topics import send
-from support.kafka_broker import KafkaBroker, a_broker  # type: ignore[import-not-found]
-from support.kafka_ingest import kafka_session  # type: ignore[import-not-found]
+from support.kafka.broker import KafkaBroker, a_broker  # type: ignore[import-not-found]
+from support.kafka.ingest import kafka_session  # type: ignore[import-not-found]
 
 VALUE_BYTES = 200
 KEYS = 1_000_000

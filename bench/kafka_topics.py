@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import pyarrow as pa
 from confluent_kafka import Producer
 
-from support.kafka_broker import KafkaBroker  # type: ignore[import-not-found]
-from support.live_cleaner import HELD, RELEASED, cleaned_to  # type: ignore[import-not-found]
-from support.tcp_proxy import wait_until  # type: ignore[import-not-found]
+from support.kafka.broker import KafkaBroker  # type: ignore[import-not-found]
+from support.kafka.live_cleaner import HELD, RELEASED, cleaned_to  # type: ignore[import-not-found]
+from support.servers.tcp_proxy import wait_until  # type: ignore[import-not-found]
 
 DAY_MS = 86_400_000
 LONGEST_S = 900.0

@@ -201,6 +201,22 @@ def machine_bound(file: File) -> Iterator[str]:
             yield file.at(number, found[0])
 
 
+def stale_programs(file: File) -> Iterator[str]:
+    """Programs within strings, for processes of their own: what they import of ours must be there."""
+    for text in ast.walk(file.tree):
+        if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
+            continue
+        for module, names in re.findall(r"^from ((?:lithify|support)\b[\w.]*) import ([\w, ]+)$", text.value, re.M):
+            missing = [name for name in re.findall(r"\w+", names) if not _defines(module, name)]
+            yield from (file.at(text.lineno, f"from {module} import {name}") for name in missing)
+
+
+def _defines(module: str, name: str) -> bool:
+    place = ROOT / ("src" if module.startswith("lithify") else "tests") / module.replace(".", "/")
+    text = next((f.read_text("utf-8") for f in (place / "__init__.py", place.with_suffix(".py")) if f.is_file()), "")
+    return (place / f"{name}.py").is_file() or re.search(rf"\b{name}\b", text) is not None
+
+
 RULES = {
     long_modules: ("src", "scripts", "examples", "bench"),
     long_functions: ("src", "scripts", "examples", "bench", "tests"),
@@ -211,6 +227,7 @@ RULES = {
     printing: ("src",),
     pyspark_outside: ("src",),
     clocks_below_wiring: ("src",),
+    stale_programs: ("tests", "bench"),
 }
 """Every rule, and the folders whose modules keep it."""
 
@@ -224,6 +241,7 @@ BREAKS = {
     printing: "print(1)",
     pyspark_outside: "def f():\n    from pyspark.sql import functions",
     clocks_below_wiring: "stamp = datetime.now()",
+    stale_programs: 'PROGRAM = """\nfrom lithify.' + 'gone import x\n"""',
     machine_bound: 'path = "' + "/roo" + 't/x"',
 }
 """A text that each rule finds fault with, so that none of them is blind."""

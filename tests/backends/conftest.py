@@ -15,11 +15,11 @@ from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.wiring import open_warehouse
 from support.fake_clock import FakeClock
-from support.postgres import Postgres, a_postgres
-from support.s3_endpoint import S3Endpoint, an_s3_endpoint
-from support.store_builders import NOW_MS, Place
-from support.store_catalogs import describe_catalog
-from support.tcp_proxy import TcpProxy, a_proxy
+from support.servers.postgres import Postgres, a_postgres
+from support.servers.s3_endpoint import S3Endpoint, an_s3_endpoint
+from support.servers.tcp_proxy import TcpProxy, a_proxy
+from support.store.builders import NOW_MS, Place
+from support.store.catalogs import describe_catalog
 
 pytest.register_assert_rewrite("store.conformance")
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 import lithify
-from faults.injection import Kind
 from faults.test_every_call import NAME, Prepared, check_struck_append, check_struck_round, prepared, strikes
-from kills.producer import BATCH_RECORDS, batch
 from lithify.errors import UnknownTopicError
 from lithify.ports.store import Warehouse
-from support.store_builders import Place
-from support.whole_logs import check_whole, contents
+from support.faults.injection import Kind
+from support.processes.producer import BATCH_RECORDS, batch
+from support.store.builders import Place
+from support.topics.whole_logs import check_whole, contents
 
 from .conftest import Backend
 
@@ -27,7 +27,7 @@ KILLS = 5
 PRODUCER = """
 import itertools, sys
 import lithify
-from kills.producer import batch
+from support.processes.producer import batch
 orders = lithify.open(catalog="prod").topic("orders")
 for number in itertools.count(int(sys.argv[1])):
     orders.append(batch(number))

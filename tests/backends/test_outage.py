@@ -12,10 +12,10 @@ from lithify.ports.store import Warehouse
 from lithify.reports.events import EventKind
 from lithify.store.iceberg.catalog import configured
 from lithify.store.iceberg.io import file_cache, remote_io
-from support.cleaner_lake import CleanerLake, OneCleaner
-from support.kernel_engine import KernelEngine
-from support.phased_engine import PhasedEngine
-from support.tcp_proxy import TcpProxy
+from support.engines.kernel import KernelEngine
+from support.engines.phased import PhasedEngine
+from support.servers.tcp_proxy import TcpProxy
+from support.topics.cleaner_lake import CleanerLake, OneCleaner
 
 from .conftest import Backend
 

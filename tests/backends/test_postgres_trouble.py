@@ -18,8 +18,8 @@ from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg.catalog import configured, lock
-from support.kernel_engine import KernelEngine
-from support.store_builders import NOW_MS, ORDERS, Place
+from support.engines.kernel import KernelEngine
+from support.store.builders import NOW_MS, ORDERS, Place
 
 from .conftest import Backend
 

@@ -14,8 +14,8 @@ from lithify.service.clock_check import trust_clock
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.spark.session.start import session_factory
-from support.kernel_engine import KernelEngine
-from support.store_builders import NOW_MS, ORDERS, Place
+from support.engines.kernel import KernelEngine
+from support.store.builders import NOW_MS, ORDERS, Place
 
 from .conftest import Backend
 

@@ -11,8 +11,8 @@ from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.remote_io import RemoteFile, RemoteStream
-from support.kernel_engine import KernelEngine
-from support.store_builders import ORDERS, Place, some_records
+from support.engines.kernel import KernelEngine
+from support.store.builders import ORDERS, Place, some_records
 
 Opened = Callable[[], list[str]]
 

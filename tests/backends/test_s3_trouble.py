@@ -16,10 +16,10 @@ from lithify.reports.round import LogReport
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg.io import file_cache, remote_io
-from support.kernel_engine import KernelEngine
-from support.phased_engine import PhasedEngine
-from support.store_builders import NOW_MS, ORDERS, Place, some_records
-from support.tcp_proxy import HttpError
+from support.engines.kernel import KernelEngine
+from support.engines.phased import PhasedEngine
+from support.servers.tcp_proxy import HttpError
+from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
 from .conftest import Backend
 

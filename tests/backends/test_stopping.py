@@ -13,7 +13,7 @@ import pytest
 
 import lithify
 from lithify.model.record import Record
-from support.tcp_proxy import wait_until
+from support.servers.tcp_proxy import wait_until
 
 from .conftest import Backend
 

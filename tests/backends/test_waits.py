@@ -18,10 +18,10 @@ from lithify.store.iceberg.catalog import configured
 from lithify.store.iceberg.io import file_cache, remote_io
 from lithify.waits import sql
 from lithify.waits.deadline import hanging
-from support.kernel_engine import KernelEngine
-from support.store_builders import NOW_MS, ORDERS, Place
-from support.tcp_proxy import TcpProxy, wait_until
-from support.whole_logs import check_whole
+from support.engines.kernel import KernelEngine
+from support.servers.tcp_proxy import TcpProxy, wait_until
+from support.store.builders import NOW_MS, ORDERS, Place
+from support.topics.whole_logs import check_whole
 
 from .conftest import Backend
 

@@ -6,7 +6,7 @@ import pytest
 
 from lithify.reports.events import EventKind
 from lithify.service.clock_check import trust_clock
-from support.cleaner_lake import CleanerLake
+from support.topics.cleaner_lake import CleanerLake
 
 DAY_MS = 86_400_000
 YEARS_MS = 10 * 365 * DAY_MS

@@ -13,7 +13,7 @@ from lithify.reports.events import CleanerEvent, EventKind
 from lithify.reports.overview import Standing
 from lithify.service.look.overview import Lookout
 from lithify.service.look.quarantine import failing_logs
-from support.cleaner_lake import CleanerLake
+from support.topics.cleaner_lake import CleanerLake
 
 RAW = (
     TypeError("'NoneType' object is not subscriptable"),

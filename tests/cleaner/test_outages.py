@@ -12,7 +12,7 @@ from lithify.errors import Blame, DamagedError, EngineError, EngineUnavailableEr
 from lithify.model.names import LogId, TopicName
 from lithify.reports.events import EventKind
 from lithify.service.change.cut import delete_records
-from support.cleaner_lake import INTERVAL_MS, CleanerLake, OneCleaner
+from support.topics.cleaner_lake import INTERVAL_MS, CleanerLake, OneCleaner
 
 BACK_WITHIN_MS = 2 * 60_000 + INTERVAL_MS
 """What waits is tried every two minutes."""

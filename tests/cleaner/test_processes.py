@@ -13,8 +13,8 @@ import pytest
 import lithify
 from lithify.api.topic import Topic
 from lithify.wiring import coordination_of
-from support.cleaner_process import WAIT_S, CleanerProcess
-from support.whole_logs import check_whole, compacted, contents
+from support.processes.cleaner_process import WAIT_S, CleanerProcess
+from support.topics.whole_logs import check_whole, compacted, contents
 
 pytestmark = [pytest.mark.spark, pytest.mark.kills, pytest.mark.timeout(600)]
 

@@ -13,7 +13,7 @@ from lithify.model.failure import LogFailure
 from lithify.model.names import LogId
 from lithify.reports.events import EventKind
 from lithify.service.change.alter import alter
-from support.cleaner_lake import INTERVAL_MS, LEASE_MS, CleanerLake
+from support.topics.cleaner_lake import INTERVAL_MS, LEASE_MS, CleanerLake
 
 DAY_MS = 86_400_000
 

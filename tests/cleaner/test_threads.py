@@ -19,7 +19,7 @@ from lithify.leases.memory import MemoryCoordination
 from lithify.ports.store import Warehouse
 from lithify.reports.events import CleanerEvent, EventKind
 from lithify.wiring import SystemClock
-from support.cleaner_lake import CleanerLake
+from support.topics.cleaner_lake import CleanerLake
 
 LIMIT_MS = 800
 INTERVAL_MS = 50

@@ -19,7 +19,7 @@ import pytest
 import lithify as package
 from lithify.cli.main import run
 from lithify.model.failure import LogFailure
-from support.oracle_engine import OracleEngine
+from support.engines.oracle import OracleEngine
 
 PROGRAM = [sys.executable, "-c", "from lithify.cli.main import main; main()"]
 

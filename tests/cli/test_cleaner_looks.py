@@ -13,8 +13,8 @@ import pytest
 from lithify.errors import CoordinationError
 from lithify.leases.sql import open_coordination
 from lithify.reports.cleaner_note import CleanerNote
-from support.cleaner_process import CleanerProcess
-from support.tcp_proxy import wait_until
+from support.processes.cleaner_process import CleanerProcess
+from support.servers.tcp_proxy import wait_until
 
 
 def looks(lithify, **environment: str):

@@ -19,7 +19,7 @@ from lithify.cli.terminal import output
 from lithify.errors import InvalidNameError
 from lithify.model.failure import LogFailure
 from lithify.model.record import Record
-from support.oracle_inspector import OracleInspector
+from support.engines.inspector import OracleInspector
 
 NASTY = {
     "a screen cleared": "\x1b[2J\x1b[H",

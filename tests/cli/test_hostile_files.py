@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.bounded_child import in_bounded_child
-from support.hostile_files import KEYS, PARQUET, SCHEMA, one_line, produced
-from support.parquet_bombs import write_bomb
+from cli.hostile_files import KEYS, PARQUET, SCHEMA, one_line, produced
+from support.processes.bounded_child import in_bounded_child
+from support.store.parquet_bombs import write_bomb
 
 MORE_BYTES = 2**30
 

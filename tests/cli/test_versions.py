@@ -13,7 +13,7 @@ from lithify.model.log import KeptVersion
 from lithify.model.record import Record
 from lithify.service.change.undo import plan_undo
 from lithify.service.look.versions import kept_versions
-from support.memory_topic import ORDERS, MemoryTopic
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 pytestmark = pytest.mark.usefixtures("plain_rounds")
 

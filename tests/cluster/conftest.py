@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from support.kafka_broker import KafkaBroker, a_broker
-from support.kafka_ingest import kafka_session
-from support.spark_cluster import SparkCluster, a_cluster
+from support.kafka.broker import KafkaBroker, a_broker
+from support.kafka.ingest import kafka_session
+from support.servers.spark_cluster import SparkCluster, a_cluster
 
 RACING = {
     "spark.speculation": "true",

@@ -23,11 +23,11 @@ import lithify
 from lithify import Record, spark_source
 from lithify.api.lake import Lake
 from lithify.api.topic import Topic
-from support.kafka_broker import KafkaBroker
-from support.kafka_ingest import KafkaCopy
-from support.kernel_engine import compact_without_spark
-from support.spark_cluster import WORKERS, SparkCluster
-from support.tcp_proxy import wait_until
+from support.engines.kernel import compact_without_spark
+from support.kafka.broker import KafkaBroker
+from support.kafka.ingest import KafkaCopy
+from support.servers.spark_cluster import WORKERS, SparkCluster
+from support.servers.tcp_proxy import wait_until
 
 PARTITIONS, SEGMENTS, RECORDS = 3, 3, 400
 NOW_MS = 1_700_000_000_000

@@ -12,7 +12,7 @@ import pytest
 import lithify
 from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
-from support.oracle_engine import OracleEngine
+from support.engines.oracle import OracleEngine
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "how-to" / "read-from-other-engines.md"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from threading import Event, Thread
 
-from faults.frozen import Freezer, Verb, freezing
 from lithify.errors import LithifyError
 from lithify.ports.store import Warehouse
+from support.faults.frozen import Freezer, Verb, freezing
 
 PATIENCE_S = 60.0
 

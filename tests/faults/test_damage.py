@@ -43,9 +43,9 @@ from lithify.service.read.fetch import open_log, table_batches
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
 from lithify.service.write.append import append
+from support.engines.kernel import KernelEngine, KernelRound
 from support.fake_clock import FakeClock
-from support.kernel_engine import KernelEngine, KernelRound
-from support.whole_logs import check_whole
+from support.topics.whole_logs import check_whole
 
 DAY_MS = 86_400_000
 LOG = 0

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from faults.injection import CrashError, FaultyEngine, Injector, Kind, faulty
 from lithify.errors import LithifyError, UnknownOutcomeError
 from lithify.model.log import TopicEdit, TopicState
 from lithify.model.names import TopicName
@@ -27,9 +26,10 @@ from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
 from lithify.store.memory import MemoryWarehouse
+from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
-from support.oracle_engine import OracleEngine
-from support.whole_logs import check_whole, compacted, contents
+from support.faults.injection import CrashError, FaultyEngine, Injector, Kind, faulty
+from support.topics.whole_logs import check_whole, compacted, contents
 
 NAME = TopicName("default", "orders")
 PARTITIONS = 2

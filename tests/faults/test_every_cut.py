@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from faults.injection import CrashError, Injector, Kind, faulty
 from faults.prepared import prepared_again
 from faults.test_every_call import MAKERS, NAME, PARTITIONS, records, strikes
 from lithify.errors import LithifyError, RefusedError
@@ -39,10 +38,11 @@ from lithify.service.read.cursor import Reading
 from lithify.service.read.fetch import open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
+from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
-from support.oracle_engine import OracleEngine
-from support.staged_batches import append_batch
-from support.whole_logs import check_whole
+from support.faults.injection import CrashError, Injector, Kind, faulty
+from support.store.staged_batches import append_batch
+from support.topics.whole_logs import check_whole
 
 Verb = Callable[[Warehouse], object]
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from faults.injection import CrashError, FaultyPort, Injector, Kind, faulty
 from faults.test_every_call import NAME, memory_warehouse, records, strikes
 from faults.test_every_cut import IN_PLACE, SIDE_BY_SIDE, prepared
 from lithify.api.topic import Topic
@@ -33,8 +32,9 @@ from lithify.service.read.fetch import LogReader, TopicReader, open_log, open_to
 from lithify.service.read.scan import offsets_at, plan_tasks, subscribed, why_missing
 from lithify.service.round.compact import RunRequest, compact, plan_run
 from lithify.service.write.append import append
-from support.oracle_engine import OracleEngine
-from support.oracle_inspector import OracleInspector
+from support.engines.inspector import OracleInspector
+from support.engines.oracle import OracleEngine
+from support.faults.injection import CrashError, FaultyPort, Injector, Kind, faulty
 
 COMPACTED = Reading(compacted=True)
 

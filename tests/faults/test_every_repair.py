@@ -16,7 +16,7 @@ from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from support.fake_clock import FakeClock
-from support.system_calls import KilledError, Stop, dies
+from support.processes.system_calls import KilledError, Stop, dies
 
 STEPS = 300
 """More than a repair has."""

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from faults.injection import CrashError, FaultyEngine, FaultyPort, Injector, Kind, faulty
 from lithify.errors import CoordinationError, WarehouseError
 from lithify.reports.events import EventKind
-from support.cleaner_lake import CleanerLake
+from support.faults.injection import CrashError, FaultyEngine, FaultyPort, Injector, Kind, faulty
+from support.topics.cleaner_lake import CleanerLake
 
 DAY_MS = 86_400_000
 LOOKS = 12

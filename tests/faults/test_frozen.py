@@ -18,7 +18,6 @@ from typing import Any
 
 import pytest
 
-from faults.frozen import LONG_MS, Freezer, LateClock, Verb, freezing, outcome
 from faults.prepared import prepared_again
 from faults.test_every_call import NAME, PARTITIONS
 from faults.test_every_call import records as numbered
@@ -38,9 +37,10 @@ from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
 from lithify.store.memory import MemoryWarehouse
+from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
-from support.oracle_engine import OracleEngine
-from support.whole_logs import check_whole
+from support.faults.frozen import LONG_MS, Freezer, LateClock, Verb, freezing, outcome
+from support.topics.whole_logs import check_whole
 
 MOST_CALLS = 120
 """No service makes so many port calls."""

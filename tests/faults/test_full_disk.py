@@ -22,10 +22,10 @@ from lithify.model.failure import LogFailure
 from lithify.ports.store import Warehouse
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.write.append import append
-from support.kernel_engine import KernelEngine
-from support.store_builders import a_report
-from support.store_trouble import no_file_larger_than, small_disk
-from support.whole_logs import check_whole
+from support.engines.kernel import KernelEngine
+from support.store.builders import a_report
+from support.store.trouble import no_file_larger_than, small_disk
+from support.topics.whole_logs import check_whole
 
 DISK_BYTES = 8 * 2**20
 MOST_BLOCKS = 100

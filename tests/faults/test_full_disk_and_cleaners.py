@@ -8,9 +8,9 @@ from typing import Any
 from lithify.ports.store import Warehouse
 from lithify.reports.events import EventKind
 from lithify.store.iceberg import open_store
-from support.cleaner_lake import CleanerLake
-from support.kernel_engine import KernelEngine
-from support.store_trouble import no_file_larger_than
+from support.engines.kernel import KernelEngine
+from support.store.trouble import no_file_larger_than
+from support.topics.cleaner_lake import CleanerLake
 
 TRIES = 9
 RECORDS = 20_000

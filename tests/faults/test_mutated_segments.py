@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.bounded_child import in_bounded_child
-from support.mutated_segments import read_bomb, read_mutated
+from faults.mutated_segments import read_bomb, read_mutated
+from support.processes.bounded_child import in_bounded_child
 
 MORE_BYTES = 2**29
 

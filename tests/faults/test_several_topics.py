@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from faults.injection import CrashError, FaultyEngine, Injector, Kind, faulty
 from faults.prepared import prepared_again
 from faults.test_every_call import MAKERS, PARTITIONS, records, strikes
 from faults.test_every_cut import STRIKES, picture
@@ -19,8 +18,9 @@ from lithify.service.round.compact import RunRequest, compact
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
 from lithify.service.write.append import append
-from support.oracle_engine import OracleEngine
-from support.whole_logs import check_whole
+from support.engines.oracle import OracleEngine
+from support.faults.injection import CrashError, FaultyEngine, Injector, Kind, faulty
+from support.topics.whole_logs import check_whole
 
 TOPICS: dict[TopicName, dict[str, object]] = {
     TopicName("default", "backlog"): {"compaction.mode": "side-by-side"},

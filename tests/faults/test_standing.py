@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from faults.frozen import LONG_MS, Verb
 from faults.standing import Standing
 from faults.test_every_call import NAME, PARTITIONS
 from faults.test_every_cut import a_batch
@@ -38,10 +37,11 @@ from lithify.service.change.undo import undo
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.memory_files import MemoryFiles
+from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
-from support.oracle_engine import OracleEngine
-from support.system_calls import Stop
-from support.whole_logs import check_whole, contents
+from support.faults.frozen import LONG_MS, Verb
+from support.processes.system_calls import Stop
+from support.topics.whole_logs import check_whole, contents
 
 SAMPLE = 120
 """Of all threes, and places where they stand still, so many are tried."""

@@ -14,7 +14,7 @@ from formats.restating import restate
 from lithify.reports.ingest import CopiedTopic
 from lithify.service.round.compact import RunRequest, compact
 from lithify.store.iceberg.state.topic_codec import FORMAT_VERSION
-from support.oracle_engine import OracleEngine
+from support.engines.oracle import OracleEngine
 
 HERE = Path(__file__).parent
 ARCHIVES = sorted(HERE.glob("v*.zip"))

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 import lithify
-from faults.frozen import Freezer, Verb, freezing, outcome
 from formats.relocation import unpack
 from formats.restating import restate
 from lithify.model.names import TopicName
@@ -23,8 +22,9 @@ from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from support.oracle_engine import OracleEngine
-from support.whole_logs import check_whole, contents
+from support.engines.oracle import OracleEngine
+from support.faults.frozen import Freezer, Verb, freezing, outcome
+from support.topics.whole_logs import check_whole, contents
 
 EARLIER = sorted(Path(__file__).parent.glob("v[12].zip"))
 NAME = TopicName("default", "orders")

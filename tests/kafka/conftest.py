@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from support.kafka_broker import KafkaBroker, a_broker
-from support.kafka_ingest import kafka_session
+from support.kafka.broker import KafkaBroker, a_broker
+from support.kafka.ingest import kafka_session
 
 
 @pytest.fixture(scope="session")

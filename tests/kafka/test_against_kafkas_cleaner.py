@@ -17,9 +17,9 @@ import pytest
 import lithify
 from lithify.model.record import Record
 from lithify.service.round.compact import RunRequest, compact
-from support.kafka_rounds import RecordedRound, config_of, on_the_core, on_the_services
-from support.kernel_engine import KernelEngine
-from support.live_cleaner import LiveLog
+from support.engines.kernel import KernelEngine
+from support.kafka.live_cleaner import LiveLog
+from support.kafka.rounds import RecordedRound, config_of, on_the_core, on_the_services
 
 DAY_MS = 86_400_000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")

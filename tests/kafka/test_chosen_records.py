@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lithify
-from support.kafka_broker import KafkaBroker, a_broker
-from support.kafka_ingest import KafkaCopy
-from support.kernel_engine import compact_without_spark
-from support.spark_cluster import children
+from support.engines.kernel import compact_without_spark
+from support.kafka.broker import KafkaBroker, a_broker
+from support.kafka.ingest import KafkaCopy
+from support.servers.spark_cluster import children
 
 MIB = 2**20
 LARGEST = 40 * MIB

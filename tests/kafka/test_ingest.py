@@ -16,8 +16,8 @@ from lithify.model.staged import StagedLog
 from lithify.reports.ingest import IngestBatch, IngestReport
 from lithify.service.ingest.commit_copied import commit_copied
 from lithify.spark.kafka.copying import Copying, copied_logs
-from support.kafka_broker import KafkaBroker, read_all
-from support.kafka_ingest import KafkaCopy
+from support.kafka.broker import KafkaBroker, read_all
+from support.kafka.ingest import KafkaCopy
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from pathlib import Path
 from threading import Event, Thread
 
 import lithify
-from kills.programs import end
 from lithify.service.round.compact import RunRequest, compact
-from support.kafka_broker import KafkaBroker, read_all
-from support.kafka_ingest import COPIED_S, ingest_program, wait_for_batches
-from support.kernel_engine import KernelEngine
+from support.engines.kernel import KernelEngine
+from support.kafka.broker import KafkaBroker, read_all
+from support.kafka.ingest import COPIED_S, ingest_program, wait_for_batches
+from support.processes.programs import end
 
 KILLS = 3
 KEYS = 200

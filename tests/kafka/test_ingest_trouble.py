@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 import lithify
 from lithify.reports.ingest import IngestBatch
-from support.kafka_broker import KafkaBroker, a_broker
-from support.kafka_ingest import KafkaCopy
+from support.kafka.broker import KafkaBroker, a_broker
+from support.kafka.ingest import KafkaCopy
 
 SOON = {"default.api.timeout.ms": "3000", "request.timeout.ms": "2000"}
 """For clients that are to give up before long."""

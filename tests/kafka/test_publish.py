@@ -22,8 +22,8 @@ from lithify.errors import (
 from lithify.kafka import publish
 from lithify.kafka.consumer.live_tail import record_of
 from lithify.model.record import Record
-from support.kafka_broker import KafkaBroker, read_all
-from support.kafka_lake import KafkaLake, kafka_lake, send
+from support.kafka.broker import KafkaBroker, read_all
+from support.kafka.lake import KafkaLake, kafka_lake, send
 
 NOW = 1_700_000_000_000
 
@@ -137,7 +137,8 @@ def test_it_goes_on_after_any_transaction(both, broker, monkeypatch):
 
 PROGRAM = """
 import sys, lithify
-from lithify.kafka import publish, publishing
+from lithify.kafka import publish
+from lithify.kafka.publisher import publishing
 publishing.TRANSACTION_RECORDS = 40
 lake, name, servers, to = sys.argv[1:]
 publish(lithify.open(lake).topic(name), {"bootstrap.servers": servers}, to, tell=lambda n: print(n, flush=True))

@@ -14,8 +14,8 @@ import pytest
 from lithify.errors import InvalidSettingError
 from lithify.kafka.client import Cluster
 from lithify.reports.ingest import IngestRequest
-from support.kafka_broker import KafkaBroker
-from support.kafka_ingest import ingest_program, wait_for_batches
+from support.kafka.broker import KafkaBroker
+from support.kafka.ingest import ingest_program, wait_for_batches
 
 PASSWORD, KEY_PASSWORD = "hunter2hunter2", "from-the-environment"
 FILE = f"""

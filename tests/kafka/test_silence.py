@@ -26,10 +26,10 @@ from lithify.kafka import SnapshotConsumer, publish
 from lithify.kafka.publisher import publishing
 from lithify.model.record import Record
 from lithify.spark.kafka import cluster
-from support.kafka_broker import KafkaBroker, a_broker_behind_a_proxy
-from support.kafka_ingest import COPIED_S, KafkaCopy, ingest_program, wait_for_batches
-from support.kafka_lake import KafkaLake, kafka_lake
-from support.tcp_proxy import TcpProxy, wait_until
+from support.kafka.broker import KafkaBroker, a_broker_behind_a_proxy
+from support.kafka.ingest import COPIED_S, KafkaCopy, ingest_program, wait_for_batches
+from support.kafka.lake import KafkaLake, kafka_lake
+from support.servers.tcp_proxy import TcpProxy, wait_until
 
 STOP_S = 10.0
 TOPICS = 5

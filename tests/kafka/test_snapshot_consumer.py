@@ -20,8 +20,8 @@ from lithify.errors import (
 )
 from lithify.kafka import SnapshotConsumer
 from lithify.model.record import Record
-from support.kafka_lake import kafka_lake, send, table_of
-from support.tcp_proxy import free_port, wait_until
+from support.kafka.lake import kafka_lake, send, table_of
+from support.servers.tcp_proxy import free_port, wait_until
 
 NOW = 1_700_000_000_000
 

@@ -11,7 +11,7 @@ from lithify.kafka import SnapshotConsumer, publish
 from lithify.kafka.client import Cluster
 from lithify.model.record import Record
 from lithify.reports.ingest import CopiedTopic
-from support.kafka_lake import kafka_lake, send, table_of
+from support.kafka.lake import kafka_lake, send, table_of
 
 NOW = 1_700_000_000_000
 SEGMENT_MS = 60_000

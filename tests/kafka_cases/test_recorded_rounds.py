@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from support.kafka_rounds import config_of, on_the_core, on_the_services, record_of, recorded_rounds
-from support.memory_topic import MemoryTopic
+from support.kafka.rounds import config_of, on_the_core, on_the_services, record_of, recorded_rounds
+from support.topics.memory_topic import MemoryTopic
 
 DATA = Path(__file__).parent / "data"
 CASES = {path.stem: json.loads(path.read_text()) for path in sorted(DATA.glob("*.json"))}

@@ -18,19 +18,19 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from kills.forked import result
 from kills.killed_topic import KilledTopic, Killer, Kills
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
-from support.checked_reading import OpenReader, check_table, check_topic
-from support.checked_round import check_round
-from support.checked_topic import NAME, CheckedTopic
-from support.checked_trouble import RandomPlace
+from support.checked.places import ICEBERG_NOW_MS
+from support.checked.reading import OpenReader, check_table, check_topic
+from support.checked.round import check_round
+from support.checked.topic import NAME, CheckedTopic
+from support.checked.trouble import RandomPlace
+from support.engines.kernel import KernelEngine
 from support.fake_clock import FakeClock
-from support.kernel_engine import KernelEngine
-from support.random_places import ICEBERG_NOW_MS
+from support.processes.forked import result
 
 STEPS = 20
 """Verbs in the life of one topic."""

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import median
 
-from faults.injection import CrashError
-from kills.forked import Reply, killed, outcome, result
 from lithify.errors import LithifyError, UnknownTopicError
 from lithify.model.log import TopicState
 from lithify.model.settings.topic_settings import TopicSettings
@@ -22,11 +20,13 @@ from lithify.model.stored_file import FileKind
 from lithify.ports.store import LogStore, Warehouse
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep
-from support.checked_reading import OpenReader, check_topic
-from support.checked_topic import NAME, CheckedTopic, Expect
-from support.checked_trouble import Act, Attempt, Meanwhile, RandomPlace, Trouble
-from support.textbook_log import TextbookLog
-from support.textbook_topic import RefusedError, TextbookTopic
+from support.checked.reading import OpenReader, check_topic
+from support.checked.topic import NAME, CheckedTopic, Expect
+from support.checked.trouble import Act, Attempt, Meanwhile, RandomPlace, Trouble
+from support.faults.injection import CrashError
+from support.processes.forked import Reply, killed, outcome, result
+from support.textbook.log import TextbookLog
+from support.textbook.topic import RefusedError, TextbookTopic
 
 UNDISTURBED = 0.2
 """The share of verbs that may end, so that a topic gets on and we know how long each takes."""

@@ -23,10 +23,10 @@ import pytest
 
 import lithify
 from kills.any_verb import VERBS
-from kills.producer import BATCH_RECORDS, batch
-from kills.programs import finished, kill, start
 from lithify.api.topic import Topic
-from support.whole_logs import check_whole, compacted, contents
+from support.processes.producer import BATCH_RECORDS, batch
+from support.processes.programs import finished, kill, start
+from support.topics.whole_logs import check_whole, compacted, contents
 
 pytestmark = [pytest.mark.kills, pytest.mark.timeout(7200)]
 

@@ -11,8 +11,8 @@ from leases.places import LeasePlace
 from lithify.leases import database as databases
 from lithify.leases.memory import MemoryCoordination
 from lithify.leases.sql import open_coordination
-from support.postgres import Postgres, a_postgres
-from support.tcp_proxy import TcpProxy, a_proxy
+from support.servers.postgres import Postgres, a_postgres
+from support.servers.tcp_proxy import TcpProxy, a_proxy
 
 SHARED = ("sqlite", "postgres")
 

@@ -21,8 +21,8 @@ from lithify.leases import database as databases
 from lithify.leases.memory import MemoryCoordination
 from lithify.leases.sql import SqlCoordination, of_engine, open_coordination
 from lithify.ports.leases import Lease
-from support.postgres import PASSWORD, Postgres
-from support.tcp_proxy import TcpProxy, wait_until
+from support.servers.postgres import PASSWORD, Postgres
+from support.servers.tcp_proxy import TcpProxy, wait_until
 
 ORDERS = Lease("orders", "alpha", 1)
 BOUND_S = 20.0

@@ -30,9 +30,9 @@ from lithify.service.read.fetch import Reading, open_log, table_batches
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
+from support.engines.kernel import KernelEngine
 from support.fake_clock import FakeClock
-from support.kernel_engine import KernelEngine
-from support.whole_logs import check_whole
+from support.topics.whole_logs import check_whole
 
 NOW_MS = 4_000_000_000_000
 DAY_MS = 86_400_000

@@ -23,7 +23,6 @@ from typing import Any
 
 import pytest
 
-from kills.forked import result
 from lithify.errors import (
     DamagedError,
     LithifyError,
@@ -38,7 +37,8 @@ from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from mutated.lake import DAY_MS, LOOKS, READERS, TOPICS, check_usable, kinds, opened, prepare, records
 from mutated.mutations import MUTATIONS, huge
-from support.kernel_engine import KernelEngine
+from support.engines.kernel import KernelEngine
+from support.processes.forked import result
 
 SECONDS = float(os.environ.get("LITHIFY_MUTATE_SECONDS", "0"))
 SEED = int(os.environ.get("LITHIFY_MUTATE_SEED", "0"))

@@ -23,8 +23,8 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.schedule.due import due
 from lithify.schedule.idle import may_be_due_at_ms
 from support.builders import some_settings
-from support.log_strategies import some_records
-from support.pure_rounds import PureLog
+from support.generated.logs import some_records
+from support.topics.pure_rounds import PureLog
 
 ID = LogId(TopicName("default", "orders"), 0)
 FAR_MS = 10**12

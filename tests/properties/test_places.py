@@ -23,7 +23,7 @@ from lithify.reading.continuation import was_cut_below
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import truncate
 from lithify.service.change.undo import undo
-from support.memory_topic import ORDERS, MemoryTopic
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 KEYS = st.sampled_from([b"a", b"b"])
 RECORDS = st.lists(st.tuples(KEYS, st.sampled_from([None, None, b"1", b"2"])), min_size=1, max_size=4)

@@ -26,10 +26,10 @@ from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
+from properties.textbook import Textbook
 from support.builders import some_settings
-from support.log_strategies import STRATEGIES, some_records
-from support.pure_rounds import PureLog
-from support.textbook import Textbook
+from support.generated.logs import STRATEGIES, some_records
+from support.topics.pure_rounds import PureLog
 
 ID = LogId(TopicName("default", "orders"), 0)
 DURATIONS = st.sampled_from([0, 1, 7, 30])

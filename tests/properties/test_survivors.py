@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lithify.compaction.rules import Cause, SurvivorRules
 from lithify.compaction.survivors import survivors
 from lithify.model.record import Record, is_tombstone
-from support.log_strategies import records_of_a_log, rules_for
+from support.generated.logs import records_of_a_log, rules_for
 
 LOGS = records_of_a_log().flatmap(lambda records: st.tuples(st.just(records), rules_for(records)))
 

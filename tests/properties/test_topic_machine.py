@@ -23,9 +23,9 @@ from lithify.service.look.status import topic_status
 from lithify.service.proof.verify import metadata_findings
 from lithify.service.read.fetch import LogReader
 from lithify.service.round.compact import RunRequest, compact
-from support.log_strategies import some_records
-from support.memory_topic import ORDERS, InterruptedEngine, MemoryTopic
-from support.textbook import Textbook
+from properties.textbook import Textbook
+from support.generated.logs import some_records
+from support.topics.memory_topic import ORDERS, InterruptedEngine, MemoryTopic
 
 PARTITIONS = 2
 PLACES = st.integers(0, PARTITIONS - 1)

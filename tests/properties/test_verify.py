@@ -19,9 +19,9 @@ from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.retain import retain
 from lithify.service.change.undo import undo
 from lithify.service.proof.verify import verify
-from support.log_strategies import a_record
-from support.memory_topic import ORDERS, MemoryTopic
-from support.oracle_inspector import OracleInspector
+from support.engines.inspector import OracleInspector
+from support.generated.logs import a_record
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 VERSIONS = st.sampled_from([(), (("v", (3).to_bytes(8, "big")),), (("v", (-9).to_bytes(8, "big", signed=True)),)])
 RECORDS = st.lists(

@@ -35,10 +35,10 @@ from pulsar_cases.recorded_case import (
     last_position,
     start_of,
 )
+from support.engines.kernel import KernelEngine
+from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
-from support.kernel_engine import KernelEngine
-from support.oracle_engine import OracleEngine
-from support.store_builders import an_iceberg_place
+from support.store.builders import an_iceberg_place
 
 TOPIC = TopicName("default", "recorded")
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from lithify.model.record import Record
-from support.checked_reading import OpenReader, check_topic
-from support.checked_round import check_round
-from support.checked_sweep import check_sweep
-from support.checked_topic import CheckedTopic
-from support.checked_trouble import RandomPlace, Standstill
-from support.random_places import memory_place
+from support.checked.places import memory_place
+from support.checked.reading import OpenReader, check_topic
+from support.checked.round import check_round
+from support.checked.sweep import check_sweep
+from support.checked.topic import CheckedTopic
+from support.checked.trouble import RandomPlace, Standstill
 
 
 @pytest.fixture

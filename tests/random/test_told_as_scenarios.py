@@ -7,7 +7,7 @@ from hypothesis import settings as profile
 from hypothesis.stateful import run_state_machine_as_test
 
 from scenarios.scenario import play
-from support.random_topic_machine import RandomTopicMachine
+from support.checked.machine import RandomTopicMachine
 
 RUNS = 40
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, seed
 from hypothesis import settings as profile
 from hypothesis.stateful import run_state_machine_as_test
 
-from support.random_topic_machine import RandomTopicMachine
+from support.checked.machine import RandomTopicMachine
 
 SECONDS = float(os.environ.get("LITHIFY_RANDOM_SECONDS", "90"))
 FIRST_SEED = int(os.environ.get("LITHIFY_RANDOM_SEED", "0"))

@@ -31,8 +31,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
-from faults.frozen import Freezer, freezing
-from faults.injection import FaultyEngine
 from lithify.compaction.round_report import plan_report
 from lithify.errors import LithifyError
 from lithify.model.segment import Segment
@@ -50,7 +48,9 @@ from lithify.service.round.compact import RunRequest, plan_run
 from lithify.service.write.append import append
 from scenarios.shown import cut_lines, file_name, log_lines, ranges, round_line, segment_range, status_lines
 from support.builders import a_log, draw_record
-from support.memory_topic import ORDERS, MemoryTopic
+from support.faults.frozen import Freezer, freezing
+from support.faults.injection import FaultyEngine
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 OUTPUT = "    "
 

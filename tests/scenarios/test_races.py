@@ -15,7 +15,7 @@ from lithify.service.change.retain import retain
 from lithify.service.change.undo import undo
 from lithify.service.round.compact import RunRequest, compact
 from support.builders import a_log, draw
-from support.memory_topic import ORDERS, MemoryTopic
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 
 def append(topic, text, partition=0):

@@ -13,7 +13,7 @@ from lithify.service.change.alter import uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.sweep import sweep
 from support.builders import a_log, draw
-from support.memory_topic import ORDERS, MemoryTopic
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 HOUR = 3_600_000
 

@@ -25,11 +25,11 @@ from pathlib import Path
 from threading import Event, Thread
 
 import lithify
-from kills.programs import end
 from lithify.kafka import SnapshotConsumer
 from lithify.model.record import Record
-from support.kafka_broker import KafkaBroker, a_broker, read_all
-from support.kafka_ingest import COPIED_S, ingest_program, wait_for_batches
+from support.kafka.broker import KafkaBroker, a_broker, read_all
+from support.kafka.ingest import COPIED_S, ingest_program, wait_for_batches
+from support.processes.programs import end
 
 KILLS = 3
 KEYS = 50_000

@@ -25,14 +25,14 @@ from threading import Event, Thread
 
 import lithify
 from lithify.api.lake import Lake
-from support.soak_checks import all_never_named, all_unsettled, check_all
-from support.soak_cleaners import ENDS_WITHIN_S, CleanerProcess, Life
-from support.soak_events import History, told
-from support.soak_feeder import Counts, FedTopic, Feeder
-from support.soak_figures import Memory, Outcome
-from support.soak_servers import CATALOG, Servers, soak_servers
-from support.soak_topics import Sizes
-from support.soak_troubles import Troubles
+from soak.checks import all_never_named, all_unsettled, check_all
+from soak.cleaners import ENDS_WITHIN_S, CleanerProcess, Life
+from soak.events import History, told
+from soak.feeder import Counts, FedTopic, Feeder
+from soak.figures import Memory, Outcome
+from soak.servers import CATALOG, Servers, soak_servers
+from soak.topics import Sizes
+from soak.troubles import Troubles
 
 FEEDERS = 3
 TICK_S = 0.5

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lithify.spark.session.start import session_factory
-from support.spark_engines import SLOTS, engine_on
-from support.stored_topics import StoredTopic
+from spark.engines import SLOTS, engine_on
+from support.topics.stored_topics import StoredTopic
 
 
 @pytest.fixture(scope="session")

@@ -27,8 +27,8 @@ from lithify.spark.source.options import write_options
 from lithify.spark.source.writing import BatchWriter
 from lithify.spark.tasks import Pace, Workers
 from lithify.spark_source import open_topics
-from support.spark_topics import files_of, lake_for, read_by, some_records
-from support.stored_topics import ACCESS, NO_LIMITS, records_in
+from spark.topics import files_of, lake_for, read_by, some_records
+from support.topics.stored_topics import ACCESS, NO_LIMITS, records_in
 
 RECORDS = 300
 Attempts = Callable[[], list[tuple[Segment, ...]]]

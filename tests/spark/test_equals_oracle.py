@@ -13,9 +13,9 @@ from lithify.compaction.rules import Cause
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.ports.engine import RunLimits
-from support.record_strategies import HARD_KEYS
-from support.spark_engines import engine_without_session
-from support.stored_topics import StoredTopic, files_of
+from spark.engines import engine_without_session
+from support.generated.records import HARD_KEYS
+from support.topics.stored_topics import StoredTopic, files_of
 
 SHAPES = ("one range", "three ranges", "shuffled")
 DAY_MS = 86_400_000

@@ -12,7 +12,7 @@ from lithify.model.record import Record
 from lithify.model.settings.topic_settings import Strategy
 from lithify.ports.engine import RunLimits
 from support.builders import a_segment, some_rules
-from support.stored_topics import StoredTopic
+from support.topics.stored_topics import StoredTopic
 
 
 def incompressible(random: Random, count: int, size: int) -> list[Record]:

@@ -19,12 +19,12 @@ from lithify.errors import Blame, EngineUnavailableError, EngineError
 from lithify.columnar.files.access import FileAccess
 from lithify.reports.events import EventKind
 from lithify.ports.store import Warehouse
-from lithify.spark import key_direct
+from lithify.spark.keypass import direct
 from lithify.spark.engine import SparkEngine
 from lithify.spark.session.start import session_factory
 from lithify.spark.tasks import Pace, Workers
 from lithify.store.iceberg import open_store
-from support.cleaner_lake import CleanerLake
+from support.topics.cleaner_lake import CleanerLake
 
 lake = CleanerLake()
 store, files = open_store(sys.argv[1], None, lake.clock.new_id)
@@ -88,7 +88,7 @@ is_back(lake.cleaner("beta"))
 
 IN_A_TASK = """
 spark()
-run, alpha = key_direct._run_ranges, lake.cleaner()
+run, alpha = direct._run_ranges, lake.cleaner()
 
 def killed(batches, unpack):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -102,9 +102,9 @@ def no_memory(batches, unpack):
     raise MemoryError
     yield from batches
 
-for key_direct._run_ranges, said in ((killed, "Job aborted"), (full, "No space left"), (no_memory, "MemoryError")):
+for direct._run_ranges, said in ((killed, "Job aborted"), (full, "No space left"), (no_memory, "MemoryError")):
     fails(alpha, 3, said)
-key_direct._run_ranges = run
+direct._run_ranges = run
 os.kill(session_jvm(), signal.SIGKILL)
 is_back(alpha)
 """

@@ -25,7 +25,7 @@ import json, os, sys
 from functools import partial
 from pathlib import Path
 import lithify
-from lithify.spark import sizing
+from lithify.columnar.keypass import sizing
 
 ours, folder = sys.argv[1] == "ours", Path(sys.argv[2])
 conf = {

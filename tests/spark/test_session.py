@@ -109,8 +109,8 @@ SCRIPT = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from support.spark_engines import engine_on
-from support.stored_topics import StoredTopic
+from spark.engines import engine_on
+from support.topics.stored_topics import StoredTopic
 from lithify.model.record import Record
 from lithify.spark.session.start import session_factory
 

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from lithify import AtTime, Record
 from lithify.columnar.files.access import local_path
-from support.spark_topics import T0_MS, files_of, in_order, lake_for, read_by, some_records, spark_records
+from spark.topics import T0_MS, files_of, in_order, lake_for, read_by, some_records, spark_records
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 

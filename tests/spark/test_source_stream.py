@@ -14,7 +14,7 @@ from lithify.spark.source.columns import SCHEMA
 from lithify.spark.source.options import read_options
 from lithify.spark.source.reading import BatchReader, StreamReader
 from lithify.spark_source import open_topics
-from support.spark_topics import (
+from spark.topics import (
     Collected,
     forget_commit,
     in_order,

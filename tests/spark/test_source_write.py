@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from lithify import Record
 from lithify.columnar.arrivals.partitioner import partition_of
 from lithify.model.log import RUN_IDS_KEPT
-from support.spark_topics import files_of, forget_commit, lake_for, read_by, some_records
+from spark.topics import files_of, forget_commit, lake_for, read_by, some_records
 
 TIMEOUT_S = 120
 

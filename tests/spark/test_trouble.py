@@ -15,8 +15,8 @@ from lithify.model.names import LogId
 from lithify.model.record import Record
 from lithify.ports.engine import PlannedLog, Rewritten, RunLimits
 from lithify.spark.tasks import job_errors
-from support.spark_engines import engine_on
-from support.stored_topics import records_in, silent
+from spark.engines import engine_on
+from support.topics.stored_topics import records_in, silent
 
 DAMAGES = {
     "missing": lambda path: path.unlink(),

@@ -19,8 +19,8 @@ from lithify.proof.transition import Proof, Source
 from lithify.reports.verification import FindingKind, TombstoneCount
 from lithify.spark.proof.inspector import SparkInspector
 from lithify.store.memory_files import MemoryFiles
-from support.oracle_inspector import OracleInspector
-from support.stored_topics import silent, write_segments
+from support.engines.inspector import OracleInspector
+from support.topics.stored_topics import silent, write_segments
 
 pytestmark = pytest.mark.spark
 

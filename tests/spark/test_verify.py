@@ -18,8 +18,8 @@ from lithify.columnar.files.access import local_path
 from lithify.model.log import TopicEdit
 from lithify.model.segment import Segment
 from lithify.reports.verification import Finding, FindingKind
-from support.chosen_keys import of_one_spark_group_hash
-from support.kernel_engine import compact_without_spark
+from support.engines.kernel import compact_without_spark
+from support.generated.chosen_keys import of_one_spark_group_hash
 
 pytestmark = pytest.mark.spark
 

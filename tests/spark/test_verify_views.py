@@ -17,7 +17,7 @@ from lithify.model.log import Position, TopicEdit
 from lithify.model.log_arithmetic import view_of
 from lithify.model.segment import Segment
 from lithify.reports.verification import FindingKind
-from support.kernel_engine import compact_without_spark
+from support.engines.kernel import compact_without_spark
 
 pytestmark = pytest.mark.spark
 

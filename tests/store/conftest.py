@@ -12,7 +12,7 @@ import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 
 from support.fake_clock import FakeClock
-from support.store_builders import Place, an_iceberg_place
+from support.store.builders import Place, an_iceberg_place
 
 pytest.register_assert_rewrite("store.conformance")
 

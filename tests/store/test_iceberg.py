@@ -13,7 +13,7 @@ from lithify.errors import UnknownVersionError
 from lithify.model.log import TopicState
 from lithify.store.iceberg import IcebergStore, open_store
 from store.conformance import StoreConformance
-from support.store_builders import Place, some_records
+from support.store.builders import Place, some_records
 
 
 class TestIcebergStore(StoreConformance):

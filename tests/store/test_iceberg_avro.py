@@ -13,7 +13,7 @@ from formats.relocation import AvroParts, Block
 from lithify.columnar.files.access import local_path
 from lithify.store.iceberg.manifests import avro
 from lithify.store.iceberg.manifests.avro import decoded_entries, decoded_list
-from support.store_builders import Place, some_records
+from support.store.builders import Place, some_records
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from lithify.errors import UnknownTopicError, WarehouseError
 from lithify.model.names import TopicName
 from lithify.store.iceberg import layout, open_store
 from support.fake_clock import FakeClock
-from support.store_builders import ORDERS, Place, an_iceberg_place, some_records
-from support.store_catalogs import NotingFileIO, NotingSource, describe_catalog
+from support.store.builders import ORDERS, Place, an_iceberg_place, some_records
+from support.store.catalogs import NotingFileIO, NotingSource, describe_catalog
 
 TOPICS = 50
 

@@ -28,8 +28,8 @@ from lithify.model.settings.table import SETTINGS
 from lithify.model.settings.topic_settings import TopicSettings, settings_of, to_config
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
-from support.store_builders import NOW_MS, ORDERS, Place, some_records
-from support.table_properties import as_of_format, set_sealed
+from store.table_properties import as_of_format, set_sealed
+from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
 OFFSETS = st.integers(0, 2**63 - 1)
 TIMES = st.integers(-(2**63), 2**63 - 1)

@@ -25,8 +25,8 @@ from lithify.model.record import Record
 from lithify.ports.store import CommitUnknownError, StaleVersionError, Warehouse
 from lithify.service.write.append import append
 from support.fake_clock import FakeClock
-from support.store_builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
-from support.store_catalogs import FaultySource, lost_answer, lost_request
+from support.store.builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
+from support.store.catalogs import FaultySource, lost_answer, lost_request
 
 
 class Faults:

@@ -18,9 +18,9 @@ from lithify.model.settings.rates import Rates, RatesDocument
 from lithify.reports.ingest import CopiedTopic, Hole
 from lithify.store.iceberg import open_store
 from support.fake_clock import FakeClock
-from support.store_builders import Place, a_report, an_iceberg_place, some_records
-from support.store_catalogs import describe_catalog
-from support.system_calls import Stop
+from support.processes.system_calls import Stop
+from support.store.builders import Place, a_report, an_iceberg_place, some_records
+from support.store.catalogs import describe_catalog
 
 FAILURE = LogFailure(1, 2, 3, 4, "e")
 RATES = RatesDocument("r", Rates(1, 2)).to_json()

@@ -22,11 +22,11 @@ from lithify.reports.ingest import CopiedTopic
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.memory import MemoryStore, MemoryWarehouse
+from store.rest_catalog import a_rest_catalog
 from support.fake_clock import FakeClock
-from support.store_builders import NOW_MS, ORDERS, Place, a_report, an_iceberg_place, lose_file, some_records
-from support.store_catalogs import describe_catalog
-from support.store_rest import a_rest_catalog
-from support.system_calls import KilledError, Stop, dies
+from support.processes.system_calls import KilledError, Stop, dies
+from support.store.builders import NOW_MS, ORDERS, Place, a_report, an_iceberg_place, lose_file, some_records
+from support.store.catalogs import describe_catalog
 
 STEPS = 400
 """More than a deletion has."""

@@ -17,7 +17,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.expressions import EqualTo, GreaterThan, GreaterThanOrEqual, IsNull, LessThan
 
 from lithify.model.record import Record
-from support.store_builders import ORDERS, Place
+from support.store.builders import ORDERS, Place
 
 DUCKDB_PYTHON = Path(sys.prefix) / "engines" / "bin" / "python"
 

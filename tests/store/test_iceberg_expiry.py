@@ -13,8 +13,8 @@ from pyiceberg.exceptions import CommitFailedException
 from lithify.ports.store import Warehouse
 from lithify.service.change.expire import expire_versions
 from support.fake_clock import FakeClock
-from support.store_builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
-from support.store_catalogs import FaultySource, lost_answer, lost_request
+from support.store.builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
+from support.store.catalogs import FaultySource, lost_answer, lost_request
 
 RETENTION_MS = 1_000
 

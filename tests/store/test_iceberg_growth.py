@@ -13,8 +13,8 @@ from lithify.model.log import TopicEdit
 from lithify.store.iceberg.layout import METADATA_FILES_KEPT
 from lithify.store.iceberg.manifests import adapter
 from support.fake_clock import FakeClock
-from support.store_builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
-from support.store_catalogs import NotingFileIO, NotingSource
+from support.store.builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
+from support.store.catalogs import NotingFileIO, NotingSource
 
 VERSIONS_KEPT = 4
 

@@ -9,7 +9,7 @@ import pytest
 
 from lithify.reports.ingest import CopiedTopic
 from lithify.store.iceberg.layout import is_ours
-from support.store_builders import Place, a_report, some_records
+from support.store.builders import Place, a_report, some_records
 
 FORMATS = Path(__file__).parent.parent / "formats"
 

@@ -25,11 +25,11 @@ from lithify.ports.store import Warehouse
 from lithify.reports.repair import RepairReport
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
+from store.rest_catalog import a_rest_catalog
+from support.engines.kernel import compact_without_spark
 from support.fake_clock import FakeClock
-from support.kernel_engine import compact_without_spark
-from support.store_builders import NOW_MS
-from support.store_catalogs import describe_catalog
-from support.store_rest import a_rest_catalog
+from support.store.builders import NOW_MS
+from support.store.catalogs import describe_catalog
 
 PARTITIONS = 2
 CLOCK = FakeClock(NOW_MS)

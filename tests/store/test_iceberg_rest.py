@@ -12,10 +12,10 @@ from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
 from store.conformance import StoreConformance
+from store.rest_catalog import RestCatalog, a_rest_catalog
 from support.fake_clock import FakeClock
-from support.store_builders import NOW_MS, ORDERS, Place, lose_file, some_records
-from support.store_catalogs import describe_catalog
-from support.store_rest import RestCatalog, a_rest_catalog
+from support.store.builders import NOW_MS, ORDERS, Place, lose_file, some_records
+from support.store.catalogs import describe_catalog
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pyiceberg.catalog import Catalog
 
 from lithify.errors import DamagedError, WarehouseError
 from lithify.model.record import Record
-from support.store_builders import ORDERS, Place, some_records
+from support.store.builders import ORDERS, Place, some_records
 
 ORDERS_TABLE = ("default", "orders")
 

@@ -32,8 +32,8 @@ from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.store.iceberg import IcebergFiles, IcebergStore
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
-from support.kernel_engine import KernelEngine, compact_without_spark
-from support.store_builders import Place
+from support.engines.kernel import KernelEngine, compact_without_spark
+from support.store.builders import Place
 
 TABLE = ("default", "orders")
 CONFIG = {"cleanup.policy": "compact,delete", "retention.ms": "-1"}

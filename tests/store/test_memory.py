@@ -7,7 +7,7 @@ import pytest
 from lithify.store.memory import MemoryWarehouse
 from store.conformance import StoreConformance
 from support.fake_clock import FakeClock
-from support.store_builders import Place
+from support.store.builders import Place
 
 
 class TestMemoryStore(StoreConformance):

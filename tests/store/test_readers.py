@@ -22,10 +22,10 @@ from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.store.memory import MemoryWarehouse
 from support.builders import some_settings
+from support.engines.kernel import KernelEngine
+from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
-from support.kernel_engine import KernelEngine
-from support.oracle_engine import OracleEngine
-from support.store_builders import NOW_MS, ORDERS, an_iceberg_place
+from support.store.builders import NOW_MS, ORDERS, an_iceberg_place
 
 PARTITIONS = 2
 

@@ -14,9 +14,9 @@ from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
+from support.engines.kernel import compact_without_spark
 from support.fake_clock import FakeClock
-from support.kernel_engine import compact_without_spark
-from support.store_builders import NOW_MS
+from support.store.builders import NOW_MS
 
 
 def opened(folder: Path) -> Topic:

@@ -1,6 +1,6 @@
 """What every store must do: one suite, inherited by a test class per store.
 
-A subclass gives the fixture `place`: a `support.store_builders.Place` on a warehouse that is empty.
+A subclass gives the fixture `place`: a `support.store.builders.Place` on a warehouse that is empty.
 """
 
 from store.conformance.change_tokens import ChangeTokenRules

@@ -12,7 +12,7 @@ from lithify.model.log import TopicState
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.settings.topic_settings import TopicSettings
 from store.conformance.topics import NAMES
-from support.store_builders import NOW_MS, ORDERS, Place, some_records
+from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
 
 class ChangeTokenRules:

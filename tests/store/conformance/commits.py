@@ -12,7 +12,7 @@ from lithify.model.log import HeldTombstones, LogState, Position, TombstoneStep,
 from lithify.model.segment import Volume
 from lithify.model.settings.topic_settings import changed
 from lithify.ports.store import StaleVersionError
-from support.store_builders import NOW_MS, ORDERS, Place, some_records
+from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
 STATES = [
     LogState(0),

@@ -7,7 +7,7 @@ from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
 from lithify.service.change.sweep import sweep
 from support.fake_clock import FakeClock
-from support.store_builders import ORDERS, Place, some_records
+from support.store.builders import ORDERS, Place, some_records
 
 WAITING = LogFailure(3, 1_000, 2**43, 2**43 + 60_000, "s3://bucket/a ∅: the file is\nmissing")
 STUCK = LogFailure(8, 0, 5, 0, "", quarantined=True)

@@ -14,7 +14,7 @@ from lithify.errors import DamagedError, InvalidInputError, InvalidRecordError
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import settings_of
-from support.store_builders import NOW_MS, ORDERS, Place, some_records
+from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
 ODD_RECORDS = [
     Record(b"", b"", 0, (), 0),

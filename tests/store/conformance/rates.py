@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lithify.model.settings.rates import Rates, RatesDocument
-from support.store_builders import Place
+from support.store.builders import Place
 
 
 class RatesRules:

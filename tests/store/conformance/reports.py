@@ -9,7 +9,7 @@ import pytest
 from lithify.model.log import TopicEdit, TopicState
 from lithify.ports.store import StaleVersionError
 from lithify.reports.round import REPORTS_KEPT
-from support.store_builders import NOW_MS, Place, a_report, some_records
+from support.store.builders import NOW_MS, Place, a_report, some_records
 
 
 class ReportRules:

@@ -11,7 +11,7 @@ from lithify.model.stored_file import Closing
 from lithify.ports.store import Warehouse
 from lithify.service.change.sweep import sweep
 from support.fake_clock import FakeClock
-from support.store_builders import NOW_MS, ORDERS, Place, a_report, some_records
+from support.store.builders import NOW_MS, ORDERS, Place, a_report, some_records
 
 DAY_MS = 86_400_000
 LONG_AFTER_MS = 2**43

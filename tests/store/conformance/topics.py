@@ -9,7 +9,7 @@ from lithify.model.log import LogState, TopicEdit
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.settings.topic_settings import TopicSettings, settings_of
 from lithify.ports.store import StaleVersionError
-from support.store_builders import NOW_MS, ORDERS, Place, a_report, some_records
+from support.store.builders import NOW_MS, ORDERS, Place, a_report, some_records
 
 NAMES = [
     "orders",

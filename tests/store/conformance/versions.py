@@ -9,7 +9,7 @@ import pytest
 from lithify.errors import UnknownVersionError
 from lithify.model.log import KeptVersion, TopicEdit, Verb
 from lithify.model.settings.topic_settings import changed
-from support.store_builders import NOW_MS, ORDERS, Place, some_records
+from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
 
 class VersionRules:

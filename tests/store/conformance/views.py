@@ -12,7 +12,7 @@ from lithify.errors import UnknownVersionError
 from lithify.model.log import TopicEdit, TopicState, Verb, View
 from lithify.model.record import Record
 from lithify.ports.store import StaleVersionError
-from support.store_builders import NOW_MS, ORDERS, Place, a_view, some_records
+from support.store.builders import NOW_MS, ORDERS, Place, a_view, some_records
 
 
 class ViewRules:

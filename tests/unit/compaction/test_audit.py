@@ -13,7 +13,7 @@ from lithify.compaction.rules import Cause
 from lithify.errors import AuditError
 from lithify.model.log import TombstoneStep
 from support.builders import a_log, some_settings
-from support.pure_rounds import PureLog
+from support.topics.pure_rounds import PureLog
 
 
 def a_round(**config):

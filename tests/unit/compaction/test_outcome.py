@@ -9,7 +9,7 @@ from lithify.compaction.outcome import After, applied, state_after
 from lithify.model.log import Position, TombstoneStep
 from lithify.model.segment import volume_of
 from support.builders import a_log, a_segment, some_settings
-from support.pure_rounds import PureLog, offsets
+from support.topics.pure_rounds import PureLog, offsets
 
 DAY = 86_400_000
 

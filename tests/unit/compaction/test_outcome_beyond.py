@@ -8,7 +8,7 @@ from lithify.compaction.outcome import After, state_after
 from lithify.model.log import HeldTombstones, Position, TombstoneStep, View
 from lithify.model.segment import volume_of
 from support.builders import a_log, some_settings
-from support.pure_rounds import PureLog, offsets
+from support.topics.pure_rounds import PureLog, offsets
 
 BY_TIME = {"compaction_strategy": "timestamp", "delete_retention_ms": 100}
 BESIDE = {"compaction_mode": "side-by-side", "delete_retention_ms": 100}

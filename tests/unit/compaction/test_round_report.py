@@ -8,7 +8,7 @@ from lithify.compaction.round_report import failed_report, idle_outcome, outcome
 from lithify.errors import DamagedError
 from lithify.reports.round import Losers
 from support.builders import a_log, some_settings
-from support.pure_rounds import PureLog
+from support.topics.pure_rounds import PureLog
 
 
 def a_log_with_everything():

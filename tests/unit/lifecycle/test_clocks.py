@@ -8,7 +8,7 @@ import pytest
 
 from lithify.lifecycle.clocks import BEHIND_MS, LEAP_MS, clock_fault, vouched_ms
 from support.builders import some_settings
-from support.memory_topic import MemoryTopic
+from support.topics.memory_topic import MemoryTopic
 
 NOW_MS = 1_800_000_000_000
 DAY_MS = 86_400_000

@@ -6,7 +6,7 @@ import pytest
 
 from lithify.lifecycle.source_continuation import GoesOn, Lost, SourceLog, WentBack, continuation, continuations
 from support.builders import a_log
-from support.memory_topic import MemoryTopic
+from support.topics.memory_topic import MemoryTopic
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from lithify.lifecycle.undoing import LogFiles, files_after, obstacle, state_aft
 from lithify.model.log import Position, TombstoneStep, View
 from lithify.model.names import LogId, TopicName
 from support.builders import a_log, some_settings
-from support.pure_rounds import PureLog, offsets
+from support.topics.pure_rounds import PureLog, offsets
 
 ID = LogId(TopicName("default", "orders"), 0)
 RETAINED = {"cleanup_policy": "compact,delete", "retention_ms": 50}

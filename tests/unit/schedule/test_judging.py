@@ -6,7 +6,7 @@ from lithify.model.failure import LogFailure
 from lithify.model.log import segments_of
 from lithify.model.record import Record
 from lithify.schedule.judging import TopicVerdict, judge_topic
-from support.memory_topic import MemoryTopic
+from support.topics.memory_topic import MemoryTopic
 
 NOW_MS = 1_000
 

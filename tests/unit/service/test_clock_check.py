@@ -14,9 +14,9 @@ from lithify.service.change.sweep import sweep
 from lithify.service.clock_check import trust_clock
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from support.checked_topic import NAME, CheckedTopic
-from support.checked_trouble import RandomPlace
-from support.random_places import PLACES
+from support.checked.places import PLACES
+from support.checked.topic import NAME, CheckedTopic
+from support.checked.trouble import RandomPlace
 
 DAY_MS = 86_400_000
 YEARS_MS = 10 * 365 * DAY_MS

@@ -13,7 +13,7 @@ from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from support.builders import a_log
-from support.memory_topic import ORDERS, MemoryTopic
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 
 def a_topic() -> MemoryTopic:

@@ -20,7 +20,7 @@ from lithify.model.names import TopicName
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.staged import Destination
-from support.log_strategies import a_record
+from support.generated.logs import a_record
 
 NOW = 10_000
 PARTITIONS = 3

@@ -23,8 +23,8 @@ from lithify.compaction.survivors import survivors
 from lithify.errors import DamagedError
 from lithify.model.record import Record
 from support.builders import some_rules
-from support.record_strategies import HARD_KEYS
-from support.stored_topics import ACCESS, StoredTopic
+from support.generated.records import HARD_KEYS
+from support.topics.stored_topics import ACCESS, StoredTopic
 
 MEMORY_BYTES = 2**26
 

@@ -20,9 +20,9 @@ from lithify.compaction.survivors import survivors
 from lithify.lifecycle.setting_changes import altered
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
-from support.kernel_engine import KernelEngine
-from support.record_strategies import VERSION_HEADER, records, version_headers
-from support.stored_topics import ACCESS, StoredTopic
+from support.engines.kernel import KernelEngine
+from support.generated.records import VERSION_HEADER, records, version_headers
+from support.topics.stored_topics import ACCESS, StoredTopic
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -23,9 +23,9 @@ from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.ports.engine import RunLimits
 from support.builders import some_rules
-from support.chosen_keys import CHOSEN, of_long_prefixes, random_keys
-from support.kernel_engine import KernelEngine
-from support.stored_topics import ACCESS, StoredTopic
+from support.engines.kernel import KernelEngine
+from support.generated.chosen_keys import CHOSEN, of_long_prefixes, random_keys
+from support.topics.stored_topics import ACCESS, StoredTopic
 
 LEAST = RunLimits(task_memory_bytes=32 * 2**20)
 MEMORY_BYTES = 2**24

@@ -13,7 +13,7 @@ from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import DamagedError
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from support.stored_topics import segment_table
+from support.topics.stored_topics import segment_table
 
 ACCESS = FileAccess()
 BASE = 10**15

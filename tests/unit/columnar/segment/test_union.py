@@ -9,7 +9,7 @@ from lithify.columnar.segment.union import unite
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import DamagedError
 from lithify.model.record import Record
-from support.stored_topics import ACCESS, records_in, write_segments
+from support.topics.stored_topics import ACCESS, records_in, write_segments
 
 
 @pytest.fixture(autouse=True)

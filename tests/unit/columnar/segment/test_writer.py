@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.writer import ROW_GROUP_BYTES, SegmentSpec, SegmentWriter
 from lithify.model.record import Record
-from support.stored_topics import segment_table
+from support.topics.stored_topics import segment_table
 
 LARGE, SMALL = 2**21, 3000
 

@@ -15,7 +15,7 @@ from lithify.service.change.alter import alter
 from lithify.service.change.cut import truncate
 from lithify.service.change.undo import undo
 from support.builders import a_segment, some_settings
-from support.memory_topic import ORDERS, MemoryTopic
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 LAG_MS = 800
 FROM_COMMIT = {"min_compaction_lag_ms": LAG_MS, "min_compaction_lag_from": "commit"}

@@ -11,7 +11,7 @@ from lithify.model.log_arithmetic import measured
 from lithify.model.names import LogId, TopicName
 from lithify.schedule.due import due
 from support.builders import a_log, some_settings
-from support.pure_rounds import PureLog, offsets
+from support.topics.pure_rounds import PureLog, offsets
 
 ID = LogId(TopicName("default", "orders"), 0)
 LAG = some_settings(min_compaction_lag_ms=50, min_cleanable_dirty_ratio=1)

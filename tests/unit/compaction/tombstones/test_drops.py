@@ -8,7 +8,7 @@ from lithify.compaction.tombstones.drops import DROPS_KEPT, missed_deletes, with
 from lithify.lifecycle.cuts import uncompacted
 from lithify.model.log import FIRST_EPOCH, DroppedDeletes, LogState
 from support.builders import a_log, some_settings
-from support.pure_rounds import PureLog
+from support.topics.pure_rounds import PureLog
 
 DAY = 86_400_000
 

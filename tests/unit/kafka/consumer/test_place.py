@@ -15,7 +15,7 @@ from lithify.model.record import Record
 from lithify.reading.continuation import moved
 from lithify.service.change.alter import alter
 from support.builders import some_settings
-from support.memory_topic import ORDERS, MemoryTopic
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 HOUR = 3_600_000
 LOG = LogState(0, first_dirty_offset=50, log_end_offset=100, last_round_ms=10 * HOUR, epoch=9)

@@ -9,7 +9,7 @@ from lithify.model.record import Record
 from lithify.service.change.cut import delete_records
 from lithify.service.change.retain import retain
 from lithify.service.change.undo import undo
-from support.memory_topic import ORDERS, MemoryTopic
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 RETENTION_MS = 100
 

@@ -8,7 +8,7 @@ from lithify.errors import ConflictError
 from lithify.model.staged import StagedLog
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
 from support.builders import a_log
-from support.memory_topic import ORDERS, MemoryTopic
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.memory import MemoryWarehouse
 from support.builders import some_settings
+from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
-from support.oracle_engine import OracleEngine
 
 HOUR_MS = 3_600_000
 

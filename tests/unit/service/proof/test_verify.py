@@ -23,8 +23,8 @@ from lithify.service.change.undo import undo
 from lithify.service.proof.verify import verify
 from lithify.store.memory_files import segment_of
 from support.builders import a_log
-from support.memory_topic import ORDERS, MemoryTopic
-from support.oracle_inspector import OracleInspector
+from support.engines.inspector import OracleInspector
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 IN_PLACE, VIEW, BACKLOG = "in-place", "view", "backlog"
 Change = Callable[[list[Record]], list[Record]]

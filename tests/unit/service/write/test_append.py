@@ -9,9 +9,9 @@ import pytest
 from lithify.errors import InvalidRecordError, OffsetOutOfRangeError
 from lithify.model.record import LAST_OFFSET, Record
 from lithify.service.write.append import append
-from support.checked_topic import NAME, CheckedTopic
-from support.checked_trouble import RandomPlace
-from support.random_places import PLACES
+from support.checked.places import PLACES
+from support.checked.topic import NAME, CheckedTopic
+from support.checked.trouble import RandomPlace
 
 
 @pytest.fixture(params=PLACES)

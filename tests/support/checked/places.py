@@ -1,0 +1,46 @@
+"""The two places on which the long random test goes on: a fast one and a real one.
+
+memory     the memory store, rounds by the oracle: thousands of steps
+iceberg    tables in a folder, rounds by the kernels of the Spark engine, without a JVM
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from lithify.ports.store import Warehouse
+from lithify.store.iceberg import open_store
+from lithify.store.iceberg.catalog import lock
+from lithify.store.memory import MemoryWarehouse
+from support.checked.trouble import RandomPlace
+from support.engines.kernel import KernelEngine
+from support.engines.oracle import OracleEngine
+from support.fake_clock import FakeClock
+
+MEMORY_NOW_MS = 1_000
+ICEBERG_NOW_MS = 4_000_000_000_000
+"""After anything that is written today, so that files that nobody named get old."""
+
+
+@contextmanager
+def memory_place() -> Iterator[RandomPlace]:
+    clock = FakeClock(MEMORY_NOW_MS)
+    made = MemoryWarehouse(clock.new_id, clock.now_ms)
+    yield RandomPlace(made.with_clock(clock), OracleEngine(made.files), clock)
+
+
+@contextmanager
+def iceberg_place() -> Iterator[RandomPlace]:
+    clock = FakeClock(ICEBERG_NOW_MS)
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lock, "MAX_WAIT_S", 0.0)  # a verb that stands still may have the turn, and is waited for in vain
+        store, files = open_store(str(Path(folder) / "warehouse"), None, clock.new_id)
+        yield RandomPlace(Warehouse(store, files, clock), KernelEngine(ranges=2), clock, size_unit=40)
+
+
+PLACES = {"memory": memory_place, "iceberg": iceberg_place}

@@ -1,0 +1,89 @@
+"""Bad luck on the way of a verb: a port call of it is struck, or it stands still there while others work.
+
+verb     load ─► write ─┤ strikes: fails, loses its answer, dies ├─► commit
+verb     load ─► write ─┤ stands still: time passes, others do their verbs to the end ├─► commit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from lithify.errors import LithifyError
+from lithify.ports.store import Warehouse
+from support.fake_clock import FakeClock
+from support.faults.frozen import Freezer, freezing
+from support.faults.injection import CrashError, FaultyEngine, Injector, Kind, faulty
+
+Strike = tuple[int, Kind]
+"""Which port call of a verb is struck, from 1, and how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standstill:
+    """Right before its port call `at`, from 1, a verb stands still until `others` are done."""
+
+    at: int
+    others: Callable[[], object]
+
+
+Trouble = Strike | Standstill | None
+
+
+@dataclass(frozen=True, slots=True)
+class RandomPlace:
+    """A store and an engine under test. Sizes of records are of the order of `size_unit` bytes."""
+
+    warehouse: Warehouse
+    engine: object
+    clock: FakeClock
+    size_unit: int = 1
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What became of a verb that had bad luck, or none."""
+
+    error: LithifyError | CrashError | None = None
+    struck: bool = False
+    calls: list[str] = field(default_factory=list)
+    """The port calls that were made."""
+
+
+Act = Callable[[RandomPlace], object]
+Meanwhile = Callable[[Callable[[], object], Sequence[str]], object]
+"""Has the others do theirs; it is told the calls that were made up to then."""
+
+
+def attempt(place: RandomPlace, act: Act, trouble: Trouble, meanwhile: Meanwhile) -> Attempt:
+    """Does it. What goes wrong with the others is raised, whatever the verb makes of it."""
+    done = Attempt()
+    raised: list[BaseException] = []
+
+    def stands_still(others: Callable[[], object]) -> None:
+        try:
+            meanwhile(others, tuple(done.calls[:-1]))
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    injector: Injector | None = None
+    match trouble:
+        case None:
+            behind = place
+        case Standstill(at, others):
+            freezer = Freezer(at, lambda: stands_still(others), done.calls)
+            engine = FaultyEngine(place.engine, freezer)
+            behind = RandomPlace(freezing(place.warehouse, freezer), engine, place.clock, place.size_unit)
+        case (at, kind):
+            injector = Injector(at, kind, done.calls)
+            engine = FaultyEngine(place.engine, injector)
+            behind = RandomPlace(faulty(place.warehouse, injector), engine, place.clock, place.size_unit)
+    try:
+        act(behind)
+    except (LithifyError, CrashError) as error:
+        done.error = error
+    if raised:
+        raise raised[0]
+    done.struck = injector is not None and injector.struck
+    return done

@@ -1,0 +1,290 @@
+"""One log as the contract tells it: lists of records, and when rounds covered them.
+
+    records   what was appended and not removed: in place the compacted log, side by side the backlog
+    view      what rounds have left of the backlog (C33), None where there is no view
+    low, high for every tombstone the earliest and the latest time from which it may have aged (C18, C19)
+
+It plans nothing and stores nothing. Segments are only asked for what the contract says of segments:
+where they end, how large they are, and how old (C14, C24).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, replace
+
+from lithify.model.record import Record
+from lithify.model.segment import Segment
+from lithify.model.settings.topic_settings import TopicSettings
+from support.textbook.ages import Cover, Covers, Dropped, ended_at
+from support.textbook.records import Records, at, deletes, version, winners_of
+from support.textbook.rounded import Rounded
+
+
+@dataclass(frozen=True, slots=True)
+class TextbookLog:
+    """One log at one version."""
+
+    partition: int
+    start: int = 0
+    dirty_from: int = 0
+    end: int = 0
+    records: Records = ()
+    view: Records | None = None
+    view_start: int = 0
+    """S when the first round made the view."""
+    deleted_below: int = 0
+    low: Covers = ()
+    high: Covers = ()
+    uncovered: bool = False
+    owed: bool = False
+    """A setting was changed since the last round (C43)."""
+    hidden: bool = False
+    """Records were deleted that no round has taken out of storage (C26)."""
+    cuts: tuple[int, ...] = ()
+    """Where every truncation cut; their number is the generation."""
+    last_round: str = ""
+    epoch: int = 1
+    """Grows by every commit that a round has to know of (C44)."""
+    dropped: tuple[Dropped, ...] = ()
+    aged: Records = ()
+    """The records that rounds have dropped for their age."""
+
+    def reading(self, *, compacted: bool) -> Records:
+        """What a reader gets from its start on (C26, C33)."""
+        plain = tuple(r for r in self.records if at(r) >= self.start)
+        if not compacted or self.view is None:
+            return plain
+        return tuple(r for r in self.view if at(r) >= self.deleted_below) + tuple(
+            r for r in plain if at(r) >= self.dirty_from
+        )
+
+    def first_place(self, *, compacted: bool) -> int:
+        """Where a reader starts (C37)."""
+        if not compacted or self.view is None:
+            return self.start
+        return max(self.view_start, self.deleted_below)
+
+    def table(self, settings: TopicSettings) -> dict[bytes, Record]:
+        """The latest value of every live key."""
+        winners = winners_of(self.reading(compacted=True), settings)
+        return {key: record for key, record in winners.items() if not deletes(record, settings)}
+
+    @property
+    def judged(self) -> Records:
+        """What rounds have left: the log below D, or the view."""
+        return tuple(r for r in self.reading(compacted=True) if at(r) < self.dirty_from)
+
+    def ages(self, offset: int) -> tuple[int | None, int | None]:
+        """The earliest and the latest T of a tombstone (C18); None if no round has covered it."""
+        first, last = (next((c.time_ms for c in covers if offset < c.end), None) for covers in (self.low, self.high))
+        return first, last
+
+    def gone(self, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> tuple[Segment, ...]:
+        """The segments at the front that retention takes (C24, C25), with those wholly below S (C26)."""
+        taken: list[Segment] = []
+        for index, segment in enumerate(segments):
+            rest = sum(s.size_bytes for s in segments[index + 1 :])
+            old = settings.retention_ms != -1 and segment.max_timestamp_ms < now_ms - settings.retention_ms
+            large = settings.retention_bytes != -1 and rest >= settings.retention_bytes
+            waits = settings.side_by_side and segment.end_offset > self.dirty_from  # C33
+            below = segment.end_offset <= self.start
+            if waits or not (below or (settings.deletes and (old or large))):
+                break
+            taken.append(segment)
+        return tuple(taken)
+
+    def retained(self, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> TextbookLog:
+        """C24: whole segments go from the front, and S moves up."""
+        gone = self.gone(segments, settings, now_ms)
+        start = max(self.start, *(s.end_offset for s in gone)) if gone else self.start
+        moved = replace(self, start=start, dirty_from=max(start, self.dirty_from), epoch=self.epoch + bool(gone))
+        return moved._aged(settings, now_ms)
+
+    def horizon(self, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> int:
+        """H (C14), over the segments that retention leaves."""
+        horizon = self.end
+        if settings.min_compaction_lag_ms > 0:
+            young = (
+                s.base_offset
+                for s in segments
+                if s.end_offset > self.dirty_from and s.max_timestamp_ms > now_ms - settings.min_compaction_lag_ms
+            )
+            horizon = min(horizon, next(young, horizon))
+        if settings.min_compaction_lag_bytes > 0:
+            light = (
+                s.base_offset
+                for index, s in enumerate(segments)
+                if sum(later.size_bytes for later in segments[index:]) <= settings.min_compaction_lag_bytes
+            )
+            horizon = min(horizon, next(light, horizon))
+        return max(horizon, self.dirty_from)
+
+    def rounded(
+        self, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int, there: Container[int]
+    ) -> Rounded:
+        """A round planned at `now_ms`. Where the contract leaves it open, `there` says which tombstones stayed."""
+        gone = len(self.gone(segments, settings, now_ms))
+        sources = self.retained(segments, settings, now_ms)
+        start, horizon = sources.start, sources.horizon(segments[gone:], settings, now_ms)
+        if settings.side_by_side:  # what the view has after the round leaves the backlog with it (C33, C41)
+            start = replace(self, dirty_from=horizon).retained(segments, settings, now_ms).start
+        every = sources.reading(compacted=settings.side_by_side)
+        below = tuple(r for r in every if at(r) < horizon)
+        waiting = tuple(r for r in sources.reading(compacted=False) if at(r) >= horizon)
+        winners = winners_of(below, settings)
+        oldest_ms = None
+        if settings.deletes and not settings.side_by_side and settings.retention_ms != -1:
+            oldest_ms = now_ms - settings.retention_ms
+
+        expired: list[Record] = []
+        aged: list[Record] = []
+
+        def stays(record: Record) -> bool:
+            if record.key is None and settings.null_key != "retain":
+                return False
+            if record.key is not None and winners[record.key] is not record:
+                return False
+            if record.key is not None and deletes(record, settings):
+                goes, into = self._goes(record, waiting, settings, now_ms, there), expired
+            else:
+                goes, into = oldest_ms is not None and (record.timestamp or 0) < oldest_ms, aged
+            if goes:
+                into.append(record)
+            return not goes
+
+        left = tuple(filter(stays, below))
+        held = not settings.side_by_side and any(s.base_offset < self.deleted_below < s.end_offset for s in segments)
+        held = held and not any(s.base_offset < self.deleted_below and s.end_offset <= horizon for s in segments)
+        known = next((s.end_offset for s in segments for r in expired[-1:] if s.base_offset <= at(r) < s.end_offset), 0)
+        return Rounded(
+            planned_on=self,
+            start=start,
+            horizon=horizon,
+            records=left,
+            side_by_side=settings.side_by_side,
+            held=held,
+            expired=tuple(expired),
+            known_below=horizon if settings.side_by_side else known,
+            aged=tuple(aged),
+        )
+
+    def _goes(
+        self, tombstone: Record, waiting: Records, settings: TopicSettings, now_ms: int, there: Container[int]
+    ) -> bool:
+        """Whether a winning tombstone goes in a round (C18, C20)."""
+        mine = version(tombstone, settings)
+        if any(r.key == tombstone.key and version(r, settings) < mine for r in waiting):
+            return False  # C20
+        if settings.delete_retention_ms == 0:
+            return True
+        first, last = self.ages(at(tombstone))
+        if first is None or last is None or now_ms < first + settings.delete_retention_ms:
+            return False
+        return now_ms >= last + settings.delete_retention_ms or at(tombstone) not in there
+
+    def with_round(self, done: Rounded, settings: TopicSettings, now_ms: int, run_id: str) -> TextbookLog:
+        """The log, as it is now, after a round that was committed at `now_ms`."""
+        planned = done.planned_on
+        start = max(self.start, done.start)
+        low, high = planned.low, planned.high
+        if done.horizon > planned.dirty_from or planned.uncovered:
+            low, high = (
+                (*covers, Cover(done.horizon, max([now_ms, *(c.time_ms for c in covers[-1:])])))
+                for covers in (low, high)
+            )
+        records = self.records
+        if not done.side_by_side:
+            records = done.records + tuple(r for r in self.records if at(r) >= done.horizon)
+        after = replace(
+            self,
+            start=start,
+            dirty_from=max(start, done.horizon),
+            records=records,
+            view=done.records if done.side_by_side else None,
+            view_start=planned.start if planned.view is None else planned.view_start,
+            low=low,
+            high=high,
+            uncovered=False,
+            owed=False,
+            hidden=self.hidden and (done.held or self.deleted_below > planned.deleted_below),
+            last_round=run_id,
+            epoch=self.epoch + 1,
+            dropped=self.dropped + done.dropped(self.epoch + 1),
+            aged=self.aged + done.aged,
+        )
+        return after._aged(settings, now_ms)
+
+    def without_round(self, before: TextbookLog, horizon: int, start_after: int) -> TextbookLog:
+        """The round that was laid over `before`, and moved S to `start_after`, taken back (C7)."""
+        start = self.start if self.start > start_after else max(before.start, self.deleted_below)
+        records = tuple(r for r in before.records if at(r) < horizon) + tuple(
+            r for r in self.records if at(r) >= horizon
+        )
+        return replace(
+            self,
+            start=start,
+            dirty_from=max(before.dirty_from, start),
+            records=records,
+            view=before.view,
+            view_start=before.view_start,
+            low=before.low,
+            high=before.high,
+            uncovered=before.uncovered,
+            owed=self.owed or before.owed,
+            hidden=self.hidden or before.hidden,
+            last_round=before.last_round,
+            epoch=self.epoch + 1,
+            dropped=before.dropped,
+            aged=before.aged,
+        )
+
+    def truncated(self, to: int) -> TextbookLog:
+        """C26: records at and above `to` are gone, `to` is the new end."""
+        back = to < self.dirty_from
+        dirty_from = to if back else self.dirty_from
+        view = self.view
+        dropped = tuple(replace(d, last=min(d.last, to - 1)) for d in self.dropped)
+        if back and view is not None:  # what the backlog still has is judged anew
+            dropped += (Dropped(self.epoch + 1, to, self.dirty_from, of_view=True),)
+            view, dirty_from = tuple(r for r in view if at(r) < self.start), self.start
+        return replace(
+            self,
+            end=to,
+            dirty_from=dirty_from,
+            records=tuple(r for r in self.records if at(r) < to),
+            view=view,
+            low=ended_at(self.low, dirty_from if back else to),
+            high=ended_at(self.high, dirty_from if back else to, at_the_latest=True),
+            cuts=(*self.cuts, to),
+            epoch=self.epoch + 1,
+            dropped=dropped,
+        )
+
+    def uncompacted(self) -> TextbookLog:
+        """C35: D = S, no steps, no view."""
+        return replace(
+            self,
+            dirty_from=self.start,
+            view=None,
+            low=(),
+            high=(),
+            uncovered=False,
+            last_round="",
+            dropped=tuple(d for d in self.dropped if not d.of_view),
+        )
+
+    def missed(self, offset: int, epoch: int, *, compacted: bool) -> tuple[bool, bool]:
+        """Whether one who took all below `offset` in `epoch` must and may be told of deletes that are gone (C49)."""
+        since = [d for d in self.dropped if d.epoch > epoch and offset and (compacted or not d.of_view)]
+        return any(d.last >= offset for d in since), any(d.below > offset for d in since)
+
+    def _aged(self, settings: TopicSettings, now_ms: int) -> TextbookLog:
+        """C19: expired steps may become the newest of them; those at or below S cover nothing any more."""
+        below = self.deleted_below if settings.side_by_side else self.start
+        expired = [c for c in self.high if c.time_ms + settings.delete_retention_ms <= now_ms]
+        return replace(
+            self,
+            low=tuple(c for c in self.low if c.end > below),
+            high=(*expired[-1:], *self.high[len(expired) :]),
+        )

@@ -1,0 +1,130 @@
+"""A whole topic in memory: store, files, services and the oracle engine, on a clock that stands still."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from lithify.model.log import LogState, TopicEdit, TopicState, segments_of
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.model.segment import Segment
+from lithify.ports.store import Warehouse
+from lithify.reports.round import RoundReport
+from lithify.service.read.cursor import Reading
+from lithify.service.read.fetch import LogReader, open_log
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import AppendResult, append
+from lithify.store.memory import MemoryWarehouse
+from support.builders import some_settings
+from support.engines.oracle import OracleEngine
+from support.fake_clock import FakeClock
+
+ORDERS = TopicName("default", "orders")
+
+
+class MemoryTopic:
+    """The topic `orders`. Settings by Kafka's names, with underscores for dots."""
+
+    def __init__(self, *, partitions: int = 1, now_ms: int = 1000, **config: object) -> None:
+        self.clock = FakeClock(now_ms)
+        memory = MemoryWarehouse(self.clock.new_id, self.clock.now_ms)
+        self.files = memory.files
+        self.store = memory.store
+        self.warehouse = Warehouse(memory.store, memory.files, self.clock)
+        """What verbs go through; a test may put something in between."""
+        self.engine: Any = OracleEngine(memory.files)
+        memory.store.create_topic(ORDERS, "orders", some_settings(**config), partitions, now_ms)
+
+    def make_again(self) -> None:
+        """Somebody deletes the topic and makes another of that name and those settings."""
+        store, state = self.store, self.state
+        store.drop_topic(ORDERS)
+        store.create_topic(ORDERS, "orders", state.settings, len(state.logs), self.clock.now_ms())
+
+    @property
+    def state(self) -> TopicState:
+        return self.store.load(ORDERS)
+
+    def log(self, partition: int = 0) -> LogState:
+        return self.state.log(partition)
+
+    def segments(self, partition: int = 0) -> tuple[Segment, ...]:
+        return segments_of(self.store.segments(self.state), partition)
+
+    def view(self, partition: int = 0) -> tuple[Segment, ...]:
+        return segments_of(self.store.view(self.state), partition)
+
+    def append(self, records: Sequence[Record], *, keep_offsets: bool = False) -> AppendResult:
+        return append(self.warehouse, ORDERS, records, keep_offsets=keep_offsets)
+
+    def compact(
+        self,
+        now_ms: int | None = None,
+        partitions: tuple[int, ...] | None = None,
+        *,
+        meanwhile: Callable[[], object] = lambda: None,
+        times: int | None = None,
+        early: bool = False,
+    ) -> RoundReport:
+        """A round; others do something `meanwhile`, each time it is tried or the first `times` times.
+
+        That is before its commit or, with `early`, before it reads anything.
+        """
+        engine = InterruptedEngine(self.engine, meanwhile, times, early=early)
+        return compact(self.warehouse, engine, ORDERS, RunRequest(partitions, now_ms))
+
+    def edit(self, **changes: Any) -> None:
+        """A commit of somebody else: settings, or what it makes of partition 0."""
+        state, run_id = self.state, self.clock.new_id()
+        settings = changes.pop("settings", None)
+        log = replace(state.log(0), **changes).with_run(run_id)
+        edit = TopicEdit(run_id, self.clock.now_ms(), {0: log}, settings=settings)
+        self.warehouse.store.commit(state, edit)
+
+    def reader(
+        self, partition: int = 0, start: object = "earliest", *, follow: bool = False, compacted: bool = False
+    ) -> LogReader:
+        how = Reading(follow=follow, compacted=compacted)
+        return open_log(self.warehouse, self.state, partition, start, how)  # type: ignore[arg-type]
+
+    def records(self, partition: int = 0, *, compacted: bool = False) -> list[Record]:
+        """What a reader gets from the start to the end."""
+        return list(self.reader(partition, compacted=compacted))
+
+    def contents(self, partition: int = 0, *, view: bool = False) -> list[list[Record]]:
+        """What is stored of the log, or of its view, by segment."""
+        segments = self.view(partition) if view else self.segments(partition)
+        return [[r for b in self.files.read(s, s.base_offset) for r in b.records()] for s in segments]
+
+
+class InterruptedEngine:
+    """An engine; something happens after its work and before the commit, every time or `times` times.
+
+    With `early` it happens after the plan and before the work.
+    """
+
+    def __init__(
+        self, engine: Any, happens: Callable[[], object], times: int | None = None, *, early: bool = False
+    ) -> None:
+        self._engine = engine
+        self._happens = happens
+        self._left = times
+        self._early = early
+        self.key_ranges = engine.key_ranges
+
+    @contextmanager
+    def open_round(self, *arguments: Any) -> Iterator[Any]:
+        if self._early:
+            self._happen()
+        with self._engine.open_round(*arguments) as opened:
+            yield opened
+        if not self._early:
+            self._happen()
+
+    def _happen(self) -> None:
+        if self._left is None or self._left > 0:
+            self._left = None if self._left is None else self._left - 1
+            self._happens()
