@@ -22,7 +22,7 @@ from lithify.columnar.segment.writer import SegmentSpec
 from lithify.model.segment import Segment
 from lithify.model.staged import Destination
 from lithify.spark.kafka.copying import Copying, copied_logs
-from lithify.spark.rewrite import GroupTask, SourceTask, rewritten
+from lithify.spark.rewrite import RewriteTask, SourceTask, rewritten
 from lithify.spark.source.options import write_options
 from lithify.spark.source.writing import BatchWriter
 from lithify.spark.tasks import Pace, Workers
@@ -58,7 +58,7 @@ def attempts(request, session, tmp_path) -> Attempts:
         (segment,) = files_of(source)
         pace = Workers(ACCESS, 2, Pace(time.monotonic, time.sleep), lambda: "seed").task_pace(NO_LIMITS, 2)
         sources = (SourceTask(segment, RECORDS, None, marks_losers=True),)
-        task = GroupTask(0, ACCESS, SegmentSpec.of(state, 0, "run"), sources, pace)
+        task = RewriteTask(0, ACCESS, SegmentSpec.of(state, 0, "run"), sources, pace)
         outcomes = rewritten(session, [task, task], [0, 1], None).collect()
         return [pickle.loads(row["outcome"]).segments for row in outcomes]
 

@@ -66,7 +66,7 @@ secret = os.environ["PYICEBERG_CATALOG__PROD__S3__SECRET_ACCESS_KEY"].encode()
 print(json.dumps({
     "changed": changed,
     "secrets": sum(secret in content for content in written),
-    "work": sum(b"GroupTask" in content for content in written),
+    "work": sum(b"RewriteTask" in content for content in written),
     "modes": {entry.name: entry.stat().st_mode for entry in folder.iterdir()},
 }))
 """
