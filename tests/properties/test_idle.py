@@ -1,7 +1,7 @@
 """What the state of a log tells alone, held to what its segments tell (C14, C20, C21, C24, C28).
 
 Logs grow by appends, rounds, deleted records and retention under changing settings; then the
-answer of `may_be_due_at_ms` is compared with `due` at every time at which anything can change.
+answer of `may_be_due_at_ms` is compared with `assess` at every time at which anything can change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lithify.model.log import LogState
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, Volume
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.schedule.due import due
+from lithify.schedule.assessment import assess
 from lithify.schedule.idle import may_be_due_at_ms
 from support.builders import some_settings
 from support.generated.logs import some_records
@@ -51,7 +51,7 @@ class Case:
         return [self.now_ms, *sorted(t for t in near if t > self.now_ms), FAR_MS]
 
     def is_due(self, now_ms: int) -> bool:
-        return due(self.state, self.segments, self.settings, now_ms).due
+        return assess(self.state, self.segments, self.settings, now_ms).verdict.due
 
 
 DURATIONS = st.sampled_from([0, 1, 7, 30, 200])
@@ -128,7 +128,7 @@ def objections(case: Case, may_be_due: MayBeDue) -> Iterator[str]:
             yield f"due at {time_ms}, asked then"
         if is_due and (answer is None or time_ms < answer):
             yield f"due at {time_ms}, said {answer} at {case.now_ms}"
-    verdict = due(case.state, case.segments, case.settings, case.now_ms)
+    verdict = assess(case.state, case.segments, case.settings, case.now_ms).verdict
     if not verdict.due and verdict.due_at_ms is not None and (answer is None or answer > verdict.due_at_ms):
         yield f"becomes due at {verdict.due_at_ms}, said {answer}"
 
@@ -144,7 +144,7 @@ def test_no_log_is_due_before_its_state_says_that_it_may_be(case):
 def test_where_the_horizon_is_the_log_end_and_age_takes_nothing_the_state_tells_all(case):
     """No look at manifests is wasted on logs with `compact` alone and no minimum lag."""
     settings = replace(case.settings, cleanup_policy="compact", min_compaction_lag_ms=0, min_compaction_lag_bytes=0)
-    verdict = due(case.state, case.segments, settings, case.now_ms)
+    verdict = assess(case.state, case.segments, settings, case.now_ms).verdict
     expected = case.now_ms if verdict.due else verdict.due_at_ms
     assert may_be_due_at_ms(case.state, settings, case.now_ms) == expected
 

@@ -157,8 +157,8 @@ class Cleaner:
                 return
             self.looks += 1
             self.last_look_ms, self.last_trouble = self.clock.now_ms(), ""
-            self._agenda = in_order([work for work in found.work if work.verdict.rounds])
-            self._retaining = [work for work in found.work if work.verdict.retains]
+            self._agenda = in_order([work for work in found.work if work.required.rounds])
+            self._retaining = [work for work in found.work if work.required.retains]
         told_ms = begun_ms if self._told_ms is None else self._told_ms
         if found.work or ended_ms - told_ms >= TELL_MS:
             told_ms = ended_ms
@@ -170,7 +170,7 @@ class Cleaner:
             EventKind.LOOKED,
             topics=found.topics,
             due=len(found.work),
-            overdue_ms=max((work.verdict.overdue_ms for work in found.work), default=0),
+            overdue_ms=max((work.required.overdue_ms for work in found.work), default=0),
             metadata_read=found.read,
             manifests_opened=found.opened,
             duration_ms=duration_ms,

@@ -9,12 +9,13 @@ from lithify.cleaner.events import Teller
 from lithify.cleaner.failures import Failures
 from lithify.errors import DamagedError, UnknownTopicError
 from lithify.model.failure import LogFailure
-from lithify.model.log import TopicState
+from lithify.model.log import TopicState, segments_of
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
 from lithify.ports.store import Warehouse
+from lithify.schedule.assessment import assess
 from lithify.schedule.backoff import may_run
-from lithify.schedule.judging import TopicVerdict, judge_topic
+from lithify.schedule.required_work import RequiredWork, required_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +26,23 @@ class Judge:
     failures: Failures
     teller: Teller
 
-    def verdict(self, state: TopicState, now_ms: int) -> TopicVerdict:
+    def required(self, state: TopicState, now_ms: int) -> RequiredWork:
         """What is to be done for a topic. Raises `WarehouseError` where it cannot be asked.
 
         A log whose manifests are damaged has failed; the others of the topic are judged (C31).
         """
         failures = self.failures.of(state)
         try:
-            return judge_topic(state, self.warehouse.store.segments(state), failures, now_ms)
+            segments = self.warehouse.store.segments(state)
         except DamagedError as error:
             if self.failures.is_gone(state, error):
                 raise UnknownTopicError(f"{state.name} was deleted") from error
-        readable = self._readable(state, failures, now_ms)
-        segments = tuple(segment for found in readable.values() for segment in found)
-        return judge_topic(state, segments, self.failures.of(state), now_ms, tuple(readable))
+            by_partition = self._readable(state, failures, now_ms)
+            failures = self.failures.of(state)
+        else:
+            by_partition = {partition: segments_of(segments, partition) for partition in state.partitions}
+        assessments = {p: assess(state.log(p), mine, state.settings, now_ms) for p, mine in by_partition.items()}
+        return required_work(state, assessments, failures, now_ms)
 
     def _readable(
         self, state: TopicState, failures: Mapping[int, LogFailure], now_ms: int

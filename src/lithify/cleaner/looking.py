@@ -147,10 +147,10 @@ class Looker:
             if known.rests(now_ms):
                 return known, False
             try:
-                verdict = self.judge.verdict(state, now_ms)
+                required = self.judge.required(state, now_ms)
             except UnknownVersionError:  # others have committed since, and that version is not kept
                 state = self.warehouse.store.load(name)
-                known, verdict = _known(mark, state, now_ms), self.judge.verdict(state, now_ms)
+                known, required = _known(mark, state, now_ms), self.judge.required(state, now_ms)
         except UnknownTopicError:
             return None, False
         except UnknownVersionError:  # somebody has committed meanwhile: the next look finds it
@@ -158,9 +158,9 @@ class Looker:
         except Exception as error:
             failure = self._failure(name, as_lithify_error(error, name), now_ms)
             return Known(mark, now_ms, failure.retry_ms, failure=failure), False
-        if not verdict.rounds and not verdict.retains:
-            return replace(known, look_at_ms=verdict.look_at_ms), True
-        work = TopicWork(name, state.identity, state.version, verdict)
+        if not required.rounds and not required.retains:
+            return replace(known, look_at_ms=required.look_at_ms), True
+        work = TopicWork(name, state.identity, state.version, required)
         return replace(known, look_at_ms=now_ms + JUDGED_FOR_MS, work=work), True
 
 

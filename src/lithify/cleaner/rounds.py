@@ -75,17 +75,17 @@ class Rounds:
                 return None
             now_ms = self.warehouse.clock.now_ms()
             if state.version != work.version:
-                verdict = self.judge.verdict(state, now_ms)
+                required = self.judge.required(state, now_ms)
             else:  # another cleaner may have failed
                 known = self.failures.of(state)
-                partitions = tuple(p for p in work.verdict.rounds if may_run(known.get(p), now_ms))
-                verdict = replace(work.verdict, rounds=partitions, has_failed=bool(known))
+                partitions = tuple(p for p in work.required.rounds if may_run(known.get(p), now_ms))
+                required = replace(work.required, rounds=partitions, has_failed=bool(known))
         except LithifyError:
             return None  # the next look finds it, and says so
         except Exception as error:
             self.teller.trouble(work.name, as_lithify_error(error, work.name))
             return None
-        return (state, TopicWork(work.name, state.identity, state.version, verdict)) if verdict.rounds else None
+        return (state, TopicWork(work.name, state.identity, state.version, required)) if required.rounds else None
 
     def _run(self, topics: dict[TopicName, tuple[TopicState, TopicWork]]) -> None:
         def progress(_phase: str, _done: int, _total: int) -> None:
@@ -97,7 +97,7 @@ class Rounds:
         run = Run(self.warehouse, self.engine, self.limits, None, progress)
         results: Results
         try:
-            wanted = {name: work.verdict.rounds for name, (_, work) in topics.items()}
+            wanted = {name: work.required.rounds for name, (_, work) in topics.items()}
             results = run_rounds(run, wanted, {name: state for name, (state, _) in topics.items()})
         except Exception as error:  # a defect: these topics wait and are tried alone, the others go on
             results = dict.fromkeys(topics, as_lithify_error(error, "the run of these rounds"))
@@ -117,11 +117,11 @@ class Rounds:
             through, errors = tuple(log.partition for log in done), result.errors
             self.failures.note_success(_means(done), now_ms)
         else:
-            through, errors = (), dict.fromkeys(work.verdict.rounds, result)
-        if through and work.verdict.has_failed:
+            through, errors = (), dict.fromkeys(work.required.rounds, result)
+        if through and work.required.has_failed:
             self.failures.forget(state, through)
         if isinstance(result, TopicResult) and through:
-            self.teller.round_done(work.name, result.report, work.verdict.overdue_ms)
+            self.teller.round_done(work.name, result.report, work.required.overdue_ms)
             if not result.report.changed and not errors:
                 self.looker.let_rest(work.name, now_ms + LONGEST_BACKOFF_MS)
         for partition, error in errors.items():

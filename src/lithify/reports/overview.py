@@ -27,7 +27,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LogGlance:
+class LogStanding:
     """One log, as far as one had to look. Of a log that is not due the ratio counts what lags as dirty, too."""
 
     partition: int

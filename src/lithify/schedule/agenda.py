@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from lithify.model.names import TopicName
-from lithify.schedule.judging import TopicVerdict
+from lithify.schedule.required_work import RequiredWork
 
 SMALL_BYTES = 32 * 2**20
 SMALL_RECORDS = 500_000
@@ -36,19 +36,19 @@ class TopicWork:
     name: TopicName
     identity: str
     version: int
-    verdict: TopicVerdict
+    required: RequiredWork
 
     @property
     def is_small(self) -> bool:
         """Whether it may share a batch. What failed twice goes alone, so that it fails nobody else."""
-        volume = self.verdict.volume
+        volume = self.required.volume
         small = volume.size_bytes < SMALL_BYTES and volume.records < SMALL_RECORDS
-        return small and not self.verdict.failing and len(self.verdict.rounds) < BATCH_LOGS
+        return small and not self.required.failing and len(self.required.rounds) < BATCH_LOGS
 
 
 def in_order(work: Sequence[TopicWork]) -> list[TopicWork]:
     """What is to be done first comes first; of equals the one that is first by name."""
-    return sorted(work, key=lambda topic: (topic.verdict.priority, topic.name))
+    return sorted(work, key=lambda topic: (topic.required.priority, topic.name))
 
 
 def next_batch(work: Sequence[TopicWork], cleaners: int = 1) -> tuple[TopicWork, ...]:
@@ -63,13 +63,13 @@ def next_batch(work: Sequence[TopicWork], cleaners: int = 1) -> tuple[TopicWork,
     batch = [first]
     if not first.is_small:
         return (first,)
-    size, records, logs = first.verdict.volume.size_bytes, first.verdict.volume.records, len(first.verdict.rounds)
+    size, records, logs = first.required.volume.size_bytes, first.required.volume.records, len(first.required.rounds)
     for topic in work[1:]:
         if not topic.is_small:
             continue
-        size += topic.verdict.volume.size_bytes
-        records += topic.verdict.volume.records
-        logs += len(topic.verdict.rounds)
+        size += topic.required.volume.size_bytes
+        records += topic.required.volume.records
+        logs += len(topic.required.rounds)
         if size > BATCH_BYTES or records > BATCH_RECORDS or logs > BATCH_LOGS or len(batch) == most:
             break
         batch.append(topic)

@@ -1,7 +1,7 @@
 """When a log may be due, as far as its state alone tells: no manifest is opened for it (C21, C28).
 
     state of a log ─► None          only a commit can make it due
-                   ─► a time        nothing is due before it; from then on the segments say (`due`)
+                   ─► a time        nothing is due before it; from then on the segments say (`assess`)
                    ─► now           they have to be looked at now
 
 The answer is never later than the truth, and for logs with `compact` alone and without a minimum
@@ -17,7 +17,7 @@ from lithify.compaction.eligible.horizon import LIMITED_BY_END, Horizon
 from lithify.model.log import LogState
 from lithify.model.settings.table import NO_LIMIT
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.schedule.due import Dirtiness, next_tombstone_expiry_ms
+from lithify.schedule.assessment import Assessment, Dirtiness, Due, next_tombstone_expiry_ms
 
 
 def may_be_due_at_ms(state: LogState, settings: TopicSettings, now_ms: int) -> int | None:
@@ -26,10 +26,39 @@ def may_be_due_at_ms(state: LogState, settings: TopicSettings, now_ms: int) -> i
     return max(now_ms, min(times)) if times else None
 
 
-def state_dirtiness(state: LogState) -> Dirtiness:
-    """Clean and dirty bytes of the whole log (C27): as if the horizon were at its end, so the most there can be."""
+def assess_idle(state: LogState, settings: TopicSettings, now_ms: int) -> Assessment | None:
+    """How a log stands that its state alone says is not due; None if its segments have to be read.
+
+    As if the horizon were at its end: no more than this is dirty, and no tombstone expires earlier.
+    """
+    due_at_ms = may_be_due_at_ms(state, settings, now_ms)
+    if due_at_ms is not None and due_at_ms <= now_ms:
+        return None
+    dirt = _dirtiness(state)
+    if not settings.compacts:
+        reason = "nothing is past retention"
+    elif dirt.dirty_bytes == 0:
+        reason = "nothing dirty"
+    elif dirt.ratio > settings.min_cleanable_dirty_ratio:
+        reason = "what is dirty is too young"
+    else:
+        reason = f"dirty ratio {dirt.ratio:.2f} <= {settings.min_cleanable_dirty_ratio:g}"
+    return Assessment(_log_end(state), dirt, _tombstone_expiry_ms(state, settings), Due(False, reason, due_at_ms))
+
+
+def _log_end(state: LogState) -> Horizon:
+    return Horizon(state.log_end_offset, LIMITED_BY_END)
+
+
+def _dirtiness(state: LogState) -> Dirtiness:
+    """Clean and dirty bytes of the whole log (C27)."""
     clean = state.clean if state.view is None else state.view.volume
     return Dirtiness(clean.size_bytes, state.dirty.size_bytes, state.oldest_dirty_timestamp_ms)
+
+
+def _tombstone_expiry_ms(state: LogState, settings: TopicSettings) -> int | None:
+    """The horizon is at the log end at most, and the further it is the fewer tombstones are held (C20)."""
+    return next_tombstone_expiry_ms(state, _log_end(state), settings)
 
 
 def _retention_times(state: LogState, settings: TopicSettings, now_ms: int) -> Iterator[int]:
@@ -54,14 +83,13 @@ def _round_times(state: LogState, settings: TopicSettings, now_ms: int) -> Itera
         return
     if state.owed:
         yield now_ms
-    # The horizon is at the log end at most, and the further it is the fewer tombstones are held (C20).
-    expiry_ms = next_tombstone_expiry_ms(state, Horizon(state.log_end_offset, LIMITED_BY_END), settings)
+    expiry_ms = _tombstone_expiry_ms(state, settings)
     if expiry_ms is not None:
         yield expiry_ms
     touched_ms = _dirt_touched_from_ms(state, settings, now_ms)
     if touched_ms is None:
         return
-    dirt, threshold = state_dirtiness(state), settings.compaction_threshold_bytes
+    dirt, threshold = _dirtiness(state), settings.compaction_threshold_bytes
     if dirt.ratio > settings.min_cleanable_dirty_ratio or (threshold != NO_LIMIT and dirt.dirty_bytes > threshold):
         yield touched_ms
     if settings.max_compaction_lag_ms != NO_LIMIT and dirt.oldest_dirty_timestamp_ms is not None:

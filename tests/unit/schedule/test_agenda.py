@@ -9,7 +9,7 @@ from lithify.model.names import TopicName
 from lithify.model.segment import Volume
 from lithify.schedule import agenda
 from lithify.schedule.agenda import BATCH_BYTES, BATCH_LOGS, BATCH_RECORDS, TopicWork, in_order, next_batch
-from lithify.schedule.judging import TopicVerdict
+from lithify.schedule.required_work import RequiredWork
 
 MIB = 2**20
 
@@ -24,14 +24,14 @@ def work(
     logs: int = 1,
     failing: bool = False,
 ) -> TopicWork:
-    verdict = TopicVerdict(
+    required = RequiredWork(
         rounds=tuple(range(logs)),
         priority=(-overdue_ms, -ratio),
         overdue_ms=overdue_ms,
         volume=Volume(records, size_bytes),
         failing=failing,
     )
-    return TopicWork(TopicName("default", name), name, 1, verdict)
+    return TopicWork(TopicName("default", name), name, 1, required)
 
 
 def names(works) -> list[str]:
@@ -92,6 +92,6 @@ def test_a_batch_begins_with_what_is_first_and_keeps_its_bounds(works):
     assert [works.index(one) for one in batch] == sorted(works.index(one) for one in batch)
     if len(batch) > 1:
         assert all(one.is_small for one in batch)
-        assert sum(one.verdict.volume.size_bytes for one in batch) <= BATCH_BYTES
-        assert sum(one.verdict.volume.records for one in batch) <= BATCH_RECORDS
-        assert sum(len(one.verdict.rounds) for one in batch) <= BATCH_LOGS
+        assert sum(one.required.volume.size_bytes for one in batch) <= BATCH_BYTES
+        assert sum(one.required.volume.records for one in batch) <= BATCH_RECORDS
+        assert sum(len(one.required.rounds) for one in batch) <= BATCH_LOGS

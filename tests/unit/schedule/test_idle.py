@@ -8,7 +8,8 @@ import pytest
 
 from lithify.model.log import HeldTombstones, LogState, TombstoneStep, View
 from lithify.model.segment import Volume
-from lithify.schedule.idle import may_be_due_at_ms
+from lithify.schedule.assessment import Due
+from lithify.schedule.idle import assess_idle, may_be_due_at_ms
 from support.builders import some_settings
 
 NOW_MS = 1000
@@ -45,6 +46,26 @@ def test_a_clean_log_without_tombstones_waits_for_a_commit(policy):
 @pytest.mark.parametrize(("dirty", "expected"), [(100, None), (101, NOW_MS)])
 def test_dirt_counts_above_the_ratio(dirty, expected):
     assert judge(a_state(clean=100, dirty=dirty)) == expected
+
+
+@pytest.mark.parametrize(
+    ("clean", "dirty", "config", "expected", "due_at_ms"),
+    [
+        (100, 0, {}, "nothing dirty", None),
+        (100, 50, {}, "dirty ratio 0.33 <= 0.5", None),
+        (100, 200, {"min_compaction_lag_ms": 500}, "what is dirty is too young", 1400),
+        (0, 200, {"cleanup_policy": "delete", "retention_ms": 500}, "nothing is past retention", 1401),
+    ],
+)
+def test_a_log_that_its_state_alone_says_is_not_due_says_why(clean, dirty, config, expected, due_at_ms):
+    state, settings = a_state(clean=clean, dirty=dirty, oldest_ms=900), some_settings(**config)
+    found = assess_idle(state, settings, NOW_MS)
+    assert found.verdict == Due(False, expected, due_at_ms)
+    assert (found.dirtiness.clean_bytes, found.dirtiness.dirty_bytes, found.horizon.offset) == (clean, dirty, 10)
+
+
+def test_a_log_that_may_be_due_is_not_assessed_without_its_segments():
+    assert assess_idle(a_state(clean=100, dirty=101), some_settings(), NOW_MS) is None
 
 
 def test_side_by_side_the_view_is_what_is_clean():

@@ -13,19 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from lithify.compaction.eligible.horizon import compaction_horizon
 from lithify.defects import as_lithify_error
 from lithify.errors import CoordinationError, UnknownTopicError
-from lithify.model.log import LogState, TopicState
+from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
-from lithify.model.settings.topic_settings import TopicSettings
 from lithify.ports.store import Warehouse
 from lithify.reports.cleaner_note import CleanerNote
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
-from lithify.schedule.due import Dirtiness, Due, dirtiness, due
-from lithify.schedule.idle import may_be_due_at_ms, state_dirtiness
-from lithify.schedule.overview import at_rest, glance, topic_overview, worst_first
+from lithify.schedule.assessment import Assessment, assess
+from lithify.schedule.idle import assess_idle
+from lithify.schedule.standing import log_standing, topic_overview, worst_first
 from lithify.waits.parallel import parallel
 
 
@@ -85,25 +83,19 @@ class Lookout:
 
     def _stands(self, seen: _Seen, now_ms: int) -> TopicOverview:
         failures = self.warehouse.store.failures(seen.state)
-        verdicts = self._verdicts(seen, now_ms)
-        glances = [glance(log, *verdicts[log.partition], failures.get(log.partition)) for log in seen.state.logs]
-        return topic_overview(seen.state, glances)
+        found = self._assessments(seen, now_ms)
+        logs = [log_standing(log, found[log.partition], failures.get(log.partition)) for log in seen.state.logs]
+        return topic_overview(seen.state, logs)
 
-    def _verdicts(self, seen: _Seen, now_ms: int) -> Mapping[int, tuple[Due, Dirtiness]]:
+    def _assessments(self, seen: _Seen, now_ms: int) -> Mapping[int, Assessment]:
         """By partition: whether the log is due, and how dirty it is."""
-        settings = seen.state.settings
-        verdicts: dict[int, tuple[Due, Dirtiness]] = {}
-        closer: list[LogState] = []
-        for log in seen.state.logs:
-            due_at_ms = may_be_due_at_ms(log, settings, now_ms)
-            if due_at_ms is not None and due_at_ms <= now_ms:
-                closer.append(log)
-            else:
-                verdicts[log.partition] = at_rest(log, settings, due_at_ms), state_dirtiness(log)
-        self._read_segments(seen, [log.partition for log in closer])
-        for log in closer:
-            verdicts[log.partition] = _closer(log, seen.segments[log.partition], settings, now_ms)
-        return verdicts
+        settings, logs = seen.state.settings, seen.state.logs
+        idle = {log.partition: assess_idle(log, settings, now_ms) for log in logs}
+        self._read_segments(seen, [partition for partition, found in idle.items() if found is None])
+        return {
+            log.partition: idle[log.partition] or assess(log, seen.segments[log.partition], settings, now_ms)
+            for log in logs
+        }
 
     def _read_segments(self, seen: _Seen, partitions: list[int]) -> None:
         """Reads the segments of those logs that were not looked at closely before."""
@@ -111,10 +103,3 @@ class Lookout:
         for segment in self.warehouse.store.segments(seen.state, list(found)) if found else ():
             found[segment.partition].append(segment)
         seen.segments |= {partition: tuple(segments) for partition, segments in found.items()}
-
-
-def _closer(
-    log: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int
-) -> tuple[Due, Dirtiness]:
-    horizon = compaction_horizon(log, segments, settings, now_ms)
-    return due(log, segments, settings, now_ms), dirtiness(log, segments, horizon)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.compaction.eligible.horizon import compaction_horizon
 from lithify.compaction.eligible.retention import waiting_segments
 from lithify.model.failure import LogFailure
 from lithify.model.log import LogState, TopicState, segments_of
@@ -13,7 +12,7 @@ from lithify.model.segment import Segment, volume_of
 from lithify.model.settings.topic_settings import TopicSettings, to_config
 from lithify.ports.store import Warehouse
 from lithify.reports.status import LogStatus, TopicInfo, TopicStatus, ViewStatus
-from lithify.schedule.due import dirtiness, due, next_tombstone_expiry_ms
+from lithify.schedule.assessment import assess
 
 
 def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None = None) -> TopicStatus:
@@ -58,9 +57,8 @@ def topic_info(state: TopicState) -> TopicInfo:
 
 
 def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> LogStatus:
-    horizon = compaction_horizon(log, segments, settings, now_ms)
-    dirt = dirtiness(log, segments, horizon)
-    verdict = due(log, segments, settings, now_ms)
+    found = assess(log, segments, settings, now_ms)
+    horizon, dirt, verdict = found.horizon, found.dirtiness, found.verdict
     in_dirty_part = sum(s.null_values for s in segments if s.end_offset > log.first_dirty_offset)
     return LogStatus(
         partition=log.partition,
@@ -77,7 +75,7 @@ def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSet
         dirty_bytes=dirt.dirty_bytes,
         dirty_ratio=round(dirt.ratio, 4),
         tombstones=log.tombstones + in_dirty_part,
-        next_tombstone_expiry_ms=next_tombstone_expiry_ms(log, horizon, settings),
+        next_tombstone_expiry_ms=found.next_tombstone_expiry_ms,
         tombstones_held_below=log.held_below(horizon.offset),
         retention_waiting_bytes=volume_of(waiting_segments(log, segments, settings, now_ms)).size_bytes,
         owed=log.owed or None,

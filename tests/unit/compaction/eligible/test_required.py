@@ -9,7 +9,7 @@ import pytest
 from lithify.lifecycle.cuts import records_deleted
 from lithify.model.log_arithmetic import measured
 from lithify.model.names import LogId, TopicName
-from lithify.schedule.due import due
+from lithify.schedule.assessment import assess
 from support.builders import a_log, some_settings
 from support.topics.pure_rounds import PureLog, offsets
 
@@ -26,7 +26,7 @@ def a_held_log(text="a=1!100 b=1!100 c=1!100", before=2):
 
 
 def is_due(log, now_ms):
-    return due(log.state, log.segments, LAG, now_ms)
+    return assess(log.state, log.segments, LAG, now_ms).verdict
 
 
 def test_a_round_that_does_not_reach_deleted_records_does_not_forget_them():
@@ -51,7 +51,7 @@ def test_the_newest_bytes_that_wait_hold_it_as_well():
     log = a_held_log()
     settings = some_settings(min_compaction_lag_bytes=10_000, min_cleanable_dirty_ratio=1)
     assert not log.round(settings, 1000).changes and log.state.owed
-    assert not due(log.state, log.segments, settings, 1000).due
+    assert not assess(log.state, log.segments, settings, 1000).verdict.due
 
 
 def test_a_changed_setting_is_paid_by_a_round_that_is_held_back():

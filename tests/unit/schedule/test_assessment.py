@@ -9,7 +9,7 @@ import pytest
 from lithify.compaction.eligible.horizon import Horizon, compaction_horizon
 from lithify.model.log import HeldTombstones, LogState, TombstoneStep, View
 from lithify.model.segment import Volume
-from lithify.schedule.due import Dirtiness, Due, dirtiness, due, next_tombstone_expiry_ms, priority
+from lithify.schedule.assessment import Assessment, Dirtiness, Due, assess, dirtiness, next_tombstone_expiry_ms
 from support.builders import a_log, a_segment, some_settings
 
 
@@ -51,11 +51,15 @@ def a_state(**changes):
     return replace(LogState(0, first_dirty_offset=9, log_end_offset=10), **changes)
 
 
+def verdict_on(state, segments, settings, now_ms):
+    return assess(state, segments, settings, now_ms).verdict
+
+
 def judge(clean=0, dirty=0, *, oldest_ms=0, now_ms=1000, state=None, **config):
     """The verdict on a clean segment and a dirty one with so many bytes."""
     times = {"min_timestamp_ms": oldest_ms, "max_timestamp_ms": oldest_ms}
     segments = (a_segment("clean", 0, 9, size_bytes=clean), a_segment("dirty", 9, 10, size_bytes=dirty, **times))
-    return due(state or a_state(), segments, some_settings(**config), now_ms)
+    return verdict_on(state or a_state(), segments, some_settings(**config), now_ms)
 
 
 @pytest.mark.parametrize(("clean", "dirty", "expected"), [(50, 50, False), (50, 51, True), (0, 1, True), (0, 0, False)])
@@ -92,9 +96,9 @@ def test_the_maximum_age_does_not_reach_beyond_the_horizon():
     log = a_log("a=1!0 | b=1!100 c=1!900")
     state = log.state(dirty_from=1)
     settings = some_settings(max_compaction_lag_ms=500, min_compaction_lag_ms=400, min_cleanable_dirty_ratio=1)
-    verdict = due(state, log.segments, settings, 700)
+    verdict = verdict_on(state, log.segments, settings, 700)
     assert (verdict.due, verdict.due_at_ms) == (False, 1300)
-    assert due(state, log.segments, settings, 1300).overdue_ms == 700
+    assert verdict_on(state, log.segments, settings, 1300).overdue_ms == 700
 
 
 @pytest.mark.parametrize(("dirty", "expected"), [(100, False), (101, True)])
@@ -162,7 +166,7 @@ def test_a_ratio_that_the_horizon_will_bring_has_its_time():
     """C28, C14: the first segment is old enough at 400, the second, which makes the ratio, at 500."""
     log = a_log("a=xxxxxxxxxxxxxxxxxxxxxxxxxx!0 | b=1!300 | c=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx!400")
     settings = some_settings(min_compaction_lag_ms=100)
-    verdict = due(log.state(dirty_from=1), log.segments, settings, 350)
+    verdict = verdict_on(log.state(dirty_from=1), log.segments, settings, 350)
     assert (verdict.due, verdict.due_at_ms) == (False, 500)
 
 
@@ -176,12 +180,12 @@ def test_due_when_a_whole_segment_can_go(policy):
     log = a_log("a=1!10 b=1!20 | c=1!90")
     state = log.state(dirty_from=3)
     settings = some_settings(cleanup_policy=policy, retention_ms=50, min_cleanable_dirty_ratio=1)
-    verdict = due(state, log.segments, settings, 60)
+    verdict = verdict_on(state, log.segments, settings, 60)
     assert (verdict.due, verdict.due_at_ms) == (False, 71)
-    assert due(state, log.segments, settings, 71).reason == "whole segments can go: 1, of 36 bytes"
+    assert verdict_on(state, log.segments, settings, 71).reason == "whole segments can go: 1, of 36 bytes"
     by_size = some_settings(cleanup_policy=policy, retention_ms=-1, retention_bytes=18)
-    assert due(state, log.segments, by_size, 0).due
-    assert not due(state, log.segments, some_settings(retention_ms=50), 10**6).due
+    assert verdict_on(state, log.segments, by_size, 0).due
+    assert not verdict_on(state, log.segments, some_settings(retention_ms=50), 10**6).due
 
 
 def test_with_delete_alone_nothing_else_makes_a_log_due():
@@ -199,12 +203,12 @@ def test_due_when_enough_single_records_are_past_retention():
     )
     state = LogState(0, first_dirty_offset=15, log_end_offset=15)
     settings = some_settings(cleanup_policy="compact,delete", retention_ms=50)
-    verdict = due(state, segments, settings, 100)
+    verdict = verdict_on(state, segments, settings, 100)
     assert (verdict.due, verdict.due_at_ms) == (False, 802)  # 751 of 1000 bytes, in 1500
-    assert "single records past retention" in due(state, segments, settings, 802).reason
-    assert not due(state, segments, settings, 801).due
+    assert "single records past retention" in verdict_on(state, segments, settings, 802).reason
+    assert not verdict_on(state, segments, settings, 801).due
     for other in ({"cleanup_policy": "compact"}, {"cleanup_policy": "compact,delete", **BESIDE}):
-        assert due(state, segments, some_settings(retention_ms=50, **other), 100).due_at_ms != 802
+        assert verdict_on(state, segments, some_settings(retention_ms=50, **other), 100).due_at_ms != 802
 
 
 def test_segments_past_retention_wait_for_a_round_side_by_side():
@@ -212,10 +216,10 @@ def test_segments_past_retention_wait_for_a_round_side_by_side():
     log = a_log("a=1!10 | b=1!90")
     state = log.state()
     settings = some_settings(**RETAINED, **BESIDE, min_cleanable_dirty_ratio=1)
-    assert due(state, log.segments, settings, 60).due_at_ms == 61
-    assert "the view does not have them yet" in due(state, log.segments, settings, 61).reason
+    assert verdict_on(state, log.segments, settings, 60).due_at_ms == 61
+    assert "the view does not have them yet" in verdict_on(state, log.segments, settings, 61).reason
     young = some_settings(**RETAINED, **BESIDE, min_cleanable_dirty_ratio=1, min_compaction_lag_bytes=100)
-    assert not due(state, log.segments, young, 61).due
+    assert not verdict_on(state, log.segments, young, 61).due
 
 
 CASES = [
@@ -238,10 +242,10 @@ def test_it_becomes_due_at_the_very_time_that_it_says(config, state):
         a_segment("new", 9, 10, min_timestamp_ms=88, max_timestamp_ms=99),
     )
     settings = some_settings(**config)
-    first = due(state, segments, settings, 100)
+    first = verdict_on(state, segments, settings, 100)
     assert not first.due and first.due_at_ms is not None
-    assert due(state, segments, settings, first.due_at_ms).due
-    assert not due(state, segments, settings, first.due_at_ms - 1).due
+    assert verdict_on(state, segments, settings, first.due_at_ms).due
+    assert not verdict_on(state, segments, settings, first.due_at_ms - 1).due
 
 
 def test_a_deadline_is_named_before_anything_else():
@@ -254,13 +258,11 @@ def test_a_deadline_is_named_before_anything_else():
 def test_the_most_overdue_log_goes_first_then_the_dirtiest():
     """C29: one that is overdue by a millisecond goes before one that is all dirt."""
     dirty, half, clean = Dirtiness(0, 9, 0), Dirtiness(5, 5, 0), Dirtiness(9, 0, None)
-    found = sorted(
-        [
-            ("half", priority(Due(True, ""), half)),
-            ("dirty", priority(Due(True, ""), dirty)),
-            ("overdue", priority(Due(True, "", overdue_ms=1), clean)),
-            ("most overdue", priority(Due(True, "", overdue_ms=2), clean)),
-        ],
-        key=lambda log: log[1],
-    )
-    assert [name for name, _ in found] == ["most overdue", "overdue", "dirty", "half"]
+    found = {
+        "half": (half, Due(True, "")),
+        "dirty": (dirty, Due(True, "")),
+        "overdue": (clean, Due(True, "", overdue_ms=1)),
+        "most overdue": (clean, Due(True, "", overdue_ms=2)),
+    }
+    logs = {name: Assessment(Horizon(9, "log end"), dirt, None, due) for name, (dirt, due) in found.items()}
+    assert sorted(logs, key=lambda name: logs[name].priority) == ["most overdue", "overdue", "dirty", "half"]

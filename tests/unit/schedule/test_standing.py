@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from lithify.compaction.eligible.horizon import Horizon
 from lithify.model.failure import LogFailure
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
 from lithify.model.segment import Volume
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
-from lithify.schedule.due import Dirtiness, Due
-from lithify.schedule.overview import at_rest, glance, topic_overview, worst_first
+from lithify.schedule.assessment import Assessment, Dirtiness, Due
+from lithify.schedule.standing import log_standing, topic_overview, worst_first
 from support.builders import some_settings
 
 DIRTY = LogState(0, log_end_offset=10, dirty=Volume(10, 100))
@@ -21,7 +22,10 @@ OVERDUE = Due(True, "too long", overdue_ms=5)
 REST = Due(False, "dirty ratio 0.10 <= 0.5")
 FAILED = LogFailure(3, 0, 1, 2, "no room")
 STUCK = replace(FAILED, failures=8, quarantined=True)
-HALF = Dirtiness(50, 50, 0)
+
+
+def half_dirty(verdict):
+    return Assessment(Horizon(10, "log end"), Dirtiness(50, 50, 0), None, verdict)
 
 
 @pytest.mark.parametrize(
@@ -38,35 +42,21 @@ HALF = Dirtiness(50, 50, 0)
     ],
 )
 def test_the_worst_that_is_to_be_said_of_a_log_is_said(verdict, failure, expected):
-    assert glance(DIRTY, verdict, HALF, failure).standing is expected
+    assert log_standing(DIRTY, half_dirty(verdict), failure).standing is expected
 
 
 def test_a_log_without_dirt_waits_if_the_clock_will_make_it_due_else_it_is_clean():
     clean = LogState(0, log_end_offset=10, clean=Volume(10, 100))
-    assert glance(clean, Due(False, "", 1_000), HALF, None).standing is Standing.WAITING
-    assert glance(clean, Due(False, ""), HALF, None).standing is Standing.CLEAN
+    assert log_standing(clean, half_dirty(Due(False, "", 1_000)), None).standing is Standing.WAITING
+    assert log_standing(clean, half_dirty(Due(False, "")), None).standing is Standing.CLEAN
 
 
 def test_it_is_told_why_the_log_is_due_and_why_it_fails():
-    found = glance(DIRTY, DUE, HALF, FAILED)
+    found = log_standing(DIRTY, half_dirty(DUE), FAILED)
     assert (found.why, found.failures, found.error) == ("dirty ratio 0.60 > 0.5", 3, "no room")
     assert (found.dirty_ratio, found.overdue_ms) == (0.5, 0)
-    found = glance(DIRTY, REST, HALF, None)
+    found = log_standing(DIRTY, half_dirty(REST), None)
     assert (found.failures, found.error) == (0, None)
-
-
-@pytest.mark.parametrize(
-    ("dirty", "config", "expected"),
-    [
-        (0, {}, "nothing dirty"),
-        (50, {}, "dirty ratio 0.33 <= 0.5"),
-        (200, {"min_compaction_lag_ms": 10}, "what is dirty is too young"),
-        (200, {"cleanup_policy": "delete"}, "nothing is past retention"),
-    ],
-)
-def test_a_log_that_rests_by_its_state_alone_says_why(dirty, config, expected):
-    state = LogState(0, log_end_offset=10, clean=Volume(5, 100), dirty=Volume(5, dirty))
-    assert at_rest(state, some_settings(**config), 77) == Due(False, expected, 77)
 
 
 def a_topic(*volumes, **config):
@@ -84,13 +74,9 @@ def a_topic(*volumes, **config):
 
 def test_a_topic_stands_as_its_worst_log_and_has_the_figures_of_all():
     state = a_topic((1, 10), (2, 20), (3, 30))
-    verdicts = [(REST, None), (DUE, None), (DUE, None)]
-    ratios = (0.9, 0.6, 0.7)
-    glances = [
-        replace(glance(log, *verdict[:1], HALF, verdict[1]), dirty_ratio=ratio)
-        for log, verdict, ratio in zip(state.logs, verdicts, ratios, strict=True)
-    ]
-    found = topic_overview(state, glances)
+    found = zip(state.logs, (REST, DUE, DUE), (0.9, 0.6, 0.7), strict=True)
+    logs = [replace(log_standing(log, half_dirty(due), None), dirty_ratio=ratio) for log, due, ratio in found]
+    found = topic_overview(state, logs)
     assert found == TopicOverview(
         topic="orders",
         state=Standing.DUE,
@@ -106,7 +92,7 @@ def test_a_topic_stands_as_its_worst_log_and_has_the_figures_of_all():
 
 def test_where_nothing_is_compacted_there_is_no_ratio():
     state = a_topic((1, 10), cleanup_policy="delete")
-    assert topic_overview(state, [glance(state.logs[0], REST, HALF, None)]).dirty_ratio is None
+    assert topic_overview(state, [log_standing(state.logs[0], half_dirty(REST), None)]).dirty_ratio is None
 
 
 def stands(topic, state, **figures):

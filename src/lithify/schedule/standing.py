@@ -1,8 +1,7 @@
 """How logs and topics stand, and which is the worst: the catalog at a glance (C28, C29, C31).
 
-state of a log ─┬─► its state alone says that it rests ──────► waiting, clean
-                └─► its segments ─► due? ─┐
-failure of its last round ────────────────┴─► quarantined, overdue, failing, due
+assessment of a log ───────┬─► waiting, clean
+failure of its last round ─┴─► quarantined, overdue, failing, due
 
 A topic stands as its worst log does.
 """
@@ -13,44 +12,31 @@ from collections.abc import Iterable, Sequence
 
 from lithify.model.failure import LogFailure
 from lithify.model.log import LogState, TopicState
-from lithify.model.settings.topic_settings import TopicSettings
-from lithify.reports.overview import LogGlance, Standing, TopicOverview
-from lithify.schedule.due import Dirtiness, Due
-from lithify.schedule.idle import state_dirtiness
+from lithify.reports.overview import LogStanding, Standing, TopicOverview
+from lithify.schedule.assessment import Assessment, Due
 
 RANKS = {standing: rank for rank, standing in enumerate(Standing)}
 NEVER_MS = 2**63
 
 
-def at_rest(state: LogState, settings: TopicSettings, due_at_ms: int | None) -> Due:
-    """The verdict on a log that its state alone says is not due before that time."""
-    dirt = state_dirtiness(state)
-    if not settings.compacts:
-        return Due(False, "nothing is past retention", due_at_ms)
-    if dirt.dirty_bytes == 0:
-        return Due(False, "nothing dirty", due_at_ms)
-    if dirt.ratio > settings.min_cleanable_dirty_ratio:
-        return Due(False, "what is dirty is too young", due_at_ms)
-    return Due(False, f"dirty ratio {dirt.ratio:.2f} <= {settings.min_cleanable_dirty_ratio:g}", due_at_ms)
-
-
-def glance(state: LogState, verdict: Due, dirt: Dirtiness, failure: LogFailure | None) -> LogGlance:
+def log_standing(state: LogState, assessment: Assessment, failure: LogFailure | None) -> LogStanding:
     """How one log stands."""
-    return LogGlance(
+    verdict = assessment.verdict
+    return LogStanding(
         partition=state.partition,
         standing=_standing(state, verdict, failure),
         why=verdict.reason,
         overdue_ms=verdict.overdue_ms,
         due_at_ms=verdict.due_at_ms,
-        dirty_ratio=round(dirt.ratio, 4),
+        dirty_ratio=round(assessment.dirtiness.ratio, 4),
         failures=0 if failure is None else failure.failures,
         error=None if failure is None else failure.error,
     )
 
 
-def topic_overview(state: TopicState, glances: Sequence[LogGlance]) -> TopicOverview:
+def topic_overview(state: TopicState, standings: Sequence[LogStanding]) -> TopicOverview:
     """The topic as its worst log stands; it has at least one."""
-    worst = min(glances, key=_log_order)
+    worst = min(standings, key=_log_order)
     return TopicOverview(
         topic=str(state.name),
         state=worst.standing,
@@ -62,7 +48,7 @@ def topic_overview(state: TopicState, glances: Sequence[LogGlance]) -> TopicOver
         failures=worst.failures,
         error=worst.error,
         logs=len(state.logs),
-        logs_in_state=sum(log.standing is worst.standing for log in glances),
+        logs_in_state=sum(log.standing is worst.standing for log in standings),
         records=sum(log.volume.records for log in state.logs),
         bytes=sum(log.volume.size_bytes for log in state.logs),
     )
@@ -92,7 +78,7 @@ def _standing(state: LogState, verdict: Due, failure: LogFailure | None) -> Stan
     return Standing.CLEAN
 
 
-def _log_order(log: LogGlance) -> tuple[int, int, int, float, int]:
+def _log_order(log: LogStanding) -> tuple[int, int, int, float, int]:
     return (*_order(log.standing, log.overdue_ms, log.due_at_ms, log.dirty_ratio), log.partition)
 
 

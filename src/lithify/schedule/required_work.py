@@ -8,21 +8,20 @@ every log ─► due? ─► may it be tried?  ─► a round
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lithify.compaction.eligible.horizon import compaction_horizon
 from lithify.model.failure import LogFailure
-from lithify.model.log import LogState, TopicState, segments_of
-from lithify.model.segment import Segment, Volume
+from lithify.model.log import LogState, TopicState
+from lithify.model.segment import Volume
+from lithify.schedule.assessment import Assessment
 from lithify.schedule.backoff import ALONE_AFTER, may_run
-from lithify.schedule.due import Due, dirtiness, due, priority
 
 LAST_PRIORITY = (0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class TopicVerdict:
+class RequiredWork:
     """What is to be done for one topic."""
 
     rounds: tuple[int, ...] = ()
@@ -30,7 +29,7 @@ class TopicVerdict:
     retains: bool = False
     """Whether whole segments can go without a round."""
     priority: tuple[int, float] = LAST_PRIORITY
-    """Of its first log, as `due.priority` sorts them."""
+    """Of its first log, as `Assessment.priority` sorts them."""
     overdue_ms: int = 0
     """How far the worst of them is past `max.compaction.lag.ms`."""
     volume: Volume = Volume()
@@ -43,16 +42,12 @@ class TopicVerdict:
     """When to look again even if nobody commits; None is never."""
 
 
-def judge_topic(
-    state: TopicState,
-    segments: tuple[Segment, ...],
-    failures: Mapping[int, LogFailure],
-    now_ms: int,
-    readable: Collection[int] | None = None,
-) -> TopicVerdict:
-    """What to do for the topic, whose `segments` are those of its logs, at `now_ms`.
+def required_work(
+    state: TopicState, assessments: Mapping[int, Assessment], failures: Mapping[int, LogFailure], now_ms: int
+) -> RequiredWork:
+    """What to do for the topic at `now_ms`, whose logs are assessed as of then.
 
-    Of logs that are not `readable` the segments are not known; they are failing.
+    A log without an assessment is one whose manifests cannot be read: it is failing.
     """
     rounds: list[LogState] = []
     retains = False
@@ -60,11 +55,11 @@ def judge_topic(
     order: list[tuple[int, float]] = []
     overdue_ms = 0
     for log in state.logs:
-        if readable is not None and log.partition not in readable:
+        assessment = assessments.get(log.partition)
+        if assessment is None:
             look_at += [_tried_at_ms(failures[log.partition], now_ms)] if log.partition in failures else []
             continue
-        mine = segments_of(segments, log.partition)
-        verdict = due(log, mine, state.settings, now_ms)
+        verdict = assessment.verdict
         if not verdict.due:
             look_at += [] if verdict.due_at_ms is None else [verdict.due_at_ms]
             continue
@@ -73,11 +68,11 @@ def judge_topic(
             continue
         if may_run(failures.get(log.partition), now_ms):
             rounds.append(log)
-            order.append(_priority(verdict, log, mine, state, now_ms))
+            order.append(assessment.priority)
             overdue_ms = max(overdue_ms, verdict.overdue_ms)
         else:
             look_at.append(_tried_at_ms(failures[log.partition], now_ms))
-    return TopicVerdict(
+    return RequiredWork(
         rounds=tuple(log.partition for log in rounds),
         retains=retains,
         priority=min(order, default=LAST_PRIORITY),
@@ -87,13 +82,6 @@ def judge_topic(
         has_failed=bool(failures),
         look_at_ms=now_ms if rounds or retains else min(look_at, default=None),
     )
-
-
-def _priority(
-    verdict: Due, log: LogState, segments: tuple[Segment, ...], state: TopicState, now_ms: int
-) -> tuple[int, float]:
-    horizon = compaction_horizon(log, segments, state.settings, now_ms)
-    return priority(verdict, dirtiness(log, segments, horizon))
 
 
 def _tried_at_ms(failure: LogFailure, now_ms: int) -> int:

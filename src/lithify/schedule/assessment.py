@@ -1,10 +1,16 @@
-"""When a log is due for a round or for retention, why or why not, and in which order (C21, C27 to C29)."""
+"""How a log stands at one time: horizon, dirtiness, whether it is due and why (C14, C21, C27 to C29).
+
+    state, segments, settings, now ─► Assessment ─┬─► cleaner: what is to be done, and when to look again
+                                                  └─► `status`: of a topic, and of a catalog
+
+What the state alone says of a log that rests is an `Assessment` as well (`schedule/idle.py`).
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lithify.compaction.eligible.horizon import Horizon, compaction_horizon
 from lithify.compaction.eligible.required import payable
@@ -53,6 +59,21 @@ class Due:
     """Whether it takes a round, now or once these segments have gone."""
 
 
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """One log at one time."""
+
+    horizon: Horizon
+    dirtiness: Dirtiness
+    next_tombstone_expiry_ms: int | None
+    verdict: Due
+
+    @property
+    def priority(self) -> tuple[int, float]:
+        """Sorts due logs, the first one lowest: most overdue first, then by dirty ratio (C29)."""
+        return -self.verdict.overdue_ms, -self.dirtiness.ratio
+
+
 def dirtiness(state: LogState, segments: tuple[Segment, ...], horizon: Horizon) -> Dirtiness:
     """What is clean and dirty below the horizon; bytes at or above it count on neither side."""
     clean = [s for s in segments if s.end_offset <= state.first_dirty_offset]
@@ -64,14 +85,14 @@ def dirtiness(state: LogState, segments: tuple[Segment, ...], horizon: Horizon) 
     )
 
 
-def due(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> Due:
-    """Whether the log, whose `segments` are in offset order, is due at `now_ms`, or when it will be."""
-    found = _due_at(state, segments, settings, now_ms)
-    if found.due:
+def assess(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> Assessment:
+    """The log at `now_ms`, whose `segments` are in offset order; if it is not due, also when it will be."""
+    found = _assessed_at(state, segments, settings, now_ms)
+    if found.verdict.due:
         return found
 
     def is_due(time_ms: int) -> bool:
-        return _due_at(state, segments, settings, time_ms).due
+        return _assessed_at(state, segments, settings, time_ms).verdict.due
 
     # What the clock brings about, it brings for good: the first time at which the log is due is
     # found by halving the times at which anything can change.
@@ -82,7 +103,7 @@ def due(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings,
     earliest_ms = times[first]
     if values_expire_before_ms(settings, now_ms) is not None:  # single records go past retention in between
         earliest_ms = _halved(times[first - 1] if first else now_ms, earliest_ms, is_due)
-    return Due(False, found.reason, earliest_ms)
+    return replace(found, verdict=Due(False, found.verdict.reason, earliest_ms))
 
 
 def _halved(before_ms: int, at_ms: int, is_due: Callable[[int], bool]) -> int:
@@ -93,22 +114,30 @@ def _halved(before_ms: int, at_ms: int, is_due: Callable[[int], bool]) -> int:
     return at_ms
 
 
-def priority(verdict: Due, dirt: Dirtiness) -> tuple[int, float]:
-    """Sorts due logs, the first one lowest: most overdue first, then by dirty ratio (C29)."""
-    return -verdict.overdue_ms, -dirt.ratio
-
-
 def next_tombstone_expiry_ms(state: LogState, horizon: Horizon, settings: TopicSettings) -> int | None:
     """When the next tombstone may go; those that wait for the horizon to move are passed over (C20, C21)."""
     held = state.held_below(horizon.offset) or 0
     return next_expiry_ms(tuple(s for s in state.steps if s.end_offset > held), settings.delete_retention_ms)
 
 
-def _due_at(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> Due:
-    """As `due`, without a look ahead; deadlines go before ratios."""
-    gone = gone_segments(state, segments, settings, now_ms) if settings.deletes else ()
+def _assessed_at(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> Assessment:
+    """As `assess`, without a look ahead."""
     horizon = compaction_horizon(state, segments, settings, now_ms)
-    dirt = dirtiness(state, segments, horizon)
+    found = Assessment(
+        horizon,
+        dirtiness(state, segments, horizon),
+        next_tombstone_expiry_ms(state, horizon, settings),
+        Due(False, "nothing is past retention"),
+    )
+    return replace(found, verdict=_verdict(state, segments, settings, now_ms, found))
+
+
+def _verdict(
+    state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int, found: Assessment
+) -> Due:
+    """Whether it is due, from what was `found` of it otherwise; deadlines go before ratios."""
+    gone = gone_segments(state, segments, settings, now_ms) if settings.deletes else ()
+    dirt = found.dirtiness
     deadline_ms = _deadline_ms(dirt, settings) if settings.compacts else None
     if deadline_ms is not None and deadline_ms <= now_ms:
         since = f"dirty for longer than max.compaction.lag.ms, since {format_time(deadline_ms)}"
@@ -118,11 +147,11 @@ def _due_at(state: LogState, segments: tuple[Segment, ...], settings: TopicSetti
         what = f"whole segments can go: {len(gone)}, of {volume_of(gone).size_bytes} bytes"
         # A log from whose front something goes at each look would never have a round otherwise.
         left = segments[len(gone) :]
-        after = _due_at(retained(state, gone, left, settings, now_ms), left, settings, now_ms)
-        return Due(True, what, now_ms, by_retention=True, by_round=after.due)
+        after = _assessed_at(retained(state, gone, left, settings, now_ms), left, settings, now_ms)
+        return Due(True, what, now_ms, by_retention=True, by_round=after.verdict.due)
     if not settings.compacts:
-        return Due(False, "nothing is past retention")
-    reason = next(_reasons(state, segments, settings, now_ms, horizon, dirt), None)
+        return found.verdict
+    reason = next(_reasons(state, segments, settings, now_ms, found), None)
     if reason is not None:
         return reason
     if dirt.dirty_bytes == 0:
@@ -131,20 +160,15 @@ def _due_at(state: LogState, segments: tuple[Segment, ...], settings: TopicSetti
 
 
 def _reasons(
-    state: LogState,
-    segments: tuple[Segment, ...],
-    settings: TopicSettings,
-    now_ms: int,
-    horizon: Horizon,
-    dirt: Dirtiness,
+    state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int, found: Assessment
 ) -> Iterator[Due]:
     """Why a log without a deadline is due (C28)."""
     ratio, threshold = settings.min_cleanable_dirty_ratio, settings.compaction_threshold_bytes
+    horizon, dirt, expiry_ms = found.horizon, found.dirtiness, found.next_tombstone_expiry_ms
     if dirt.ratio > ratio:
         yield Due(True, f"dirty ratio {dirt.ratio:.2f} > {ratio:g}")
     if threshold != NO_LIMIT and dirt.dirty_bytes > threshold:
         yield Due(True, f"{dirt.dirty_bytes} dirty bytes > compaction.threshold.bytes={threshold}")
-    expiry_ms = next_tombstone_expiry_ms(state, horizon, settings)
     if expiry_ms is not None and expiry_ms <= now_ms:
         yield Due(True, f"tombstones have expired, since {format_time(expiry_ms)}", expiry_ms)
     if payable(state, segments, settings, horizon):
