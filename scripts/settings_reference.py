@@ -35,7 +35,7 @@ that has data: [what that means](../how-to/change-a-topic.md).
 _PRESETS = """
 ## Presets
 
-`--like`, or `like=`, says whose defaults a topic starts from. Settings that are not here are the same
+`--like`, or `like=`, selects the defaults of a system. Settings that are not here are the same
 for all.
 
 | setting | kafka | pulsar | mapr |
@@ -48,18 +48,18 @@ _CLOSING = """
 - `compaction.mode=side-by-side` needs `compact` in `cleanup.policy`: without it there is no view.
 - `compaction.strategy=header` needs `compaction.strategy.header`.
 - A record that is appended now with an old timestamp, by a backfill or a device that was offline, is older than
-  `min.compaction.lag.ms` at once, as in Kafka. Whoever counts on the lag to see every record before a round takes
-  it, such as a consumer that reads every hour, sets `min.compaction.lag.from=commit`: then the lag counts from the
-  append, if that is later. It waits up to an eighth of the lag longer than that, and what is dirty when it is
-  switched on counts as appended then.
+  `min.compaction.lag.ms` at once, as in Kafka. If readers rely on the lag to read every record before a round
+  removes it, such as a consumer that reads every hour, set `min.compaction.lag.from=commit`: then the lag counts
+  from the append, if that is later. A round waits up to an eighth of the lag longer than that, and records that are
+  dirty when it is switched on count as appended then.
 - `min.compaction.lag.ms` must not be above `max.compaction.lag.ms`.
 - `retention.ms` and `retention.bytes` count only with `delete` in `cleanup.policy`; `null.key`,
   `empty.value`, the lags and the ratio only with `compact`.
-- With a `compaction.strategy` other than `offset`, a record that arrives after a tombstone that
-  would have beaten it has gone counts as new
-  ([C22](../guarantees.md#tombstones)): let `delete.retention.ms` be longer than records are late.
-- `versions.kept` protects whole versions with all their files; `versions.retention.ms` is for the
-  readers of versions that are not kept any more.
+- With a `compaction.strategy` other than `offset`, a record that arrives after a round has dropped the tombstone
+  that would have beaten it counts as new
+  ([C22](../guarantees.md#tombstones)): set `delete.retention.ms` longer than records are late.
+- `versions.kept` protects whole versions with all their files; `versions.retention.ms` protects the
+  files of expired versions for their readers.
 """
 
 
