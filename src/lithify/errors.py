@@ -1,45 +1,45 @@
 """Every error Lithify raises on purpose, with its exit code and what to do next.
 
     LithifyError                        1  something failed; nothing was lost
-    ├── RefusedError                    2  the request cannot be taken as it stands
+    ├── RefusedError                    2  the request was refused before anything was changed
     │   ├── UnknownTopicError              no such topic, or partition of it
     │   ├── TopicExistsError               `topic create` on an existing one
-    │   ├── InvalidNameError               a stream or topic name that cannot be one
+    │   ├── InvalidNameError               not a valid name of a stream or topic
     │   ├── InvalidSettingError            unknown name, bad value or contradiction
-    │   ├── InvalidInputError              text or a file that does not hold records
+    │   ├── InvalidInputError              text or a file that cannot be parsed as records
     │   ├── InvalidRecordError             a record that the topic's settings refuse
     │   ├── OffsetOutOfRangeError          a start position outside of [start, end]
     │   ├── UnknownVersionError            a version that is not, or no longer, kept
     │   ├── PolicyError                    a verb that the topic's policy or mode excludes
     │   ├── ClockError                     a clock that is far from the commits of the topic
-    │   ├── NothingToUndoError             no round that can be taken back
-    │   ├── UnusualSweepError              so many files would be deleted that a person should look first
+    │   ├── NothingToUndoError             no round that can be undone
+    │   ├── UnusualSweepError              so many files would be deleted that a person should check first
     │   └── UnknownSourceError             no such topic in the Kafka cluster
-    ├── ConflictError                      someone else committed first, too many times
-    ├── UnknownOutcomeError                nobody can tell whether the commit happened
-    ├── RoundAbandonedError                a round was given up on request
-    ├── RunExpiredError                    a run showed no sign of life for so long that its files were swept
+    ├── ConflictError                      other writers committed first, too many times
+    ├── UnknownOutcomeError                it cannot be determined whether the commit landed
+    ├── RoundAbandonedError                a round was abandoned on request
+    ├── RunExpiredError                    a run stalled for so long that its files were swept
     ├── LocationChangedError               the table's location is not the folder that the topic was created in
     ├── LogTruncatedError                  a reader's position is no longer in the log
     ├── VersionSweptError                  a reader's version was swept: its files are gone
-    ├── DamagedError                       data that the metadata names is missing or broken
+    ├── DamagedError                       data that the metadata names is missing or damaged
     ├── AuditError                         a round's numbers do not add up: not committed
     ├── UnsupportedFormatError             a topic written by a newer Lithify
-    ├── InsufficientSpaceError             the warehouse has no room for the new segments
+    ├── InsufficientSpaceError             not enough free space for the new segments
     ├── UnusableEnvironmentError           Java, Spark, catalog or warehouse not usable
     │   ├── JavaNotFoundError
     │   ├── WarehouseError
-    │   ├── CoordinationError              the database of leases
-    │   ├── BrokerError                    a Kafka cluster that cannot be reached, or refuses us
+    │   ├── CoordinationError              the lease database
+    │   ├── BrokerError                    a Kafka cluster that cannot be reached, or refuses the client
     │   └── ConnectorError                 Spark's Kafka connector or Kafka's client is missing
-    ├── SourceWentBackError                a Kafka log that ends below what we have of it
-    ├── SourceLostError                    records that Kafka has let go of before we had them
+    ├── SourceWentBackError                a Kafka log that ends below its copy
+    ├── SourceLostError                    records that Kafka deleted before they were copied
     ├── RoundsFailedError                  every log of a run of `compact` failed
     ├── EngineError                        a Spark job failed
     │   └── EngineUnavailableError         Spark does not start, has died, or its workers have
     └── DefectError                        an unexpected exception
 
-Each says as well what is to blame (`Blame`): a cleaner quarantines a log for its own failures only.
+Each also says what caused it (`Blame`): a cleaner quarantines a log for its own failures only.
 
 A message says what happened and where (topic-partition, offset, file); `hint` says what
 to do next. Both are printed by the command line on one line, without a traceback.
@@ -52,23 +52,23 @@ from enum import Enum
 from typing import Any, ClassVar
 
 _PASSWORD = re.compile(r"(://[^\s/:@]*):(?!PASSWORD@)\S*@")
-"""Of a URL. What it may have in it unencoded is not known, so it goes on to the last '@' of the word.
-Hints of ours show the form of an address, with that very word in the place of a password."""
+"""The password of a URL. It may have any characters unencoded, so it extends to the last '@' of the word.
+Lithify's own hints show the form of an address, with that very word in the place of a password."""
 
 
 def redacted(text: str) -> str:
-    """Text of whatever origin without the passwords of the URLs in it."""
+    """Any text without the passwords of the URLs in it."""
     return _PASSWORD.sub(r"\1:***@", text)
 
 
 class Blame(Enum):
-    """What has to change before the same is worth trying again (C31)."""
+    """What has to change before a retry can succeed (C31)."""
 
     LOG = "what is stored of a log, what was asked for, or a defect"
-    STORE = "the store or catalog that all logs are in, and the room there"
-    ENGINE = "Java, Spark, and the memory and room of the machines that rounds are done on"
-    CLOCK = "the clock of this machine, or a person's word that it is right"
-    NOBODY = "nothing: somebody else was faster, or it was wanted"
+    STORE = "the store or catalog that all logs are in, and its free space"
+    ENGINE = "Java, Spark, and the memory and disks of the machines that run rounds"
+    CLOCK = "the clock of this machine, or a person's confirmation that it is right"
+    NOBODY = "nothing: another commit was first, or the error was requested"
 
 
 class LithifyError(Exception):
@@ -106,11 +106,11 @@ class UnknownTopicError(RefusedError):
 
 
 class TopicExistsError(RefusedError):
-    """A topic of that name is there already."""
+    """A topic of that name exists already."""
 
 
 class InvalidNameError(RefusedError):
-    """Not a stream or topic name."""
+    """Not a valid name of a stream or topic."""
 
 
 class InvalidSettingError(RefusedError):
@@ -118,21 +118,21 @@ class InvalidSettingError(RefusedError):
 
 
 class InvalidInputError(RefusedError):
-    """Input that does not hold records: broken JSON, wrong columns, not UTF-8."""
+    """Input that cannot be parsed as records: malformed JSON, wrong columns, not UTF-8."""
 
 
 class InvalidRecordError(RefusedError):
     """A record that the topic's settings refuse; the whole batch was refused with it.
 
-    `index` is its place in the batch, from 0, and `reason` says why, so that whoever knows more of
-    the batch (a file, a line) can name the record better.
+    `index` is its position in the batch, from 0, and `reason` says why, so that a caller that knows the
+    source of the batch (a file, a line) can name the record better.
     """
 
     index: int = -1
     reason: str = ""
 
     def at(self, place: str, *, hint: str = "") -> InvalidRecordError:
-        """The same, which names the record by where it came from."""
+        """The same error, naming the record by its source."""
         return InvalidRecordError(f"{place}: the record is refused: {self.reason}", hint=hint)
 
 
@@ -141,7 +141,7 @@ class OffsetOutOfRangeError(RefusedError):
 
 
 class UnknownVersionError(RefusedError):
-    """No such version, or one that is no longer kept."""
+    """No such version, or one that has expired."""
 
 
 class PolicyError(RefusedError):
@@ -157,7 +157,7 @@ class ClockError(RefusedError):
 
 
 class NothingToUndoError(RefusedError):
-    """No round can be taken back: there was none, or what it closed is no longer what was there."""
+    """No round can be undone: there was none, or the log was cut since, or its version has expired."""
 
 
 class UnusualSweepError(RefusedError):
@@ -169,7 +169,7 @@ class UnknownSourceError(RefusedError):
 
 
 class ConflictError(LithifyError):
-    """Another commit came first, more often than we were willing to try again."""
+    """Other commits came first, more often than the gate retries."""
 
     blames = Blame.NOBODY
 
@@ -181,27 +181,27 @@ class UnknownOutcomeError(LithifyError):
 
 
 class RoundAbandonedError(LithifyError):
-    """Whoever asked for the round does not want it any more; nothing was changed."""
+    """The caller abandoned the round; nothing was changed."""
 
     blames = Blame.NOBODY
 
 
 class RunExpiredError(LithifyError):
-    """A run stood still for longer than `sweep.grace.ms`; its files were swept, so it cannot commit (C45)."""
+    """A run stalled for longer than `sweep.grace.ms`; its files were swept, so it cannot commit (C45)."""
 
     blames = Blame.NOBODY
 
 
 class LocationChangedError(LithifyError):
-    """The location of a topic's table was changed by something else (C47)."""
+    """Another program changed the location of a topic's table (C47)."""
 
 
 class LogTruncatedError(LithifyError):
-    """A reader stands where the log no longer is (C7)."""
+    """A reader's position is no longer valid in the log (C7)."""
 
 
 class VersionSweptError(LithifyError):
-    """A reader outlived the files of its version (C7)."""
+    """The files of a reader's version were swept (C7)."""
 
 
 class DamagedError(LithifyError):
@@ -209,11 +209,11 @@ class DamagedError(LithifyError):
 
 
 class AuditError(LithifyError):
-    """The laws of a round do not hold for what was written: it was not committed."""
+    """The written segments violate a law of rounds: the round was not committed."""
 
 
 class UnsupportedFormatError(LithifyError):
-    """The topic was written in a format that this version does not know."""
+    """The topic was written in a format that this version does not support."""
 
 
 class InsufficientSpaceError(LithifyError):
@@ -223,7 +223,7 @@ class InsufficientSpaceError(LithifyError):
 
 
 class UnusableEnvironmentError(LithifyError):
-    """Something Lithify stands on is missing or broken."""
+    """Something that Lithify needs is missing or unusable."""
 
     blames = Blame.ENGINE
 
@@ -245,7 +245,7 @@ class CoordinationError(UnusableEnvironmentError):
 
 
 class BrokerError(UnusableEnvironmentError):
-    """A Kafka cluster that does not answer in time, or that refuses our credentials."""
+    """A Kafka cluster does not answer in time, or refuses the credentials."""
 
     blames = Blame.STORE
 
@@ -255,11 +255,11 @@ class ConnectorError(UnusableEnvironmentError):
 
 
 class SourceWentBackError(LithifyError):
-    """A Kafka log ends below our log end: its topic was made again, or its log truncated."""
+    """A Kafka log ends below the log end of its copy: the topic was recreated, or its log truncated."""
 
 
 class SourceLostError(LithifyError):
-    """A Kafka log starts above our log end: what lies between was let go of before we had it."""
+    """A Kafka log starts above the log end of its copy: Kafka deleted the records between before they were copied."""
 
 
 class RoundsFailedError(LithifyError):
@@ -273,7 +273,7 @@ class EngineError(LithifyError):
 
 
 class EngineUnavailableError(EngineError):
-    """Spark does not start, has died, or has lost what it works on; no log is to blame for it."""
+    """Spark does not start, has died, or has lost its workers; no log is the cause."""
 
     blames = Blame.ENGINE
 

@@ -1,1 +1,1 @@
-"""What should happen: pure functions of (state, settings, now). Nothing here does anything."""
+"""What a round should do: pure functions of (state, settings, now), without side effects."""

@@ -1,6 +1,6 @@
-"""The laws that must hold between a plan and what was written, or nothing is committed.
+"""The laws that must hold between a plan and the written segments, or nothing is committed.
 
-A round that breaks one of them has a defect, or met damaged data: the log stays as it is (C6).
+A violation means a defect or damaged data: the log stays as it is (C6).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lithify.model.segment import Segment
 
 
 def audit(log: str, outcome: LogOutcome) -> None:
-    """Raises `AuditError` with every law that is broken; `log` names the topic-partition."""
+    """Raises `AuditError` with every violated law; `log` names the topic-partition."""
     broken = [finding for law in _LAWS for finding in law(outcome)]
     if broken:
         raise AuditError(

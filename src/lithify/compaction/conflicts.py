@@ -13,9 +13,8 @@ def conflict(
     """Why the round must be planned again, or None if it may commit.
 
     `current`, `segments` and `view` are the newest of the same log, under the same table identity
-    and settings. The epoch tells of every commit in between that a round has to know of, so not of an
-    append or `delete-records`. The rest stands behind it: for reasons that say more, and for commits of
-    a Lithify that counts no epochs.
+    and settings. Every commit that invalidates the round has raised the epoch; an append or `delete-records`
+    has not. The other checks give a more precise reason, and cover commits of a Lithify without epochs.
     """
     if current.generation != plan.base.generation:
         return "the log was truncated"
@@ -30,7 +29,7 @@ def conflict(
     if gone is not None:
         return f"a segment was replaced in the meantime: {gone}"
     if current.epoch != plan.base.epoch:
-        return "a round was committed or taken back, or the log was cut or altered"
+        return "a round was committed or undone, or the log was cut or altered"
     return None
 
 

@@ -2,7 +2,7 @@
 
     segments   a──────f   d────k      p──s        ranges   a────────k      p──s
 
-Asking every clean segment against every dirty one would take their product; against the merged
+Comparing every clean segment with every dirty one would take their product; with the merged
 ranges it is one binary search each.
 """
 
@@ -42,7 +42,7 @@ def key_ranges_of(segments: Sequence[Segment]) -> KeyRanges:
     highs: list[bytes | None] = []
     for low, high in bounds:
         if unbounded is not None and low >= unbounded:
-            break  # the unbounded range has all of the rest
+            break  # the unbounded range covers all others
         last = highs[-1] if highs else None
         if last is not None and low <= last:
             highs[-1] = max(last, high)

@@ -1,11 +1,11 @@
 """What a round has to do, decided from metadata alone (C14, C30, C38).
 
     segments    |  clean, below D             |  dirty, D to H   |  above H: not touched
-    looked at   |  only those that can lose   |  all             |
+    read        |  only those that can lose   |  all             |
 
 A clean segment can lose a record only to a dirty one with the same key, by an expired tombstone,
 by a log start that moved into it, or by a rule on keyless records that changed. Key bounds tell
-most of that without opening a file. The plan is what `compact --plan` prints and a run executes.
+most of that without opening a file. `compact --plan` prints the same plan that a run executes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lithify.model.segment import Segment, volume_of
 from lithify.model.settings.topic_settings import TopicSettings
 
 FOOTER_BYTES = 16_384
-"""Room for the header and footer of one written segment, in the upper bounds of a plan."""
+"""Bytes for the header and footer of one written segment, in the upper bounds of a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class LogPlan:
     """One round of one log, as planned on `base`.
 
     `clean` is what rounds have left: the log below D or, side by side, the view. `dirty` is what no
-    round has seen, from D to the horizon. `looked_at` are those of `clean` that can hold a loser.
+    round has covered, from D to the horizon. `looked_at` are those of `clean` that can hold a loser.
     """
 
     base: LogState
@@ -42,17 +42,17 @@ class LogPlan:
     looked_at: tuple[Segment, ...]
     segment_bytes: int
     gone: tuple[Segment, ...] = ()
-    """The front of the log, which goes whole and unread (C24, C26)."""
+    """The front of the log, dropped whole and unread (C24, C26)."""
     waiting: tuple[Segment, ...] = ()
     """Segments above the horizon whose keys may hold expired tombstones (C20)."""
     view: tuple[Segment, ...] | None = None
     """The view as it was planned on; None in place."""
     expires_tombstones: bool = False
-    """All tombstones that have expired are looked at."""
+    """The round reads all expired tombstones."""
     ages_values: bool = False
-    """Values of the clean part are looked at for their age (C24)."""
+    """The round checks values of the clean part for their age (C24)."""
     pays: bool = False
-    """Something of what rounds owe the log is done by this one (C26, C43)."""
+    """The round clears a reason for which one is required (C26, C43)."""
 
     @property
     def partition(self) -> int:
@@ -70,7 +70,7 @@ class LogPlan:
 
     @property
     def scanned(self) -> tuple[Segment, ...]:
-        """Segments whose keys the round reads, those that wait apart."""
+        """Segments whose keys the round reads, without those above the horizon."""
         return self.looked_at + self.dirty
 
     @property
@@ -80,12 +80,12 @@ class LogPlan:
 
     @property
     def view_gone(self) -> tuple[Segment, ...]:
-        """Segments of the view that go whole and unread (C26)."""
+        """Segments of the view that are dropped whole and unread (C26)."""
         return tuple(s for s in self.view or () if s.end_offset <= self.rules.log_start)
 
     @property
     def unread_losers(self) -> dict[Cause, int]:
-        """Records that go with whole segments of what is compacted, by cause."""
+        """Records dropped with whole segments of the compacted part, by cause."""
         gone = self.gone if self.view is None else self.view_gone
         below = tuple(s for s in gone if s.end_offset <= self.base.log_start_offset or self.view is not None)
         counts = {
@@ -98,7 +98,7 @@ class LogPlan:
     def is_idle(self) -> bool:
         """Nothing to read and nothing to record: a run on this state changes nothing (C41)."""
         work = self.moves or self.scanned or self.gone or self.view_gone or self.pays
-        return not (work or self.expires_tombstones)  # the steps may count tombstones that went unread
+        return not (work or self.expires_tombstones)  # the steps may count tombstones that were dropped unread
 
     def bounds(self, key_ranges: int) -> PlanBounds:
         """Upper bounds of what the run costs if it reads the keys `key_ranges` times (C30)."""
@@ -148,7 +148,7 @@ def plan_log(
     started = _started(state, start_after(state, gone))
     horizon = compaction_horizon(started, left, settings, now_ms)
     if settings.side_by_side:
-        # What this round covers is in the view with it, and need not wait for the next one (C33, C41).
+        # The view has what this round covers after its commit, so retention need not wait (C33, C41).
         gone = gone_segments(replace(started, first_dirty_offset=horizon.offset), segments, settings, now_ms)
     rules = _rules(started, horizon, settings, now_ms)
     compacted = tuple(s for s in view if s.end_offset > rules.log_start) if settings.side_by_side else left
@@ -205,14 +205,14 @@ def _rules(state: LogState, horizon: Horizon, settings: TopicSettings, now_ms: i
 
 
 def _expiring(state: LogState, horizon: Horizon, rules: SurvivorRules) -> bool:
-    """Whether the log may hold tombstones that can go, as far as metadata can tell."""
+    """Whether the log may hold tombstones that can be dropped, as far as metadata can tell."""
     held = state.held_below(horizon.offset) or 0
     expired = (s for s in state.steps if held < s.end_offset <= rules.tombstones_expire_below)
     return any(step.tombstones > 0 for step in expired)
 
 
 def _waiting(segments: tuple[Segment, ...], scanned: tuple[Segment, ...], rules: SurvivorRules) -> tuple[Segment, ...]:
-    """What must be asked before an expired tombstone goes: records at or above H that it may beat (C20)."""
+    """Segments to read before an expired tombstone is dropped: it may beat their records at or above H (C20)."""
     if rules.strategy == "offset" or not any(_may_expire(segment, rules) for segment in scanned):
         return ()
     return tuple(s for s in segments if s.end_offset > rules.horizon)

@@ -1,10 +1,10 @@
-"""What decides between two records of a key (C10, C11).
+"""The order of a key's records: which of two wins (C10, C11).
 
     strategy    offset       timestamp              header
     version     none         the timestamp          the last header of the name, if it is 8 bytes long
 
 A record wins against those with a lower version; one without a version loses to any that has one;
-of equal ones the highest offset wins.
+among equal versions the highest offset wins.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def idle_outcome(plan: LogPlan) -> LogOutcome:
 
 
 def outcome_report(outcome: LogOutcome, phases_ms: Mapping[str, int]) -> LogReport:
-    """What the report says of one log; before the commit or after it, the numbers are the same."""
+    """The report of one log; the numbers are the same before the commit and after it."""
     plan, found = outcome.plan, outcome.findings
     fates = _fates(done.decision for done in outcome.applied)
     unread_losers = plan.unread_losers
@@ -85,7 +85,7 @@ def _fates(decisions: Iterable[Decision]) -> Counter[str]:
 
 
 def failed_report(state: LogState, error: LithifyError, phases_ms: Mapping[str, int]) -> LogReport:
-    """What the report says of a log whose round failed: it is as it was before."""
+    """The report of a log whose round failed: it is as it was before."""
     return LogReport(
         partition=state.partition,
         log_start_offset=state.log_start_offset,
@@ -106,7 +106,7 @@ def failed_report(state: LogState, error: LithifyError, phases_ms: Mapping[str, 
 
 
 def plan_report(plan: LogPlan, key_ranges: int) -> LogPlanReport:
-    """What `compact --plan` says of one log: upper bounds, for the state it was planned on (C30)."""
+    """The figures of `compact --plan` for one log: upper bounds, for the state it was planned on (C30)."""
     bounds = plan.bounds(key_ranges)
     return LogPlanReport(
         partition=plan.partition,

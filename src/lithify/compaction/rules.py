@@ -1,7 +1,7 @@
-"""What decides about one record of a round: the rules, as numbers that a Spark task can carry.
+"""The rules that decide about one record of a round, as numbers that travel to Spark tasks.
 
 `verdict` is the contract for a single record, given whether it wins its key. The oracle
-(`survivors.py`) and every fast path are held to it.
+(`survivors.py`) and every fast path must agree with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lithify.model.settings.topic_settings import Strategy, TopicSettings
 
 
 class Cause(StrEnum):
-    """Why a record below the horizon goes. Each loser is counted under the first that applies."""
+    """Why a record below the horizon is dropped. Each loser is counted under the first that applies."""
 
     BELOW_START = "below_start"
     NO_KEY = "no_key"
@@ -42,7 +42,7 @@ class SurvivorRules:
     values_expire_before_ms: int | None = None
 
     def verdict(self, fate: Fate) -> Cause | None:
-        """Why a record goes, or None if it stays. Its offset is below the horizon."""
+        """Why a record is dropped, or None if it stays. Its offset is below the horizon."""
         if fate.offset < self.log_start:
             return Cause.BELOW_START  # C26
         if not fate.has_key and not self.keep_keyless:
@@ -58,7 +58,7 @@ class SurvivorRules:
 
 
 def table_rules(state: LogState, settings: TopicSettings) -> SurvivorRules:
-    """The rules that leave the latest value of every live key of a log, or of its view and what follows."""
+    """The rules that leave the latest value of every live key of a log, or of its view and the backlog from D on."""
     return SurvivorRules(
         log_start=state.compacted_start,
         first_dirty=state.compacted_start,
@@ -73,7 +73,7 @@ def table_rules(state: LogState, settings: TopicSettings) -> SurvivorRules:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What the rules have to know of one record. `held`: it beats a record at or above the horizon (C20)."""
+    """The facts of one record that the rules need. `held`: it beats a record at or above the horizon (C20)."""
 
     offset: int
     timestamp_ms: int

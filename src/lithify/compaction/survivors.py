@@ -1,7 +1,7 @@
 """The oracle: what one round leaves of one log, in plain Python.
 
-Kafka's own way of saying it: sort by key (stable), take the last of each, drop the deletes. It is
-slow and holds everything; it decides what is right, and the engine is compared with it.
+As Kafka specifies it: sort by key (stable), take the last of each, drop the deletes. It is
+slow and holds all records in memory; it specifies the result, and tests compare the engine with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lithify.model.record import Record, is_tombstone
 
 @dataclass(frozen=True, slots=True)
 class Survivors:
-    """What is left below the horizon, in offset order, and why the others went.
+    """The records left below the horizon, in offset order, and why the others were dropped.
 
     `held` are the offsets of expired tombstones that had to stay (C20).
     """
@@ -32,7 +32,7 @@ class Survivors:
 def survivors(records: Iterable[Record], rules: SurvivorRules) -> Survivors:
     """What the rules leave of `records`: all records of one log, each with its offset.
 
-    Records at or above the horizon are not returned; they only hold tombstones that beat them (C14, C20).
+    Records at or above the horizon are not returned; they only hold back tombstones that beat them (C14, C20).
     """
     ordered = sorted(records, key=_offset)
     below = [r for r in ordered if _offset(r) < rules.horizon]
@@ -73,7 +73,7 @@ def _winners(below: Iterable[Record], rules: SurvivorRules) -> dict[bytes, Recor
 
 
 def _lowest_versions(waiting: Iterable[Record], rules: SurvivorRules) -> dict[bytes | None, int]:
-    """By key, the lowest version that waits at or above the horizon; a later equal one is beaten by none."""
+    """By key, the lowest version at or above the horizon; of equal versions the higher offset wins anyway."""
     lowest: dict[bytes | None, int] = {}
     for record in waiting:
         version = version_of(record, rules)

@@ -1,4 +1,4 @@
-"""How far somebody has taken a log: what they keep, to go on from there another time (C7, C49)."""
+"""How far a reader has read a log: what it stores, to continue there later (C7, C49)."""
 
 from __future__ import annotations
 

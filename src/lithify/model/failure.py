@@ -1,9 +1,9 @@
-"""What is remembered of a log whose rounds fail: when it is tried again, or that it is quarantined (C31).
+"""The failures of a log whose rounds fail: when to retry it, or that it is quarantined (C31).
 
     failed once ─► waits ─► failed again ─► waits twice as long ─► ... ─► quarantined ─► released by a person
 
-It lies in a small document beside the topic, so that every cleaner knows, restarts or not. A round
-that gets through forgets it.
+A small document beside the topic stores them, so that every cleaner knows them, also after a restart. A
+successful round removes its log.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class LogFailure:
     first_ms: int
     last_ms: int
     retry_ms: int
-    """Not before this time it is tried again; without meaning once it is quarantined."""
+    """The log is not retried before this time; without meaning once it is quarantined."""
     error: str
     quarantined: bool = False
 
@@ -30,7 +30,7 @@ class LogFailure:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> LogFailure:
-        """The inverse of `to_json`; keys of later versions are passed over. Raises `TypeError`."""
+        """The inverse of `to_json`; keys of later versions are ignored. Raises `TypeError`."""
         names = {f.name for f in fields(cls)}
         return cls(**{name: value for name, value in data.items() if name in names})
 

@@ -24,23 +24,23 @@ from lithify.model.segment import Segment, Volume
 from lithify.model.settings.topic_settings import TopicSettings
 
 TRUNCATIONS_KEPT = 8
-"""Truncations that each log remembers; a reader that missed more fails as if it were cut off."""
+"""Truncations that each log's state keeps; a reader that missed more fails as if it were cut off."""
 FIRST_EPOCH = 1
 """The epoch of a new log. 0 is that of one whose last commit was made in a format that counted none."""
 RUN_IDS_KEPT = 8
-"""Ids of the latest commits that each log remembers, to settle unknown outcomes (C6)."""
+"""Ids of the latest commits that each log's state keeps, to settle unknown outcomes (C6)."""
 BATCHES_KEPT = 32
-"""Streaming queries of which a log remembers the latest batch, those that wrote last (docs/format.md)."""
+"""Streaming queries whose latest batch the state keeps, those that wrote last (docs/format.md)."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenBatch:
-    """The latest batch that a streaming query has appended: sent again after a crash, it is there already."""
+    """The latest batch that a streaming query has appended, so that a repeated one is not appended twice."""
 
     query_id: str
     batch_id: int
     stream_id: str = ""
-    """Spark's own id of the stream where `query_id` is a name that somebody chose; empty where Spark tells none."""
+    """Spark's own id of the stream where the user chose `query_id`; empty where Spark has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class TombstoneStep:
     """Tombstones below `end_offset` were first covered by a round at `time_ms` (C19).
 
     `tombstones` is how many of them are still in the log between the previous step and this one, or
-    more: segments that go whole are not read. When the step expires it becomes exact.
+    more: segments that retention drops whole are not read. It becomes exact when the step expires.
     """
 
     end_offset: int
@@ -58,7 +58,7 @@ class TombstoneStep:
 
 @dataclass(frozen=True, slots=True)
 class CommittedEnd:
-    """What is below `end_offset` was committed at `time_ms` at the latest (C14)."""
+    """Records below `end_offset` were committed at `time_ms` at the latest (C14)."""
 
     end_offset: int
     time_ms: int
@@ -68,7 +68,7 @@ class CommittedEnd:
 class HeldTombstones:
     """Expired tombstones below `below` stay while the horizon is at most `horizon` (C20).
 
-    Records that they beat wait above it, and a round with the same horizon would find the same.
+    Records that they beat are above it, so a round with the same horizon could not drop them either.
     """
 
     below: int
@@ -77,10 +77,10 @@ class HeldTombstones:
 
 @dataclass(frozen=True, slots=True)
 class DroppedDeletes:
-    """Expired deletes below `below` went in the commit that began `epoch`; `of_view`: the view had them (C49).
+    """The commit that began `epoch` dropped expired deletes below `below`; `of_view`: from the view (C49).
 
-    Or what had superseded other values went, by a truncation of the view. Whoever stood at an offset under
-    `below` before that commit may never get to know of it.
+    Or it truncated the view, which made superseded values current again. A reader whose position was below
+    `below` before that commit may have missed a delete.
     """
 
     epoch: int
@@ -90,7 +90,7 @@ class DroppedDeletes:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a record stands: its offset and its timestamp in epoch ms (C36)."""
+    """A record's offset and its timestamp in epoch ms (C36)."""
 
     offset: int
     timestamp_ms: int
@@ -104,7 +104,7 @@ class View:
     first_offset: int | None = None
     last_record: Position | None = None
     start_offset: int = 0
-    """It has what is left of the log from there on: S when the first round made it, whatever was trimmed since."""
+    """The view covers the log from there on: S when the first round made it, whatever was trimmed since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class LogState:
     log_end_offset: int = 0
     generation: int = 0
     truncated: tuple[int, ...] = ()
-    """Where the latest truncations cut, the newest last: what a following reader has to know (C7)."""
+    """The new log ends of the latest truncations, the newest last, for following readers (C7)."""
     steps: tuple[TombstoneStep, ...] = ()
     clean: Volume = Volume()
     dirty: Volume = Volume()
@@ -130,26 +130,26 @@ class LogState:
     run_ids: tuple[str, ...] = ()
     last_round_ms: int | None = None
     last_round: str = ""
-    """The run of the last round that was committed and not taken back."""
+    """The run of the last round that was committed and not undone."""
     deleted_below: int = 0
-    """Where the last `delete-records` cut (C26). What is below is in no view either."""
+    """The offset of the last `delete-records` (C26). Views have no records below it either."""
     owed: str = ""
-    """Why a round is owed whatever the ratio: a setting changed (C43), records were deleted (C26)."""
+    """Why a round is required at any dirty ratio: a setting changed (C43), records were deleted (C26)."""
     uncovered: bool = False
-    """The next round judges everything below its horizon as if no round had seen it (C43)."""
+    """The next round judges everything below its horizon as if no round had covered it (C43)."""
     held: HeldTombstones | None = None
     aged_before_ms: int | None = None
-    """Below D only tombstones have an older timestamp: the last round took the values (C24)."""
+    """Below D only tombstones have an older timestamp: the last round dropped the values (C24)."""
     view: View | None = None
     batches: tuple[WrittenBatch, ...] = ()
     """The latest batch of each query that wrote to the topic, the last one to write last. Only log 0 has them."""
     epoch: int = FIRST_EPOCH
-    """Grows by every commit that changes what a round goes by, those of `KEEPS_EPOCH` apart (C44). It never
-    goes back, and tells a reader's place from a later one (C49)."""
+    """Grows with every commit that invalidates planned rounds, so not with those of `KEEPS_EPOCH` (C44). It never
+    decreases; readers store it with their positions (C49)."""
     committed: tuple[CommittedEnd, ...] = ()
-    """When what is dirty was appended, where `min.compaction.lag.from` is `commit` (C14); both ascend."""
+    """When dirty records were appended, where `min.compaction.lag.from` is `commit` (C14); both ascend."""
     dropped: tuple[DroppedDeletes, ...] = ()
-    """When deletes went, and up to where; epochs ascend, offsets descend: a later, higher one says it all."""
+    """Which commits dropped deletes, and up to which offset; epochs ascend, offsets descend."""
 
     @property
     def volume(self) -> Volume:
@@ -177,31 +177,31 @@ class LogState:
         return last if last is not None and last.offset >= self.deleted_below else None
 
     def held_below(self, horizon: int) -> int | None:
-        """Below which offset expired tombstones stay while the horizon does (C20); None if none are held."""
+        """Expired tombstones below this offset stay while the horizon does (C20); None if none are held."""
         return self.held.below if self.held is not None and horizon <= self.held.horizon else None
 
     def with_run(self, run_id: str) -> LogState:
-        """This state, remembering that the run `run_id` committed to it."""
+        """This state with `run_id` as its latest commit."""
         return replace(self, run_ids=(*self.run_ids, run_id)[-RUN_IDS_KEPT:])
 
     @property
     def next_epoch(self) -> int:
-        """The epoch that the next commit of a round, or of what changes what rounds go by, begins."""
+        """The epoch that the next commit begins, if it is of a round or invalidates planned rounds."""
         return self.epoch + 1
 
     def with_batch(self, batch: WrittenBatch) -> LogState:
-        """This state, remembering that `batch` is in the topic."""
+        """This state with `batch` as the latest of its query."""
         others = (known for known in self.batches if known.query_id != batch.query_id)
         return replace(self, batches=(*others, batch)[-BATCHES_KEPT:])
 
     def latest_batch(self, query_id: str) -> WrittenBatch | None:
-        """The latest batch that a query has appended, as far as it is remembered."""
+        """The latest batch that a query has appended, if the state still has it."""
         return next((batch for batch in self.batches if batch.query_id == query_id), None)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """A topic at one version. `version` grows by every commit; `identity` dies with the topic."""
+    """A topic at one version. `version` grows with every commit; a recreated topic has another `identity`."""
 
     name: TopicName
     original_name: str
@@ -212,9 +212,9 @@ class TopicState:
     logs: tuple[LogState, ...]
     created_ms: int
     clock_ms: int | None = None
-    """The latest time that commits vouch for (C46); None before the first, or in a format that kept none."""
+    """The latest trusted time of a commit (C46); None before the first, or in a format without it."""
     abandoned: tuple[str, ...] = ()
-    """Runs whose uncommitted files a sweep deletes or has deleted, the latest last: they can commit no more (C45)."""
+    """Runs whose uncommitted files a sweep deletes or has deleted, the latest last: they can no longer commit (C45)."""
 
     def log(self, partition: int) -> LogState:
         return self.logs[partition]
@@ -247,7 +247,7 @@ class Verb(StrEnum):
 
 
 KEEPS_EPOCH = frozenset({Verb.APPEND, Verb.DELETE_RECORDS, Verb.EXPIRE, Verb.SWEEP})
-"""Commits that a round which is under way need not know of: below its horizon they leave all as it is (C44)."""
+"""Commits that do not invalidate a running round: below its horizon they change nothing (C44)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,24 +270,24 @@ class TopicEdit:
     report_id: str | None = None
     verb: Verb = Verb.APPEND
     expire_closed_before_ms: int | None = None
-    """Versions that were closed before this time are kept no longer."""
+    """Versions that were closed before this time expire."""
     clock_ms: int | None = None
-    """The time that is vouched for from then on (C46). The gate works it out where nobody says it."""
+    """The trusted time from then on (C46). The gate computes it if it is None."""
     written: tuple[Segment, ...] = ()
-    """Of `add` and `view_add`, what no version has named yet: the gate looks whether it is still there (C45)."""
+    """Files of `add` and `view_add` that no version has named yet: the gate checks that they still exist (C45)."""
     abandon: tuple[str, ...] | None = None
-    """The runs that can commit no more, in place of those before; None leaves them."""
+    """The runs that can no longer commit, in place of those before; None leaves them."""
 
     @property
     def closes(self) -> bool:
         """Whether the version it is made on is kept for `versions`, `undo` and `verify`."""
-        always = Verb.COMPACT, Verb.UNDO, Verb.UNCOMPACT  # of a view that cannot be read nobody knows what goes
+        always = Verb.COMPACT, Verb.UNDO, Verb.UNCOMPACT  # what an unreadable view loses is not known
         return bool(self.remove or self.view_remove or self.verb in always)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptVersion:
-    """A version from before a round or a removal of segments, and the commit that closed it."""
+    """A version that a round or a removal of segments replaced, and the commit that closed it."""
 
     version: int
     closed_ms: int

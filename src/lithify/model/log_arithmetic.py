@@ -1,9 +1,9 @@
-"""What the state of a log says of its segments and of its last record, as every commit works it out anew.
+"""What the state of a log says of its segments and of its last record; every commit computes it again.
 
     segments of the log    clean, below D │ dirty, above D   ─► volumes, the oldest dirty timestamp (C27)
     segments of the view                                     ─► View
 
-`verify` holds the stored state to the same functions.
+`verify` compares the stored state with the same functions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Names of streams, topics and logs.
 
 A topic is `STREAM/TOPIC`, or `TOPIC` alone in the stream `default`. Names of Pulsar
-(`persistent://tenant/namespace/topic`) and of MapR (`/path/stream:topic`) are taken as well:
+(`persistent://tenant/namespace/topic`) and of MapR (`/path/stream:topic`) are accepted as well:
 their parts, percent-encoded, name a stream under `pulsar.` or `mapr.`, no two of them the same.
 """
 
@@ -19,7 +19,7 @@ MAX_NAME_LENGTH = 249  # Kafka's own limit on a topic's name
 _NAME = re.compile(r"[A-Za-z0-9._%-]+")
 _PULSAR = re.compile(r"persistent://([^/]+)/([^/]+)/(.+)")
 _MAPR = re.compile(r"(/.+):([^:/]+)")
-_PARTITION = re.compile(r"(.+)-partition-(0|[1-9][0-9]*)")  # Pulsar takes no leading zeros either
+_PARTITION = re.compile(r"(.+)-partition-(0|[1-9][0-9]*)")  # Pulsar accepts no leading zeros either
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -70,9 +70,9 @@ def parse_topic(text: str) -> TopicReference:
 
 
 def check_printable(reference: TopicReference) -> None:
-    """For a topic that is made. Raises `InvalidNameError` for a name that no terminal and no log shows as it is.
+    """For a topic that is created. Raises `InvalidNameError` for a name with unprintable characters.
 
-    Pulsar and MapR take such names for what follows the last '/' or ':', so that there may be topics of them.
+    Pulsar and MapR accept such characters after the last '/' or ':', so existing topics may have them.
     """
     if not reference.original.isprintable():
         raise InvalidNameError(
@@ -93,7 +93,7 @@ def original_name(name: TopicName) -> str:
             return str(name)
     try:
         return foreign if parse_topic(foreign) == TopicReference(name, foreign) else str(name)
-    except InvalidNameError:  # a stream of ours that only begins like one of theirs
+    except InvalidNameError:  # a stream of Lithify's that only begins like one of theirs
         return str(name)
 
 

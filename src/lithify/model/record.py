@@ -1,4 +1,4 @@
-"""A record, as producers hand it in and readers get it back.
+"""A record, as producers append it and readers return it.
 
 Owns the vocabulary of C1 and C17: what a record consists of, and when it is a tombstone.
 """
@@ -11,7 +11,7 @@ TimestampType = Literal["CreateTime", "LogAppendTime"]
 Header = tuple[str, bytes | None]
 
 LAST_OFFSET = 2**63 - 2
-"""The largest offset of a record: the log end behind it is the largest number that storage takes."""
+"""The largest offset of a record: the log end after it is the largest 64-bit integer."""
 
 TIMESTAMP_TYPES: tuple[TimestampType, ...] = ("CreateTime", "LogAppendTime")
 
@@ -19,9 +19,9 @@ TIMESTAMP_TYPES: tuple[TimestampType, ...] = ("CreateTime", "LogAppendTime")
 class Record(NamedTuple):  # a third of the time that a frozen dataclass takes to be made, by the million
     """One record of a log.
 
-    `timestamp` is epoch milliseconds; `None` on the way in means "now". `partition=None` asks
-    for Kafka's default partitioner; `offset=None` asks the log for the next one. Records that
-    come out of a log have all of them.
+    `timestamp` is epoch milliseconds; in an append `None` means "now", `partition=None` Kafka's
+    default partitioner, and `offset=None` the log's next offset. Records that readers return have
+    all of them.
     """
 
     key: bytes | None
@@ -40,5 +40,5 @@ class Record(NamedTuple):  # a third of the time that a frozen dataclass takes t
 
 
 def is_tombstone(value_size: int | None, *, empty_is_tombstone: bool) -> bool:
-    """Whether a value of that size deletes its key (C17); `None` is the null value."""
+    """Whether a value of `size` bytes deletes its key (C17); `None` is the null value."""
     return value_size is None or (empty_is_tombstone and value_size == 0)

@@ -1,8 +1,8 @@
-"""What is left of a topic that its catalog cannot show any more: what `repair` has to go by.
+"""What is left of a topic whose catalog entry or metadata is lost: the input of `repair`.
 
-<folder>/metadata/00007-….metadata.json    a version, if it can be read and is as Lithify left it
+><folder>/metadata/00007-….metadata.json    a version, if it can be read and no other program changed it
 <folder>/data/…parquet                     segments, named by such a version or by none
-<folder>/lithify/versions/….json           what a commit closed: state then, and segments let go of
+><folder>/lithify/versions/….json           a closed version: its state, and segments no longer named
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class MetadataFile:
     number: int
     state: TopicState | None = None
     problem: str = ""
-    """Why it is no version as Lithify left it. There may be a state all the same, if the manifests are lost."""
+    """Why it is not a version that Lithify wrote. It may have a state nevertheless, if the manifests are lost."""
     claims: int | None = None
     """The version that it says its state is of, whatever else is wrong with it."""
     foreign: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class MetadataFile:
 
 @dataclass(frozen=True, slots=True)
 class ClosedState:
-    """What the newest record of a closed version says of the topic, or metadata whose manifests are lost."""
+    """The topic by the newest record of a closed version, or by metadata whose manifests are lost."""
 
     version: int
     settings: TopicSettings
@@ -54,7 +54,7 @@ class ClosedState:
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """A topic's folder, as found. `files` are the newest first, down to the newest that is whole."""
+    """A topic's folder, as found. `files` are the newest first, down to the newest that is intact."""
 
     location: str
     name: TopicName | None
@@ -64,25 +64,25 @@ class Remains:
     current: str = ""
     """The metadata file that the catalog names, if it has an entry."""
     deleted: bool = False
-    """A deletion was under way."""
+    """A deletion was running."""
     files: tuple[MetadataFile, ...] = ()
     identities: tuple[str, ...] = ()
-    """Of all tables that had the folder, as their metadata tells."""
+    """Identities of all tables that had the folder, by their metadata."""
     named: tuple[Segment, ...] = ()
-    """The segments of the newest version that is whole."""
+    """The segments of the newest intact version."""
     view: tuple[Segment, ...] = ()
     """Those of its compacted views."""
     missing: tuple[str, ...] = ()
-    """Those of them that are gone."""
+    """Those of them that are missing."""
     unnamed: tuple[Segment, ...] = ()
     """Segments in the folder that it does not name, as far as they may matter."""
     unreadable: tuple[str, ...] = ()
     """Data files that are damaged."""
     closed: frozenset[str] = frozenset()
-    """Data files that a commit has certainly let go of, by records of closed versions."""
+    """Data files that a commit has certainly stopped naming, by records of closed versions."""
     last_closed: ClosedState | None = None
 
     @property
     def newest(self) -> MetadataFile | None:
-        """The newest version that is whole."""
+        """The newest intact version."""
         return next((file for file in self.files if file.whole), None)

@@ -1,4 +1,4 @@
-"""What a job asks of topics, and how that is cut into tasks: values that both sides know.
+"""What a job reads of topics, and how that is divided into tasks: values that driver and tasks share.
 
     Subscription + Bounds ──► Offsets [start, end) ──► ScanTask  ScanTask  ScanTask ...
                                                          └ ScanPiece: a segment, from .. to
@@ -22,14 +22,14 @@ Offsets = Mapping[str, Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Topics by name; each of them has to be there."""
+    """Topics by name; each of them must exist."""
 
     topics: tuple[TopicName, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """All topics whose whole name a regular expression matches: those that come later as well."""
+    """All topics whose whole name a regular expression matches, also those created later."""
 
     pattern: str
 
@@ -56,7 +56,7 @@ Bound = Everywhere | PerLog
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What the records that are wanted are known to fulfil. It leaves out files, never decides on a record.
+    """Bounds of the wanted records. They skip files, and never decide on a single record.
 
     Offsets in [min_offset, end_offset), timestamps in epoch ms in [min_timestamp_ms, max_timestamp_ms].
     """
@@ -68,7 +68,7 @@ class Filters:
     max_timestamp_ms: int | None = None
 
     def clipped(self, start: int, end: int) -> tuple[int, int]:
-        """The offsets of [start, end) that may be wanted; none if the first is not below the second."""
+        """The offsets of [start, end) that may be wanted; empty if the first is not below the second."""
         low = start if self.min_offset is None else max(start, self.min_offset)
         high = end if self.end_offset is None else min(end, self.end_offset)
         return low, high
@@ -82,7 +82,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class ScanSettings:
-    """How topics are read and cut into tasks.
+    """How topics are read and divided into tasks.
 
     `min_tasks` are made where there are so many offsets to read; None leaves it to the bytes. Without
     `fail_on_data_loss` a position that is no longer in a log means the nearest that is.
@@ -109,7 +109,7 @@ class ScanPiece:
         return max(1, self.segment.size_bytes * (self.end_offset - self.start_offset) // max(1, whole))
 
     def split(self, parts: int) -> tuple[ScanPiece, ...]:
-        """The same in so many pieces of about as many offsets, or fewer if there are not enough."""
+        """Divides it into so many pieces of about as many offsets each, or fewer if there are not enough."""
         offsets = self.end_offset - self.start_offset
         cuts = [self.start_offset + offsets * n // parts for n in range(parts + 1)]
         return tuple(ScanPiece(self.segment, a, b) for a, b in pairwise(cuts) if a < b)

@@ -3,7 +3,7 @@
     offsets   base_offset ................ end_offset (exclusive)
     file      |  records, ascending offsets, gaps allowed  |
 
-What is known of a segment without opening it, because the table's manifests carry it.
+The facts of a segment that the table's manifests have, so that its file need not be opened.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Segment:
     null_keys: int
     null_values: int
     min_value_size: int | None
-    """Smallest size of a value that is there; `None` if every value is null."""
+    """Smallest size of a non-null value; `None` if every value is null."""
     min_key: bytes | None
     """A lower bound of the keys, perhaps a prefix; `None` if no record has a key."""
     max_key: bytes | None
@@ -41,7 +41,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """How much there is: a number of records and their compressed size."""
+    """A number of records and their compressed size."""
 
     records: int = 0
     size_bytes: int = 0
@@ -51,7 +51,7 @@ class Volume:
 
 
 def without(segments: tuple[Segment, ...], others: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """Those of `segments` that are not among `others`: the same file is the same segment."""
+    """`segments` without those of `others`: the same path is the same segment."""
     paths = {segment.path for segment in others}
     return tuple(segment for segment in segments if segment.path not in paths)
 

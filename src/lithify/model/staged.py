@@ -13,9 +13,9 @@ from lithify.model.settings.topic_settings import TopicSettings
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """What a task has to know of a topic that it writes to: some ten bytes a log, whatever is in their state.
+    """The facts of a topic that a task needs to write to it: some ten bytes per log, without their states.
 
-    It goes with the code of the tasks, which Spark writes to disks where it is large (docs/security.md).
+    Spark sends it with the code of the tasks, which it writes to disk if it is large (docs/security.md).
     """
 
     name: TopicName

@@ -1,4 +1,4 @@
-"""Files in a topic's folder as `sweep` sees them: what each is for, and since when nothing names it (C6, C45)."""
+"""Files in a topic's folder, for `sweep`: what each is for, and since when no version names it (C6, C45)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ class FileKind(Enum):
 
     OUTPUT = "written by a run, for any commit of it: a segment, a report"
     ATTEMPT = "written for one attempt of a commit: metadata, manifests, the record of a closed version"
-    HEARTBEAT = "says that a run is alive"
-    DOCUMENT = "another document of ours, which no commit names"
-    FOREIGN = "not ours: never deleted"
+    HEARTBEAT = "the heartbeat of a run"
+    DOCUMENT = "another document of Lithify's, which no commit names"
+    FOREIGN = "a file of another program: never deleted"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file in a topic's folder. `run_id` is the run that wrote it, where its name tells."""
+    """A file in a topic's folder. `run_id` is the run that wrote it, if its name has one."""
 
     path: str
     size_bytes: int
@@ -29,7 +29,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class NamedFiles:
-    """Paths that the metadata names. `needed` must be there; `others` are left alone where they are."""
+    """Paths that the metadata names. `needed` must exist; `others` may, and are kept."""
 
     needed: frozenset[str]
     others: frozenset[str] = frozenset()
@@ -44,7 +44,7 @@ class NamedFiles:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """Since when nothing names a file, epoch ms. `was_named`: a version did, so no new commit will."""
+    """Since when no version names a file, epoch ms. `was_named`: a version did, so no new commit will."""
 
     at_ms: int
     was_named: bool = True

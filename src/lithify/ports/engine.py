@@ -1,10 +1,10 @@
-"""What a round needs of whoever does its heavy work: finding winners, and rewriting segments.
+"""The port of a round's engine: it finds winners, and rewrites segments.
 
     plans of any number of logs, of any topics ─► find_survivors ─► counts
                  decisions to rewrite segments ─► rewrite        ─► new segments
 
-An engine never commits. A log that it cannot read or write has its error instead of a result, and
-the others go on (C8, C31).
+An engine never commits. A log that it cannot read or write has its error instead of a result; the work
+on the others continues (C8, C31).
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ from lithify.model.segment import Segment
 from lithify.model.settings.rates import RatesNote
 
 Progress = Callable[[str, int, int], None]
-"""Called as (phase, done, total) while a round goes on. It may raise `RoundAbandonedError`: the work
-under way is then given up within a second or so, and the error comes out of the round."""
+"""Called as (phase, done, total) during a round. It may raise `RoundAbandonedError`: the engine then
+stops its work within a second or so, and the round raises the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
     """Bounds on the work itself: bytes, and bytes per second over the whole run (C38, C40).
 
-    `notes` are of documents that may change the rates of the run while it goes on: one that has
-    another id than was noted counts, the last such of them. `sharing` is how many runs keep to the
-    rates together.
+    `notes` name documents that may change the rates during the run: a document with another id than
+    noted counts, the last such of them. `sharing` is how many runs share the rates.
     """
 
     task_memory_bytes: int = 2**30
@@ -65,14 +64,14 @@ class Rewritten:
 
 
 Rewrites = Mapping[LogId, Sequence[Rewrite]]
-"""By log, what is to be written anew."""
+"""By log, what to rewrite."""
 
 Written = Mapping[LogId, tuple[Rewritten | LithifyError, ...]]
-"""By log, what came of each of its rewrites, in their order."""
+"""By log, the result of each of its rewrites, in their order."""
 
 
 class Round(Protocol):
-    """A round under way. What it learns of single records stays with the engine."""
+    """A running round. What it finds out about single records stays in the engine."""
 
     def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
         """The key pass: by log, what survives in every scanned segment."""
@@ -84,7 +83,7 @@ class Round(Protocol):
 
 
 class RewriteEngine(Protocol):
-    """Does the heavy work of rounds; never commits."""
+    """Finds winners and rewrites segments; never commits."""
 
     def open_round(
         self, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str, progress: Progress

@@ -1,4 +1,4 @@
-"""What `verify` needs from the world: somebody who reads whole files and compares records.
+"""The port of `verify`: an inspector that reads whole files and compares records.
 
     service/verify ──► Inspector   every record of the files, judged by the proofs they are part of
 
@@ -47,9 +47,9 @@ class RecordFinding:
 
 @dataclass(frozen=True, slots=True)
 class InspectionResult:
-    """What reading all of them showed: about files, about single records, and the tombstones counted.
+    """What reading all files found: about files, about single records, and the tombstones counted.
 
-    `tombstones` has by partition a number for each step, and one for what lies behind the last.
+    `tombstones` has by partition a number for each step, and one for the offsets after the last.
     """
 
     files: tuple[Finding, ...]
@@ -101,7 +101,7 @@ def _both(one: Membership, other: Membership) -> Membership:
 
 
 def _that_matter(segment: Segment, members: Mapping[int, Membership], proofs: Sequence[Proof]) -> Iterator[Membership]:
-    """Memberships without those whose records can only be found right, so that nobody compares them."""
+    """Memberships without those whose records cannot be wrong, to save comparing them."""
     for member in members.values():
         proof = proofs[member.proof]
         kept = member.before and member.after and member.from_offset <= segment.base_offset

@@ -1,14 +1,14 @@
-"""What several cleaners need to share work: leases in a database that all of them reach.
+"""The port of leases: several cleaners share work through a database that all of them reach.
 
     lease      owner          beats
     orders     alpha/3f2a        17      alpha renews it: 18, 19, ...
-    payments   beta/90c1         42      the same for long: whoever watched it may take it over
+    payments   beta/90c1         42      unchanged for the time of a lease: another cleaner may take it over
 
-Nobody's clock is compared with anybody else's. A lease has a number that its owner makes grow; who
-has seen it stand still for the time of a lease, by a clock of its own that only goes forward, may
-take it, and the database lets exactly one of them. An owner never writes the same number twice, so
-a lease that looks the same is the same: none was given back and taken again in between. Leases save
-work and are never relied on for safety: that is the commit's (C44).
+Clocks of two machines are never compared. A lease has a number that its owner increments; a cleaner that
+has seen it unchanged for the time of a lease, by its own monotonic clock, may take it over, and the
+database lets exactly one of them succeed. An owner never writes the same number twice, so a lease that
+looks unchanged is unchanged: it was not released and taken again in between. Leases only avoid double
+work; safety is up to the commit (C44).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Protocol
 from lithify.reports.cleaner_note import CleanerNote
 
 NOTES_KEPT_MS = 86_400_000
-"""Of cleaners that did not end in order. Clocks of machines may differ by minutes, not by a day."""
+"""Age at which notes of cleaners that did not end in order are removed. Clocks differ by minutes, not by a day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A lease as it stands in the database."""
+    """A lease as the database has it."""
 
     name: str
     owner: str
@@ -33,7 +33,7 @@ class Lease:
 
 
 class Coordination(Protocol):
-    """Where leases are. Every method raises `CoordinationError` where it cannot be reached."""
+    """A store of leases. Every method raises `CoordinationError` when it cannot be reached."""
 
     @property
     def shared(self) -> bool:
@@ -41,36 +41,35 @@ class Coordination(Protocol):
         ...
 
     def leases(self) -> tuple[Lease, ...]:
-        """All that there are: one for each topic that is worked on, and one for each cleaner."""
+        """All leases: one for each topic that is being compacted, and one for each cleaner."""
         ...
 
     def take(self, leases: Sequence[Lease], seen: Mapping[str, Lease]) -> frozenset[str]:
-        """Puts each lease where the one `seen` of its name stands, or where there is none if none was seen.
+        """Replaces each lease by name if it is still as `seen`, or inserts it if none was seen and there is none.
 
-        All are of one owner and have one number, which was written nowhere yet. Returns the names of
-        those that were put there; the others are not as they were seen. After an error nobody knows
-        whether they were, but it is all of them or none.
+        All have one owner and one new number. Returns the names of those that were written; the others
+        have changed since. After an error it is unknown whether they were written, but it is all or none.
         """
         ...
 
     def renew(self, owner: str, beats: int) -> frozenset[str]:
-        """Gives all leases of an owner this number, unless it is smaller than theirs; returns their names."""
+        """Renews all leases of an owner with this number, unless theirs is larger; returns their names."""
         ...
 
     def release(self, owner: str, names: Collection[str]) -> None:
-        """Takes away those of the leases that are still the owner's."""
+        """Deletes those of the leases that are still the owner's."""
         ...
 
     def remove(self, seen: Sequence[Lease]) -> None:
-        """Takes away those that stand as they were seen, whoever's they are."""
+        """Deletes those of any owner that are still as they were seen."""
         ...
 
     def put_note(self, note: CleanerNote) -> None:
-        """Puts a cleaner's note in the place of its last one, and takes those away that are a day older."""
+        """Replaces a cleaner's note, and deletes all notes that are a day older."""
         ...
 
     def notes(self) -> tuple[CleanerNote, ...]: ...
 
     def drop_note(self, cleaner: str) -> None:
-        """Takes the note of a cleaner away."""
+        """Deletes the note of a cleaner."""
         ...

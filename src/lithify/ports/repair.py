@@ -1,4 +1,4 @@
-"""The port of `repair`: what is left of topics that the catalog cannot show, and making them topics again."""
+"""The port of `repair`: what is left of topics whose catalog entry is lost, and recreating them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ class Salvage(Protocol):
     """The remains of topics in one warehouse."""
 
     def topics(self) -> tuple[TopicName, ...]:
-        """Topics that the catalog lists, and those that only folders in the warehouse tell of."""
+        """Topics that the catalog lists, and those found only as folders in the warehouse."""
         ...
 
     def remains(self, name: TopicName, folder: str | None, metadata: str | None) -> Remains:
-        """What there is of a topic, in `folder` if it is given; `metadata` is then taken for its newest version.
+        """The remains of a topic, in `folder` if it is given; `metadata` is then taken as its newest version.
 
-        Raises `UnknownTopicError` where nothing is, `RefusedError` where it cannot be told which is meant.
+        Raises `UnknownTopicError` if there are none, `RefusedError` if several are equally good.
         """
         ...
 
     def register(self, name: TopicName, metadata: str, was: str) -> None:
-        """The catalog names this metadata from now on, in place of `was`, which it had under the name.
+        """Makes the catalog name this metadata, in place of `was`, which it had under the name.
 
-        Raises `ConflictError` if it has something else there by now.
+        Raises `ConflictError` if the catalog has changed meanwhile.
         """
         ...
 
@@ -37,13 +37,13 @@ class Salvage(Protocol):
         ...
 
     def rebuild(self, state: TopicState, segments: Sequence[Segment], replaces: Sequence[str], was: str) -> None:
-        """Makes the topic anew in the folder of `state`, with its logs and these segments, in place of `was`.
+        """Recreates the topic in the folder of `state`, with its logs and these segments, in place of `was`.
 
-        What is left there of topics with the identities `replaces` counts no more from then on. Raises
-        `ConflictError` if the catalog has something else by now.
+        Remaining files of topics with the identities `replaces` no longer count from then on. Raises
+        `ConflictError` if the catalog has changed meanwhile.
         """
         ...
 
     def finish_deletion(self, location: str) -> None:
-        """Deletes what a deletion that broke off has left in a folder."""
+        """Deletes the files that an interrupted deletion has left in a folder."""
         ...

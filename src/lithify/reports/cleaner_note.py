@@ -1,4 +1,4 @@
-"""What a cleaner says of its looks, for people who ask in another process. The field names are the JSON keys."""
+"""What a cleaner stores about its looks, for `status` in another process. The field names are the JSON keys."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CleanerNote:
-    """Of one running cleaner, or of one that did not end in order. Times in epoch ms."""
+    """The note of one running cleaner, or of one that did not end in order. Times in epoch ms."""
 
     cleaner: str
     scope: str
     """The catalog, as all its cleaners name it."""
     interval_ms: int
-    """Between two looks, where they take no longer."""
+    """Time between two looks, unless they take longer."""
     started_ms: int
     looked_ms: int | None
     """When its last look at the topics was completed; None if none was yet."""
 
     @property
     def last_ms(self) -> int:
-        """Its last sign of life, by the clock of its machine."""
+        """When it last wrote, by the clock of its machine."""
         return self.started_ms if self.looked_ms is None else self.looked_ms
 
     def to_json(self) -> dict[str, Any]:

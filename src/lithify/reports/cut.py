@@ -33,7 +33,7 @@ class LogCut:
 
 @dataclass(frozen=True, slots=True)
 class CutReport:
-    """What the verb did; logs that it left alone are not in it."""
+    """What the verb did; logs that it did not change are not in it."""
 
     topic: str
     verb: Verb
@@ -43,7 +43,7 @@ class CutReport:
     now_ms: int
     now_given: bool = False
     undone_run_id: str | None = None
-    """The round that `undo` took back, as its report names it."""
+    """The `run_id` of the round that `undo` undid."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -74,7 +74,7 @@ def cut_report(state: TopicState, verb: Verb, cuts: Sequence[LogCut], now_ms: in
 
 @dataclass(frozen=True, slots=True)
 class SweptFile:
-    """A file that may go, or has gone. `named_until_ms` is None for one that no version ever named."""
+    """A file that can be deleted, or was. `named_until_ms` is None for one that no version ever named."""
 
     path: str
     size_bytes: int
@@ -84,7 +84,7 @@ class SweptFile:
 
 @dataclass(frozen=True, slots=True)
 class SweepReport:
-    """The files of a topic that may go, or with `deleted` those that have gone."""
+    """The files of a topic that can be deleted, or with `deleted` those that were."""
 
     topic: str
     deleted: bool

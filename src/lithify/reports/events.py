@@ -1,4 +1,4 @@
-"""What a cleaner says of its work: one event for each thing it did, a line each in its log."""
+"""What a cleaner reports of its work: an event, one line of its output, for each thing it did."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ class EventKind(StrEnum):
 
     STARTED = "started"
     LOOKED = "looked"
-    """Went over the topics of the catalog."""
+    """A look at all topics of the catalog was completed."""
     ROUND = "round"
     """One topic was compacted."""
     FAILED = "failed"
-    """One log failed and is tried again."""
+    """One log failed and will be retried."""
     QUARANTINED = "quarantined"
     """One log failed for the last time."""
     ABANDONED = "abandoned"
-    """A round was given up: the cleaner stops, or its lease is lost."""
+    """A round was abandoned: the cleaner stops, or its lease is lost."""
     CONFLICT = "conflict"
-    """Somebody else changed a log under a round, too often."""
+    """Other commits changed a log during a round, too often."""
     RETAINED = "retained"
     EXPIRED = "expired"
-    """Kept versions were let go of, since their time is over."""
+    """Kept versions expired by their age."""
     SWEPT = "swept"
     TROUBLE = "trouble"
-    """Something failed that is no round: a topic that cannot be read, a database that is not there."""
+    """Something other than a round failed: an unreadable topic, an unreachable database."""
     STOPPED = "stopped"
 
 

@@ -1,4 +1,4 @@
-"""What an ingest from Kafka says of its work. The field names are the JSON keys; times are epoch ms."""
+"""What an ingest from Kafka reports of its work. The field names are the JSON keys; times are epoch ms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class IngestRequest:
-    """What is asked for. `config` are settings of Kafka's clients, `bootstrap.servers` among them.
+    """The request of an ingest. `config` are settings of Kafka's clients, `bootstrap.servers` among them.
 
     `topics` are those of Kafka, or all that match `pattern`; `into` is as `kafka/ingest/targets.py` takes it. A record
     without a key that the topic refuses is left out with `drops_keyless`, and stops the ingest without.
@@ -20,7 +20,7 @@ class IngestRequest:
     pattern: str | None = None
     into: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
-    """Over those that Kafka's topic has, for topics that are made."""
+    """Settings for created topics, overriding those of Kafka's topic."""
     continuous: bool = False
     interval_ms: int = 1_000
     max_records: int | None = None
@@ -31,7 +31,7 @@ class IngestRequest:
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Offsets that Kafka had let go of before they were copied: [start_offset, end_offset)."""
+    """Offsets that Kafka had deleted before they were copied: [start_offset, end_offset)."""
 
     partition: int
     start_offset: int
@@ -42,7 +42,7 @@ class Hole:
 class CopiedTopic:
     """Of which Kafka topic a topic is a copy, and what of it could not be copied.
 
-    `topic_id` is Kafka's: a topic that was deleted and made again has another one.
+    `topic_id` is Kafka's: a recreated topic has another one.
     """
 
     name: str
@@ -54,7 +54,7 @@ class CopiedTopic:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> CopiedTopic:
-        """Raises `LookupError`, `TypeError` or `ValueError` for something else."""
+        """Raises `LookupError`, `TypeError` or `ValueError` for any other document."""
         copied = CopiedTopic(data["name"], data["topic_id"], tuple(Hole(**hole) for hole in data["holes"]))
         numbers = [number for hole in copied.holes for number in astuple(hole)]
         if not all(type(text) is str for text in (copied.name, copied.topic_id)) or {*map(type, numbers)} - {int}:
@@ -78,7 +78,7 @@ class IngestedLog:
 
 @dataclass(frozen=True, slots=True)
 class IngestBatch:
-    """One batch that was committed. Logs that got nothing are there with `records` 0."""
+    """One committed batch. Logs without new records have `records` 0."""
 
     topic: str
     source: str
@@ -120,4 +120,4 @@ class IngestReport:
 
 
 TellBatch = Callable[[IngestBatch], None]
-"""Is called after every commit."""
+"""Called after every commit."""

@@ -10,7 +10,7 @@ from lithify.reports.cleaner_note import CleanerNote
 
 
 class Standing(StrEnum):
-    """How a log or a topic stands, the worst first."""
+    """The state of a log or a topic, the worst first."""
 
     UNREADABLE = "unreadable"
     QUARANTINED = "quarantined"
@@ -18,17 +18,17 @@ class Standing(StrEnum):
     OVERDUE = "overdue"
     """Past `max.compaction.lag.ms` (C29)."""
     FAILING = "failing"
-    """Its last round failed, and it is tried again."""
+    """Its last round failed, and it will be retried."""
     DUE = "due"
     WAITING = "waiting"
     """It is dirty and not due, or something in it will expire."""
     CLEAN = "clean"
-    """Nothing is to be done until somebody commits."""
+    """There is nothing to do until the next commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogStanding:
-    """One log, as far as one had to look. Of a log that is not due the ratio counts what lags as dirty, too."""
+    """One log. If it is not due, its ratio also counts bytes above the horizon as dirty."""
 
     partition: int
     standing: Standing
@@ -42,7 +42,7 @@ class LogStanding:
 
 @dataclass(frozen=True, slots=True)
 class TopicOverview:
-    """One topic, as its worst log stands: from `state` to `error` the figures are of that log.
+    """One topic, by its worst log: from `state` to `error` the figures are of that log.
 
     Null in one that cannot be read, and the ratio also where nothing is compacted. Bytes compressed, times epoch ms.
     """
@@ -57,7 +57,7 @@ class TopicOverview:
     """When the clock alone makes it due, if it will: not before this time."""
     dirty_ratio: float | None = None
     failures: int = 0
-    """Of its rounds in a row (C31)."""
+    """Failures of its rounds in a row (C31)."""
     error: str | None = None
     """Why the last of them failed, or why the topic cannot be read."""
     logs: int | None = None
@@ -77,12 +77,12 @@ class CatalogOverview:
     now_ms: int
     now_given: bool = False
     cleaners: tuple[CleanerNote, ...] | None = None
-    """Those of the catalog, and when each last looked; None where nobody can tell."""
+    """The cleaners of the catalog, and when each last looked; None where that cannot be read."""
     cleaners_error: str | None = None
-    """Why they could not be asked for."""
+    """Why the cleaners could not be read."""
 
     def counts(self) -> dict[Standing, int]:
-        """How many topics stand how, the worst first; what there is none of is left out."""
+        """The number of topics in each state, the worst first; states without topics are left out."""
         found = [topic.state for topic in self.topics]
         return {standing: found.count(standing) for standing in Standing if standing in found}
 

@@ -11,7 +11,7 @@ from lithify.model.names import LogId
 
 @dataclass(frozen=True, slots=True)
 class FailingLog:
-    """A log that is quarantined, or that failed and is tried again. Times in epoch ms."""
+    """A log that is quarantined, or that failed and will be retried. Times in epoch ms."""
 
     topic: str
     partition: int
@@ -21,9 +21,9 @@ class FailingLog:
     since_ms: int
     """When the first of them was."""
     failed_ms: int
-    """When the last of them was; since then it is quarantined, if it is."""
+    """When the last of them was; a quarantine began with it."""
     retry_ms: int | None
-    """Not before this time it is tried again; null if it is quarantined."""
+    """Cleaners do not retry it before this time; null if it is quarantined."""
     error: str
 
     def to_json(self) -> dict[str, Any]:
@@ -32,7 +32,7 @@ class FailingLog:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableTopic:
-    """A topic of which nobody can tell, and why."""
+    """A topic that cannot be read, and why."""
 
     topic: str
     error: str
@@ -52,7 +52,7 @@ class QuarantineReport:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseReport:
-    """Logs that cleaners try again at once, with what was known of them."""
+    """Logs that cleaners retry at once, with their failures so far."""
 
     topic: str
     released: tuple[FailingLog, ...]
@@ -62,7 +62,7 @@ class ReleaseReport:
 
 
 def failing_log(log: LogId, failure: LogFailure) -> FailingLog:
-    """What is told of a log with that failure."""
+    """The report of a log with that failure."""
     return FailingLog(
         topic=str(log.topic),
         partition=log.partition,
@@ -76,5 +76,5 @@ def failing_log(log: LogId, failure: LogFailure) -> FailingLog:
 
 
 def worst_first(logs: list[FailingLog]) -> tuple[FailingLog, ...]:
-    """Quarantined ones first, the oldest trouble of them first; then by failures."""
+    """Quarantined logs first, the longest failing of them first; then by failures."""
     return tuple(sorted(logs, key=lambda log: (not log.quarantined, -log.failures, log.since_ms, log.topic)))

@@ -22,17 +22,17 @@ class RepairReport:
 
     topic: str
     trouble: str
-    """What is wrong with it in the catalog; empty where nothing is."""
+    """What is wrong with it in the catalog; empty if nothing is."""
     way: str
     repaired: bool
     """Whether it was done, or only planned."""
     complete: bool
-    """No acknowledged record is missing, as far as the files that are there can tell."""
+    """No acknowledged record is missing, as far as the existing files can tell."""
     location: str
     metadata: str | None
-    """The metadata file that it goes by."""
+    """The metadata file that it uses."""
     version: int | None
-    """The version that this file is of."""
+    """The version of that file."""
     logs: tuple[RepairedLog, ...]
     notes: tuple[str, ...]
     """What cannot be known, is left out, or is lost."""

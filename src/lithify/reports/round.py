@@ -52,9 +52,9 @@ class LogReport:
     tombstones_in: int = 0
     tombstones_out: int = 0
     tombstones_held: int = 0
-    """Expired ones that stay, since records that they beat wait above the horizon (C20)."""
+    """Expired tombstones that stay, since records that they beat are above the horizon (C20)."""
     tombstones_unversioned: int = 0
-    """Those without the header of `compaction.strategy.header`, which lost (C11)."""
+    """Losing tombstones without the header of `compaction.strategy.header` (C11)."""
     losers: Losers = Losers()
     segments_in: int = 0
     segments_kept: int = 0
@@ -95,7 +95,7 @@ class RoundReport:
         return tuple(log for log in self.logs if log.error is not None)
 
     def unless_all_failed(self) -> RoundReport:
-        """This report. Raises `RoundsFailedError`, which has it, if there is no log that did not fail."""
+        """This report. Raises `RoundsFailedError`, which has it, if every log failed."""
         failed = self.failed
         if not failed or len(failed) < len(self.logs):
             return self
@@ -106,9 +106,9 @@ class RoundReport:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RoundReport:
-        """The inverse of `to_json`; keys of later versions are passed over.
+        """The inverse of `to_json`; keys of later versions are ignored.
 
-        Raises `AttributeError`, `LookupError`, `TypeError` or `ValueError` for something else.
+        Raises `AttributeError`, `LookupError`, `TypeError` or `ValueError` for any other document.
         """
         logs = tuple(_made(LogReport, {**log, "losers": _made(Losers, log["losers"])}) for log in data["logs"])
         return _made(cls, {**data, "logs": logs})
@@ -141,7 +141,7 @@ class LogPlanReport:
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """What `compact` would do now. The extra space is needed until the old version goes."""
+    """What `compact` would do now. The extra space is needed until the old version is swept."""
 
     topic: str
     version: int
@@ -167,11 +167,11 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "Losers": (Losers,),
     "tuple[LogReport, ...]": (tuple,),
 }
-"""What JSON has for the fields of a report, by their annotations."""
+"""The Python types of a report's fields in JSON, by their annotations."""
 
 
 def _made(kind: type[Made], data: Mapping[str, Any]) -> Made:
-    """A part of a report of what `data` has for its fields. Raises `TypeError` where it is of another type."""
+    """A part of a report, from the fields in `data`. Raises `TypeError` for a value of another type."""
     given = {f.name: data[f.name] for f in fields(kind) if f.name in data}  # type: ignore[arg-type]
     for f in fields(kind):  # type: ignore[arg-type]
         if f.name in given and type(given[f.name]) not in _KINDS[str(f.type)]:

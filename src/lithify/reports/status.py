@@ -46,7 +46,7 @@ class LogStatus:
     retention_waiting_bytes: int
     """Bytes of the backlog that are past retention and wait for a round, which the view needs first (C33)."""
     owed: str | None
-    """Why a round is owed whatever the ratio: a setting changed (C43), records were deleted (C26)."""
+    """Why a round is required at any dirty ratio: a setting changed (C43), records were deleted (C26)."""
     due: bool
     due_reason: str
     due_at_ms: int | None
@@ -55,19 +55,19 @@ class LogStatus:
     """How far it is past `max.compaction.lag.ms` (C29)."""
     last_round_ms: int | None
     last_round_id: str | None
-    """The `run_id` of the last round that was committed and not taken back."""
+    """The `run_id` of the last round that was committed and not undone."""
     view: ViewStatus | None
     """Null in place, and side by side before the first round."""
     failures: int
-    """Rounds that failed in a row, since the last one that got through (C31)."""
+    """Rounds that failed in a row, since the last successful one (C31)."""
     failed_ms: int | None
-    """When the last of them did."""
+    """When the last of them failed."""
     retry_ms: int | None
-    """Not before this time cleaners try again; null if nothing failed, or if it is quarantined."""
+    """Cleaners do not retry it before this time; null if nothing failed, or if it is quarantined."""
     error: str | None
     """Why the last one failed."""
     quarantined: bool
-    """Whether cleaners leave it alone until a person releases it; since `failed_ms`."""
+    """Whether cleaners skip it until a person releases it; since `failed_ms`."""
 
 
 @dataclass(frozen=True, slots=True)

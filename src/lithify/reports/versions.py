@@ -24,14 +24,14 @@ class VersionReport:
     view_bytes: int | None
     """Of the compacted views; null where there is none."""
     files_stay_until_ms: int
-    """How long its files stay at least, also once the version is not kept any more (C6)."""
+    """Its files stay at least until then, also if the version expires before (C6)."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def version_report(kept: KeptVersion, state: TopicState, versions_retention_ms: int) -> VersionReport:
-    """What there is to say of a kept version, whose state is `state`."""
+    """The report of a kept version, whose state is `state`."""
     views = [log.view.volume for log in state.logs if log.view is not None]
     return VersionReport(
         topic=str(state.name),

@@ -1,1 +1,1 @@
-"""Which part of a log a round may touch, expires, or has to touch: horizon, retention, rounds required."""
+"""Which part of a log a round may read and change, and why it must: horizon, retention, rounds required."""

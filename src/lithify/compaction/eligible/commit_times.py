@@ -1,11 +1,11 @@
-"""When records were committed, as far as `min.compaction.lag.from=commit` has to know (C14).
+"""When records were committed, for `min.compaction.lag.from=commit` (C14).
 
     appends     |  9:00 | 9:01 | 9:02 |   ...   | 9:58 | 9:59 |      lag 8 h, parts of 1 h
     committed                                                (E, 9:59)
                  ... an hour later                           (E, 9:59) (E', 10:40)
 
-A log keeps a few of (end offset, time of the commit), for what is dirty. Commits of one part of the lag
-are one entry, with the time of the last: a record waits at most by that part longer, never less.
+A log keeps a few pairs (end offset, time of the commit) for its dirty records. Commits of one part of the lag
+are one entry, with the time of the last: a record waits longer by that part at most, never shorter.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from lithify.model.log import CommittedEnd, LogState
 from lithify.model.settings.topic_settings import TopicSettings
 
 PARTS = 8
-"""Into how many parts a lag is cut."""
+"""The number of parts of a lag."""
 
 ENTRIES_KEPT = 32
-"""Entries that one log may have, where a lag was made longer. Beyond it the two oldest become the later."""
+"""The most entries of one log, if its lag was raised. Beyond it the two oldest become the later of them."""
 
 LONG_AGO_MS = -(2**63)
 
@@ -27,12 +27,12 @@ Committed = tuple[CommittedEnd, ...]
 
 
 def committed_ms(committed: Committed, end_offset: int) -> int:
-    """When what ends at `end_offset` was committed at the latest; long ago where nothing is known of it."""
+    """When records below `end_offset` were committed at the latest; long ago if that is unknown."""
     return next((entry.time_ms for entry in committed if entry.end_offset >= end_offset), LONG_AGO_MS)
 
 
 def committed_after(log: LogState, settings: TopicSettings, now_ms: int) -> Committed:
-    """The entries of a log that is about to be committed like this now."""
+    """The entries of a log whose new state is committed now."""
     lag_ms = settings.min_compaction_lag_ms
     if settings.min_compaction_lag_from != "commit" or lag_ms <= 0:
         return ()
@@ -49,7 +49,7 @@ def committed_after(log: LogState, settings: TopicSettings, now_ms: int) -> Comm
 
 
 def _ended(committed: Committed, end_offset: int) -> Committed:
-    """The entries of a log that ends there: of those above it, as a truncation leaves them, the first counts."""
+    """The entries of a log truncated to that end: of the entries above it only the first counts."""
     below = tuple(entry for entry in committed if entry.end_offset < end_offset)
     above = committed[len(below) :]
     return (*below, replace(above[0], end_offset=end_offset)) if above else below

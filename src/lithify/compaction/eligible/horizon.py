@@ -3,7 +3,7 @@
     segments   [0..9] [10..19] [20..29] [30..39]        H = 20: the third segment is
     max ts      old     old     young     old           the first that is too young
 
-Only segments from the first dirty offset on are asked; there is no active segment.
+Only segments from the first dirty offset on are checked; there is no active segment.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LIMITED_BY_BYTES = "min.compaction.lag.bytes"
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """The exclusive end of what a round may touch, and what keeps it there.
+    """The exclusive end of what a round may touch, and what limits it.
 
     `held_by` is the path of the segment that is too young, if one is.
     """

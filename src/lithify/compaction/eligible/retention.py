@@ -1,10 +1,10 @@
-"""Which segments go whole, from the front of a log (C24, C25, C26).
+"""Which whole segments retention drops, from the front of a log (C24, C25, C26).
 
     segments   [ old ][ old ][ young ][ old ]        the first two go, S moves to the end of the second
                              ▲ S                     the last one waits for its turn
 
-A segment goes when `delete-records` has cut above it, when its newest record is past `retention.ms`, or
-while the segments behind it hold `retention.bytes` without it.
+A segment is dropped when `delete-records` has cut above it, when its newest record is past `retention.ms`, or
+while the segments after it hold `retention.bytes` without it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from lithify.model.settings.topic_settings import TopicSettings
 def gone_segments(
     state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int
 ) -> tuple[Segment, ...]:
-    """The segments at the front of the log, given in offset order, that go whole.
+    """The segments at the front of the log, given in offset order, that are dropped whole.
 
-    Side by side only what is wholly below D may go: the view does not have the rest yet.
+    Side by side only segments wholly below D are: the view does not have the others yet.
     """
     rest = sum(segment.size_bytes for segment in segments)
     gone = 0
@@ -40,9 +40,9 @@ def gone_segments(
 def waiting_segments(
     state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int
 ) -> tuple[Segment, ...]:
-    """The segments past retention that have to wait for a round, behind those that go whole (C33).
+    """The segments past retention that wait for a round, after those that are dropped whole (C33).
 
-    Side by side the view does not have yet what is at or above D.
+    Side by side the view does not have the records at or above D yet.
     """
     if not settings.side_by_side:
         return ()
@@ -52,7 +52,7 @@ def waiting_segments(
 
 
 def start_after(state: LogState, gone: tuple[Segment, ...]) -> int:
-    """The log start offset once these segments at the front have gone."""
+    """The log start offset once these segments at the front are dropped."""
     return max(state.log_start_offset, gone[-1].end_offset if gone else 0)
 
 
@@ -66,7 +66,7 @@ def past_retention(segment: Segment, rest_bytes: int, settings: TopicSettings, n
 
 
 def values_expire_before_ms(settings: TopicSettings, now_ms: int) -> int | None:
-    """Records with a lower timestamp go in a round, tombstones apart (C24); None if age does not count.
+    """A round drops records with a lower timestamp, except tombstones (C24); None if age does not count.
 
     A view keeps a key until a tombstone or a newer record, so side by side age does not count.
     """
@@ -76,7 +76,7 @@ def values_expire_before_ms(settings: TopicSettings, now_ms: int) -> int | None:
 
 
 def may_age(segment: Segment, before_ms: int | None, aged_before_ms: int | None) -> bool:
-    """Whether it can hold values older than `before_ms`, those apart that went when they were `aged_before_ms`."""
+    """Whether it can hold values older than `before_ms` that the round of `aged_before_ms` has not dropped."""
     if before_ms is None or segment.min_timestamp_ms >= before_ms:
         return False
     return aged_before_ms is None or aged_before_ms <= min(segment.max_timestamp_ms, before_ms - 1)
@@ -87,9 +87,9 @@ def expired_bytes(
 ) -> int:
     """Bytes of single records past retention in segments wholly below the horizon (C28).
 
-    Metadata tells only the range of a segment's timestamps, so they are taken to be spread evenly.
-    What a round has looked at before is no value any more, or the log would be due for ever; nor is
-    less than one record worth another round, where an old tombstone among young values makes the range wide.
+    Metadata has only the range of a segment's timestamps, so they are assumed to be spread evenly.
+    Values below the age of an earlier round are not counted, or the log would be due for ever; nor is
+    less than one record, as an old tombstone among young values makes the range wide.
     """
     before_ms = values_expire_before_ms(settings, now_ms)
     if before_ms is None:

@@ -1,1 +1,1 @@
-"""Since when tombstones are covered, and when deletes went (C18, C19, C49)."""
+"""Since when tombstones are covered, and which deletes rounds have dropped (C18, C19, C49)."""

@@ -1,8 +1,8 @@
 """Tombstone steps: since when the tombstones of a log are covered (C18, C19).
 
 A step (end offset, time) says: everything below the end was covered by a round at that time or
-before. A log's steps ascend in both, so the age of a tombstone at offset o is read off the first
-step whose end is above o, and the tombstones that may go are always those below one offset.
+before. A log's steps ascend in both, so the first step whose end is above o gives the age of a
+tombstone at offset o, and the tombstones that may be dropped are always those below one offset.
 
     offset   0 ......... 40 ......... 90 ......... 120
     step       10:00        11:00         12:30          expired at 11:15, retention 1 h: below 40
@@ -16,16 +16,16 @@ from itertools import pairwise
 from lithify.model.log import TombstoneStep
 
 STEPS_KEPT = 64
-"""Steps that one log may have. Beyond it the two closest in time become one, the later."""
+"""The most steps of one log. Beyond it the two closest in time become one, the later."""
 
 Steps = tuple[TombstoneStep, ...]
 
 
 def tombstones_expire_below(steps: Steps, *, horizon: int, retention_ms: int, now_ms: int) -> int:
-    """Winning tombstones below this offset go in a round up to `horizon` (C18); 0 if none may.
+    """A round up to `horizon` drops winning tombstones below this offset (C18); 0 if none.
 
-    What a round is the first to cover starts to age in it. With a retention of 0 nothing waits: all
-    go in the very round, whatever the clock says.
+    Tombstones start to age in the first round that covers them. With a retention of 0 that round
+    drops them all, at any time of the clock.
     """
     if retention_ms == 0:
         return horizon
@@ -47,11 +47,11 @@ def with_round(steps: Steps, *, horizon: int, now_ms: int, tombstones: int) -> S
 
 
 def folded(steps: Steps, *, log_start: int, retention_ms: int, now_ms: int) -> Steps:
-    """The same steps, fewer: a tombstone's time may become later by it, never unknown (C19).
+    """The steps merged into fewer: a tombstone's time may become later, never unknown (C19).
 
-    - steps with an end at or below the log start cover nothing any more;
-    - those that have expired become the newest of them;
-    - a step without a tombstone left says nothing that the next one does not;
+    - steps with an end at or below the log start are removed;
+    - expired ones become the newest of them;
+    - a step without a tombstone left is removed, as the next one covers it;
     - of more than `STEPS_KEPT`, the two closest in time become the later.
     """
     kept = [s for s in steps if s.end_offset > log_start]
@@ -68,5 +68,5 @@ def folded(steps: Steps, *, log_start: int, retention_ms: int, now_ms: int) -> S
 
 
 def next_expiry_ms(steps: Steps, retention_ms: int) -> int | None:
-    """When the next tombstones may go, in epoch ms; None if there are none (C21)."""
+    """When the next tombstones expire, in epoch ms; None if there are none (C21)."""
     return next((s.time_ms + retention_ms for s in steps if s.tombstones > 0), None)

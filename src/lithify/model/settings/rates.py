@@ -1,10 +1,10 @@
-"""Rates that a run keeps to, and the document by which they change while it goes on (C40).
+"""Rates that a run keeps to, and the document that changes them while it runs (C40).
 
     lithify throttle ─► <topic>/lithify/rates.json  {id, read_rate_bytes, write_rate_bytes}
                                    ▲
     a run notes the id at its start┘ and follows the document once its id is another one
 
-Ids are compared, not times: a document that was there when a run began never slows it, however
+Ids are compared, not times: a document that existed when a run began never slows it, however
 clocks differ. Rates are bytes per second over the whole run; None is no limit.
 """
 
@@ -25,7 +25,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class RatesDocument:
-    """Rates for the runs that are under way when it is stored. Its id is one that no other has."""
+    """Rates for the runs that are running when it is stored. Its id is unique."""
 
     id: str
     rates: Rates
@@ -39,7 +39,7 @@ class RatesDocument:
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> RatesDocument:
-        """Raises `ValueError` where it is not such a document."""
+        """Raises `ValueError` for any other document."""
         try:
             found = RatesDocument(content["id"], Rates(content["read_rate_bytes"], content["write_rate_bytes"]))
         except (KeyError, TypeError) as error:
@@ -52,7 +52,7 @@ class RatesDocument:
 
 @dataclass(frozen=True, slots=True)
 class RatesNote:
-    """Where the document of a topic stands, and the id of the one that was there; None if none was."""
+    """The path of a topic's document, and its id when the run began; None if there was none."""
 
     path: str
     id: str | None

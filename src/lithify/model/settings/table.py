@@ -1,6 +1,6 @@
 """The table of settings: names, meaning, and what each accepts (contract, section 10).
 
-Parsing, help and documentation are made from it. Names shared with Kafka mean what they mean there.
+Parsing, help and documentation use it. Names shared with Kafka mean what they mean there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lithify.model.settings.units import parse_duration_ms, parse_size_bytes
 NO_LIMIT = -1
 
 LEAST_SWEEP_GRACE_MS = 60_000
-"""Runs show signs of life four times within `sweep.grace.ms`: with less, a busy machine loses its runs."""
+"""Runs write four heartbeats within `sweep.grace.ms`: with less, runs of a busy machine would expire."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ Preset = Literal["kafka", "pulsar", "mapr"]
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
-    """What a topic promises. Times in milliseconds, sizes in bytes; -1 is "no limit"."""
+    """The settings of one topic. Times in milliseconds, sizes in bytes; -1 is "no limit"."""
 
     compaction_mode: CompactionMode = "in-place"
     cleanup_policy: str = "compact"
@@ -80,7 +80,7 @@ _PRESETS: Mapping[str, Mapping[str, str]] = {
 
 
 def settings_of(config: Mapping[str, object], *, like: str = "kafka") -> TopicSettings:
-    """The settings of a preset with `config` (Kafka's dotted names) laid over it.
+    """The settings of a preset, overridden by `config` (Kafka's dotted names).
 
     Values may be text or numbers. Raises `InvalidSettingError`, which names the setting and what
     it accepts.
@@ -91,14 +91,14 @@ def settings_of(config: Mapping[str, object], *, like: str = "kafka") -> TopicSe
 
 
 def stored_settings(config: Mapping[str, str]) -> TopicSettings:
-    """Settings as a topic's metadata has them: what was accepted once is read, and kept to today's bounds."""
+    """Settings from a topic's metadata: values that an earlier version accepted are moved into today's bounds."""
     grace = SETTINGS["sweep.grace.ms"]
     least = max(int(config.get(grace.name, TopicSettings().sweep_grace_ms)), LEAST_SWEEP_GRACE_MS)
     return settings_of({**config, grace.name: least})
 
 
 def changed(settings: TopicSettings, config: Mapping[str, object]) -> TopicSettings:
-    """`settings` with `config` laid over it, checked as a whole."""
+    """`settings` overridden by `config`, checked as a whole."""
     parsed: dict[str, Any] = {}
     for name, value in config.items():
         setting = SETTINGS.get(name)

@@ -43,7 +43,7 @@ def parse_rate_bytes(text: str) -> int:
 def parse_time_ms(text: str) -> int:
     """ISO 8601 (UTC unless it says otherwise) or `@EPOCH_MS`, as epoch milliseconds.
 
-    Raises `ValueError`. A bare integer is an offset wherever both could stand, so it is no time.
+    Raises `ValueError`, also for a bare integer, which is an offset wherever both are accepted.
     """
     if text.startswith("@") and text[1:].lstrip("-").isdigit():
         return int(text[1:])
