@@ -6,6 +6,13 @@
 
 A folder of `tests/` is a section of its own name, so that none is left out. All sections run even
 if one fails; the exit code is 1 if any did. `just check`, `just check-all` and CI call this.
+
+Two cores are kept busy by two lanes, as much of a test is waiting for a JVM, a broker or a timeout:
+
+    the quick sections, one by one ──► lane 1  tests in two processes    ──► summary
+                                  └──► lane 2  tests in one process    ──┘
+
+What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes.
 """
 
 from __future__ import annotations
@@ -17,6 +24,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +33,10 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 
 QUICK = ("format", "lint", "types", "imports", "tidy", "unit", "properties", "scenarios")
-SERIAL = ("tidy", "formats", "cli", "spark", "kills", "mutated", "examples", "engines", "kafka", "cluster")
-"""Test folders that run in one process: they start Spark, end processes, or are too short to split."""
+SERIAL = ("tidy", "formats", "cli", "spark", "mutated", "examples", "engines", "kafka", "cluster")
+"""Test folders that run in one process: they share a session, a broker or a cluster, or are too short to split."""
+SPLIT_THEMSELVES = ("kills",)
+"""One process too, but what they start keeps two cores busy."""
 
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)")
 
@@ -84,27 +95,48 @@ def _test_folders() -> list[str]:
 
 
 def _tests(name: str, paths: list[str]) -> Section:
-    workers = () if name in SERIAL else ("-n", "2")
+    workers = () if name in SERIAL + SPLIT_THEMSELVES else ("-n", "2")
     return Section(name, (("pytest", "-q", *workers, "--durations=5", "--durations-min=5", *paths),))
 
 
-def run(section: Section) -> Outcome:
-    """Runs a section with its output passed on as it comes."""
-    print(f"\n=== {section.name}", flush=True)
+def run(section: Section, *, alone: bool = True) -> Outcome:
+    """Runs a section. Its output is passed on as it comes, or at the end if others run beside it."""
+    shown = [f"\n=== {section.name}\n"]
+    if alone:
+        print(shown.pop(), end="", flush=True)
     begun = time.monotonic()
     passed = True
     counts: Counter[str] = Counter()
     for program, *arguments in section.commands:
         command = [str(BIN / program), *arguments]
+        last = ""
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as process:
-            last = ""
             for line in process.stdout or ():
-                print(line, end="", flush=True)
+                if alone:
+                    print(line, end="", flush=True)
+                else:
+                    shown.append(line)
                 last = line if line.strip() else last
         passed = passed and process.returncode == 0
         if program == "pytest":
             counts.update({what: int(count) for count, what in _COUNT.findall(last)})
+    print("".join(shown), end="", flush=True)
     return Outcome(section.name, passed, time.monotonic() - begun, counts)
+
+
+def run_all(wanted: Sequence[Section]) -> list[Outcome]:
+    """The quick ones one by one, then the others in two lanes."""
+    done = [run(section) for section in wanted if section.name in QUICK]
+    slow = [section for section in wanted if section.name not in QUICK]
+    with ThreadPoolExecutor(1) as split, ThreadPoolExecutor(1) as serial:
+        lanes = [serial if section.name in SERIAL else split for section in slow]
+        running = [lane.submit(run, s, alone=len(slow) == 1) for lane, s in zip(lanes, slow, strict=True)]
+        try:
+            return done + [section.result() for section in running]
+        except KeyboardInterrupt:  # which those at work have heard too
+            for section in running:
+                section.cancel()
+            raise
 
 
 def main() -> int:
@@ -119,12 +151,13 @@ def main() -> int:
         parser.error(f"no such section: {', '.join(sorted(unknown))}")
     wanted = arguments.section or (QUICK if arguments.quick else names)
     os.environ.pop("JAVA_TOOL_OPTIONS", None)  # its notice on stderr would be taken for output of ours
-    outcomes = [run(section) for section in everything if section.name in wanted]
+    begun = time.monotonic()
+    outcomes = run_all([section for section in everything if section.name in wanted])
     total: Counter[str] = sum((outcome.counts for outcome in outcomes), Counter())
     print("\n=== summary")
     for outcome in outcomes:
         print(outcome.line())
-    seconds = sum(outcome.seconds for outcome in outcomes)
+    seconds = time.monotonic() - begun
     print(f"\n{', '.join(f'{count} {what}' for what, count in total.items()) or 'no tests'} in {seconds:.0f} s")
     return 0 if all(outcome.passed for outcome in outcomes) else 1
 
