@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import lithify
-from lithify.cleaner.looking import Looker
+from lithify.cleaner.work_finder import WorkFinder
 from lithify.store.iceberg.io.local_io import LocalFileIO, LocalInput
 
 OPENED: list[str] = []
@@ -55,13 +55,13 @@ def made(directory: str, topics: int) -> None:
             list(pool.map(make, [directory] * 2, [there, half], [half, topics]))
 
 
-def looked(looker: Looker, repeat: int) -> dict[str, Any]:
+def looked(finder: WorkFinder, repeat: int) -> dict[str, Any]:
     """Looks, each timed; what was opened in the last of them."""
     seconds = []
     for _ in range(repeat):
         OPENED.clear()
         begun = time.perf_counter()
-        found = looker.look(time.time_ns() // 1_000_000)
+        found = finder.look(time.time_ns() // 1_000_000)
         seconds.append(time.perf_counter() - begun)
     kinds = {"manifests": ".avro", "data": ".parquet"}
     opened = {kind: sum(path.endswith(end) for path in OPENED) for kind, end in kinds.items()}
@@ -79,12 +79,12 @@ def main() -> None:
         lake = lithify.open(directory)
         catalog: Any = lake.warehouse.store
         catalog.source.created().properties["py-io-impl"] = f"{NotingFileIO.__module__}.NotingFileIO"
-        looker = lake.cleaner().cleaner.looker
-        first = looked(looker, 1)
-        next_look = looked(looker, 5)
+        finder = lake.cleaner().cleaner.finder
+        first = looked(finder, 1)
+        next_look = looked(finder, 5)
         tokens = catalog.change_tokens
         catalog.change_tokens = lambda: ((name, None) for name, _ in tokens())
-        without_tokens = looked(looker, 3)
+        without_tokens = looked(finder, 3)
         print(json.dumps({"first": first, "next": next_look, "without_tokens": without_tokens}, indent=1))
 
 

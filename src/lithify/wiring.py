@@ -25,7 +25,7 @@ from lithify.ports.repair import Salvage
 from lithify.ports.store import Warehouse
 from lithify.reports.cleaner_note import CleanerNote
 from lithify.reports.ingest import IngestReport, IngestRequest, TellBatch
-from lithify.service.look.overview import Lookout
+from lithify.service.look.overview import StatusWatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -156,9 +156,9 @@ def coordination_of(warehouse: Warehouse, url: str | None) -> Coordination:
     return of_engine(catalog.engine) if isinstance(catalog, SqlCatalog) else MemoryCoordination()
 
 
-def lookout(warehouse: Warehouse) -> Lookout:
+def status_watch(warehouse: Warehouse) -> StatusWatch:
     """What looks at all topics of a warehouse, and asks when their cleaners last did."""
-    return Lookout(warehouse, partial(cleaner_notes, warehouse, os.environ.get(COORDINATION_VARIABLE) or None))
+    return StatusWatch(warehouse, partial(cleaner_notes, warehouse, os.environ.get(COORDINATION_VARIABLE) or None))
 
 
 def cleaner_notes(warehouse: Warehouse, url: str | None) -> tuple[CleanerNote, ...] | None:

@@ -11,7 +11,7 @@ import pytest
 from lithify.model.names import TopicName
 from lithify.reports.events import CleanerEvent, EventKind
 from lithify.reports.overview import Standing
-from lithify.service.look.overview import Lookout
+from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
 from support.topics.cleaner_lake import CleanerLake
 
@@ -149,7 +149,7 @@ def test_status_and_quarantine_show_a_topic_that_cannot_be_read_among_the_others
     lake.append(good, "a=1 a=2")
     warehouse = replace(lake.warehouse, store=BadFor(lake.warehouse.store, bad, raw, method))
 
-    shown = {topic.topic: topic for topic in Lookout(warehouse).overview().topics}
+    shown = {topic.topic: topic for topic in StatusWatch(warehouse).overview().topics}
 
     assert shown["good"].state is Standing.DUE
     assert shown["bad"].state is Standing.UNREADABLE

@@ -163,7 +163,7 @@ def test_topics_that_come_and_go_are_followed(lake):
     lake.append(second, "a=1 a=2")
     lake.wait()
     assert topics_of(alpha.work()) == ["second"]
-    assert set(alpha.cleaner.looker.known) == {second}
+    assert set(alpha.cleaner.finder.watch.known) == {second}
 
 
 def test_a_topic_deleted_under_its_round_is_no_failure(lake):
@@ -559,9 +559,9 @@ class TestReading:
         topic, alpha = lake.topic("orders"), lake.cleaner()
         lake.append(topic, "a=1 a=2")
         calls = self.counted(lake, monkeypatch)
-        alpha.cleaner.looker.look(lake.clock.now_ms())
+        alpha.cleaner.finder.look(lake.clock.now_ms())
         lake.wait()
-        found = alpha.cleaner.looker.look(lake.clock.now_ms())
+        found = alpha.cleaner.finder.look(lake.clock.now_ms())
         assert [work.name for work in found.work] == [topic]
         assert calls["segments"] == 1
 
@@ -585,7 +585,7 @@ class TestReading:
         alpha.work()
         calls = self.counted(lake, monkeypatch)
         lake.clock.advance(-500_000)
-        alpha.cleaner.looker.look(lake.clock.now_ms())
+        alpha.cleaner.finder.look(lake.clock.now_ms())
         assert calls["load"] == 1
 
     def test_what_is_due_and_has_nothing_to_do_rests(self, lake, monkeypatch):

@@ -108,7 +108,7 @@ def many(number, monkeypatch):
     topics = [TopicOverview(f"due{n}", Standing.DUE, 0, "dirty", logs=1, records=1, bytes=1) for n in range(number - 7)]
     topics += [TopicOverview(f"t{n}", Standing.CLEAN, 0, "clean", logs=1, records=1, bytes=1) for n in range(7)]
     found = CatalogOverview(tuple(topics), 0)
-    monkeypatch.setattr("lithify.service.look.overview.Lookout.overview", lambda _lookout, **_more: found)
+    monkeypatch.setattr("lithify.service.look.overview.StatusWatch.overview", lambda _watch, **_more: found)
 
 
 def test_the_worst_are_shown_and_the_others_counted(lithify, monkeypatch):

@@ -34,7 +34,7 @@ from lithify.service.change.expire import expire_versions
 from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
-from lithify.service.look.overview import Lookout
+from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs, release
 from lithify.service.look.status import topic_status
 from lithify.service.look.throttle import throttle
@@ -136,7 +136,7 @@ VERBS: dict[str, Callable[[Warehouse], object]] = {
     "sweep": lambda w: sweep(w, NAME, delete=True),
     "throttle": lambda w: throttle(w, NAME, Rates(1, 2)),
     "quarantine release": lambda w: release(w, NAME),
-    "status of all": lambda w: Lookout(w).overview(),
+    "status of all": lambda w: StatusWatch(w).overview(),
     "quarantine list": failing_logs,
     "topic list": lambda w: w.store.topics(),
     "topic delete": lambda w: Lake(w).delete_topic("orders"),

@@ -22,7 +22,7 @@ from lithify.service.change.alter import plan_uncompact
 from lithify.service.change.cut import plan_delete_records, plan_truncate
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import plan_undo
-from lithify.service.look.overview import Lookout
+from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
 from lithify.service.look.status import topic_status
 from lithify.service.look.versions import kept_versions
@@ -97,7 +97,7 @@ READS: dict[str, Callable[[Warehouse], object]] = {
     "scanned": scanned,
     "table": lambda w: [r for batch in table_batches(w, w.store.load(NAME)) for r in batch.records()],
     "status": lambda w: topic_status(w, w.store.load(NAME)),
-    "status of all": lambda w: Lookout(w).overview(),
+    "status of all": lambda w: StatusWatch(w).overview(),
     "versions": lambda w: kept_versions(w, NAME),
     "history": lambda w: list(w.store.reports(w.store.load(NAME))),
     "quarantine": failing_logs,

@@ -22,7 +22,7 @@ from lithify.model.start_position import Start
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import CopiedTopic, Hole
 from lithify.reports.overview import Standing
-from lithify.service.look.overview import Lookout
+from lithify.service.look.overview import StatusWatch
 from lithify.service.look.status import topic_status
 from lithify.service.look.throttle import throttle
 from lithify.service.look.versions import kept_versions
@@ -109,7 +109,7 @@ def _of_versions(warehouse: Warehouse, name: TopicName) -> Any:
 
 
 def _overview(warehouse: Warehouse, name: TopicName) -> Any:
-    shown = next((topic for topic in Lookout(warehouse).overview().topics if topic.topic == str(name)), None)
+    shown = next((topic for topic in StatusWatch(warehouse).overview().topics if topic.topic == str(name)), None)
     if shown is None:
         raise UnknownTopicError("it is not in the list")
     if shown.state is Standing.UNREADABLE:

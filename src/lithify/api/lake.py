@@ -33,11 +33,11 @@ from lithify.wiring import (
     cleaner_loop,
     coordination_of,
     kafka_ingest,
-    lookout,
     machine,
     open_warehouse,
     salvage_of,
     scope_of,
+    status_watch,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Lake:
 
         A topic that cannot be read is one of them. Raises `WarehouseError` if the catalog cannot be read.
         """
-        return lookout(self.warehouse).overview(now_ms=now_ms)
+        return status_watch(self.warehouse).overview(now_ms=now_ms)
 
     def quarantine(self) -> QuarantineReport:
         """The logs of all topics whose rounds fail, the worst first (C31). `Topic.release` lets them go on."""

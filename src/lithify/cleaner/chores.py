@@ -16,7 +16,7 @@ from zlib import crc32
 
 from lithify.cleaner.events import Teller
 from lithify.cleaner.lease_keeper import LeaseKeeper
-from lithify.cleaner.looking import Looker
+from lithify.cleaner.work_finder import WorkFinder
 from lithify.defects import as_lithify_error
 from lithify.errors import PolicyError, UnknownTopicError
 from lithify.model.names import TopicName
@@ -46,7 +46,7 @@ class Chores:
 
     warehouse: Warehouse
     leases: LeaseKeeper
-    looker: Looker
+    finder: WorkFinder
     teller: Teller
     role: str
     """Name of the lease of whoever does the upkeep of this catalog."""
@@ -64,7 +64,7 @@ class Chores:
         except (UnknownTopicError, PolicyError):
             pass  # deleted, or altered: the next look judges it as it is
         except Exception as error:
-            self.looker.failed(work.name, as_lithify_error(error, work.name), self.warehouse.clock.now_ms())
+            self.finder.back_off(work.name, as_lithify_error(error, work.name), self.warehouse.clock.now_ms())
         finally:
             self.leases.release([work.identity])
 

@@ -17,8 +17,8 @@ from threading import Lock
 
 from lithify.cleaner.chores import Chores
 from lithify.cleaner.events import Teller
-from lithify.cleaner.looking import Look, Looker
 from lithify.cleaner.rounds import Rounds
+from lithify.cleaner.work_finder import Look, WorkFinder
 from lithify.defects import as_lithify_error
 from lithify.model.names import TopicName
 from lithify.ports.store import Clock
@@ -49,7 +49,7 @@ class Cleaner:
     """All topics of a catalog. Made by `wiring`."""
 
     clock: Clock
-    looker: Looker
+    finder: WorkFinder
     rounds: Rounds
     chores: Chores
     teller: Teller
@@ -75,7 +75,7 @@ class Cleaner:
     @property
     def look_steps(self) -> int:
         """Grows for as long as looks get on."""
-        return self.looks + self.looker.steps
+        return self.looks + self.finder.watch.steps
 
     def step(self, *, looks: bool = True, works: bool = True) -> Did | Waits:
         """One thing: a look, a chore, or the rounds of one batch, as far as the caller does both."""
@@ -135,8 +135,8 @@ class Cleaner:
         begun_ms = self.clock.monotonic_ms()
         found = None
         try:
-            found = self.looker.look(self.clock.now_ms())
-            versions = {name: known.version for name, known in self.looker.known.items()}
+            found = self.finder.look(self.clock.now_ms())
+            versions = {name: known.version for name, known in self.finder.watch.known.items()}
             self.chores.seen(versions, self.clock.now_ms())
         except Exception as error:  # the next look is tried
             trouble = as_lithify_error(error, "the look at all topics")

@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 
 from lithify.cleaner.events import Teller
 from lithify.cleaner.failures import Failures
-from lithify.cleaner.judge import Judge
 from lithify.cleaner.lease_keeper import LeaseKeeper
-from lithify.cleaner.looking import Looker
 from lithify.cleaner.stop import Stop
+from lithify.cleaner.work_finder import WorkFinder
 from lithify.defects import as_lithify_error
 from lithify.errors import Blame, ConflictError, EngineError, LithifyError, RoundAbandonedError
 from lithify.model.log import TopicState
@@ -28,6 +27,7 @@ from lithify.reports.events import EventKind
 from lithify.reports.round import LogReport
 from lithify.schedule.agenda import TopicWork
 from lithify.schedule.backoff import LONGEST_BACKOFF_MS, may_run
+from lithify.service.look.catalog_watch import assess_topic
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
 from lithify.waits.parallel import for_each, parallel
@@ -43,8 +43,7 @@ class Rounds:
     engine: RewriteEngine
     leases: LeaseKeeper
     failures: Failures
-    judge: Judge
-    looker: Looker
+    finder: WorkFinder
     teller: Teller
     limits: RunLimits
     stop: Stop
@@ -60,7 +59,7 @@ class Rounds:
             self.leases.release(taken)
             for work in batch:
                 if work.identity in taken:  # what others work on is good until they commit
-                    self.looker.look_again(work.name)
+                    self.finder.look_again(work.name)
 
     def _still_due(self, batch: Sequence[TopicWork]) -> dict[TopicName, tuple[TopicState, TopicWork]]:
         """The topics of which a round is due now: others may have done it since they were judged."""
@@ -75,7 +74,7 @@ class Rounds:
                 return None
             now_ms = self.warehouse.clock.now_ms()
             if state.version != work.version:
-                required = self.judge.required(state, now_ms)
+                required = self.finder.required(assess_topic(self.warehouse.store, state, now_ms), now_ms)
             else:  # another cleaner may have failed
                 known = self.failures.of(state)
                 partitions = tuple(p for p in work.required.rounds if may_run(known.get(p), now_ms))
@@ -107,7 +106,7 @@ class Rounds:
         try:
             self._tell(state, work, results)
         except Exception as error:  # what became of the other topics is told all the same
-            self.looker.failed(work.name, as_lithify_error(error, work.name), self.warehouse.clock.now_ms())
+            self.finder.back_off(work.name, as_lithify_error(error, work.name), self.warehouse.clock.now_ms())
 
     def _tell(self, state: TopicState, work: TopicWork, results: Results) -> None:
         result = results[work.name]
@@ -123,7 +122,7 @@ class Rounds:
         if isinstance(result, TopicResult) and through:
             self.teller.round_done(work.name, result.report, work.required.overdue_ms)
             if not result.report.changed and not errors:
-                self.looker.let_rest(work.name, now_ms + LONGEST_BACKOFF_MS)
+                self.finder.let_rest(work.name, now_ms + LONGEST_BACKOFF_MS)
         for partition, error in errors.items():
             self._tell_failure(state, partition, error, now_ms)
 

@@ -6,13 +6,12 @@ from lithify.cleaner.chores import Chores
 from lithify.cleaner.cleaner import Cleaner
 from lithify.cleaner.events import Teller
 from lithify.cleaner.failures import Failures
-from lithify.cleaner.judge import Judge
 from lithify.cleaner.lease_keeper import LeaseKeeper
-from lithify.cleaner.looking import Looker
 from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import CleanerOptions, Tell
 from lithify.cleaner.rounds import Rounds
 from lithify.cleaner.stop import Stop
+from lithify.cleaner.work_finder import WorkFinder
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.leases import Coordination
 from lithify.ports.store import Warehouse
@@ -29,11 +28,10 @@ def make_cleaner(
     """A cleaner that takes steps, under leases that somebody renews."""
     teller = Teller(warehouse.clock, options.cleaner_id, tell)
     failures = Failures(warehouse, teller.trouble)
-    judge = Judge(warehouse, failures, teller)
-    looker = Looker(warehouse, judge, teller.trouble)
-    rounds = Rounds(warehouse, engine, leases, failures, judge, looker, teller, options.limits, stop)
-    chores = Chores(warehouse, leases, looker, teller, f"role:upkeep@{options.scope}", options.sweep_interval_ms)
-    return Cleaner(warehouse.clock, looker, rounds, chores, teller, options.interval_ms, options.threads)
+    finder = WorkFinder(warehouse.store, failures, teller)
+    rounds = Rounds(warehouse, engine, leases, failures, finder, teller, options.limits, stop)
+    chores = Chores(warehouse, leases, finder, teller, f"role:upkeep@{options.scope}", options.sweep_interval_ms)
+    return Cleaner(warehouse.clock, finder, rounds, chores, teller, options.interval_ms, options.threads)
 
 
 def make_loop(

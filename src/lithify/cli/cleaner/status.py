@@ -81,9 +81,9 @@ def status(
 
 
 def _overview_look(invocation: Invocation, now_ms: int | None, *, everything: bool) -> Callable[[], Frame]:
-    from lithify.wiring import lookout
+    from lithify.wiring import status_watch
 
-    seen = lookout(invocation.open_lake().warehouse)
+    seen = status_watch(invocation.open_lake().warehouse)
 
     def look() -> Frame:
         found = seen.overview(now_ms=now_ms)

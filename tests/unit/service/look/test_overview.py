@@ -13,7 +13,7 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.reports.overview import Standing
-from lithify.service.look.overview import Lookout
+from lithify.service.look.overview import StatusWatch
 from lithify.service.look.status import topic_status
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
@@ -57,7 +57,7 @@ class Catalog:
         memory = MemoryWarehouse(self.clock.new_id, self.clock.now_ms)
         self.store = CountingStore(memory.store)
         self.warehouse = Warehouse(self.store, memory.files, self.clock)
-        self.lookout = Lookout(self.warehouse)
+        self.watch = StatusWatch(self.warehouse)
         self.engine = OracleEngine(memory.files)
 
     def topic(self, name, *, partitions=1, records=(), compacted=False, **config):
@@ -72,7 +72,7 @@ class Catalog:
     def look(self, **more):
         """By name, how topics stand, in order."""
         self.store.calls.clear()
-        return {topic.topic: topic for topic in self.lookout.overview(**more).topics}
+        return {topic.topic: topic for topic in self.watch.overview(**more).topics}
 
 
 @pytest.fixture
@@ -138,9 +138,9 @@ def test_it_is_judged_as_of_another_time(catalog):
     catalog.topic("deletes", records=some_records(value=None), compacted=True)
     assert catalog.look()["deletes"].state is Standing.WAITING
     assert catalog.look(now_ms=124 * HOUR_MS)["deletes"].state is Standing.DUE
-    found = catalog.lookout.overview(now_ms=5)
+    found = catalog.watch.overview(now_ms=5)
     assert (found.now_ms, found.now_given) == (5, True)
-    found = catalog.lookout.overview()
+    found = catalog.watch.overview()
     assert (found.now_ms, found.now_given) == (100 * HOUR_MS, False)
 
 

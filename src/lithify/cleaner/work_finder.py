@@ -1,0 +1,123 @@
+"""What is to be done in a catalog: what the cleaner makes of the topics that it watches (C28, C29, C31).
+
+    assessments, failures ─► work                  good for a minute while it waits for its turn
+                          ─► nothing               until somebody commits, or its time comes
+    cannot be read        ─► told, and left alone  each time for longer
+
+What is remembered is one small entry for each topic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Lock
+
+from lithify.cleaner.events import Teller
+from lithify.cleaner.failures import Failures
+from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError
+from lithify.model.failure import LogFailure
+from lithify.model.names import LogId, TopicName
+from lithify.ports.store import LogStore
+from lithify.schedule.agenda import TopicWork
+from lithify.schedule.backoff import after_failure, may_run
+from lithify.schedule.required_work import RequiredWork, required_work
+from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding
+
+TURN_MS = 60_000
+"""So long what was found of a topic is good while it waits for its turn and nobody commits."""
+
+Found = TopicWork | LogFailure | None
+"""What is to be done, or why the topic could not be read or worked on as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look has found."""
+
+    topics: int
+    read: int
+    """Topics whose metadata was read."""
+    opened: int
+    """Topics whose manifests were read."""
+    work: tuple[TopicWork, ...]
+    """Topics with a log that is due for a round, or for retention."""
+
+
+@dataclass(slots=True)
+class WorkFinder:
+    """One thread looks at a time; several may report what became of topics."""
+
+    store: LogStore
+    failures: Failures
+    teller: Teller
+    watch: CatalogWatch[Found] = field(init=False)
+    _reported: dict[TopicName, Finding[Found]] = field(default_factory=dict)
+    """Counts from the next look on."""
+    _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self.watch = CatalogWatch(self.store, self)
+
+    def look(self, now_ms: int) -> Look:
+        """Looks at every topic. Raises `WarehouseError` where the catalog cannot be reached."""
+        with self._lock:
+            reported, self._reported = self._reported, {}
+        for name, finding in reported.items():
+            self.watch.replace_finding(name, finding, now_ms)
+        reads = self.watch.look(now_ms)
+        found = [known.finding.value for known in self.watch.known.values()]
+        work = tuple(value for value in found if isinstance(value, TopicWork))
+        return Look(len(found), reads.metadata, reads.manifests, work)
+
+    def let_rest(self, name: TopicName, until_ms: int) -> None:
+        """A topic that was due and had nothing to do is not looked at again for long, unless it changes."""
+        with self._lock:
+            self._reported[name] = Finding(None, until_ms)
+
+    def look_again(self, name: TopicName) -> None:
+        """Somebody has worked on a topic: what was found of it is not good any more."""
+        with self._lock:
+            self._reported.setdefault(name, Finding(None, 0))
+
+    def back_off(self, name: TopicName, error: LithifyError, now_ms: int) -> None:
+        """Something about a topic as a whole failed: it is left alone for a while, each time for longer."""
+        finding = self.failed(name, error, now_ms)
+        with self._lock:
+            self._reported[name] = finding
+
+    def required(self, topic: AssessedTopic, now_ms: int) -> RequiredWork:
+        """What is to be done for a topic. Raises `WarehouseError` where its failures cannot be asked for.
+
+        A log whose manifests are damaged has failed; the others of the topic are worked on (C31).
+        """
+        state = topic.state
+        if not topic.damaged and not any(assessment.verdict.due for assessment in topic.assessments.values()):
+            return required_work(state, topic.assessments, {}, now_ms)
+        failures = self.failures.of(state)
+        for partition, error in topic.damaged.items():
+            if self.failures.is_gone(state, error):
+                raise UnknownTopicError(f"{state.name} was deleted") from error
+            if may_run(failures.get(partition), now_ms):
+                failure = self.failures.failed(state, partition, error, now_ms)
+                self.teller.log_failed(LogId(state.name, partition), error, failure)
+        if topic.damaged:
+            failures = self.failures.of(state)
+        return required_work(state, topic.assessments, failures, now_ms)
+
+    def found(self, topic: AssessedTopic, now_ms: int) -> Finding[Found]:
+        """For the watch."""
+        required, state = self.required(topic, now_ms), topic.state
+        if not required.rounds and not required.retains:
+            return Finding(None, required.look_at_ms)
+        return Finding(TopicWork(state.name, state.identity, state.version, required), now_ms + TURN_MS)
+
+    def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[Found]:
+        """For the watch: tells of an error of a topic as a whole."""
+        if isinstance(error, UnknownVersionError):  # somebody has committed meanwhile: the next look finds it
+            return Finding(None, now_ms)
+        self.teller.trouble(name, error)
+        known = self.watch.known.get(name)
+        before = None if known is None else known.finding.value
+        counts = error.blames is Blame.LOG
+        failure = after_failure(before if isinstance(before, LogFailure) else None, str(error), now_ms, counts=counts)
+        return Finding(failure, failure.retry_ms, whoever_commits=True)

@@ -1,0 +1,200 @@
+"""One watch over the topics of a catalog, for cleaners and `status`: it reads as little as it can (C21, C28, C50).
+
+    change token as before, nothing due by the clock  ─► passed over, nothing is read
+    another token, or its time has come               ─► the state: one metadata read
+    the state says that a log may be due              ─► the manifests of that log
+                                                             │
+    watcher  ◄── `AssessedTopic`, or why there is none ──────┘
+             ──► `Finding`: what it makes of the topic, and when to look again
+
+So a look at a catalog in which nothing happens reads at most the metadata of each topic, and where
+the catalog is a database nothing but one query. Topics are read in parallel. Whatever fails with one
+of them is its own failure: the others are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol, TypeVar
+
+from lithify.defects import as_lithify_error
+from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnknownVersionError
+from lithify.model.log import TopicState
+from lithify.model.names import TopicName
+from lithify.model.segment import Segment
+from lithify.ports.store import LogStore
+from lithify.schedule.assessment import Assessment, assess
+from lithify.schedule.idle import assess_idle
+from lithify.waits.parallel import parallel
+
+T = TypeVar("T")
+
+Segments = Mapping[int, tuple[Segment, ...]]
+"""By partition, in offset order."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssessedTopic:
+    """A topic at one version, and how its logs stand at one time."""
+
+    state: TopicState
+    assessments: Mapping[int, Assessment]
+    """By partition, of all logs that can be read."""
+    segments: Segments
+    """Of the logs whose manifests had to be opened."""
+    damaged: Mapping[int, DamagedError]
+    """By partition, why the manifests of a log cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding(Generic[T]):
+    """What a watcher makes of a topic."""
+
+    value: T
+    look_at_ms: int | None
+    """When to look again even if nobody commits; None is never."""
+    whoever_commits: bool = False
+    """Whether nobody's commit makes that earlier."""
+    topic: AssessedTopic | None = None
+    """To be assessed again without a read as long as nobody commits; for those who have memory for it."""
+
+
+class Watcher(Protocol[T]):
+    """Is told of topics by several threads at once."""
+
+    def found(self, topic: AssessedTopic, now_ms: int) -> Finding[T]:
+        """Of a topic; what it raises is a failure of that topic."""
+        ...
+
+    def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[T]:
+        """Of a topic that could not be read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Known(Generic[T]):
+    """A topic as it was when it was last looked at; of one that could not be read there is no version."""
+
+    token: str | None
+    looked_ms: int
+    finding: Finding[T]
+    identity: str = ""
+    version: int = 0
+
+    def rests(self, now_ms: int) -> bool:
+        """Whether the clock makes nothing due yet; one that went back says nothing."""
+        look_at_ms = self.finding.look_at_ms
+        return self.looked_ms <= now_ms and (look_at_ms is None or now_ms < look_at_ms)
+
+    def is_current(self, token: str | None, now_ms: int) -> bool:
+        """Whether there is no reason to look at the topic."""
+        return self.rests(now_ms) and (self.finding.whoever_commits or self.is_at(token))
+
+    def is_at(self, token: str | None) -> bool:
+        """Whether nobody has committed since."""
+        return token is not None and token == self.token
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What a look has read."""
+
+    metadata: int
+    """Topics whose metadata was read."""
+    manifests: int
+    """Topics whose manifests were."""
+
+
+@dataclass(slots=True)
+class CatalogWatch(Generic[T]):
+    """Remembers what was found of each topic. One thread looks at a time."""
+
+    store: LogStore
+    watcher: Watcher[T]
+    known: dict[TopicName, Known[T]] = field(default_factory=dict)
+    steps: int = 0
+    """Topics looked at, in all looks: whether a look that takes long gets on."""
+
+    def look(self, now_ms: int) -> Reads:
+        """Looks at every topic. Raises `WarehouseError` where the catalog cannot be reached."""
+        tokens = dict(self.store.change_tokens())
+        before = {name: known for name, known in self.known.items() if name in tokens}
+        seen = {name: known for name, known in before.items() if known.is_current(tokens[name], now_ms)}
+
+        def look_at(name: TopicName) -> tuple[TopicName, Known[T] | None, bool]:
+            return name, *self._look_at(name, tokens[name], now_ms)
+
+        opened = 0
+        others = [name for name in tokens if name not in seen]
+        for name, known, was_opened in parallel(look_at, others, self.store.at_once):
+            self.steps += 1
+            opened += was_opened
+            if known is not None:
+                seen[name] = known
+        self.known = seen
+        return Reads(len(others), opened)
+
+    def replace_finding(self, name: TopicName, finding: Finding[T], now_ms: int) -> None:
+        """What was found of a topic is not good any more; not for while a look is under way."""
+        known = self.known.get(name)
+        if known is not None:
+            self.known[name] = replace(known, looked_ms=now_ms, finding=finding)
+
+    def _look_at(self, name: TopicName, token: str | None, now_ms: int) -> tuple[Known[T] | None, bool]:
+        """What is known of a topic now, None if it is none, and whether manifests were read."""
+        before = self.known.get(name)
+        try:
+            if before is not None and before.finding.topic is not None and before.is_at(token):
+                topic = assess_topic(self.store, before.finding.topic.state, now_ms, before.finding.topic.segments)
+            else:
+                state = self.store.load_at(name, token)
+                version = (state.identity, state.version)
+                if before is not None and (before.identity, before.version) == version and before.rests(now_ms):
+                    return replace(before, token=token), False
+                topic = self._assessed(state, now_ms)
+            finding = self.watcher.found(topic, now_ms)
+        except UnknownTopicError:
+            return None, False
+        except Exception as error:
+            return Known(token, now_ms, self.watcher.failed(name, as_lithify_error(error, name), now_ms)), False
+        opened = bool(topic.segments or topic.damaged)
+        return Known(token, now_ms, finding, topic.state.identity, topic.state.version), opened
+
+    def _assessed(self, state: TopicState, now_ms: int) -> AssessedTopic:
+        try:
+            return assess_topic(self.store, state, now_ms)
+        except UnknownVersionError:  # others have committed since, and that version is not kept
+            return assess_topic(self.store, self.store.load(state.name), now_ms)
+
+
+def assess_topic(store: LogStore, state: TopicState, now_ms: int, known: Segments | None = None) -> AssessedTopic:
+    """How the logs of a topic stand; of those whose segments are `known` no manifest is opened.
+
+    Raises `WarehouseError` or `UnknownVersionError`; a log whose manifests are damaged is named in the answer (C31).
+    """
+    assessments = {log.partition: assess_idle(log, state.settings, now_ms) for log in state.logs}
+    closer = [partition for partition, assessment in assessments.items() if assessment is None]
+    segments, damaged = dict(known or {}), {}
+    unread = [partition for partition in closer if partition not in segments]
+    try:
+        segments |= _read(store, state, unread)
+    except DamagedError:
+        for partition in unread:
+            try:
+                segments |= _read(store, state, [partition])
+            except DamagedError as error:
+                damaged[partition] = error
+    for partition in closer:
+        if partition in segments:
+            assessments[partition] = assess(state.log(partition), segments[partition], state.settings, now_ms)
+    found = {partition: assessment for partition, assessment in assessments.items() if assessment is not None}
+    return AssessedTopic(state, found, segments, damaged)
+
+
+def _read(store: LogStore, state: TopicState, partitions: list[int]) -> Segments:
+    """Opens the manifests of these logs, if there are any."""
+    found: dict[int, list[Segment]] = {partition: [] for partition in partitions}
+    for segment in store.segments(state, partitions) if partitions else ():
+        found[segment.partition].append(segment)
+    return {partition: tuple(segments) for partition, segments in found.items()}

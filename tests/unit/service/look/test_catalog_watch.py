@@ -1,0 +1,114 @@
+"""What a watch over a catalog reads and names, whoever watches (C31, C50); `test_overview` has its budgets."""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify.errors import DamagedError, UnknownVersionError
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.ports.store import Warehouse
+from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding, assess_topic
+from lithify.service.write.append import append
+from lithify.store.memory import MemoryWarehouse
+from support.builders import some_settings
+from support.fake_clock import FakeClock
+
+ORDERS = TopicName("default", "orders")
+
+
+class Noting:
+    """A watcher that notes what it is told, and looks again when `look_at_ms` says."""
+
+    def __init__(self):
+        self.told = []
+        self.finding = Finding(None, None)
+
+    def found(self, topic: AssessedTopic, now_ms):
+        self.told.append(topic)
+        return self.finding
+
+    def failed(self, name, error, now_ms):
+        self.told.append((name, str(error)))
+        return self.finding
+
+
+@pytest.fixture
+def warehouse():
+    clock = FakeClock(1_000)
+    memory = MemoryWarehouse(clock.new_id, clock.now_ms)
+    memory.store.create_topic(ORDERS, "orders", some_settings(), 3, 0)
+    return Warehouse(memory.store, memory.files, clock)
+
+
+def write(warehouse, *partitions):
+    append(warehouse, ORDERS, [Record(b"a", b"%d" % p, 1_000, partition=p) for p in partitions])
+
+
+def test_only_manifests_of_logs_that_may_be_due_are_opened(warehouse):
+    write(warehouse, 1)
+    topic = assess_topic(warehouse.store, warehouse.store.load(ORDERS), 1_000)
+    assert (set(topic.segments), set(topic.assessments), dict(topic.damaged)) == ({1}, {0, 1, 2}, {})
+    assert [topic.assessments[p].verdict.due for p in range(3)] == [False, True, False]
+
+
+def test_segments_that_are_known_are_not_read_again(warehouse, monkeypatch):
+    write(warehouse, 1)
+    topic = assess_topic(warehouse.store, warehouse.store.load(ORDERS), 1_000)
+    monkeypatch.delattr(type(warehouse.store), "segments")
+    assert assess_topic(warehouse.store, topic.state, 1_000, topic.segments) == topic
+
+
+def test_a_log_whose_manifests_are_damaged_is_named_and_the_others_are_assessed(warehouse, monkeypatch):
+    """C31."""
+    write(warehouse, 0, 1)
+    real, damage = warehouse.store.segments, DamagedError("a manifest is missing")
+
+    def segments(state, partitions):
+        if 0 in partitions:
+            raise damage
+        return real(state, partitions)
+
+    monkeypatch.setattr(warehouse.store, "segments", segments)
+    topic = assess_topic(warehouse.store, warehouse.store.load(ORDERS), 1_000)
+    assert (topic.damaged, set(topic.assessments)) == ({0: damage}, {1, 2})
+
+
+def test_a_commit_between_state_and_manifests_is_followed(warehouse, monkeypatch):
+    write(warehouse, 0)
+    real, stale, watcher = warehouse.store.segments, warehouse.store.load(ORDERS), Noting()
+
+    def segments(state, partitions):
+        if state.version == stale.version:
+            raise UnknownVersionError("not kept")
+        return real(state, partitions)
+
+    monkeypatch.setattr(warehouse.store, "segments", segments)
+    monkeypatch.setattr(warehouse.store, "load_at", lambda _name, _token: stale)
+    write(warehouse, 1)
+    CatalogWatch(warehouse.store, watcher).look(1_000)
+    assert [topic.state.version for topic in watcher.told] == [stale.version + 1]
+
+
+def test_what_the_watcher_raises_is_a_failure_of_that_topic(warehouse, monkeypatch):
+    """C50."""
+    watcher = Noting()
+    monkeypatch.setattr(watcher, "found", lambda _topic, _now_ms: 1 / 0)
+    watch = CatalogWatch(warehouse.store, watcher)
+    watch.look(1_000)
+    ((name, error),) = watcher.told
+    assert name == ORDERS and "division by zero" in error
+    assert (watch.known[ORDERS].identity, watch.known[ORDERS].version) == ("", 0)
+
+
+@pytest.mark.parametrize(("whoever_commits", "looks"), [(False, 2), (True, 1)])
+def test_a_commit_is_looked_at_unless_the_watcher_waits_whoever_commits(warehouse, whoever_commits, looks):
+    watcher = Noting()
+    watcher.finding = Finding(None, 2_000, whoever_commits=whoever_commits)
+    watch = CatalogWatch(warehouse.store, watcher)
+    watch.look(1_000)
+    write(warehouse, 0)
+    watch.look(1_500)
+    assert (len(watcher.told), watch.steps) == (looks, looks)
+    watch.look(2_000)
+    assert len(watcher.told) == looks + 1
