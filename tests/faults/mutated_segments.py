@@ -14,7 +14,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyroaring import BitMap
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
@@ -22,6 +21,7 @@ from lithify.columnar.rewrite import Source, cut, rewrite
 from lithify.columnar.segment.convert import to_records
 from lithify.columnar.segment.facts import facts
 from lithify.columnar.segment.inspect import inspect_segment
+from lithify.columnar.segment.positions import DeadPositions
 from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import SEGMENT_SCHEMA, VALUE
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
@@ -83,7 +83,7 @@ def readings(segment: Segment, folder: Path) -> dict[str, Callable[[], object]]:
     def spec() -> SegmentSpec:
         return SegmentSpec(str(folder / "copies"), f"run{next(_RUNS)}", 0, 2**30, "zstd")
 
-    everything = Source(segment, segment.records, BitMap(range(segment.records)), marks_losers=False)
+    everything = Source(segment, segment.records, DeadPositions.all_but(range(segment.records)))
     return {
         "whole": lambda: _records([segment]),
         **{

@@ -57,7 +57,7 @@ def attempts(request, session, tmp_path) -> Attempts:
     def compaction() -> list[tuple[Segment, ...]]:
         (segment,) = files_of(source)
         pace = Workers(ACCESS, 2, Pace(time.monotonic, time.sleep), lambda: "seed").task_pace(NO_LIMITS, 2)
-        sources = (SourceTask(segment, RECORDS, None, marks_losers=True),)
+        sources = (SourceTask(segment, RECORDS, None),)
         task = RewriteTask(0, ACCESS, SegmentSpec.of(state, 0, "run"), sources, pace)
         outcomes = rewritten(session, [task, task], [0, 1], None).collect()
         return [pickle.loads(row["outcome"]).segments for row in outcomes]

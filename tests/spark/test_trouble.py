@@ -100,7 +100,7 @@ def test_a_repeated_attempt_writes_files_of_its_own(engine, topic_of_three):
     assert records_in(first) == records_in(second)
 
 
-def test_marks_are_let_go_also_when_the_round_fails(engine, session, topic_of_three):
+def test_dead_positions_are_released_also_when_the_round_fails(engine, session, topic_of_three):
     cached = session.sparkContext._jsc.getPersistentRDDs
     before = set(cached())
     with pytest.raises(ZeroDivisionError), open_round(engine, topic_of_three) as round_:

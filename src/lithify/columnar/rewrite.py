@@ -1,8 +1,8 @@
 """Writes the survivors of neighbouring segments, in order, into new segments.
 
     sources   [ a: row groups 0 1 2 ][ b: row groups 0 1 ]
-    marks       none: all stay        what stays, or what goes
-    result    [            a and b without losers         ]      (more than one above `segment.bytes`)
+    dead           2, 5 to 9              none
+    result    [          a and b without the dead         ]      (more than one above `segment.bytes`)
 
 Payload goes from file to file in Arrow columns: never through a row, and at most one row group of
 a source and one of the result are in memory (C38). A row group without a survivor is not read.
@@ -14,14 +14,12 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyroaring import BitMap
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.pace.throttle import unthrottled
-from lithify.columnar.segment.positions import positions_between
+from lithify.columnar.segment.positions import DeadPositions
 from lithify.columnar.segment.reader import SegmentReader
 from lithify.columnar.segment.schema import HEADERS, HEADERS_TYPE, OFFSET, SEGMENT_SCHEMA
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
@@ -31,12 +29,11 @@ from lithify.model.segment import Segment
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A segment to take over. Its marks say what goes with `marks_losers`, else what stays."""
+    """A segment to take over but for its dead records; `survivors` is how many that leaves."""
 
     segment: Segment
     survivors: int
-    marks: BitMap
-    marks_losers: bool
+    dead: DeadPositions
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +95,9 @@ def _copy(access: FileAccess, source: Source, writer: SegmentWriter, acquire: Ca
     with SegmentReader(access, source.segment) as reader:
         for group in range(reader.row_groups):
             records = reader.footer().row_group(group).num_rows
-            marked = positions_between(source.marks, position, position + records)
+            live = ~source.dead.flags(position, position + records)
             position += records
-            left = records - len(marked) if source.marks_losers else len(marked)
+            left = int(live.sum())
             if left == 0:
                 continue
             survivors += left
@@ -110,7 +107,7 @@ def _copy(access: FileAccess, source: Source, writer: SegmentWriter, acquire: Ca
             bytes_read += size
             table = reader.read(group, columns)
             if left < records:
-                table = table.filter(_mask(marked, records, marks_losers=source.marks_losers))
+                table = table.filter(pa.array(live))
             writer.write(_all_columns(table))
     if survivors != source.survivors:
         raise DamagedError(
@@ -118,12 +115,6 @@ def _copy(access: FileAccess, source: Source, writer: SegmentWriter, acquire: Ca
             hint="the file was changed under the round; nothing was changed; run `lithify verify`",
         )
     return bytes_read
-
-
-def _mask(marked: np.ndarray, records: int, *, marks_losers: bool) -> pa.Array:
-    mask = np.full(records, marks_losers)
-    mask[marked] = not marks_losers
-    return pa.array(mask)
 
 
 def _columns_with_data(reader: SegmentReader, group: int) -> list[str]:

@@ -1,8 +1,8 @@
 """The rewrite engine on Spark: the key pass of all logs in one job, the rewrite in another.
 
-    open_round ─► find_survivors ─► counts to the driver, marks persisted in Spark
+    open_round ─► find_survivors ─► counts to the driver, dead positions persisted in Spark
                                          │
-                  rewrite(...) ◄─────────┘   ─► facts of new segments; the marks are let go
+                  rewrite(...) ◄─────────┘   ─► facts of new segments; the positions are released
 
 DataFrame API only, so that it runs on any session, Spark Connect included. A round without work
 asks for no session. Rules C12, C38, C39 and C40 are kept in the tasks; nothing is committed here.
@@ -82,15 +82,14 @@ class Job:
 
 
 class SparkRound:
-    """One round under way; see `engine.Round`. Holds on to the marks until it is closed."""
+    """One round under way; see `engine.Round`. Holds on to the dead positions until it is closed."""
 
     def __init__(self, engine: SparkEngine, job: Job) -> None:
         self._engine = engine
         self._job = job
         scanned = (segment for plan in job.plans for segment in plan.scanned)
         self._numbers = {segment.path: number for number, segment in enumerate(scanned)}
-        self._dirty = {segment.path for plan in job.plans for segment in plan.dirty}
-        self._marks: DataFrame | None = None
+        self._dead: DataFrame | None = None
 
     def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
         """The key pass. Raises `EngineError` if the job as a whole fails."""
@@ -101,8 +100,8 @@ class SparkRound:
             with job_errors():
                 job = key_pass_job(session, self._engine.workers, self._job.limits, logs)
                 with watched(session, self._watch("key_pass", job.stages)):
-                    self._marks = job.results.persist()
-                    counts = collect_counts(self._marks)
+                    self._dead = job.results.persist()
+                    counts = collect_counts(self._dead)
         return {log.id: self._findings(unit, log.plan, counts) for unit, log in enumerate(self._job.logs)}
 
     def rewrite(self, rewrites: Rewrites) -> Written:
@@ -120,18 +119,18 @@ class SparkRound:
         tasks = [self._task(number, log, one, pace) for number, (log, one) in enumerate(every)]
         session = self._engine.session()
         with job_errors(), watched(session, self._watch("rewrite", (partitions(parts),))):
-            outcomes = collect_outcomes(rewritten(session, tasks, parts, self._marks))
+            outcomes = collect_outcomes(rewritten(session, tasks, parts, self._dead))
         if sorted(outcomes) != list(range(len(every))):
             raise EngineError(f"{len(every)} rewrites were to be done, {len(outcomes)} came back")
         return tuple(outcomes[number] for number in range(len(every)))
 
     def close(self) -> None:
-        """Lets the marks go."""
-        if self._marks is not None:
+        """Releases the dead positions."""
+        if self._dead is not None:
             # Where Spark has ended they went with it; what the round came to is not for this to say.
             with suppress(PySparkException, *JVM_GONE):
-                self._marks.unpersist()
-            self._marks = None
+                self._dead.unpersist()
+            self._dead = None
 
     def _logs(self) -> list[LogWork]:
         shapes = self._engine.shapes(self._job.plans, self._job.limits)
@@ -142,8 +141,8 @@ class SparkRound:
         ]
 
     def _findings(self, unit: int, plan: LogPlan, counts: Counts) -> LogFindings | LithifyError:
-        marked = {s.path: counts.marked.get(self._numbers[s.path], 0) for s in plan.scanned}
-        return log_findings(plan, counts.tallies.get(unit, ()), marked)
+        changes = {s.path: counts.changes.get(self._numbers[s.path], 0) for s in plan.scanned}
+        return log_findings(plan, counts.tallies.get(unit, ()), changes)
 
     def _spread(self, rewrites: Sequence[Rewrite]) -> list[int]:
         """The Spark partition of each rewrite.
@@ -162,10 +161,8 @@ class SparkRound:
         return RewriteTask(number, self._engine.workers.access, spec, sources, pace)
 
     def _source(self, counted: CountedSegment) -> SourceTask:
-        path = counted.segment.path
-        is_dirty = path in self._dirty
-        number = self._numbers.get(path) if is_dirty or counted.has_losers else None
-        return SourceTask(counted.segment, counted.survivors, number, marks_losers=not is_dirty)
+        number = self._numbers.get(counted.segment.path) if counted.has_losers else None
+        return SourceTask(counted.segment, counted.survivors, number)
 
     def _watch(self, phase: str, stages: tuple[int, ...]) -> Watch:
         return Watch(f"{self._job.run_id}-{phase}", phase, stages, self._job.progress)

@@ -1,7 +1,7 @@
 """The rewrite on Spark: a task per `Rewrite`, which copies what survives (C39).
 
     rewrites ─► (part, payload) ───────────────┐
-    marks    ─► joined by segment's number ────┴─► one Spark partition each ─► facts of new files
+    dead     ─► joined by segment's number ────┴─► one Spark partition each ─► facts of new files
 
 Values go from file to file inside of a task. A failed or repeated attempt leaves files that no
 version names, under names that no other attempt uses, for `sweep`.
@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
-from pyroaring import BitMap
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.rewrite import Source, Throttles, rewrite
+from lithify.columnar.segment.positions import DeadPositions
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import LithifyError
 from lithify.model.segment import Segment
 from lithify.ports.engine import Rewritten
-from lithify.spark.keypass.results import MARKS, SEGMENT
+from lithify.spark.keypass.results import DEAD, SEGMENT
 from lithify.spark.payloads import Unpacking
 from lithify.spark.tasks import PART, PAYLOAD, Batches, TaskPace, attempt, columns, in_worker, placed, task_frame
 
@@ -37,12 +37,11 @@ _RESULT_DDL = f"{REWRITE} int, {OUTCOME} binary"
 
 @dataclass(frozen=True, slots=True)
 class SourceTask:
-    """A segment of a rewrite. `number` is what its marks are filed under, None if it has none."""
+    """A segment of a rewrite. `number` is what its dead positions are filed under, None if there are none."""
 
     segment: Segment
     survivors: int
     number: int | None
-    marks_losers: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +56,20 @@ class RewriteTask:
 
 
 def rewritten(
-    session: SparkSession, tasks: Sequence[RewriteTask], parts: Sequence[int], marks: DataFrame | None
+    session: SparkSession, tasks: Sequence[RewriteTask], parts: Sequence[int], dead: DataFrame | None
 ) -> DataFrame:
     """(rewrite, outcome) of each; `parts` says on which Spark partition each is done.
 
-    `marks` are rows of `key_results.RESULT`, if there was a key pass.
+    `dead` are rows of `results.RESULT`, if there was a key pass.
     """
-    none = (F.lit(None).cast("int").alias(SEGMENT), F.lit(None).cast("binary").alias(MARKS))
+    none = (F.lit(None).cast("int").alias(SEGMENT), F.lit(None).cast("binary").alias(DEAD))
     work = task_frame(session, parts, tasks).select(PART, PAYLOAD, *none)
-    if marks is not None:
+    if dead is not None:
         places = F.broadcast(_places(session, tasks, parts))
-        placed_marks = marks.where(F.col(MARKS).isNotNull()).join(places, SEGMENT).select(PART, SEGMENT, MARKS)
-        work = work.unionByName(placed_marks, allowMissingColumns=True)
+        placed_dead = dead.where(F.col(DEAD).isNotNull()).join(places, SEGMENT).select(PART, SEGMENT, DEAD)
+        work = work.unionByName(placed_dead, allowMissingColumns=True)
     run = partial(_run_rewrites, unpack=Unpacking(tasks[0].access))  # they are of one warehouse
-    return placed(work, max(parts) + 1).select(PAYLOAD, SEGMENT, MARKS).mapInArrow(run, _RESULT_DDL)
+    return placed(work, max(parts) + 1).select(PAYLOAD, SEGMENT, DEAD).mapInArrow(run, _RESULT_DDL)
 
 
 def collect_outcomes(results: DataFrame) -> dict[int, Rewritten | LithifyError]:
@@ -80,12 +79,12 @@ def collect_outcomes(results: DataFrame) -> dict[int, Rewritten | LithifyError]:
 
 
 def _places(session: SparkSession, tasks: Sequence[RewriteTask], parts: Sequence[int]) -> DataFrame:
-    """(segment, part): where the marks of a segment are needed."""
+    """(segment, part): where the dead positions of a segment are needed."""
     numbers, at = [], []
     for task, part in zip(tasks, parts, strict=True):
-        marked = [source.number for source in task.sources if source.number is not None]
-        numbers += marked
-        at += [part] * len(marked)
+        losing = [source.number for source in task.sources if source.number is not None]
+        numbers += losing
+        at += [part] * len(losing)
     table = pa.table({SEGMENT: pa.array(numbers, pa.int32()), PART: pa.array(at, pa.int32())})
     return session.createDataFrame(table).select(SEGMENT, PART)
 
@@ -93,23 +92,23 @@ def _places(session: SparkSession, tasks: Sequence[RewriteTask], parts: Sequence
 @in_worker
 def _run_rewrites(batches: Batches, unpack: Unpacking) -> Batches:
     tasks: list[RewriteTask] = []
-    marks: dict[int, BitMap] = {}
-    for payload, number, blob in columns(batches, PAYLOAD, SEGMENT, MARKS):
+    dead: dict[int, DeadPositions] = {}
+    for payload, number, blob in columns(batches, PAYLOAD, SEGMENT, DEAD):
         if payload is not None:
             tasks.append(unpack(payload))
         else:
-            marks[number] = marks.get(number, BitMap()) | BitMap.deserialize(blob)
+            found = DeadPositions.of_bytes(blob)
+            dead[number] = dead[number].with_part(found) if number in dead else found
     throttles = tasks[0].pace.throttles() if tasks else Throttles()
     for task in tasks:
-        outcome = _run(task, marks, throttles)
+        outcome = _run(task, dead, throttles)
         yield pa.RecordBatch.from_pylist([{REWRITE: task.number, OUTCOME: pickle.dumps(outcome)}], schema=_RESULT)
 
 
-def _run(task: RewriteTask, marks: dict[int, BitMap], throttles: Throttles) -> Rewritten | LithifyError:
-    none = BitMap()
+def _run(task: RewriteTask, dead: dict[int, DeadPositions], throttles: Throttles) -> Rewritten | LithifyError:
+    none = DeadPositions()
     sources = [
-        Source(s.segment, s.survivors, none if s.number is None else marks.get(s.number, none), s.marks_losers)
-        for s in task.sources
+        Source(s.segment, s.survivors, none if s.number is None else dead.get(s.number, none)) for s in task.sources
     ]
     name = f"{task.number}-{attempt()}"
     try:

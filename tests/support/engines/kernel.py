@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from pyroaring import BitMap
 
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import FileAccess
@@ -25,7 +24,7 @@ from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.keys.hash_range import HashRange
 from lithify.columnar.keys.ranks import Portion
 from lithify.columnar.rewrite import Source, rewrite
-from lithify.columnar.segment.positions import MarkSet, ordinal_starts
+from lithify.columnar.segment.positions import DeadPositions, DeadRecords, Integers, ordinal_starts
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.compaction.decisions import CountedSegment, Rewrite
 from lithify.compaction.outcome import LogFindings
@@ -61,15 +60,14 @@ class KernelEngine:
 
 
 class KernelRound:
-    """Keeps the marks of every scanned segment by its path."""
+    """Keeps the dead positions of every scanned segment by its path."""
 
     def __init__(self, engine: KernelEngine, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str) -> None:
         self._engine = engine
         self._logs = {log.id: log for log in logs}
         self._limits = limits
         self._run_id = run_id
-        self._marks: dict[str, BitMap] = {}
-        self._dirty = {s.path for log in logs for s in log.plan.dirty}
+        self._dead: dict[str, DeadPositions] = {}
 
     def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
         return {log.id: self._find(log.plan) for log in self._logs.values()}
@@ -83,14 +81,14 @@ class KernelRound:
     def _find(self, plan: LogPlan) -> LogFindings | LithifyError:
         ranges = self._engine.ranges
         log = LogWork(0, 0, plan, KeyPassShape(ranges, shuffled=False)).scan
-        marks = MarkSet(ordinal_starts(log.segments))
+        dead = DeadRecords(ordinal_starts(log.segments))
         tallies = []
         finder = WinnerFinder(self._limits.task_memory_bytes // 2, self._engine.seed)
         with tempfile.TemporaryDirectory() as folder:
             spools = [Spool(Path(folder) / str(index)) for index in range(ranges)]
             if self._engine.shuffled:
-                sending = Sending(self._engine.access, finder, spools, marks)
-                tallies = [sending.send(alone, portion) for portion, alone in log.pieces()]
+                sending = Sending(self._engine.access, finder, spools, dead)
+                tallies = [sending.send(index, alone, portion) for index, (portion, alone) in enumerate(log.pieces())]
             for index in range(ranges if plan.scanned else 0):
                 part, found = finder.find(
                     lambda r, log=log, spool=spools[index]: (
@@ -101,9 +99,9 @@ class KernelRound:
                     HashRange(index, ranges),
                 )
                 tallies.append(part)
-                marks.update(found)
-        self._marks |= {log.segments[i].path: bitmap for i, bitmap in marks.bitmaps().items()}
-        return log_findings(plan, tallies, {path: len(bitmap) for path, bitmap in self._marks.items()})
+                dead.update(found)
+        self._dead |= {log.segments[i].path: positions for i, positions in dead.by_segment().items()}
+        return log_findings(plan, tallies, {path: positions.change for path, positions in self._dead.items()})
 
     def _rewrite(self, log: LogId, number: int, decided: Rewrite) -> Rewritten | LithifyError:
         spec = SegmentSpec.of(self._logs[log].topic, decided.partition, self._run_id)
@@ -114,28 +112,36 @@ class KernelRound:
             return error
 
     def _source(self, counted: CountedSegment) -> Source:
-        path = counted.segment.path
-        marks = self._marks.get(path, BitMap())
-        return Source(counted.segment, counted.survivors, marks, marks_losers=path not in self._dirty)
+        dead = self._dead.get(counted.segment.path, DeadPositions())
+        return Source(counted.segment, counted.survivors, dead)
 
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """Sends keys to the spools of their ranges; marks are those that need no comparing."""
+    """Sends keys to the spools of their ranges; `dead` are those that need no comparing."""
 
     access: FileAccess
     finder: WinnerFinder
     spools: Sequence[Spool]
-    marks: MarkSet
+    dead: DeadRecords
 
-    def send(self, alone: LogScan, portion: Portion) -> Tally:
-        """Those of one segment; what was settled on the way."""
+    def send(self, number: int, alone: LogScan, portion: Portion) -> Tally:
+        """Those of segment `number`; what was settled on the way."""
         scan = KeyScan(self.access, alone, settles=True)
         for index, block in self.finder.blocks(scan.keys(portion), len(self.spools)):
             self.spools[index].add(block, portion)
-        for bitmap in scan.change_tokens.bitmaps().values():
-            self.change_tokens.add(np.array(bitmap, np.int64) + alone.first_ordinal)
+        for positions in scan.dead.by_segment().values():
+            self.dead.add_part(number, positions)
         return scan.tally
+
+
+def goes_and_stays(found: DeadRecords, starts: Integers) -> tuple[list[int], list[int]]:
+    """Of a clean segment the records that go, of a dirty one behind it those that stay, each numbered from 0."""
+    clean, dirty = np.diff(starts)
+    dead = found.by_segment()
+    goes = np.flatnonzero(dead[0].flags(0, clean)) if 0 in dead else []
+    stays = np.flatnonzero(~dead[1].flags(0, dirty)) if 1 in dead else []
+    return list(goes), list(stays)
 
 
 def compact_without_spark(topic: Topic, now_ms: int | None = None) -> RoundReport:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from pyroaring import BitMap
 
 from lithify.columnar.rewrite import Source, Throttles, cut, rewrite
 from lithify.columnar.segment import writer
+from lithify.columnar.segment.positions import DeadPositions
 from lithify.columnar.segment.reader import SegmentReader
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import DamagedError
@@ -52,11 +52,11 @@ def a_segment(folder: Path, first: int, count: int, *, headers: bool = False):
 
 
 def stays(segment, positions) -> Source:
-    return Source(segment, len(positions), BitMap(positions), marks_losers=False)
+    return Source(segment, len(positions), DeadPositions.all_but(positions))
 
 
 def goes(segment, positions) -> Source:
-    return Source(segment, segment.records - len(positions), BitMap(positions), marks_losers=True)
+    return Source(segment, segment.records - len(positions), DeadPositions.of(positions))
 
 
 def test_survivors_of_dirty_and_clean_segments_in_order(tmp_path, spec):

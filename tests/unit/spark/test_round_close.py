@@ -17,8 +17,8 @@ from lithify.spark.engine import SparkEngine
 from lithify.spark.tasks import Pace, Workers
 
 
-class GoneMarks:
-    """Marks in a JVM that has ended."""
+class GonePositions:
+    """Dead positions in a JVM that has ended."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -31,16 +31,16 @@ class GoneMarks:
     "error",
     [Py4JError("NullPointerException"), Py4JNetworkError("gone"), ConnectionRefusedError(), PySparkException("x")],
 )
-def test_marks_that_went_with_spark_hide_no_error_and_are_none(error: Exception) -> None:
+def test_dead_positions_that_went_with_spark_hide_no_error_and_are_none(error: Exception) -> None:
     workers = Workers(FileAccess(), 1, Pace(time.monotonic, time.sleep), lambda: "seed")
     engine = SparkEngine(lambda: cast(Any, None), workers)
 
     with engine.open_round((), RunLimits(), "run", lambda *_: None) as done:
-        done._marks = cast(DataFrame, GoneMarks(error))
+        done._dead = cast(DataFrame, GonePositions(error))
 
     with (
         pytest.raises(EngineUnavailableError, match="its own"),
         engine.open_round((), RunLimits(), "run", lambda *_: None) as failed,
     ):
-        failed._marks = cast(DataFrame, GoneMarks(error))
+        failed._dead = cast(DataFrame, GonePositions(error))
         raise EngineUnavailableError("its own")

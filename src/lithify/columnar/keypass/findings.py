@@ -17,9 +17,9 @@ from lithify.errors import EngineError, LithifyError
 
 
 def log_findings(
-    plan: LogPlan, tallies: Iterable[Tally | LithifyError], marked: Mapping[str, int]
+    plan: LogPlan, tallies: Iterable[Tally | LithifyError], changes: Mapping[str, int]
 ) -> LogFindings | LithifyError:
-    """The findings of one log, from the tallies of its parts and the marks by path of a segment."""
+    """The findings of one log, from the tallies of its parts and the `DeadPositions.change` by path of a segment."""
     total = Tally()
     for tally in tallies:
         if isinstance(tally, LithifyError):
@@ -39,11 +39,10 @@ def log_findings(
         Cause.EXPIRED_TOMBSTONE: total.expired_winners + total.clean_expired,
         Cause.PAST_RETENTION: total.past_winners + total.clean_past + total.keyless_expired,
     }
-    survivors = {s.path: s.records - marked.get(s.path, 0) for s in plan.looked_at}
-    survivors |= {s.path: marked.get(s.path, 0) for s in plan.dirty}
+    before = {s.path: s.records for s in plan.looked_at} | {s.path: 0 for s in plan.dirty}
     steps = len(plan.base.steps)
     return LogFindings(
-        survivors=survivors,
+        survivors={path: live - changes.get(path, 0) for path, live in before.items()},
         losers={cause: count for cause, count in losers.items() if count},
         keyless_kept=total.keyless_kept,
         keyless_expired=total.keyless_expired,

@@ -22,7 +22,7 @@ from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keys.hash_range import ranges_of
 from lithify.columnar.keys.key_hash import KeyHash
 from lithify.columnar.keys.ranks import Portion
-from lithify.columnar.segment.positions import Integers, MarkSet
+from lithify.columnar.segment.positions import DeadRecords, Integers
 from lithify.columnar.segment.schema import KEY
 from lithify.errors import EngineError
 
@@ -99,7 +99,7 @@ class SpooledKeys:
         self.schema = schema
         self.starts = starts
         self.tally = Tally()
-        self.marks = MarkSet(starts)
+        self.dead = DeadRecords(starts)
         self._spool = spool
         self._dirty_blocks = 0
 

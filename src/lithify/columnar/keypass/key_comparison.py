@@ -114,11 +114,11 @@ class KeyComparison:
 
     def _win(self, ranks: Integers, held: Flags) -> None:
         stays = self._source.tally.win(ranks, held)
-        self._source.marks.add(ranks[stays] >> ORDINAL_SHIFT)
+        self._source.dead.spare(ranks[stays] >> ORDINAL_SHIFT)
 
     def _judge(self, ranks: Integers, superseded: Flags, held: Flags) -> None:
         goes = self._source.tally.judge_clean(ranks, superseded, held)
-        self._source.marks.add(ranks[goes] >> ORDINAL_SHIFT)
+        self._source.dead.add(ranks[goes] >> ORDINAL_SHIFT)
 
     def _beside(self, portion: Portion, judges: Rows) -> Iterator[Rows]:
         """The rows of a portion, some at a time, all of them before `judges`, whose ranks are above theirs."""

@@ -20,7 +20,7 @@ from lithify.columnar.keypass.key_source import pieces
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keys.ranks import RANKED_KEYS, VERSIONED_KEYS, Portion
 from lithify.columnar.pace.throttle import unthrottled
-from lithify.columnar.segment.positions import MarkSet, ordinal_starts
+from lithify.columnar.segment.positions import DeadRecords, ordinal_starts
 from lithify.columnar.segment.reader import SegmentReader
 from lithify.columnar.segment.schema import HEADERS
 from lithify.compaction.rules import SurvivorRules
@@ -48,7 +48,7 @@ class LogScan:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """Those that can lose records, in offset order: the numbering that marks and ordinals follow."""
+        """Those that can lose records, in offset order: the numbering that ordinals follow."""
         return self.clean + self.dirty
 
     def of(self, portion: Portion) -> tuple[Segment, ...]:
@@ -80,7 +80,7 @@ def keys_schema(rules: SurvivorRules) -> pa.Schema:
 class KeyScan:
     """One pass over the keys of a log, by one hash range.
 
-    With `settles` it counts and marks what needs no comparing; of the ranges of a log exactly one
+    With `settles` it counts and collects what needs no comparing; of the ranges of a log exactly one
     does. `acquire` is called with compressed bytes before they are read, where a throttle waits.
     """
 
@@ -90,7 +90,7 @@ class KeyScan:
         self.schema = keys_schema(log.rules)
         self.starts = ordinal_starts(log.segments, log.first_ordinal)
         self.tally = Tally()
-        self.marks = MarkSet(self.starts)
+        self.dead = DeadRecords(self.starts)
         self._access = access
         self._log = log
         self._settles = settles
@@ -147,8 +147,8 @@ class KeyScan:
             tally.dirty_keyed += int(rows.compared.sum())
             tally.dirty_tombstones += int((rows.compared & rows.tombstones).sum())
             tally.dirty_unversioned += int((rows.compared & rows.unversioned).sum())
-            self.marks.add(rows.ordinals[stays])
+            self.dead.spare(rows.ordinals[stays])
             return
         gone = ~(rows.compared | stays)
-        self.marks.add(rows.ordinals[gone])
+        self.dead.add(rows.ordinals[gone])
         tally.clean_tombstones_lost += rows.tombstones_by_step(gone & ~rows.keyless)

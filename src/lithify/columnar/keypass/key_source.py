@@ -11,7 +11,7 @@ from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keys.hash_range import HashRange
 from lithify.columnar.keys.key_hash import KeyHash
 from lithify.columnar.keys.ranks import Portion
-from lithify.columnar.segment.positions import Integers, MarkSet
+from lithify.columnar.segment.positions import DeadRecords, Integers
 from lithify.columnar.segment.schema import KEY
 
 PICKED_BYTES = 2**20
@@ -21,13 +21,13 @@ PICKED_BYTES = 2**20
 class KeySource(Protocol):
     """Where a comparison gets keys from, as batches of `schema`; each portion is read at most once.
 
-    What is found goes to its tally and its marks.
+    What is found goes to its tally and its dead records.
     """
 
     schema: pa.Schema
     starts: Integers
     tally: Tally
-    marks: MarkSet
+    dead: DeadRecords
 
     @property
     def dirty_read(self) -> float:

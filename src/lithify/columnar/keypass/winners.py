@@ -31,7 +31,7 @@ from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keys.hash_range import HashRange
 from lithify.columnar.keys.key_hash import KeyHash
 from lithify.columnar.keys.ranks import Portion
-from lithify.columnar.segment.positions import MarkSet, positions_between
+from lithify.columnar.segment.positions import DeadRecords
 from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import OFFSET
 from lithify.compaction.rules import SurvivorRules
@@ -69,14 +69,14 @@ class WinnerFinder:
     memory_bytes: int
     seed: str = field(repr=False)
 
-    def find(self, open_source: Open, hash_range: HashRange) -> tuple[Tally, MarkSet]:
+    def find(self, open_source: Open, hash_range: HashRange) -> tuple[Tally, DeadRecords]:
         """What stays of the dirty part and what goes of the clean part, of the keys of one range.
 
         `open_source` is called anew for every part of the range that is tried. Raises `EngineError` where keys
         cannot be spooled.
         """
         found = self._find(open_source, hash_range, depth=0)
-        return found.tally, found.marks
+        return found.tally, found.dead
 
     def blocks(self, batches: Iterator[pa.RecordBatch], ranges: int) -> Iterator[tuple[int, bytes]]:
         """Batches of a key scan as blocks for so many ranges of its log."""
@@ -145,7 +145,7 @@ def _opened(spool: Spool, source: KeySource, _: HashRange) -> KeySource:
 
 def _add(found: KeySource, more: KeySource) -> None:
     found.tally.add(more.tally)
-    found.marks.update(more.marks)
+    found.dead.update(more.dead)
 
 
 def latest_offsets(
@@ -158,12 +158,12 @@ def latest_offsets(
     if not segments:
         return BitMap64()
     log = LogScan(rules, (), segments)
-    _, marks = finder.find(lambda part: KeyScan(access, log, settles=part.index == 0), HashRange(0, 1))
+    _, found = finder.find(lambda part: KeyScan(access, log, settles=part.index == 0), HashRange(0, 1))
     offsets = BitMap64()
-    for index, bitmap in marks.bitmaps().items():
+    for index, dead in found.by_segment().items():
         position = 0
         for table in read_segment(access, segments[index], columns=[OFFSET]):
-            here = positions_between(bitmap, position, position + table.num_rows)
-            offsets |= BitMap64(table.column(OFFSET).to_numpy()[here].astype(np.uint64))
+            live = ~dead.flags(position, position + table.num_rows)
+            offsets |= BitMap64(table.column(OFFSET).to_numpy()[live].astype(np.uint64))
             position += table.num_rows
     return offsets

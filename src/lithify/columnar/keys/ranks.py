@@ -4,7 +4,7 @@ A rank is one number that sorts like the offset and carries what decides about a
 
     rank = ordinal << 12 | step << 4 | unversioned << 3 | past << 2 | expired << 1 | tombstone
 
-The ordinal numbers the records of a scan through (see `marks`); the step is the one that covers a
+The ordinal numbers the records of a scan through (see `positions`); the step is the one that covers a
 clean tombstone. With a strategy other than `offset` a version goes with it and decides first (C10);
 a null version is none, and below every other.
 """

@@ -47,11 +47,11 @@ def _run_ranges(batches: Batches, unpack: Unpacking) -> Batches:
     acquire = tasks[0].pace.throttles().read if tasks else unthrottled
     for task in tasks:
         try:
-            tally, marks = task.finder.find(_Scans(task, acquire), task.hash_range)
+            tally, dead = task.finder.find(_Scans(task, acquire), task.hash_range)
         except LithifyError as error:
             yield error_row(task.unit, error)
         else:
-            yield from result_rows(task.unit, task.first_segment, tally, marks)
+            yield from result_rows(task.unit, task.first_segment, tally, dead)
 
 
 class _Scans:

@@ -58,7 +58,7 @@ class LogWork:
 
 @dataclass(frozen=True, slots=True)
 class KeyPassJob:
-    """The rows of `key_results.RESULT` to be, and how many tasks its two stages have.
+    """The rows of `results.RESULT` to be, and how many tasks its two stages have.
 
     All that find winners are one stage; those that send keys, if any, run before it.
     """

@@ -1,7 +1,7 @@
 """What the tasks of a key pass return, and the part of it that the driver collects.
 
-    row of a segment    (unit, segment, marked, marks)     marks stay in Spark, counts go to the driver
-    row of a part       (unit, tally), or an error         to the driver
+    row of a segment    (unit, segment, change, dead)     positions stay in Spark, counts go to the driver
+    row of a part       (unit, tally), or an error        to the driver
 
 A unit is one log of the run. Nothing here is of the size of records or keys (C38).
 """
@@ -16,32 +16,32 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.segment.positions import MarkSet
+from lithify.columnar.segment.positions import DeadRecords
 from lithify.errors import LithifyError
 from lithify.spark.tasks import columns
 
 UNIT = "unit"
 SEGMENT = "segment"
-MARKED = "marked"
-MARKS = "marks"
+CHANGE = "change"
+DEAD = "dead"
 TALLY = "tally"
 
 RESULT = pa.schema(
     [
         (UNIT, pa.int32()),
         (SEGMENT, pa.int32()),
-        (MARKED, pa.int64()),
-        (MARKS, pa.binary()),
+        (CHANGE, pa.int64()),
+        (DEAD, pa.binary()),
         (TALLY, pa.binary()),
     ]
 )
-RESULT_DDL = f"{UNIT} int, {SEGMENT} int, {MARKED} long, {MARKS} binary, {TALLY} binary"
-"""Either a segment with its marks, or the tally of a part (or its error), pickled."""
+RESULT_DDL = f"{UNIT} int, {SEGMENT} int, {CHANGE} long, {DEAD} binary, {TALLY} binary"
+"""Either a segment with its `DeadPositions`, as a part of the keys tells; or that part's tally or error, pickled."""
 
 _BATCH_BYTES = 8 * 2**20
 
 
-def result_rows(unit: int, first_segment: int, tally: Tally, marks: MarkSet) -> Iterator[pa.RecordBatch]:
+def result_rows(unit: int, first_segment: int, tally: Tally, found: DeadRecords) -> Iterator[pa.RecordBatch]:
     """The result of one part as rows of `RESULT`, a few megabytes at a time.
 
     Its segments are numbered in the run from `first_segment` on.
@@ -49,14 +49,14 @@ def result_rows(unit: int, first_segment: int, tally: Tally, marks: MarkSet) -> 
     yield _tally_row(unit, tally)
     rows: list[tuple[int, int, bytes]] = []
     pending_bytes = 0
-    for index, bitmap in marks.bitmaps().items():
-        rows.append((first_segment + index, len(bitmap), bitmap.serialize()))
+    for index, dead in found.by_segment().items():
+        rows.append((first_segment + index, dead.change, dead.to_bytes()))
         pending_bytes += len(rows[-1][-1])
         if pending_bytes >= _BATCH_BYTES:
-            yield _mark_rows(unit, rows)
+            yield _segment_rows(unit, rows)
             rows, pending_bytes = [], 0
     if rows:
-        yield _mark_rows(unit, rows)
+        yield _segment_rows(unit, rows)
 
 
 def error_row(unit: int, error: LithifyError) -> pa.RecordBatch:
@@ -68,7 +68,7 @@ def _tally_row(unit: int, tally: Tally | LithifyError) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{UNIT: unit, TALLY: pickle.dumps(tally)}], schema=RESULT)
 
 
-def _mark_rows(unit: int, rows: Sequence[tuple[int, int, bytes]]) -> pa.RecordBatch:
+def _segment_rows(unit: int, rows: Sequence[tuple[int, int, bytes]]) -> pa.RecordBatch:
     numbers, counts, blobs = zip(*rows, strict=True)
     values = [[unit] * len(rows), numbers, counts, blobs, [None] * len(rows)]
     return pa.RecordBatch.from_arrays(
@@ -78,20 +78,20 @@ def _mark_rows(unit: int, rows: Sequence[tuple[int, int, bytes]]) -> pa.RecordBa
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the driver collects: per log its tallies or errors, per segment number the records marked."""
+    """What the driver collects: per log its tallies or errors, per segment number its `DeadPositions.change`."""
 
     tallies: Mapping[int, Sequence[Tally | LithifyError]]
-    marked: Mapping[int, int]
+    changes: Mapping[int, int]
 
 
 def collect_counts(results: DataFrame) -> Counts:
     """Runs the key pass: one row per part of a log and per segment, none per record."""
-    rows = results.select(UNIT, SEGMENT, MARKED, TALLY).toArrow()
+    rows = results.select(UNIT, SEGMENT, CHANGE, TALLY).toArrow()
     tallies: dict[int, list[Tally | LithifyError]] = {}
-    marked: dict[int, int] = {}
-    for unit, segment, count, tally in columns(iter(rows.to_batches()), UNIT, SEGMENT, MARKED, TALLY):
+    changes: dict[int, int] = {}
+    for unit, segment, change, tally in columns(iter(rows.to_batches()), UNIT, SEGMENT, CHANGE, TALLY):
         if tally is not None:
             tallies.setdefault(unit, []).append(pickle.loads(tally))
         else:
-            marked[segment] = marked.get(segment, 0) + count
-    return Counts(tallies, marked)
+            changes[segment] = changes.get(segment, 0) + change
+    return Counts(tallies, changes)

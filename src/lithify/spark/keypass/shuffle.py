@@ -27,8 +27,8 @@ from lithify.columnar.segment.positions import Integers
 from lithify.compaction.rules import SurvivorRules
 from lithify.errors import LithifyError
 from lithify.spark.keypass.results import (
-    MARKED,
-    MARKS,
+    CHANGE,
+    DEAD,
     RESULT,
     RESULT_DDL,
     SEGMENT,
@@ -52,14 +52,14 @@ _SENT = pa.schema(
         (PORTION, pa.string()),
         (BLOCK, pa.binary()),
         (SEGMENT, pa.int32()),
-        (MARKED, pa.int64()),
-        (MARKS, pa.binary()),
+        (CHANGE, pa.int64()),
+        (DEAD, pa.binary()),
         (TALLY, pa.binary()),
     ]
 )
 _SENT_DDL = (
     f"{PART} int, {UNIT} int, {RANGE} int, {PORTION} string, {BLOCK} binary, "
-    f"{SEGMENT} int, {MARKED} long, {MARKS} binary, {TALLY} binary"
+    f"{SEGMENT} int, {CHANGE} long, {DEAD} binary, {TALLY} binary"
 )
 """A block for a range, or a row of `RESULT` that a segment's task has settled."""
 
@@ -68,7 +68,7 @@ _SENT_DDL = (
 class SegmentTask:
     """Sends the keys of one segment, number `segment` in the run, to the ranges of its log.
 
-    `log` holds this segment alone, as part of its `portion`; one that waits has no marks, and no
+    `log` holds this segment alone, as part of its `portion`; one that waits loses nothing, and has no
     number. `parts` has the Spark partition of each range.
     """
 
@@ -119,7 +119,7 @@ def _send_keys(batches: Batches, unpack: Unpacking) -> Batches:
         except LithifyError as error:
             settled: Iterator[pa.RecordBatch] = iter([error_row(task.unit, error)])
         else:
-            settled = result_rows(task.unit, task.segment, scan.tally, scan.marks)
+            settled = result_rows(task.unit, task.segment, scan.tally, scan.dead)
         for rows in settled:
             to_first = [{PART: task.parts[0], **row} for row in rows.to_pylist()]
             yield pa.RecordBatch.from_pylist(to_first, schema=_SENT)
@@ -159,8 +159,8 @@ def _find_in_blocks(batches: Batches, unpack: Unpacking) -> Batches:
 def _find(task: BlocksTask, spool: Spool) -> Iterator[pa.RecordBatch]:
     schema = keys_schema(task.rules)
     try:
-        tally, marks = task.finder.find(lambda _: SpooledKeys(spool, schema, task.starts), task.hash_range)
+        tally, dead = task.finder.find(lambda _: SpooledKeys(spool, schema, task.starts), task.hash_range)
     except LithifyError as error:
         yield error_row(task.unit, error)
     else:
-        yield from result_rows(task.unit, task.first_segment, tally, marks)
+        yield from result_rows(task.unit, task.first_segment, tally, dead)

@@ -15,7 +15,8 @@ from lithify.columnar.keypass.key_source import MemoryExceededError
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keys.hash_range import HashRange
 from lithify.columnar.keys.ranks import EXPIRED_BIT, ORDINAL_SHIFT, PAST_BIT, RANKED_KEYS, TOMBSTONE_BIT, Portion
-from lithify.columnar.segment.positions import MarkSet
+from lithify.columnar.segment.positions import DeadRecords
+from support.engines.kernel import goes_and_stays
 
 BATCH = 100
 ALL = HashRange(0, 1)
@@ -29,7 +30,7 @@ class Keys:
     def __init__(self, clean: list[bytes], dirty: list[bytes], bits: dict[int, int] | None = None) -> None:
         self.starts = np.array([0, len(clean), len(clean) + len(dirty)])
         self.tally = Tally()
-        self.marks = MarkSet(self.starts)
+        self.dead = DeadRecords(self.starts)
         self._rows = {Portion.CLEAN: clean, Portion.DIRTY: dirty, Portion.WAITING: []}
         self._bits = bits or {}
         self.dirty_read = 1.0
@@ -64,8 +65,7 @@ def plain_hashes(keys: pa.Array) -> np.ndarray:
 def compared(source: Keys, memory_bytes: int, part: HashRange = ALL) -> tuple[list[int], list[int]]:
     """The clean records that go and the dirty ones that stay, each numbered from 0."""
     KeyComparison(source, part, plain_hashes, memory_bytes).run()
-    bitmaps = source.marks.bitmaps()
-    return list(bitmaps.get(0, ())), list(bitmaps.get(1, ()))
+    return goes_and_stays(source.dead, source.starts)
 
 
 def by_hand(clean: list[bytes], dirty: list[bytes]) -> tuple[list[int], list[int]]:

@@ -20,7 +20,8 @@ from lithify.columnar.keys.ranks import (
     VERSIONED_KEYS,
     Portion,
 )
-from lithify.columnar.segment.positions import MarkSet
+from lithify.columnar.segment.positions import DeadRecords
+from support.engines.kernel import goes_and_stays
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 EXPIRED = TOMBSTONE_BIT | EXPIRED_BIT
@@ -34,7 +35,7 @@ class Keys:
     def __init__(self, *, clean=(), dirty=(), waiting=()) -> None:
         self.starts = np.array([0, len(clean), len(clean) + len(dirty)])
         self.tally = Tally()
-        self.marks = MarkSet(self.starts)
+        self.dead = DeadRecords(self.starts)
         self._portions = {Portion.CLEAN: clean, Portion.DIRTY: dirty, Portion.WAITING: waiting}
 
         self.dirty_read = 1.0
@@ -53,9 +54,8 @@ class Keys:
 
 def compare(**portions) -> tuple[Tally, list[int], list[int]]:
     """The tally, the clean records that go and the dirty ones that stay, each numbered from 0."""
-    tally, marks = WinnerFinder(2**26, "seed").find(lambda _: Keys(**portions), HashRange(0, 1))
-    bitmaps = marks.bitmaps()
-    return tally, list(bitmaps.get(0, ())), list(bitmaps.get(1, ()))
+    tally, dead = WinnerFinder(2**26, "seed").find(lambda _: Keys(**portions), HashRange(0, 1))
+    return tally, *goes_and_stays(dead, Keys(**portions).starts)
 
 
 @pytest.mark.parametrize(

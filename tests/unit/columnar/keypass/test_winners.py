@@ -18,11 +18,12 @@ from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
 from lithify.columnar.keys.hash_range import HashRange
 from lithify.columnar.keys.ranks import ORDINAL_SHIFT, RANKED_KEYS, Portion
-from lithify.columnar.segment.positions import MarkSet
+from lithify.columnar.segment.positions import DeadRecords
 from lithify.compaction.survivors import survivors
 from lithify.errors import DamagedError
 from lithify.model.record import Record
 from support.builders import some_rules
+from support.engines.kernel import goes_and_stays
 from support.generated.records import HARD_KEYS
 from support.topics.stored_topics import ACCESS, StoredTopic
 
@@ -34,9 +35,9 @@ class Keys:
 
     def __init__(self, dirty: list[bytes], clean: list[bytes] | None = None) -> None:
         clean = clean or []
-        self.starts = np.array([0, len(clean) + len(dirty)])
+        self.starts = np.array([0, len(clean), len(clean) + len(dirty)])
         self.tally = Tally()
-        self.marks = MarkSet(self.starts)
+        self.dead = DeadRecords(self.starts)
         self.schema = RANKED_KEYS
         self.dirty_read = 0.0
         self._dirty, self._clean = dirty, clean
@@ -51,7 +52,7 @@ class Keys:
             yield batch
 
 
-def find_winners(open_source, hash_range: HashRange, memory_bytes: int) -> tuple[Tally, MarkSet]:
+def find_winners(open_source, hash_range: HashRange, memory_bytes: int) -> tuple[Tally, DeadRecords]:
     return WinnerFinder(memory_bytes, "seed").find(open_source, hash_range)
 
 
@@ -62,19 +63,23 @@ def ranked(keys: list[bytes], first: int):
         yield pa.record_batch([pa.array(piece, pa.binary()), pa.array(ranks)], schema=RANKED_KEYS)
 
 
-def marked(marks: MarkSet) -> list[int]:
-    return sorted(position for bitmap in marks.bitmaps().values() for position in bitmap)
+def shared_out(parts, starts: np.ndarray) -> tuple[list[int], list[int]]:
+    """`goes_and_stays` of all parts of the keys."""
+    found = [goes_and_stays(dead, starts) for _, dead in parts]
+    return sorted(i for goes, _ in found for i in goes), sorted(i for _, stays in found for i in stays)
 
 
 def test_the_last_of_every_key_wins():
-    tally, marks = find_winners(lambda _: Keys([b"a", b"b", b"a", b"", b"b", b""]), HashRange(0, 1), MEMORY_BYTES)
-    assert marked(marks) == [2, 4, 5]
+    keys = Keys([b"a", b"b", b"a", b"", b"b", b""])
+    tally, dead = find_winners(lambda _: keys, HashRange(0, 1), MEMORY_BYTES)
+    assert goes_and_stays(dead, keys.starts) == ([], [2, 4, 5])
     assert (tally.compared, tally.winners) == (6, 3)
 
 
 def test_a_clean_record_goes_when_its_key_is_dirty_again():
-    tally, marks = find_winners(lambda _: Keys([b"b", b"d"], [b"a", b"b", b"c"]), HashRange(0, 1), MEMORY_BYTES)
-    assert marked(marks) == [1, 3, 4]
+    keys = Keys([b"b", b"d"], [b"a", b"b", b"c"])
+    tally, dead = find_winners(lambda _: keys, HashRange(0, 1), MEMORY_BYTES)
+    assert goes_and_stays(dead, keys.starts) == ([1], [0, 1])
     assert tally.clean_superseded == 1
 
 
@@ -84,7 +89,8 @@ def test_ranges_share_the_keys_out_without_remainder(ranges):
     keys = [random.randbytes(random.randrange(12)) for _ in range(5000)]
     alone = find_winners(lambda _: Keys(keys, keys[:50]), HashRange(0, 1), MEMORY_BYTES)
     parts = [find_winners(lambda _: Keys(keys, keys[:50]), HashRange(i, ranges), MEMORY_BYTES) for i in range(ranges)]
-    assert sorted(p for _, marks in parts for p in marked(marks)) == marked(alone[1])
+    starts = Keys(keys, keys[:50]).starts
+    assert shared_out(parts, starts) == shared_out([alone], starts)
     assert sum(tally.compared for tally, _ in parts) == 5000
     assert all(0 < tally.compared < 5000 for tally, _ in parts)
 
@@ -130,14 +136,14 @@ def test_blocks_hold_every_key_once_in_its_range(tmp_path):
         if index not in spools:
             spools[index] = Spool(tmp_path / str(index))
         spools[index].add(block, Portion.DIRTY)
-    starts = np.array([0, len(keys)])
+    starts = np.array([0, 0, len(keys)])
     parts = [
         find_winners(lambda _, s=spool: SpooledKeys(s, RANKED_KEYS, starts), HashRange(index, 4), MEMORY_BYTES)
         for index, spool in spools.items()
     ]
     assert sum(tally.compared for tally, _ in parts) == len(keys)
     last = {key: i for i, key in enumerate(keys)}
-    assert sorted(p for _, marks in parts for p in marked(marks)) == sorted(last.values())
+    assert shared_out(parts, starts) == ([], sorted(last.values()))
 
 
 @pytest.mark.parametrize("schema", ["RANKED_KEYS", "VERSIONED_KEYS"])
@@ -157,7 +163,7 @@ def measured_peak(clean: int, dirty: int, schema: str) -> str:
     script = f"""
 import resource, numpy as np, pyarrow as pa
 from lithify.columnar.keys.hash_range import HashRange
-from lithify.columnar.segment.positions import MarkSet
+from lithify.columnar.segment.positions import DeadRecords
 from lithify.columnar.keys.ranks import ORDINAL_SHIFT, RANKED_KEYS, VERSIONED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder
@@ -165,8 +171,8 @@ from lithify.columnar.keypass.winners import WinnerFinder
 class Source:
     schema = {schema}
     def __init__(self):
-        self.starts = np.array([0, {clean}, {clean + dirty}]); self.tally = Tally(); self.marks = MarkSet(self.starts)
-        self.rows = 0
+        self.starts = np.array([0, {clean}, {clean + dirty}])
+        self.tally = Tally(); self.dead = DeadRecords(self.starts); self.rows = 0
     dirty_read = property(lambda self: self.rows / {dirty})
     def has(self, portion):
         return portion is Portion.CLEAN and {clean} > 0
