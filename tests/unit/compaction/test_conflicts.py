@@ -42,8 +42,8 @@ def test_another_round_after_delete_records_is_a_conflict():
 
 
 def test_whatever_began_a_new_epoch_is_a_conflict():
-    """C44: a round taken back leaves D and every file as the plan has them, and is one all the same."""
-    assert "taken back" in (conflict(PLAN, replace(STATE, epoch=STATE.next_epoch), LOG.segments) or "")
+    """C44: a round that was undone leaves D and every file as the plan has them, and is one all the same."""
+    assert "undone" in (conflict(PLAN, replace(STATE, epoch=STATE.next_epoch), LOG.segments) or "")
 
 
 def test_a_truncation_is_a_conflict():
