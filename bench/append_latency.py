@@ -28,6 +28,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.ports.store import Warehouse
 from lithify.reports.round import RoundReport
 from lithify.service.commit import commit
+from lithify.service.documents import put_report
 from lithify.service.write.append import append
 from lithify.wiring import open_warehouse
 
@@ -50,7 +51,8 @@ def merge(warehouse: Warehouse) -> None:
     run_id = warehouse.clock.new_id()
     arriving = warehouse.files.receive(state, records, now_ms=0, keep_offsets=True)
     new = warehouse.files.write(state, arriving[0], 0, run_id)
-    warehouse.store.put_report(state, run_id, RoundReport(str(TOPIC), state.version + 1, True, (), 0, 0, run_id=run_id))
+    report = RoundReport(str(TOPIC), state.version + 1, True, (), 0, 0, run_id=run_id)
+    put_report(warehouse.store, state, run_id, report)
 
     def decide(newest: TopicState) -> TopicEdit:
         log = replace(newest.log(0), first_dirty_offset=state.log(0).log_end_offset)

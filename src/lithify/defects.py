@@ -1,11 +1,13 @@
-"""Unexpected exceptions as `LithifyError`s, for code that goes on with other work (C50)."""
+"""Unexpected exceptions as `LithifyError`s: of other work (C50), and of reading what is stored (C48)."""
 
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import PurePath
 
-from lithify.errors import DefectError, LithifyError, UnusableEnvironmentError
+from lithify.errors import DamagedError, DefectError, LithifyError, UnusableEnvironmentError
 
 
 def as_lithify_error(error: Exception, what: object) -> LithifyError:
@@ -23,6 +25,15 @@ def as_lithify_error(error: Exception, what: object) -> LithifyError:
         told,
         hint="an unexpected error: a defect of Lithify, or damage that it did not recognize; run `lithify verify`",
     )
+
+
+@contextmanager
+def readable(what: str) -> Iterator[None]:
+    """Turns whatever goes wrong with reading stored JSON into a `DamagedError` that names it."""
+    try:
+        yield
+    except (LithifyError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise DamagedError(f"{what} cannot be read: {error!r}", hint="restore it; nothing was changed") from error
 
 
 OF_THE_MACHINE = (OSError, MemoryError)

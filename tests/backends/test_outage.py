@@ -10,6 +10,7 @@ import pytest
 from lithify.cleaner.failures import Failures
 from lithify.ports.store import Warehouse
 from lithify.reports.events import EventKind
+from lithify.service.documents import failures_of
 from lithify.store.iceberg.catalog import configured
 from lithify.store.iceberg.io import file_cache, remote_io
 from support.engines.kernel import KernelEngine
@@ -80,7 +81,7 @@ def test_an_s3_that_goes_away_in_every_round(backend: Backend, lake: CleanerLake
             goes_on(lake, alpha)
     assert len(alpha.told(EventKind.FAILED)) == TRIES, alpha.events
     assert alpha.told(EventKind.QUARANTINED) == []
-    (known,) = lake.warehouse.store.failures(lake.state(topic)).values()
+    (known,) = failures_of(lake.warehouse.store, lake.state(topic)).values()
     assert known.failures == 1
     is_back(lake, alpha, wire)
 

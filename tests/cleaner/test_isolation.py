@@ -13,6 +13,7 @@ from lithify.reports.events import CleanerEvent, EventKind
 from lithify.reports.overview import Standing
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
+from support.faults.port_calls import call_name
 from support.topics.cleaner_lake import CleanerLake
 
 RAW = (
@@ -42,8 +43,9 @@ class BadFor:
             return found
 
         def call(*given: Any, **more: Any) -> Any:
-            if name == self.method and self.error is not None and any(self._is_bad(each) for each in given):
-                self.struck.append(name)
+            called = call_name(name, given)
+            if called == self.method and self.error is not None and any(self._is_bad(each) for each in given):
+                self.struck.append(called)
                 raise self.error
             return found(*given, **more)
 
@@ -95,8 +97,9 @@ def strikes(lake: CleanerLake, bad: TopicName) -> list[tuple[str, str]]:
                 return found
 
             def call(*given: Any, **more: Any) -> Any:
-                if BadFor(None, bad)._is_bad(given) and (self.port, name) not in seen:
-                    seen.append((self.port, name))
+                called = (self.port, call_name(name, given))
+                if BadFor(None, bad)._is_bad(given) and called not in seen:
+                    seen.append(called)
                 return found(*given, **more)
 
             return call
@@ -140,7 +143,7 @@ def test_whatever_fails_with_one_topic_the_others_go_on_and_it_is_told(
         alpha.leases.leave()
 
 
-@pytest.mark.parametrize("method", ["load_at", "segments", "failures"])
+@pytest.mark.parametrize("method", ["load_at", "segments", "get_document failures"])
 @pytest.mark.parametrize("raw", RAW, ids=lambda raw: type(raw).__name__)
 def test_status_and_quarantine_show_a_topic_that_cannot_be_read_among_the_others(
     lake: CleanerLake, bad: TopicName, good: TopicName, method: str, raw: Exception
@@ -154,7 +157,7 @@ def test_status_and_quarantine_show_a_topic_that_cannot_be_read_among_the_others
     assert shown["good"].state is Standing.DUE
     assert shown["bad"].state is Standing.UNREADABLE
     assert type(raw).__name__ in str(shown["bad"].error)
-    if method == "failures":
+    if method == "get_document failures":
         (unreadable,) = failing_logs(warehouse).unreadable
         assert type(raw).__name__ in unreadable.error
 

@@ -125,7 +125,7 @@ def test_what_the_log_itself_does_is_quarantined_also_when_it_is_alone(lake: Cle
     assert len(alpha.told(EventKind.QUARANTINED)) == 1
 
 
-@pytest.mark.parametrize("method", ["load", "failures", "segments", "change_tokens"])
+@pytest.mark.parametrize("method", ["load", "get_document", "segments", "change_tokens"])
 def test_a_store_that_is_away_when_topics_are_looked_at_makes_nothing_wait_for_long(
     lake: CleanerLake, topics: list[TopicName], monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:

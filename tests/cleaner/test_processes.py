@@ -12,6 +12,7 @@ import pytest
 
 import lithify
 from lithify.api.topic import Topic
+from lithify.service.documents import failures_of
 from lithify.wiring import coordination_of
 from support.processes.cleaner_process import WAIT_S, CleanerProcess
 from support.topics.whole_logs import check_whole, compacted, contents
@@ -72,7 +73,7 @@ def test_sigterm_in_a_round_ends_it_in_time_and_changes_nothing(tmp_path: Path, 
         if whom == "the cleaner":  # PySpark itself prints that its JVM has gone
             assert cleaner.said == ""
     assert contents(topic.warehouse, topic.topic_name) == before
-    assert topic.warehouse.store.failures(topic.state()) == {}
+    assert failures_of(topic.warehouse.store, topic.state()) == {}
     with running(tmp_path, "--once") as cleaner:  # the id of a dead or ended one is free again
         assert cleaner.ended() == 0
     assert is_compacted(topic)

@@ -13,6 +13,7 @@ from lithify.model.failure import LogFailure
 from lithify.model.names import LogId
 from lithify.reports.events import EventKind
 from lithify.service.change.alter import alter
+from lithify.service.documents import failures_of, put_failures
 from support.topics.cleaner_lake import INTERVAL_MS, LEASE_MS, CleanerLake
 
 DAY_MS = 86_400_000
@@ -245,7 +246,7 @@ class TestFailures:
         assert len(tried) == 8
         assert all(later >= 1.5 * earlier for earlier, later in pairwise(gaps))
         assert len(alpha.told(EventKind.QUARANTINED)) == 1
-        assert lake.warehouse.store.failures(lake.state(topic))[0].quarantined
+        assert failures_of(lake.warehouse.store, lake.state(topic))[0].quarantined
 
     def test_the_quarantine_outlives_the_cleaner_and_ends_when_it_is_released(self, lake):
         topic = lake.topic("bad")
@@ -260,7 +261,7 @@ class TestFailures:
         beta = lake.cleaner("beta")
         beta.work()
         assert len(lake.engine.jobs) == jobs
-        lake.warehouse.store.put_failures(lake.state(topic), {})
+        put_failures(lake.warehouse.store, lake.state(topic), {})
         lake.wait()
         assert topics_of(beta.work()) == ["bad"]
 
@@ -272,7 +273,7 @@ class TestFailures:
         lake.engine.fails.clear()
         lake.wait(30_000)
         assert topics_of(alpha.work()) == ["bad"]
-        assert lake.warehouse.store.failures(lake.state(topic)) == {}
+        assert failures_of(lake.warehouse.store, lake.state(topic)) == {}
 
     def test_what_failed_twice_is_tried_alone(self, lake):
         for name in ("a", "b", "c"):
@@ -330,7 +331,7 @@ class TestFailures:
         def full(*_):
             raise WarehouseError("no space is left")
 
-        monkeypatch.setattr(lake.warehouse.store, "put_failures", full)
+        monkeypatch.setattr(lake.warehouse.store, "put_document", full)
         for _ in range(20):
             alpha.work()
             lake.wait(1_000)
@@ -339,7 +340,7 @@ class TestFailures:
     def test_what_others_stored_is_not_forgotten_for_what_could_not_be_read_or_written(self, lake, monkeypatch):
         topic, alpha = lake.topic("bad", 3), lake.cleaner()
         quarantined = LogFailure(8, 0, 0, 0, "the file is missing", quarantined=True)
-        lake.warehouse.store.put_failures(lake.state(topic), {2: quarantined})
+        put_failures(lake.warehouse.store, lake.state(topic), {2: quarantined})
         for partition in range(3):
             lake.append(topic, "a=1 a=2", partition)
         lake.engine.fails[LogId(topic, 0)] = DamagedError("the file is missing")
@@ -347,7 +348,7 @@ class TestFailures:
         def away(*_):
             raise WarehouseError("s3://lake cannot be reached")
 
-        for method in ("failures", "put_failures"):
+        for method in ("get_document", "put_document"):
             with monkeypatch.context() as patched:
                 patched.setattr(lake.warehouse.store, method, away)
                 for _ in range(20):
@@ -355,7 +356,7 @@ class TestFailures:
                     lake.wait(10_000)
         lake.wait(3_600_000)
         alpha.work()
-        stored = lake.warehouse.store.failures(lake.state(topic))
+        stored = failures_of(lake.warehouse.store, lake.state(topic))
         assert stored[2] == quarantined
         assert stored[0].failures > 1
         assert 1 not in stored
@@ -368,22 +369,21 @@ class TestFailures:
             lake.append(topic, "a=1 a=2", partition)
         lake.engine.fails[LogId(topic, 0)] = DamagedError("the file is missing")
         store = lake.warehouse.store
-        stored, put = store.failures, store.put_failures
+        stored, put = store.get_document, store.put_document
 
         def damaged(*_):
-            raise DamagedError("failures.json: the file does not say which logs fail any more")
+            raise DamagedError("memory://x/failures: the file is not JSON any more")
 
         def mended(*given):
             put(*given)
-            monkeypatch.setattr(store, "failures", stored)
+            monkeypatch.setattr(store, "get_document", stored)
 
-        monkeypatch.setattr(store, "failures", damaged)
-        monkeypatch.setattr(store, "put_failures", mended)
+        monkeypatch.setattr(store, "get_document", damaged)
+        monkeypatch.setattr(store, "put_document", mended)
         alpha.work()
-        assert {event.facts["error"] for event in alpha.told(EventKind.TROUBLE)} == {
-            "failures.json: the file does not say which logs fail any more"
-        }
-        assert set(store.failures(lake.state(topic))) == {0}
+        (told,) = {event.facts["error"] for event in alpha.told(EventKind.TROUBLE)}
+        assert "failures: the file does not say which logs fail any more: " in told
+        assert set(failures_of(store, lake.state(topic))) == {0}
 
     def test_a_topic_that_cannot_be_read_waits_and_the_others_go_on(self, lake, monkeypatch):
         lost, good = lake.topic("a-lost"), lake.topic("good")
@@ -484,7 +484,7 @@ class TestSharing:
         assert topics_of(alpha.events) == []
         assert topics_of(alpha.events, EventKind.ABANDONED) == ["orders"]
         assert lake.text(topic) == "a=2"
-        assert lake.warehouse.store.failures(lake.state(topic)) == {}
+        assert failures_of(lake.warehouse.store, lake.state(topic)) == {}
 
     def test_what_another_one_has_done_meanwhile_is_not_done_again(self, lake):
         for name in ("a", "b"):
@@ -512,14 +512,14 @@ class TestSharing:
         alpha.work()
         assert topics_of(alpha.events, EventKind.ABANDONED) == ["orders"]
         assert lake.text(topic) == "a=1 a=2"
-        assert lake.warehouse.store.failures(lake.state(topic)) == {}
+        assert failures_of(lake.warehouse.store, lake.state(topic)) == {}
 
 
 class TestReading:
     """A look reads little."""
 
     def counted(self, lake, monkeypatch):
-        calls = {"load": 0, "segments": 0, "failures": 0, "view": 0}
+        calls = {"load": 0, "segments": 0, "get_document": 0, "view": 0}
         for name in calls:
             real = getattr(lake.warehouse.store, name)
 
@@ -536,11 +536,11 @@ class TestReading:
         calls = self.counted(lake, monkeypatch)
         alpha = lake.cleaner()
         alpha.work()
-        assert calls == {"load": 5, "segments": 0, "failures": 0, "view": 0}
+        assert calls == {"load": 5, "segments": 0, "get_document": 0, "view": 0}
         for _ in range(5):
             lake.wait()
             alpha.work()
-        assert calls == {"load": 5, "segments": 0, "failures": 0, "view": 0}
+        assert calls == {"load": 5, "segments": 0, "get_document": 0, "view": 0}
 
     def test_where_there_are_no_change_tokens_it_reads_the_metadata_of_each_and_nothing_else(self, lake, monkeypatch):
         for number in range(5):
@@ -553,7 +553,7 @@ class TestReading:
         for _ in range(3):
             lake.wait()
             alpha.work()
-        assert calls == {"load": 15, "segments": 0, "failures": 0, "view": 0}
+        assert calls == {"load": 15, "segments": 0, "get_document": 0, "view": 0}
 
     def test_what_waits_for_its_turn_is_not_judged_at_every_look(self, lake, monkeypatch):
         topic, alpha = lake.topic("orders"), lake.cleaner()

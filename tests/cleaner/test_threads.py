@@ -102,7 +102,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch, port: Any, method: str) -> Event:
     return go
 
 
-@pytest.mark.parametrize("method", ["change_tokens", "load", "failures", "segments"])
+@pytest.mark.parametrize("method", ["change_tokens", "load", "get_document", "segments"])
 def test_a_look_that_hangs_ends_the_process_with_a_clear_line(
     lake: LiveLake, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:

@@ -19,6 +19,7 @@ import pytest
 import lithify as package
 from lithify.cli.main import run
 from lithify.model.failure import LogFailure
+from lithify.service.documents import failures_of, put_failures
 from support.engines.oracle import OracleEngine
 
 PROGRAM = [sys.executable, "-c", "from lithify.cli.main import main; main()"]
@@ -140,6 +141,6 @@ def failing(lithify: Program) -> Callable[[str, Mapping[int, LogFailure]], None]
     def fail(topic: str, failures: Mapping[int, LogFailure]) -> None:
         found = package.open(str(lithify.warehouse)).topic(topic)
         store, state = found.warehouse.store, found.state()
-        store.put_failures(state, {**store.failures(state), **failures})
+        put_failures(store, state, {**failures_of(store, state), **failures})
 
     return fail

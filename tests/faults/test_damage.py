@@ -34,6 +34,7 @@ from lithify.service.change.expire import expire_versions
 from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
+from lithify.service.documents import reports_of
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs, release
 from lithify.service.look.status import topic_status
@@ -126,7 +127,7 @@ VERBS: dict[str, Callable[[Warehouse], object]] = {
     "table": lambda w: list(table_batches(w, w.store.load(NAME))),
     "status": lambda w: topic_status(w, w.store.load(NAME)),
     "versions": lambda w: kept_versions(w, NAME),
-    "history": lambda w: list(w.store.reports(w.store.load(NAME))),
+    "history": lambda w: list(reports_of(w.store, w.store.load(NAME))),
     "undo": lambda w: undo(w, NAME),
     "truncate": lambda w: truncate(w, NAME, LOG, 27),
     "delete-records": lambda w: delete_records(w, NAME, LOG, 12),

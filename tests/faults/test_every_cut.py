@@ -31,6 +31,7 @@ from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.clock_check import trust_clock
+from lithify.service.documents import failures_of, put_failures, rates_note
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
 from lithify.service.look.quarantine import release
 from lithify.service.look.throttle import throttle
@@ -95,7 +96,7 @@ def kept(warehouse: Warehouse) -> object:
 
 
 def failing(warehouse: Warehouse) -> object:
-    return dict(warehouse.store.failures(warehouse.store.load(NAME)))
+    return dict(failures_of(warehouse.store, warehouse.store.load(NAME)))
 
 
 def a_batch(warehouse: Warehouse) -> object:
@@ -135,7 +136,7 @@ def is_trusted(warehouse: Warehouse) -> object:
 
 
 def has_rates(warehouse: Warehouse) -> object:
-    return warehouse.store.rates_note(warehouse.store.load(NAME)).id is not None
+    return rates_note(warehouse.store, warehouse.store.load(NAME)).id is not None
 
 
 CASES = {
@@ -173,7 +174,7 @@ def prepared(make: Callable[[Path], Warehouse], folder: Path, config: dict[str, 
     compact(warehouse, engine, NAME, RunRequest((0,), now_ms=1_100))
     append(warehouse, NAME, records(range(50, 60), keys=6))
     failure = LogFailure(3, 0, 0, 0, "injected: no luck", quarantined=True)
-    warehouse.store.put_failures(warehouse.store.load(NAME), {0: failure, 1: failure})
+    put_failures(warehouse.store, warehouse.store.load(NAME), {0: failure, 1: failure})
     clock = warehouse.clock
     assert isinstance(clock, FakeClock)
     clock.advance(86_400_000)

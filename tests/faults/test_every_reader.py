@@ -22,6 +22,7 @@ from lithify.service.change.alter import plan_uncompact
 from lithify.service.change.cut import plan_delete_records, plan_truncate
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import plan_undo
+from lithify.service.documents import reports_of
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
 from lithify.service.look.status import topic_status
@@ -99,7 +100,7 @@ READS: dict[str, Callable[[Warehouse], object]] = {
     "status": lambda w: topic_status(w, w.store.load(NAME)),
     "status of all": lambda w: StatusWatch(w).overview(),
     "versions": lambda w: kept_versions(w, NAME),
-    "history": lambda w: list(w.store.reports(w.store.load(NAME))),
+    "history": lambda w: list(reports_of(w.store, w.store.load(NAME))),
     "quarantine": failing_logs,
     "verify": verified,
     "plan of a round": lambda w: plan_run(w, w.store.load(NAME), RunRequest()),

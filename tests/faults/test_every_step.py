@@ -16,6 +16,7 @@ import pytest
 
 from lithify.errors import CoordinationError, WarehouseError
 from lithify.reports.events import EventKind
+from lithify.service.documents import failures_of
 from support.faults.injection import CrashError, FaultyEngine, FaultyPort, Injector, Kind, faulty
 from support.topics.cleaner_lake import CleanerLake
 
@@ -46,7 +47,7 @@ def picture(lake: CleanerLake) -> object:
         state = store.load(name)
         logs = tuple((lake.text(name, log.partition), log.first_dirty_offset) for log in state.logs)
         views = tuple(None if log.view is None else log.view.volume.records for log in state.logs)
-        found[name] = (logs, views, len(store.versions(name)), store.failures(state))
+        found[name] = (logs, views, len(store.versions(name)), failures_of(store, state))
     return found
 
 
@@ -115,7 +116,7 @@ def test_struck_anywhere_it_gets_everything_done(kind: Kind) -> None:
         assert found == wanted, f"call {at}: {injector.calls[at - 1]}"
         at += 1
     assert {
-        "change_tokens", "load_at", "load", "segments", "failures", "commit", "versions", "stored_files", "named_files",
-        "closings", "delete_files", "put_report", "open_round", "find_survivors", "rewrite", "take", "renew",
-        "leases", "release", "missing",
+        "change_tokens", "load_at", "load", "segments", "get_document failures", "commit", "versions",
+        "stored_files", "named_files", "closings", "delete_files", "put_document reports", "open_round",
+        "find_survivors", "rewrite", "take", "renew", "leases", "release", "missing",
     } <= calls  # fmt: skip

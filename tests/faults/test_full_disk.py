@@ -20,6 +20,7 @@ from lithify.api.lake import Lake
 from lithify.errors import InsufficientSpaceError, LithifyError, WarehouseError
 from lithify.model.failure import LogFailure
 from lithify.ports.store import Warehouse
+from lithify.service.documents import put_failures, put_report
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.write.append import append
 from support.engines.kernel import KernelEngine
@@ -39,21 +40,21 @@ def a_round(warehouse: Warehouse) -> None:
         raise error
 
 
-def put_failures(warehouse: Warehouse) -> None:
+def note_failures(warehouse: Warehouse) -> None:
     failures = {0: LogFailure(1, 0, 0, 0, "no luck")}
-    warehouse.store.put_failures(warehouse.store.load(NAME), failures)
+    put_failures(warehouse.store, warehouse.store.load(NAME), failures)
 
 
-def put_report(warehouse: Warehouse) -> None:
-    warehouse.store.put_report(warehouse.store.load(NAME), "r", a_report(1))
+def store_report(warehouse: Warehouse) -> None:
+    put_report(warehouse.store, warehouse.store.load(NAME), "r", a_report(1))
 
 
 VERBS: dict[str, Case] = {
     "append": Case(lambda w: append(w, NAME, records(range(60, 70), keys=6)), IN_PLACE),
     "compact": Case(a_round, IN_PLACE),
     "compact to a view": Case(a_round, SIDE_BY_SIDE),
-    "note failures": Case(put_failures, IN_PLACE),
-    "store a report": Case(put_report, IN_PLACE),
+    "note failures": Case(note_failures, IN_PLACE),
+    "store a report": Case(store_report, IN_PLACE),
     "topic create": Case(lambda w: Lake(w).create_topic("another"), IN_PLACE),
     "topic delete": Case(lambda w: w.store.drop_topic(NAME), IN_PLACE, look=lambda w: w.store.topics()),
     **{

@@ -12,6 +12,7 @@ from formats.make_warehouse import reading
 from formats.relocation import AvroParts, unpack
 from formats.restating import restate
 from lithify.reports.ingest import CopiedTopic
+from lithify.service.documents import put_source
 from lithify.service.round.compact import RunRequest, compact
 from lithify.store.iceberg.state.topic_codec import FORMAT_VERSION
 from support.engines.oracle import OracleEngine
@@ -50,7 +51,7 @@ def test_whoever_follows_the_page_states_what_lithify_states(tmp_path):
     for batch in range(3):
         topic.append([lithify.Record(b"k%d" % n, b"%d" % batch, batch, partition=n % 2) for n in range(4)])
         compact(lake.warehouse, OracleEngine(lake.warehouse.files), topic.topic_name, RunRequest())
-    topic.warehouse.store.put_source(topic.state(), CopiedTopic("Größe", ""))
+    put_source(topic.warehouse.store, topic.state(), CopiedTopic("Größe", ""))
     files = [path for path in warehouse.rglob("*") if path.suffix in (".avro", ".json")]
     meant = {path: stated(path) for path in files}
     restate(warehouse)

@@ -11,6 +11,7 @@ from lithify.kafka import SnapshotConsumer, publish
 from lithify.kafka.client import Cluster
 from lithify.model.record import Record
 from lithify.reports.ingest import CopiedTopic
+from lithify.service.documents import put_source
 from support.kafka.lake import kafka_lake, send, table_of
 
 NOW = 1_700_000_000_000
@@ -113,7 +114,7 @@ def test_a_topic_that_was_made_again_since_it_was_copied_is_another(broker, tmp_
     both.produce([Record(b"a", b"old", NOW)])
     both.take_in()
     store, state = both.topic.warehouse.store, both.topic.state()
-    store.put_source(state, CopiedTopic(both.name, Cluster(both.conf).topic_id(both.name)))
+    put_source(store, state, CopiedTopic(both.name, Cluster(both.conf).topic_id(both.name)))
     with SnapshotConsumer(both.topic, both.conf) as consumer:
         assert consumer.poll().value == b"old"
     broker.delete_topic(both.name)

@@ -22,6 +22,7 @@ from lithify.model.start_position import Start
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import CopiedTopic, Hole
 from lithify.reports.overview import Standing
+from lithify.service.documents import failures_of, put_failures, put_source, rates_note, reports_of, source_of
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.status import topic_status
 from lithify.service.look.throttle import throttle
@@ -70,8 +71,8 @@ def prepare(folder: Path) -> None:
                 compact(warehouse, KernelEngine(), name, RunRequest(now_ms=NOW_MS + batch))
         state = warehouse.store.load(name)
         failure = LogFailure(3, NOW_MS, NOW_MS + 1, NOW_MS + 2, f"no luck with {name}", quarantined=True)
-        warehouse.store.put_failures(state, {1: failure})
-        warehouse.store.put_source(state, CopiedTopic(f"{name}-there", "abcdef", (Hole(0, 2, 3),)))
+        put_failures(warehouse.store, state, {1: failure})
+        put_source(warehouse.store, state, CopiedTopic(f"{name}-there", "abcdef", (Hole(0, 2, 3),)))
         throttle(warehouse, name, Rates(1_000_000, 2_000_000))
     throttle(warehouse, None, Rates(3_000_000, 4_000_000))
 
@@ -145,10 +146,10 @@ LOOKS: Mapping[str, Look] = {
     "status": lambda w, name: topic_status(w, w.store.load(name)).to_json(),
     "versions": lambda w, name: [version.to_json() for version in kept_versions(w, name)],
     "of versions": _of_versions,
-    "history": lambda w, name: list(w.store.reports(w.store.load(name))),
-    "failures": lambda w, name: dict(w.store.failures(w.store.load(name))),
-    "source": lambda w, name: w.store.source_of(w.store.load(name)),
-    "rates": lambda w, name: (w.store.rates_note(w.store.load(name)), w.store.rates_note(None)),
+    "history": lambda w, name: list(reports_of(w.store, w.store.load(name))),
+    "failures": lambda w, name: dict(failures_of(w.store, w.store.load(name))),
+    "source": lambda w, name: source_of(w.store, w.store.load(name)),
+    "rates": lambda w, name: (rates_note(w.store, w.store.load(name)), rates_note(w.store, None)),
     "named": _named,
     "closings": _closings,
     "topics": lambda w, _: w.store.topics(),

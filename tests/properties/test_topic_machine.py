@@ -19,6 +19,7 @@ from lithify.errors import InvalidRecordError, LogTruncatedError, OffsetOutOfRan
 from lithify.model.record import Record
 from lithify.model.start_position import AtTime
 from lithify.reading.continuation import why_deletes_missed
+from lithify.service.documents import reports_of
 from lithify.service.look.status import topic_status
 from lithify.service.proof.verify import metadata_findings
 from lithify.service.read.fetch import LogReader
@@ -152,13 +153,13 @@ class TopicMachine(RuleBasedStateMachine):
 
     def compact_again(self, partitions: tuple[int, ...] | None, now_ms: int) -> None:
         """C41: the same H and now: no version, no report."""
-        state, reports = self.topic.state, list(self.topic.warehouse.store.reports(self.topic.state))
+        state, reports = self.topic.state, list(reports_of(self.topic.warehouse.store, self.topic.state))
         if any(log.log_end_offset != log.first_dirty_offset for log in state.logs):
             return  # something was appended on the way, or is held back
         again = self.topic.compact(now_ms, partitions)
         assert not again.changed
         assert self.topic.state == state
-        assert list(self.topic.warehouse.store.reports(state)) == reports
+        assert list(reports_of(self.topic.warehouse.store, state)) == reports
 
     def _race(self, records: Sequence[Record]) -> None:
         """C44: an append is no conflict for a round."""
@@ -253,7 +254,7 @@ class TopicMachine(RuleBasedStateMachine):
             assert (log.log_end_offset, log.first_dirty_offset) == (expected.end, expected.dirty_from)
             found = self.topic.reader(place).last_message_id()
             assert (found.offset, found.timestamp_ms) == (last.offset, last.timestamp) if found and last else not last
-        assert len(list(self.topic.warehouse.store.reports(state))) == min(self.rounds_committed, 100)
+        assert len(list(reports_of(self.topic.warehouse.store, state))) == min(self.rounds_committed, 100)
 
 
 TestTopicMachine = TopicMachine.TestCase

@@ -13,6 +13,7 @@ from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.retain import retain
 from lithify.service.change.undo import undo
+from lithify.service.documents import reports_of
 from lithify.service.round.compact import RunRequest, compact
 from support.builders import a_log, draw
 from support.topics.memory_topic import ORDERS, MemoryTopic
@@ -27,7 +28,7 @@ def drawn(topic, partition=0):
 
 
 def reports(topic):
-    return list(topic.warehouse.store.reports(topic.state))
+    return list(reports_of(topic.warehouse.store, topic.state))
 
 
 def test_an_append_in_between_is_no_conflict():

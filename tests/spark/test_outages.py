@@ -49,7 +49,7 @@ def fails(alpha, times, said):
     assert len(failed) == times, alpha.events
     assert all(said in event.facts["error"] for event in failed), failed
     assert alpha.told(EventKind.QUARANTINED) == [], alpha.events
-    (known,) = lake.warehouse.store.failures(lake.state(topic)).values()
+    (known,) = failures_of(lake.warehouse.store, lake.state(topic)).values()
     assert known.failures <= 2, known
 
 def is_back(alpha):

@@ -13,6 +13,7 @@ from pyiceberg.catalog import Catalog
 from lithify.columnar.files.access import local_path
 from lithify.errors import DamagedError, UnknownTopicError, WarehouseError
 from lithify.model.record import Record
+from lithify.service.documents import put_report, reports_of
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.catalog import embedded as catalog_module
 from support.fake_clock import FakeClock
@@ -52,7 +53,7 @@ def test_a_read_only_warehouse_can_be_read_and_not_written(open_folder: Path) ->
         refused(lambda: place.change(state, generation=1), "orders: it is not writable", "make it writable")
         refused(lambda: place.round(state), "orders: it is not writable", "make it writable")
         refused(
-            lambda: place.store.put_report(state, "r", a_report(1)), "orders: it is not writable", "make it writable"
+            lambda: put_report(place.store, state, "r", a_report(1)), "r.json: it is not writable", "make it writable"
         )
         refused(lambda: place.create(type(ORDERS)("default", "new")), str(open_folder), "make it writable")
         refused(lambda: place.store.drop_topic(ORDERS), str(open_folder), "make it writable")
@@ -170,7 +171,7 @@ def test_damaged_table_metadata_is_told(iceberg: Place, how: str) -> None:
 
 def test_a_damaged_report_or_record_is_named(iceberg: Place) -> None:
     state = iceberg.append(iceberg.create(), some_records("a"))
-    iceberg.store.put_report(state, "r1", a_report(1))
+    put_report(iceberg.store, state, "r1", a_report(1))
     newest = iceberg.round(state, report_id="r1")
     beside = Path(local_path(state.location) or "") / "lithify"
     report, record = beside / "reports" / "r1.json", next((beside / "versions").iterdir())
@@ -178,7 +179,7 @@ def test_a_damaged_report_or_record_is_named(iceberg: Place) -> None:
     record.unlink()
 
     with pytest.raises(DamagedError, match=str(report)):
-        list(iceberg.store.reports(newest))
+        list(reports_of(iceberg.store, newest))
     with pytest.raises(DamagedError, match=str(record)):
         iceberg.store.load_version(ORDERS, state.version)
     assert iceberg.append(newest, some_records("b")).log(0).log_end_offset == 2

@@ -18,7 +18,17 @@ from lithify.columnar.files.access import local_path
 from lithify.errors import LithifyError, TopicExistsError, UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
+from lithify.model.settings.rates import Rates, RatesDocument
 from lithify.reports.ingest import CopiedTopic
+from lithify.service.documents import (
+    failures_of,
+    put_failures,
+    put_rates,
+    put_report,
+    put_source,
+    rates_note,
+    source_of,
+)
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.memory import MemoryStore, MemoryWarehouse
@@ -58,11 +68,11 @@ def places(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 def an_old_topic(place: Place) -> TopicState:
     """With a version that was closed, a report, and every document that a topic has."""
     state = place.append(place.create(), some_records("a", "b"))
-    place.store.put_report(state, "report1", a_report(1))
+    put_report(place.store, state, "report1", a_report(1))
     state = place.round(state, keep=lambda record: record.key == b"b", report_id="report1")
-    place.store.put_failures(state, TROUBLE)
-    place.store.put_source(state, SOURCE)
-    place.store.put_rates(state, {"id": "old"})
+    put_failures(place.store, state, TROUBLE)
+    put_source(place.store, state, SOURCE)
+    put_rates(place.store, state, RatesDocument("old", Rates()))
     return state
 
 
@@ -71,24 +81,24 @@ def made_again(place: Place) -> TopicState:
     state = place.create()
     check_fresh(place, state)
     state = place.append(state, some_records("new"))
-    place.store.put_failures(state, {0: replace(TROUBLE[0], error="new trouble")})
-    place.store.put_source(state, replace(SOURCE, topic_id="new"))
+    put_failures(place.store, state, {0: replace(TROUBLE[0], error="new trouble")})
+    put_source(place.store, state, replace(SOURCE, topic_id="new"))
     return state
 
 
 def check_fresh(place: Place, state: TopicState) -> None:
     assert place.records(state) == []
-    assert place.store.failures(state) == {}
-    assert place.store.source_of(state) is None
-    assert place.store.rates_note(state).id is None
+    assert failures_of(place.store, state) == {}
+    assert source_of(place.store, state) is None
+    assert rates_note(place.store, state).id is None
 
 
 def check_whole(place: Place) -> None:
     FILE_CACHE.clear()
     state = place.store.load(ORDERS)
     assert [record.key for record in place.records(state)] == [b"new"]
-    assert place.store.failures(state)[0].error == "new trouble"
-    assert place.store.source_of(state) == replace(SOURCE, topic_id="new")
+    assert failures_of(place.store, state)[0].error == "new trouble"
+    assert source_of(place.store, state) == replace(SOURCE, topic_id="new")
     state = place.append(state, some_records("more"))
     assert [record.key for record in place.records(state)] == [b"new", b"more"]
 

@@ -7,7 +7,9 @@ from zipfile import ZipFile
 
 import pytest
 
+from lithify.model.settings.rates import Rates, RatesDocument
 from lithify.reports.ingest import CopiedTopic
+from lithify.service.documents import put_failures, put_rates, put_report, put_source
 from lithify.store.iceberg.layout import is_ours
 from support.store.builders import Place, a_report, some_records
 
@@ -16,10 +18,10 @@ FORMATS = Path(__file__).parent.parent / "formats"
 
 def test_every_file_that_a_topic_leaves_in_its_folder_is_ours(iceberg: Place) -> None:
     state = iceberg.append(iceberg.create(), some_records("a", "b"))
-    iceberg.store.put_report(state, "0123456789ab", a_report(1))
-    iceberg.store.put_failures(state, {})
-    iceberg.store.put_source(state, CopiedTopic("orders", "id"))
-    iceberg.store.put_rates(state, {"id": "1"})
+    put_report(iceberg.store, state, "0123456789ab", a_report(1))
+    put_failures(iceberg.store, state, {})
+    put_source(iceberg.store, state, CopiedTopic("orders", "id"))
+    put_rates(iceberg.store, state, RatesDocument("1", Rates()))
     state = iceberg.round(state, keep=lambda record: record.key == b"b")
 
     paths = [file.path.removeprefix(f"{state.location}/") for file in iceberg.store.stored_files(state)]

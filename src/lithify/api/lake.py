@@ -26,6 +26,7 @@ from lithify.reports.quarantine import QuarantineReport
 from lithify.reports.repair import RepairReport
 from lithify.service.change.repair import RepairRequest
 from lithify.service.change.repair import repair as run_repair
+from lithify.service.documents import rates_note
 from lithify.service.look.quarantine import failing_logs
 from lithify.service.look.throttle import throttle
 from lithify.wiring import (
@@ -113,7 +114,7 @@ class Lake:
         limits = run_limits(task_memory, read_rate, write_rate)
         notes: tuple[RatesNote, ...] = ()
         with suppress(WarehouseError):  # there may be no place for such a document
-            notes = (self.warehouse.store.rates_note(None),)
+            notes = (rates_note(self.warehouse.store, None),)
         options = CleanerOptions(
             cleaner_id=cleaner_id or machine(),
             scope=scope_of(self.warehouse),

@@ -30,6 +30,7 @@ from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.clock_check import trust_clock
+from lithify.service.documents import reports_of
 from lithify.service.look.quarantine import release
 from lithify.service.look.status import topic_info, topic_status
 from lithify.service.look.throttle import throttle
@@ -206,7 +207,7 @@ class Topic:
 
     def history(self) -> tuple[RoundReport, ...]:
         """Reports of the latest rounds, newest first, at most 100 (C42)."""
-        return tuple(self.warehouse.store.reports(self.state()))
+        return tuple(reports_of(self.warehouse.store, self.state()))
 
     def versions(self) -> tuple[VersionReport, ...]:
         """Versions from before a round or a cut that are still kept, newest first (C6)."""

@@ -12,6 +12,7 @@ from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
 from lithify.schedule.backoff import ALONE_AFTER, after_failure
+from lithify.service.documents import failures_of, put_failures
 
 
 @dataclass(slots=True)
@@ -84,7 +85,7 @@ class Failures:
         try:
             with self.warehouse.store.commit_lock(state.name):  # others write the document as well
                 written = self._in_mind(state)
-                self.warehouse.store.put_failures(state, self._known(state))
+                put_failures(self.warehouse.store, state, self._known(state))
         except LithifyError:
             return
         with self._lock:
@@ -97,7 +98,7 @@ class Failures:
     ) -> dict[int, LogFailure]:
         stored: Mapping[int, LogFailure] = {}
         try:
-            stored = self.warehouse.store.failures(state)
+            stored = failures_of(self.warehouse.store, state)
         except DamagedError as error:
             if trouble is not None:
                 trouble(state.name, error)

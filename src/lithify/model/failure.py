@@ -4,6 +4,8 @@
 
 A small document beside the topic stores them, so that every cleaner knows them, also after a restart. A
 successful round removes its log.
+
+    {"logs": {"0": {"failures": 3, "retry_ms": ..., ...}}}
 """
 
 from __future__ import annotations
@@ -33,6 +35,25 @@ class LogFailure:
         """The inverse of `to_json`; keys of later versions are ignored. Raises `TypeError`."""
         names = {f.name for f in fields(cls)}
         return cls(**{name: value for name, value in data.items() if name in names})
+
+
+def failures_to_json(failures: Mapping[int, LogFailure]) -> dict[str, Any]:
+    """The document of a topic's failing logs, by partition."""
+    return {"logs": {str(partition): failure.to_json() for partition, failure in sorted(failures.items())}}
+
+
+def failures_from_json(content: Mapping[str, Any]) -> dict[int, LogFailure]:
+    """The inverse of it. Raises `AttributeError`, `LookupError`, `TypeError` or `ValueError` for something else."""
+    return {int(partition): _checked(LogFailure.from_json(data)) for partition, data in content["logs"].items()}
+
+
+def _checked(failure: LogFailure) -> LogFailure:
+    for number in (failure.failures, failure.first_ms, failure.last_ms, failure.retry_ms):
+        if type(number) is not int:
+            raise TypeError(f"{number!r} is not a number")
+    if type(failure.error) is not str or type(failure.quarantined) is not bool:
+        raise TypeError(f"{failure!r} is not a failure")
+    return failure
 
 
 def number_of_times(number: int) -> str:

@@ -1,6 +1,6 @@
 """What the services need from the world. Small protocols, several implementations of each.
 
-    service ──► LogStore      versions of topics: load, commit an edit, kept versions, reports
+    service ──► LogStore      versions of topics: load, commit an edit, kept versions, documents
             ──► SegmentFiles  the data files that versions name: write, read, look
             ──► Clock         time, waiting and new ids
 
@@ -19,16 +19,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lithify.compaction.rules import SurvivorRules
-from lithify.model.failure import LogFailure
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.settings.rates import RatesNote
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
-from lithify.reports.ingest import CopiedTopic
-from lithify.reports.round import RoundReport
+from lithify.ports.documents import Documents
 
 
 class StaleVersionError(Exception):
@@ -87,8 +84,8 @@ class Arrivals(Protocol):
         ...
 
 
-class LogStore(Protocol):
-    """Topics and their versions."""
+class LogStore(Documents, Protocol):
+    """Topics and their versions, and the documents beside them."""
 
     @property
     def at_once(self) -> int:
@@ -152,47 +149,12 @@ class LogStore(Protocol):
         """Kept versions, newest first (`versions.kept`)."""
         ...
 
-    def put_report(self, state: TopicState, report_id: str, report: RoundReport) -> None:
-        """Stores a report, which counts once an edit that names it is committed."""
-        ...
-
-    def reports(self, state: TopicState) -> Iterator[RoundReport]:
-        """Reports of committed rounds, newest first, at most `REPORTS_KEPT` (C42)."""
-        ...
-
-    def put_rates(self, state: TopicState | None, rates: Mapping[str, Any]) -> None:
-        """Stores a document of rates (`model/settings/rates.py`), which the rounds under way then keep to (C40).
-
-        Without a topic it is for the cleaners of the warehouse.
-        """
-        ...
-
-    def rates_note(self, state: TopicState | None) -> RatesNote:
-        """What of that there is now: a round follows what comes later."""
-        ...
-
-    def failures(self, state: TopicState) -> Mapping[int, LogFailure]:
-        """By partition, the logs whose last rounds failed (C31)."""
-        ...
-
-    def put_failures(self, state: TopicState, failures: Mapping[int, LogFailure]) -> None:
-        """Stores them in place of what was there."""
-        ...
-
-    def source_of(self, state: TopicState) -> CopiedTopic | None:
-        """Of which Kafka topic this one is a copy, as `put_source` was told; None if it is none."""
-        ...
-
-    def put_source(self, state: TopicState, source: CopiedTopic) -> None:
-        """Stores that."""
+    def report_ids(self, name: TopicName) -> tuple[str, ...]:
+        """Ids of the reports of committed rounds, newest first, at most `REPORTS_KEPT` (C42)."""
         ...
 
     def clear_file_cache(self) -> None:
         """What was read before is read anew from now on, not from memory: for a proof of what is stored."""
-        ...
-
-    def put_heartbeat(self, state: TopicState, run_id: str) -> None:
-        """Leaves a sign of life of a run in the topic's folder, in place of its last one (C45)."""
         ...
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:

@@ -2,7 +2,7 @@
 
     topic ──► versions: 1, 2, 3, ...   each a whole state and its list of segments
               kept: those that a commit closed by removing segments, the newest `versions.kept`
-              reports: stored first, counted once a commit names them
+              documents: by path, as text, so that only what JSON can say comes back
 
 One lock around everything, so a commit is: is the version still the newest? then the next one.
 Nothing is ever forgotten except what the port says is forgotten; everything is lost with the
@@ -11,6 +11,7 @@ process. Both stores pass one suite (tests/store).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -18,16 +19,14 @@ from threading import Lock
 from typing import Any
 
 from lithify.lifecycle.expiring import unexpired
-from lithify.model.failure import LogFailure
 from lithify.model.log import KeptVersion, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment, without
-from lithify.model.settings.rates import RatesNote
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
+from lithify.ports.documents import DocumentKind
 from lithify.ports.store import Clock, StaleVersionError, Warehouse
-from lithify.reports.ingest import CopiedTopic
-from lithify.reports.round import REPORTS_KEPT, RoundReport
+from lithify.reports.round import REPORTS_KEPT
 from lithify.store.errors import check_removed, topic_exists, unknown_topic, unknown_version
 from lithify.store.memory_files import MemoryFiles
 
@@ -47,12 +46,10 @@ class _Version:
 class _Topic:
     versions: list[_Version]
     kept: list[KeptVersion] = field(default_factory=list)
-    stored_reports: dict[str, RoundReport] = field(default_factory=dict)
     report_ids: list[str] = field(default_factory=list)
     closings: dict[str, int] = field(default_factory=dict)
-    rates: Mapping[str, Any] | None = None
-    failures: Mapping[int, LogFailure] = field(default_factory=dict)
-    source: CopiedTopic | None = None
+    documents: dict[str, str] = field(default_factory=dict)
+    """By path."""
 
     @property
     def newest(self) -> _Version:
@@ -67,7 +64,7 @@ class MemoryStore:
         self._files = files
         self._lock = Lock()
         self._topics: dict[TopicName, _Topic] = {}
-        self._rates: Mapping[str, Any] | None = None
+        self._common_documents: dict[str, str] = {}
         self._all_versions: dict[tuple[str, int], _Version] = {}
 
     @property
@@ -174,51 +171,30 @@ class MemoryStore:
         with self._lock:
             return tuple(self._topic(name).kept)
 
-    def put_report(self, state: TopicState, report_id: str, report: RoundReport) -> None:
+    def report_ids(self, name: TopicName) -> tuple[str, ...]:
+        """Newest first. Raises `UnknownTopicError`."""
         with self._lock:
-            self._topic(state.name).stored_reports[report_id] = report
+            return tuple(self._topic(name).report_ids)
 
-    def reports(self, state: TopicState) -> Iterator[RoundReport]:
-        """Newest first."""
+    def get_document(self, topic: TopicState | None, kind: DocumentKind, key: str = "") -> Mapping[str, Any] | None:
         with self._lock:
-            topic = self._topic(state.name)
-            reports = [topic.stored_reports[report_id] for report_id in topic.report_ids]
-        yield from reports
+            text = self._documents(topic).get(self.document_path(topic, kind, key))
+        return None if text is None else json.loads(text)
 
-    def put_rates(self, state: TopicState | None, rates: Mapping[str, Any]) -> None:
+    def put_document(
+        self, topic: TopicState | None, kind: DocumentKind, content: Mapping[str, Any], key: str = ""
+    ) -> None:
+        """Raises `UnknownTopicError`."""
         with self._lock:
-            if state is None:
-                self._rates = dict(rates)
-            else:
-                self._topic(state.name).rates = dict(rates)
+            self._documents(topic)[self.document_path(topic, kind, key)] = json.dumps(content)
+        if topic is not None and kind is DocumentKind.HEARTBEAT:
+            self._files.beat(topic.location, key)
 
-    def rates_note(self, state: TopicState | None) -> RatesNote:
-        with self._lock:
-            rates = self._rates if state is None else self._topic(state.name).rates
-        where = "memory:/" if state is None else state.location
-        return RatesNote(f"{where}/rates", None if rates is None else rates["id"])
-
-    def failures(self, state: TopicState) -> Mapping[int, LogFailure]:
-        with self._lock:
-            return dict(self._topic(state.name).failures)
-
-    def put_failures(self, state: TopicState, failures: Mapping[int, LogFailure]) -> None:
-        with self._lock:
-            self._topic(state.name).failures = dict(failures)
-
-    def source_of(self, state: TopicState) -> CopiedTopic | None:
-        with self._lock:
-            return self._topic(state.name).source
-
-    def put_source(self, state: TopicState, source: CopiedTopic) -> None:
-        with self._lock:
-            self._topic(state.name).source = source
+    def document_path(self, topic: TopicState | None, kind: DocumentKind, key: str = "") -> str:
+        return "/".join(("memory:/" if topic is None else topic.location, kind, key)).rstrip("/")
 
     def clear_file_cache(self) -> None:
         """There are none but in memory."""
-
-    def put_heartbeat(self, state: TopicState, run_id: str) -> None:
-        self._files.beat(state.location, run_id)
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
         """The data files of the topic, and signs of life; nothing else is a file here."""
@@ -241,6 +217,9 @@ class MemoryStore:
 
     def delete_files(self, state: TopicState, paths: Sequence[str]) -> None:
         self._files.delete(paths)
+
+    def _documents(self, topic: TopicState | None) -> dict[str, str]:
+        return self._common_documents if topic is None else self._topic(topic.name).documents
 
     def _topic(self, name: TopicName) -> _Topic:
         topic = self._topics.get(name)

@@ -11,6 +11,7 @@ from lithify.model.failure import LogFailure
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.service.documents import put_failures
 from store.conformance.topics import NAMES
 from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
@@ -43,7 +44,7 @@ class ChangeTokenRules:
         for commit in commits:
             state = commit(state)
             place.store.segments(place.store.load(ORDERS))
-            place.store.put_failures(state, {0: LogFailure(1, 1, 2, 3, "e")})
+            put_failures(place.store, state, {0: LogFailure(1, 1, 2, 3, "e")})
             seen.append(dict(place.store.change_tokens()))
             assert seen[-1] == dict(place.store.change_tokens())
 

@@ -9,6 +9,7 @@ import pytest
 from lithify.model.log import TopicEdit, TopicState
 from lithify.ports.store import StaleVersionError
 from lithify.reports.round import REPORTS_KEPT
+from lithify.service.documents import put_report, reports_of
 from support.store.builders import NOW_MS, Place, a_report, some_records
 
 
@@ -17,50 +18,50 @@ class ReportRules:
 
     def test_a_report_counts_from_the_commit_that_names_it(self, place: Place) -> None:
         state = place.create()
-        place.store.put_report(state, "r1", a_report(1))
-        assert list(place.store.reports(state)) == []
+        put_report(place.store, state, "r1", a_report(1))
+        assert list(reports_of(place.store, state)) == []
 
         after = self.reported(place, state, "r1")
 
-        assert list(place.store.reports(after)) == [a_report(1)]
+        assert list(reports_of(place.store, after)) == [a_report(1)]
 
     def test_newest_first_and_no_more_than_the_newest(self, place: Place) -> None:
         state = place.create()
         for n in range(REPORTS_KEPT + 3):
-            place.store.put_report(state, f"r{n}", a_report(n))
+            put_report(place.store, state, f"r{n}", a_report(n))
             state = self.reported(place, state, f"r{n}")
 
-        reports = [report.version for report in place.store.reports(state)]
+        reports = [report.version for report in reports_of(place.store, state)]
 
         assert reports == list(range(REPORTS_KEPT + 2, 2, -1))
 
     def test_a_report_of_a_stale_commit_does_not_count(self, place: Place) -> None:
         state = place.create()
-        place.store.put_report(state, "lost", a_report(1))
+        put_report(place.store, state, "lost", a_report(1))
         newest = place.append(state, some_records("a"))
 
         with pytest.raises(StaleVersionError):
             self.reported(place, state, "lost")
 
-        assert list(place.store.reports(newest)) == []
+        assert list(reports_of(place.store, newest)) == []
 
     def test_a_report_may_be_stored_again_before_it_counts(self, place: Place) -> None:
         state = place.create()
-        place.store.put_report(state, "r1", a_report(1))
-        place.store.put_report(state, "r1", a_report(2))
+        put_report(place.store, state, "r1", a_report(1))
+        put_report(place.store, state, "r1", a_report(2))
 
         state = self.reported(place, state, "r1")
 
-        assert list(place.store.reports(state)) == [a_report(2)]
+        assert list(reports_of(place.store, state)) == [a_report(2)]
 
     def test_reports_outlive_appends_and_rounds(self, place: Place) -> None:
         state = place.append(place.create(versions_kept=1), some_records("a"))
-        place.store.put_report(state, "first", a_report(1))
+        put_report(place.store, state, "first", a_report(1))
         state = place.round(state, report_id="first")
         for n in range(4):
             state = place.round(place.append(state, some_records(f"{n}")))
 
-        assert list(place.store.reports(state)) == [a_report(1)]
+        assert list(reports_of(place.store, state)) == [a_report(1)]
 
     def reported(self, place: Place, state: TopicState, report_id: str) -> TopicState:
         """A commit that names the report and changes next to nothing else."""

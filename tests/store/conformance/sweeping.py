@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.segment import Segment
+from lithify.model.settings.rates import Rates, RatesDocument
 from lithify.model.stored_file import Closing
 from lithify.ports.store import Warehouse
 from lithify.service.change.sweep import sweep
+from lithify.service.documents import put_rates, put_report, reports_of
 from support.fake_clock import FakeClock
 from support.store.builders import NOW_MS, ORDERS, Place, a_report, some_records
 
@@ -58,8 +60,8 @@ class SweepRules:
 
     def test_all_that_is_needed_is_named(self, place: Place) -> None:
         state = place.append(place.create(), some_records("a", "b"))
-        place.store.put_report(state, "r1", a_report(1))
-        place.store.put_rates(state, {"read": 1})
+        put_report(place.store, state, "r1", a_report(1))
+        put_rates(place.store, state, RatesDocument("r", Rates(1)))
         state = place.cover(place.round(state, report_id="r1"))
         state = place.cover(place.append(state, some_records("c")))
 
@@ -142,7 +144,7 @@ class SweepRules:
     def test_a_sweep_leaves_what_is_needed_and_nothing_else(self, place: Place) -> None:
         state = place.create(versions_kept=2)
         for n in range(6):
-            place.store.put_report(state, f"r{n}", a_report(n))
+            put_report(place.store, state, f"r{n}", a_report(n))
             state = place.append(state, some_records("a", f"{n}"))
             state = place.cover(state, keep=lambda r: r.key != b"a", closed_ms=NOW_MS + n)
             state = place.round(place.append(state, some_records("z")), report_id=f"r{n}", closed_ms=NOW_MS + n)
@@ -169,7 +171,7 @@ class SweepRules:
         again = [*kept_versions(place), loaded]
         assert [s.logs for s in again] == [s.logs for s in versions]
         assert [(place.records(s), place.view(s)) for s in again] == before
-        assert [report.version for report in place.store.reports(loaded)] == [5, 4, 3, 2, 1, 0]
+        assert [report.version for report in reports_of(place.store, loaded)] == [5, 4, 3, 2, 1, 0]
         place.cover(place.append(loaded, some_records("on")))
 
     def test_a_sweep_waits_for_the_retention_of_versions(self, place: Place) -> None:

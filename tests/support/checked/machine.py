@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of, to_config
+from lithify.service.documents import reports_of
 from support.checked.following import Follower, Taken, Taker
 from support.checked.places import PLACES
 from support.checked.reading import (
@@ -200,10 +201,10 @@ class RandomTopicMachine(RuleBasedStateMachine):
         if self.topic.is_past_retention(now_ms) or self.topic.lags_less(now_ms):
             return
         store = self.topic.place.warehouse.store
-        state, reports = self.topic.state, len(list(store.reports(self.topic.state)))
+        state, reports = self.topic.state, len(list(reports_of(store, self.topic.state)))
         check_round(self.topic, partitions, now_ms)
         assert self.topic.state == state, "a second round at the same time committed (C41)"
-        assert len(list(store.reports(state))) == reports
+        assert len(list(reports_of(store, state))) == reports
 
     def _given(self, given: int | None) -> tuple[int | None, str]:
         now_ms = None if given is None else self.topic.place.clock.now_ms() + given

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from lithify.errors import LithifyError, PolicyError, UnknownVersionError
 from lithify.model.log import TopicState
 from lithify.reports.round import LogReport, RoundReport
+from lithify.service.documents import reports_of
 from lithify.service.round.compact import RunRequest, compact
 from support.checked.topic import NAME, CheckedTopic, Moment
 from support.checked.trouble import RandomPlace, Trouble
@@ -80,7 +81,7 @@ class _Round:
     def settle(self) -> None:
         """Lays the rounds that were committed since the last moment over the textbook."""
         topic, state, version = self.topic, self.topic.state, self.moments[-1].state.version
-        stored = list(topic.place.warehouse.store.reports(state))
+        stored = list(reports_of(topic.place.warehouse.store, state))
         fresh = [report for report in reversed(stored) if report.version > version]
         for report in fresh:
             over = {log.partition: topic.model.logs[log.partition] for log in report.logs if log.changed}

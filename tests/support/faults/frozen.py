@@ -18,6 +18,7 @@ from typing import Any
 from lithify.errors import LithifyError
 from lithify.ports.store import Warehouse
 from support.fake_clock import FakeClock
+from support.faults.port_calls import ASK_NOBODY, call_name
 
 LONG_MS = 10 * 86_400_000
 """Longer than every grace period, lease and retention of the topics that these tests make."""
@@ -53,11 +54,11 @@ class FreezingPort:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._real, name)
-        if not callable(found) or name == "commit_lock":  # the lock is for progress only
+        if not callable(found) or name in ASK_NOBODY:
             return found
 
         def through(*args: Any, **kwargs: Any) -> Any:
-            answer = self._freezer.call(name, lambda: found(*args, **kwargs))
+            answer = self._freezer.call(call_name(name, args), lambda: found(*args, **kwargs))
             return iter(list(answer)) if isinstance(answer, Iterator) else answer
 
         return through

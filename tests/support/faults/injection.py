@@ -14,6 +14,7 @@ from typing import Any
 
 from lithify.errors import WarehouseError
 from lithify.ports.store import CommitUnknownError, Warehouse
+from support.faults.port_calls import ASK_NOBODY, call_name
 
 
 class CrashError(BaseException):
@@ -71,11 +72,11 @@ class FaultyPort:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._real, name)
-        if not callable(found) or name == "commit_lock":  # the lock is for progress only
+        if not callable(found) or name in ASK_NOBODY:
             return found
 
         def through(*args: Any, **kwargs: Any) -> Any:
-            return self._injector.call(name, lambda: found(*args, **kwargs))
+            return self._injector.call(call_name(name, args), lambda: found(*args, **kwargs))
 
         return through
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.sealed import unsealed
-from lithify.errors import DamagedError
 from lithify.model.settings.rates import Rates, RatesDocument, RatesNote
 
 LOOK_SECONDS = 2.0
@@ -72,11 +71,3 @@ class FollowedRates:
 def read_rates(access: FileAccess, path: str) -> RatesDocument:
     """The document at `path`. Raises `OSError`, or `DamagedError` or `ValueError` where it is not one."""
     return RatesDocument.from_json(unsealed(path, access.read(path)))
-
-
-def note_rates(access: FileAccess, path: str) -> RatesNote:
-    """What is at `path` now; one that is no document counts as none. Raises `OSError`."""
-    try:
-        return RatesNote(path, read_rates(access, path).id)
-    except (FileNotFoundError, DamagedError, ValueError):
-        return RatesNote(path, None)

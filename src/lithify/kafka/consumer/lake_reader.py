@@ -15,6 +15,7 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import moved
+from lithify.service.documents import source_of
 from lithify.service.read.fetch import open_log
 
 TAKEN_AT_ONCE = 8192
@@ -38,7 +39,7 @@ class Sight:
 
     def kafka_id(self, warehouse: Warehouse, kafka_topic: str) -> str:
         """The id of the topic in Kafka that this one was copied from; empty where that is not known."""
-        copied = warehouse.store.source_of(self.state)
+        copied = source_of(warehouse.store, self.state)
         return copied.topic_id if copied is not None and copied.name == kafka_topic else ""
 
     def batches(self, warehouse: Warehouse, partition: int, offset: int) -> Iterator[Sequence[Record]]:

@@ -35,6 +35,7 @@ from lithify.model.staged import Destination, by_partition, segments_of_parts
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import CopiedTopic, Hole, IngestBatch, IngestedLog, IngestReport, IngestRequest, TellBatch
 from lithify.service.change.alter import alter
+from lithify.service.documents import put_source, source_of
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
 from lithify.spark.kafka.cluster import KafkaCluster, SourceTopic, StopAsked
 from lithify.spark.kafka.copying import Copying, copied_logs
@@ -162,7 +163,7 @@ class TopicIngest:
 
     def _check_same(self, state: TopicState) -> None:
         """Whether it is a copy of this very topic, or of none yet."""
-        copied = self.warehouse.store.source_of(state)
+        copied = source_of(self.warehouse.store, state)
         if copied is None:
             return
         self.holes = copied.holes
@@ -181,8 +182,8 @@ class TopicIngest:
 
     def _remember(self, state: TopicState) -> None:
         copied = CopiedTopic(self.source, self.topic_id, self.holes)
-        if self.warehouse.store.source_of(state) != copied:
-            self.warehouse.store.put_source(state, copied)
+        if source_of(self.warehouse.store, state) != copied:
+            put_source(self.warehouse.store, state, copied)
 
 
 def ingest(

@@ -17,6 +17,7 @@ from lithify.ports.store import Warehouse
 from lithify.reports.cut import CutReport, LogCut, log_cut
 from lithify.reports.round import LogReport
 from lithify.service.commit import commit
+from lithify.service.documents import reports_of
 from lithify.service.last_record import last_record
 
 
@@ -66,7 +67,7 @@ def _target(warehouse: Warehouse, newest: TopicState) -> _Target:
             hint="`lithify versions` shows those that are; versions.kept and versions.retention.ms say which",
         )
     run_id = kept[0].closed_by
-    report = next((r for r in warehouse.store.reports(newest) if r.run_id == run_id), None)
+    report = next((r for r in reports_of(warehouse.store, newest) if r.run_id == run_id), None)
     if report is None:
         raise NothingToUndoError(f"{name}: the report of round {run_id} is not kept any more")
     then = warehouse.store.load_version(name, kept[0].version)

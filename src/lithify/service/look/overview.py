@@ -15,6 +15,7 @@ from lithify.ports.store import Warehouse
 from lithify.reports.cleaner_note import CleanerNote
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
 from lithify.schedule.standing import log_standing, topic_overview, worst_first
+from lithify.service.documents import failures_of
 from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding
 
 
@@ -49,7 +50,7 @@ class StatusWatch:
         for error in topic.damaged.values():
             raise error
         state, found = topic.state, topic.assessments
-        failures = self.warehouse.store.failures(state)
+        failures = failures_of(self.warehouse.store, state)
         logs = [log_standing(log, found[log.partition], failures.get(log.partition)) for log in state.logs]
         return Finding(topic_overview(state, logs), now_ms, topic=topic)
 

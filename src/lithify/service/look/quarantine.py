@@ -17,6 +17,7 @@ from lithify.reports.quarantine import (
     failing_log,
     worst_first,
 )
+from lithify.service.documents import failures_of, put_failures
 
 NAMED_AT_MOST = 20
 """Failing logs that a refusal names."""
@@ -28,7 +29,7 @@ def failing_logs(warehouse: Warehouse) -> QuarantineReport:
     unreadable: list[UnreadableTopic] = []
     for name, _ in warehouse.store.change_tokens():
         try:
-            failures = warehouse.store.failures(warehouse.store.load(name))
+            failures = failures_of(warehouse.store, warehouse.store.load(name))
         except UnknownTopicError:
             continue
         except Exception as error:  # the others are listed all the same (C50)
@@ -48,10 +49,10 @@ def release(warehouse: Warehouse, name: TopicName, partitions: Sequence[int] | N
         state.check_partition(partition)
     # Read, changed and written: two who do so at once would undo each other.
     with warehouse.store.commit_lock(name):
-        before = warehouse.store.failures(state)
+        before = failures_of(warehouse.store, state)
         wanted = _wanted(name, partitions, before)
         left = {partition: failure for partition, failure in before.items() if partition not in wanted}
-        warehouse.store.put_failures(state, left)
+        put_failures(warehouse.store, state, left)
     return ReleaseReport(str(name), tuple(failing_log(LogId(name, p), before[p]) for p in wanted))
 
 

@@ -13,12 +13,13 @@ from lithify.model.settings.topic_settings import TopicSettings, to_config
 from lithify.ports.store import Warehouse
 from lithify.reports.status import LogStatus, TopicInfo, TopicStatus, ViewStatus
 from lithify.schedule.assessment import assess
+from lithify.service.documents import failures_of
 
 
 def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None = None) -> TopicStatus:
     """Every log of `state`: offsets, what holds the horizon, whether it is due and why (C21, C27, C28, C31)."""
     segments = warehouse.store.segments(state)
-    failures = warehouse.store.failures(state)
+    failures = failures_of(warehouse.store, state)
     judged_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
     logs = tuple(
         _with_failure(

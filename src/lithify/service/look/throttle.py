@@ -9,6 +9,7 @@ from __future__ import annotations
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates, RatesDocument, RatesReport
 from lithify.ports.store import Warehouse
+from lithify.service.documents import put_rates
 
 
 def throttle(warehouse: Warehouse, name: TopicName | None, rates: Rates) -> RatesReport:
@@ -18,5 +19,5 @@ def throttle(warehouse: Warehouse, name: TopicName | None, rates: Rates) -> Rate
     """
     state = None if name is None else warehouse.store.load(name)
     document = RatesDocument(warehouse.clock.new_id(), rates)
-    warehouse.store.put_rates(state, document.to_json())
+    put_rates(warehouse.store, state, document)
     return RatesReport(None if name is None else str(name), document.id, rates.read_rate_bytes, rates.write_rate_bytes)

@@ -18,6 +18,7 @@ from lithify.model.segment import Segment
 from lithify.ports.store import Warehouse
 from lithify.proof.transition import Sighting, Transition
 from lithify.reports.round import LogReport, RoundReport
+from lithify.service.documents import reports_of
 
 REMOVING = (Verb.COMPACT, Verb.RETAIN, Verb.TRUNCATE, Verb.UNCOMPACT, Verb.UNDO)
 """Verbs whose business it is to take segments out of a log; what others remove is missed."""
@@ -94,7 +95,7 @@ def trail_to(warehouse: Warehouse, newest: VersionSeen, against: int | None) -> 
     """The trail from `against`, or from before the last round. Raises `UnknownVersionError` or `DamagedError`."""
     name = newest.state.name
     kept = sorted(warehouse.store.versions(name), key=lambda version: version.version)
-    reports = tuple(warehouse.store.reports(newest.state))
+    reports = tuple(reports_of(warehouse.store, newest.state))
     start = _start(name, kept, against)
     on_the_way = [version for version in kept if start is not None and version.version >= start]
     _check_reported(name, on_the_way, reports)

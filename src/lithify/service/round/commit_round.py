@@ -19,6 +19,7 @@ from lithify.model.segment import Segment, without
 from lithify.ports.store import Warehouse
 from lithify.reports.round import RoundReport
 from lithify.service.commit import commit
+from lithify.service.documents import put_report
 from lithify.service.last_record import last_record
 
 MakeReport = Callable[[int, tuple[int, ...]], RoundReport]
@@ -60,7 +61,7 @@ def commit_round(
             return None
         commit_ms = warehouse.clock.now_ms()
         time_ms = commit_ms if now_ms is None else now_ms
-        warehouse.store.put_report(newest, run_id, make_report(newest.version + 1, tuple(good)))
+        put_report(warehouse.store, newest, run_id, make_report(newest.version + 1, tuple(good)))
         results = good.values()
         return TopicEdit(
             run_id=run_id,

@@ -17,6 +17,7 @@ from lithify.lifecycle.sweeping import HEARTBEATS_PER_GRACE
 from lithify.model.log import TopicState
 from lithify.ports.engine import Progress
 from lithify.ports.store import Warehouse
+from lithify.service.documents import put_heartbeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,6 @@ class Heartbeat:
                         continue
                     last_ms[topic.name] = now_ms
                 with suppress(LithifyError):  # the next one may get through; without any the commit finds out
-                    self.warehouse.store.put_heartbeat(topic, self.run_id)
+                    put_heartbeat(self.warehouse.store, topic, self.run_id)
 
         return report

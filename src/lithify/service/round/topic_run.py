@@ -20,6 +20,7 @@ from lithify.ports.engine import PlannedLog
 from lithify.ports.store import Warehouse
 from lithify.reports.round import LogReport, RoundReport
 from lithify.service.clock_check import check_clock
+from lithify.service.documents import rates_note
 from lithify.service.round.commit_round import commit_round, overtaken
 from lithify.service.round.planning import plan_rounds
 from lithify.service.round.stopwatch import Stopwatch
@@ -75,7 +76,7 @@ class TopicRun:
     def rates_notes(self) -> tuple[RatesNote, ...]:
         """What the rates of this topic's rounds are, if somebody has said so."""
         try:
-            return () if self.state is None else (self.warehouse.store.rates_note(self.state),)
+            return () if self.state is None else (rates_note(self.warehouse.store, self.state),)
         except Exception as error:
             self.failure = as_lithify_error(error, self.name)
             return ()

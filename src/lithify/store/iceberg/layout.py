@@ -48,6 +48,7 @@ from lithify.columnar.segment.schema import (
 from lithify.lifecycle.sweeping import run_of
 from lithify.model.names import TopicName
 from lithify.model.stored_file import FileKind
+from lithify.ports.documents import DocumentKind
 
 NO_RETRIES = ("commit.retry.num-retries", "0")
 """PyIceberg's own retry replays properties as they were and so loses state: a table that does not
@@ -131,37 +132,23 @@ def version_file(location: str, record: str) -> str:
     return f"{versions_folder(location)}/{record}"
 
 
-def report_file(location: str, report_id: str) -> str:
-    return f"{location}/lithify/reports/{report_id}.json"
+def document_file(location: str, kind: DocumentKind, key: str = "") -> str:
+    """Where a document of a topic is."""
+    return f"{location}/lithify/{kind}{key and '/'}{key}.json"
+
+
+def catalog_document_file(root: str, kind: DocumentKind) -> str:
+    """Where a document of the whole catalog is."""
+    return f"{root}/.lithify/{kind}.json"
 
 
 def versions_folder(location: str) -> str:
     return f"{location}/lithify/versions"
 
 
-def rates_file(location: str) -> str:
-    return f"{location}/lithify/rates.json"
-
-
-def warehouse_rates_file(root: str) -> str:
-    return f"{root}/.lithify/rates.json"
-
-
-def failures_file(location: str) -> str:
-    return f"{location}/lithify/failures.json"
-
-
-def source_file(location: str) -> str:
-    return f"{location}/lithify/source.json"
-
-
 def deleted_file(location: str) -> str:
     """What a deletion leaves while it is under way."""
     return f"{location}/lithify/deleted.json"
-
-
-def heartbeat_file(location: str, run_id: str) -> str:
-    return f"{location}/lithify/runs/{run_id}.json"
 
 
 def superseded_file(location: str) -> str:

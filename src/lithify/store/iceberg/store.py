@@ -10,10 +10,9 @@ since snapshots that nobody named are gone from the metadata as soon as the next
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any
 
 from pyiceberg.io import load_file_io
 from pyiceberg.table import Table
@@ -21,19 +20,14 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from lithify.columnar.files.access import local_path
-from lithify.columnar.pace.rates import note_rates
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError
 from lithify.lifecycle.landing import Landing, landing
-from lithify.model.failure import LogFailure
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
-from lithify.model.settings.rates import RatesNote
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.ports.store import CommitUnknownError, StaleVersionError
-from lithify.reports.ingest import CopiedTopic
-from lithify.reports.round import RoundReport
-from lithify.store.errors import no_common_folder, no_warehouse, unknown_version
+from lithify.store.errors import unknown_version
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.dropping import drop
 from lithify.store.iceberg.catalog.embedded import CatalogSource
@@ -41,10 +35,8 @@ from lithify.store.iceberg.catalog.lock import turn_lock
 from lithify.store.iceberg.catalog.newest import Lists, named_lists, read_newest, topic_state
 from lithify.store.iceberg.commit.kept_versions import check_view, closed_state, tag, view_gone, view_tag
 from lithify.store.iceberg.commit.swap import send, stage
-from lithify.store.iceberg.error_mapping import reaching, writing
 from lithify.store.iceberg.io.checksums import ManifestList
-from lithify.store.iceberg.io.documents import read_document, read_document_if_there, write_document
-from lithify.store.iceberg.io.failures_document import read_failures, write_failures
+from lithify.store.iceberg.io.documents import read_document
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.recent import Recent
 from lithify.store.iceberg.manifests.entries import read_segments
@@ -169,71 +161,12 @@ class IcebergStore(TopicFolders):
         """Newest first. Raises what `load` raises."""
         return tuple(closed.kept for closed in topic_codec.closed_versions(self._table(name).metadata.properties))
 
-    def put_report(self, state: TopicState, report_id: str, report: RoundReport) -> None:
-        """Raises `WarehouseError`."""
-        with writing(str(state.name)):
-            write_document(self._access, layout.report_file(state.location, report_id), report.to_json())
-
-    def reports(self, state: TopicState) -> Iterator[RoundReport]:
+    def report_ids(self, name: TopicName) -> tuple[str, ...]:
         """Newest first. Raises what `load` raises."""
-        metadata = self._table(state.name).metadata
-        for report_id in topic_codec.report_ids(metadata.properties):
-            path = layout.report_file(state.location, report_id)
-            document = read_document(self._access, path)
-            with topic_codec.readable(path):
-                report = RoundReport.from_json(document)
-            yield report
-
-    def put_rates(self, state: TopicState | None, rates: Mapping[str, Any]) -> None:
-        """Raises `WarehouseError`, also for a whole warehouse that is not there yet or has no folder of its own."""
-        if state is None and self._source.existing() is None:
-            raise no_warehouse(self._source.where)
-        path = self._rates_file(state)
-        with writing(path):
-            write_document(self._access, path, rates)
-
-    def rates_note(self, state: TopicState | None) -> RatesNote:
-        """Raises `WarehouseError`, also for a whole warehouse that has no folder of its own."""
-        path = self._rates_file(state)
-        with reaching(path):
-            return note_rates(self._access, path)
-
-    def failures(self, state: TopicState) -> Mapping[int, LogFailure]:
-        """Raises `DamagedError` or `WarehouseError`."""
-        path = layout.failures_file(state.location)
-        with reaching(path):
-            return read_failures(self._access, path)
-
-    def put_failures(self, state: TopicState, failures: Mapping[int, LogFailure]) -> None:
-        """Raises `WarehouseError`."""
-        path = layout.failures_file(state.location)
-        with writing(path):
-            write_failures(self._access, path, failures)
-
-    def source_of(self, state: TopicState) -> CopiedTopic | None:
-        """Raises `DamagedError` or `WarehouseError`."""
-        path = layout.source_file(state.location)
-        with reaching(path):
-            document = read_document_if_there(self._access, path)
-        with topic_codec.readable(path):
-            return None if document is None else CopiedTopic.from_json(document)
-
-    def put_source(self, state: TopicState, source: CopiedTopic) -> None:
-        """Raises `WarehouseError`."""
-        path = layout.source_file(state.location)
-        with writing(path):
-            write_document(self._access, path, source.to_json())
+        return topic_codec.report_ids(self._table(name).metadata.properties)
 
     def clear_file_cache(self) -> None:
         FILE_CACHE.clear()
-
-    def _rates_file(self, state: TopicState | None) -> str:
-        if state is not None:
-            return layout.rates_file(state.location)
-        root = self._source.root
-        if root is None:
-            raise no_common_folder(self._source.where)
-        return layout.warehouse_rates_file(root)
 
     def _newest_with(self, state: TopicState, edit: TopicEdit) -> TopicState | None:
         """The newest version, if it has `edit`. Raises `CommitUnknownError` where that cannot be told.

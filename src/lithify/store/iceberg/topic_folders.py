@@ -1,8 +1,9 @@
-"""The folders of topics: which files are there, which of them are needed, and which are deleted (C6, C45, C47)."""
+"""The folders of topics: documents, which files are there, which are needed, which are deleted (C6, C45, C47)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from pyiceberg.table import Table
 
@@ -11,13 +12,15 @@ from lithify.errors import DamagedError
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
+from lithify.ports.documents import DocumentKind
+from lithify.store.errors import no_common_folder, no_warehouse
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.newest import topic_state
 from lithify.store.iceberg.catalog.tables import TopicTables
 from lithify.store.iceberg.commit.referenced import all_closings, looks_with, named_files
 from lithify.store.iceberg.error_mapping import reaching, writing
-from lithify.store.iceberg.io.documents import write_document
+from lithify.store.iceberg.io.documents import read_document_if_there, write_document
 from lithify.store.iceberg.io.folders import delete_files, stored_files, within
 
 
@@ -37,11 +40,29 @@ class TopicFolders:
         with reaching(state.location):
             yield from stored_files(state.location, self._source.io_properties)
 
-    def put_heartbeat(self, state: TopicState, run_id: str) -> None:
-        """Raises `WarehouseError`."""
-        path = layout.heartbeat_file(state.location, run_id)
+    def get_document(self, topic: TopicState | None, kind: DocumentKind, key: str = "") -> Mapping[str, Any] | None:
+        """Raises `DamagedError` or `WarehouseError`."""
+        path = self.document_path(topic, kind, key)
+        with reaching(path):
+            return read_document_if_there(self._access, path)
+
+    def put_document(
+        self, topic: TopicState | None, kind: DocumentKind, content: Mapping[str, Any], key: str = ""
+    ) -> None:
+        """Raises `WarehouseError`, also for a whole warehouse that is not there yet."""
+        if topic is None and self._source.existing() is None:
+            raise no_warehouse(self._source.where)
+        path = self.document_path(topic, kind, key)
         with writing(path):
-            write_document(self._access, path, {"run": run_id})
+            write_document(self._access, path, content)
+
+    def document_path(self, topic: TopicState | None, kind: DocumentKind, key: str = "") -> str:
+        """Raises `WarehouseError` for a whole warehouse that has no folder of its own."""
+        if topic is not None:
+            return layout.document_file(topic.location, kind, key)
+        if self._source.root is None:
+            raise no_common_folder(self._source.where)
+        return layout.catalog_document_file(self._source.root, kind)
 
     def named_files(self, name: TopicName) -> NamedFiles:
         """Raises what `load` raises, and `DamagedError` where a manifest cannot be read."""

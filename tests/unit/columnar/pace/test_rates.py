@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.pace.rates import LOOK_SECONDS, FollowedRates, TaskRates, note_rates, read_rates
+from lithify.columnar.pace.rates import LOOK_SECONDS, FollowedRates, TaskRates, read_rates
 from lithify.model.settings.rates import Rates, RatesDocument, RatesNote
 
 ACCESS = FileAccess()
@@ -36,8 +36,12 @@ def store(path, id_, read=None, write=None):
     Path(path).write_text(json.dumps(RatesDocument(id_, Rates(read, write)).to_json()))
 
 
+def noted(path):
+    return RatesNote(path, read_rates(ACCESS, path).id if Path(path).exists() else None)
+
+
 def followed(path, moment, *, tasks=4, read=400, write=None):
-    given = TaskRates(Rates(read, write), tasks, (note_rates(ACCESS, path),))
+    given = TaskRates(Rates(read, write), tasks, (noted(path),))
     return FollowedRates(pickle.loads(pickle.dumps(given)), ACCESS, moment)
 
 
@@ -70,7 +74,7 @@ def test_a_newer_one_counts_and_the_next_one_too(path):
 
 def test_a_task_that_starts_later_knows_at_once(path):
     moment = Moment()
-    given = TaskRates(Rates(400), 4, (note_rates(ACCESS, path),))
+    given = TaskRates(Rates(400), 4, (noted(path),))
     store(path, "new", read=80)
     assert FollowedRates(given, ACCESS, moment).read() == 20
 
@@ -122,14 +126,6 @@ def test_a_look_that_fails_changes_nothing(path, tmp_path, text):
     store(path, "newest", read=40)
     moment.pass_a_look()
     assert rates.read() == 10
-
-
-def test_what_is_no_document_is_noted_as_none(path, tmp_path):
-    (tmp_path / "rates.json").write_text("{")
-    assert note_rates(ACCESS, path) == RatesNote(path, None)
-    store(path, "good", read=8)
-    assert note_rates(ACCESS, path) == RatesNote(path, "good")
-    assert read_rates(ACCESS, path).rates == Rates(8, None)
 
 
 def test_without_a_place_to_look_the_rates_stay(path):

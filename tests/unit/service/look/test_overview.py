@@ -13,6 +13,7 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.reports.overview import Standing
+from lithify.service.documents import put_failures
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.status import topic_status
 from lithify.service.round.compact import RunRequest, compact
@@ -102,7 +103,7 @@ def test_topics_that_rest_cost_one_read_of_metadata_each_and_no_manifest(catalog
         "deletes": (Standing.WAITING, "nothing dirty", 124 * HOUR_MS),
         "events": (Standing.WAITING, "nothing is past retention", 100 * HOUR_MS + 7 * 24 * HOUR_MS + 1),
     }
-    assert catalog.store.calls == {"change_tokens": 1, "load": 120, "failures": 120}
+    assert catalog.store.calls == {"change_tokens": 1, "load": 120, "get_document": 120}
 
 
 def test_manifests_are_opened_for_logs_that_may_be_due_and_only_for_them(catalog):
@@ -150,7 +151,7 @@ def test_failures_count_whether_the_log_is_due_or_not(catalog):
     for name in ("a", "b", "c"):
         state = catalog.topic(name, partitions=2)
         if name != "a":
-            catalog.store.put_failures(state, {1: replace(failure, quarantined=name == "c")})
+            put_failures(catalog.store, state, {1: replace(failure, quarantined=name == "c")})
     found = catalog.look()
     assert [(topic.topic, topic.state, topic.partition) for topic in found.values()] == [
         ("c", Standing.QUARANTINED, 1),
@@ -184,14 +185,14 @@ def test_who_looks_again_reads_only_what_has_changed(catalog):
         catalog.topic(f"due{number}", records=some_records())
         catalog.topic(f"tight{number}", records=some_records(), max_compaction_lag_ms=HOUR_MS)
     first = catalog.look()
-    assert catalog.store.calls == {"change_tokens": 1, "load": 15, "failures": 15, "segments": 10}
+    assert catalog.store.calls == {"change_tokens": 1, "load": 15, "get_document": 15, "segments": 10}
     assert catalog.look() == first
-    assert catalog.store.calls == {"change_tokens": 1, "failures": 15}
+    assert catalog.store.calls == {"change_tokens": 1, "get_document": 15}
 
     append(catalog.warehouse, TopicName("default", "empty3"), some_records())
     catalog.clock.advance(2 * HOUR_MS)
     later = catalog.look()
-    assert catalog.store.calls == {"change_tokens": 1, "load": 1, "failures": 15, "segments": 1}
+    assert catalog.store.calls == {"change_tokens": 1, "load": 1, "get_document": 15, "segments": 1}
     assert {name for name, topic in later.items() if topic != first[name]} == {f"tight{n}" for n in range(5)} | {
         "empty3"
     }

@@ -9,6 +9,7 @@ from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
 from lithify.reports.quarantine import UnreadableTopic
+from lithify.service.documents import failures_of, put_failures
 from lithify.service.look.quarantine import failing_logs, release
 from lithify.store.memory import MemoryWarehouse
 from support.builders import some_settings
@@ -30,11 +31,11 @@ def warehouse():
 
 
 def fail(warehouse, name, failures):
-    warehouse.store.put_failures(warehouse.store.load(name), failures)
+    put_failures(warehouse.store, warehouse.store.load(name), failures)
 
 
 def failures(warehouse, name):
-    return warehouse.store.failures(warehouse.store.load(name))
+    return failures_of(warehouse.store, warehouse.store.load(name))
 
 
 def test_there_are_none_at_first(warehouse):

@@ -19,6 +19,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 
+from lithify.defects import readable
 from lithify.errors import DamagedError
 from lithify.model.log import TopicEdit, TopicState, View, segments_of
 from lithify.model.segment import Segment, volume_of
@@ -26,7 +27,6 @@ from lithify.model.settings.topic_settings import stored_settings, to_config
 from lithify.store.iceberg.io import checksums
 from lithify.store.iceberg.layout import VIEW_BRANCH
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
-from lithify.store.iceberg.state.topic_codec import readable
 
 _VIEW = "-view"
 

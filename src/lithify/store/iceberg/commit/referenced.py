@@ -8,8 +8,10 @@ from typing import Any
 from pyiceberg.table import Table
 
 from lithify.columnar.files.access import FileAccess
+from lithify.defects import readable
 from lithify.model.log import TopicState
 from lithify.model.stored_file import Closing, FileKind, NamedFiles, StoredFile
+from lithify.ports.documents import DocumentKind
 from lithify.store.iceberg.commit.kept_versions import closings
 from lithify.store.iceberg.commit.superseded import Looks
 from lithify.store.iceberg.error_mapping import reaching
@@ -17,16 +19,13 @@ from lithify.store.iceberg.io.checksums import ManifestList, check_refs
 from lithify.store.iceberg.io.documents import read_document, read_document_if_there
 from lithify.store.iceberg.io.folders import stored_files, within
 from lithify.store.iceberg.layout import (
-    failures_file,
-    rates_file,
-    report_file,
-    source_file,
+    document_file,
     superseded_file,
     version_file,
     versions_folder,
 )
 from lithify.store.iceberg.manifests.entries import read_entries, read_manifests
-from lithify.store.iceberg.state.topic_codec import closed_versions, readable, report_ids
+from lithify.store.iceberg.state.topic_codec import closed_versions, report_ids
 
 
 def named_files(table: Table, location: str) -> NamedFiles:
@@ -36,9 +35,9 @@ def named_files(table: Table, location: str) -> NamedFiles:
     that are not kept go with the files that they tell about. A file below `location` is spelled from
     there, as `stored_files` does. Raises `DamagedError`.
     """
-    documents = (rates_file, failures_file, source_file, superseded_file)
+    kinds = (DocumentKind.RATES, DocumentKind.FAILURES, DocumentKind.SOURCE)
     earlier = (entry.metadata_file for entry in table.metadata.metadata_log)
-    others = (*(document(location) for document in documents), *earlier)
+    others = (*(document_file(location, kind) for kind in kinds), superseded_file(location), *earlier)
     return NamedFiles(_spelled(location, _needed(table, location)), _spelled(location, others))
 
 
@@ -46,7 +45,7 @@ def _needed(table: Table, location: str) -> Iterator[str]:
     metadata = table.metadata
     check_refs(table.metadata_location, metadata)
     yield table.metadata_location
-    yield from (report_file(location, report_id) for report_id in report_ids(metadata.properties))
+    yield from (document_file(location, DocumentKind.REPORT, report) for report in report_ids(metadata.properties))
     yield from (version_file(location, closed.record) for closed in closed_versions(metadata.properties))
     seen: set[str] = set()
     for snapshot in metadata.snapshots:

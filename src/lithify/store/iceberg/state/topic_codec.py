@@ -20,12 +20,12 @@ that snapshot is the version. If main is at another, someone else moved it, and 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnsupportedFormatError
+from lithify.defects import readable
+from lithify.errors import DamagedError, UnknownTopicError, UnsupportedFormatError
 from lithify.model.log import (
     FIRST_EPOCH,
     KeptVersion,
@@ -169,15 +169,6 @@ def state_of(name: TopicName, facts: TableFacts) -> TopicState:
 
 def abandoned_changed(run_ids: Iterable[str]) -> dict[str, str]:
     return {_ABANDONED: _text(list(run_ids))}
-
-
-@contextmanager
-def readable(what: str) -> Iterator[None]:
-    """Turns whatever goes wrong with reading stored JSON into a `DamagedError` that names it."""
-    try:
-        yield
-    except (LithifyError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise DamagedError(f"{what} cannot be read: {error!r}", hint="restore it; nothing was changed") from error
 
 
 def closed_versions(properties: Properties) -> tuple[Closed, ...]:

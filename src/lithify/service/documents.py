@@ -1,0 +1,94 @@
+"""The documents of topics as values: reports, rates, failures, sources, signs of life.
+
+Each is read and written here alone; what a document says is checked, and damage names its file (C48).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from lithify.defects import readable
+from lithify.errors import DamagedError
+from lithify.model.failure import LogFailure, failures_from_json, failures_to_json
+from lithify.model.log import TopicState
+from lithify.model.settings.rates import RatesDocument, RatesNote
+from lithify.ports.documents import DocumentKind, Documents
+from lithify.ports.store import LogStore
+from lithify.reports.ingest import CopiedTopic
+from lithify.reports.round import RoundReport
+
+
+def put_report(store: Documents, topic: TopicState, report_id: str, report: RoundReport) -> None:
+    """Stores a report, which counts once an edit that names it is committed. Raises `WarehouseError`."""
+    store.put_document(topic, DocumentKind.REPORT, report.to_json(), report_id)
+
+
+def reports_of(store: LogStore, topic: TopicState) -> Iterator[RoundReport]:
+    """Reports of committed rounds, newest first (C42). Raises what `report_ids` and `get_document` raise."""
+    for report_id in store.report_ids(topic.name):
+        content = store.get_document(topic, DocumentKind.REPORT, report_id)
+        path = store.document_path(topic, DocumentKind.REPORT, report_id)
+        if content is None:
+            raise DamagedError(f"{path}: the file is missing", hint="restore it from a backup; nothing was changed")
+        with readable(path):
+            report = RoundReport.from_json(content)
+        yield report
+
+
+def put_rates(store: Documents, topic: TopicState | None, rates: RatesDocument) -> None:
+    """Stores rates, which the rounds under way then keep to; without a topic all cleaners (C40).
+
+    Raises `WarehouseError`, also where there is no warehouse yet.
+    """
+    store.put_document(topic, DocumentKind.RATES, rates.to_json())
+
+
+def rates_note(store: Documents, topic: TopicState | None) -> RatesNote:
+    """What of them there is now: a round follows what comes later. Raises `WarehouseError`.
+
+    A damaged document counts as none.
+    """
+    path = store.document_path(topic, DocumentKind.RATES)
+    try:
+        content = store.get_document(topic, DocumentKind.RATES)
+        return RatesNote(path, None if content is None else RatesDocument.from_json(content).id)
+    except (DamagedError, ValueError):
+        return RatesNote(path, None)
+
+
+def put_failures(store: Documents, topic: TopicState, failures: Mapping[int, LogFailure]) -> None:
+    """Stores, by partition, the logs whose last rounds failed, in place of what was there. Raises `WarehouseError`."""
+    store.put_document(topic, DocumentKind.FAILURES, failures_to_json(failures))
+
+
+def failures_of(store: Documents, topic: TopicState) -> Mapping[int, LogFailure]:
+    """By partition, the logs whose last rounds failed (C31). Raises `DamagedError` or `WarehouseError`."""
+    try:
+        content = store.get_document(topic, DocumentKind.FAILURES)
+        return {} if content is None else failures_from_json(content)
+    except (DamagedError, AttributeError, LookupError, TypeError, ValueError) as error:
+        path = store.document_path(topic, DocumentKind.FAILURES)
+        why = error.message.removeprefix(f"{path}: ") if isinstance(error, DamagedError) else repr(error)
+        raise DamagedError(
+            f"{path}: the file does not say which logs fail any more: {why}",
+            hint="delete this file: it only says which logs wait or are quarantined, and they are then tried again",
+        ) from error
+
+
+def put_source(store: Documents, topic: TopicState, source: CopiedTopic) -> None:
+    """Stores of which topic elsewhere this one is a copy. Raises `WarehouseError`."""
+    store.put_document(topic, DocumentKind.SOURCE, source.to_json())
+
+
+def source_of(store: Documents, topic: TopicState) -> CopiedTopic | None:
+    """Of which topic elsewhere this one is a copy, if it is one. Raises `DamagedError` or `WarehouseError`."""
+    content = store.get_document(topic, DocumentKind.SOURCE)
+    if content is None:
+        return None
+    with readable(store.document_path(topic, DocumentKind.SOURCE)):
+        return CopiedTopic.from_json(content)
+
+
+def put_heartbeat(store: Documents, topic: TopicState, run_id: str) -> None:
+    """Leaves a sign of life of a run, in place of its last one (C45). Raises `WarehouseError`."""
+    store.put_document(topic, DocumentKind.HEARTBEAT, {"run": run_id}, run_id)
