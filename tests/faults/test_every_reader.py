@@ -31,7 +31,7 @@ from lithify.service.proof.verify import verify
 from lithify.service.read.cursor import Reading
 from lithify.service.read.fetch import LogReader, TopicReader, open_log, open_topic, table_batches
 from lithify.service.read.scan import offsets_at, plan_tasks, subscribed, why_missing
-from lithify.service.round.compact import RunRequest, compact, plan_run
+from lithify.service.round.compact import RunRequest, compact, plan_compact
 from lithify.service.write.append import append
 from support.engines.inspector import OracleInspector
 from support.engines.oracle import OracleEngine
@@ -103,7 +103,7 @@ READS: dict[str, Callable[[Warehouse], object]] = {
     "history": lambda w: list(reports_of(w.store, w.store.load(NAME))),
     "quarantine": failing_logs,
     "verify": verified,
-    "plan of a round": lambda w: plan_run(w, w.store.load(NAME), RunRequest()),
+    "plan of a round": lambda w: plan_compact(w, OracleEngine(w.files), NAME, RunRequest()),
     "plan of delete-records": lambda w: plan_delete_records(w, NAME, 0, 12),
     "plan of truncate": lambda w: plan_truncate(w, NAME, 0, 25),
     "plan of uncompact": lambda w: plan_uncompact(w, NAME),

@@ -33,8 +33,8 @@ PORTS = ("Warehouse", "Run")
 
 def services() -> Iterator[FunctionType]:
     """Every public function of `service/` that reaches ports, and those of its classes that do."""
-    for found in pkgutil.iter_modules(lithify.service.__path__):
-        module = importlib.import_module(f"lithify.service.{found.name}")
+    for found in pkgutil.walk_packages(lithify.service.__path__, "lithify.service."):
+        module = importlib.import_module(found.name)
         for name, thing in vars(module).items():
             if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__:
                 continue
@@ -96,7 +96,7 @@ def test_every_service_is_struck(struck: set[CodeType]) -> None:
 
 def test_every_module_of_the_services_is_struck(struck: set[CodeType]) -> None:
     folder = Path(lithify.service.__path__[0])
-    modules = {str(path) for path in folder.glob("*.py")} - {str(folder / "__init__.py")}
+    modules = {str(path) for path in folder.rglob("*.py") if path.name != "__init__.py"}
     assert modules == {code.co_filename for code in struck} & modules
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, rates, run_limits
-from lithify.api.topic import MAX_PARTITIONS, Topic
+from lithify.api.topic import Topic
 from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, Tell
 from lithify.errors import RefusedError, WarehouseError
-from lithify.model.names import check_printable, parse_topic
+from lithify.model.names import parse_topic
 from lithify.model.settings.rates import RatesNote, RatesReport
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.store import Warehouse
@@ -24,6 +24,7 @@ from lithify.reports.ingest import IngestReport, IngestRequest, TellBatch
 from lithify.reports.overview import CatalogOverview
 from lithify.reports.quarantine import QuarantineReport
 from lithify.reports.repair import RepairReport
+from lithify.service.change.create import create_topic
 from lithify.service.change.repair import RepairRequest
 from lithify.service.change.repair import repair as run_repair
 from lithify.service.documents import rates_note
@@ -59,14 +60,7 @@ class Lake:
         Raises `TopicExistsError`, `InvalidSettingError` or `InvalidNameError`.
         """
         reference = parse_topic(name)
-        check_printable(reference)
-        if reference.partition is not None:
-            raise RefusedError(f"{name} names a partition; create the topic {reference.original}")
-        if not 1 <= partitions <= MAX_PARTITIONS:
-            raise RefusedError(f"partitions={partitions}: a topic has 1 to {MAX_PARTITIONS}")
-        settings = settings_of(config or {}, like=like)
-        now_ms = self.warehouse.clock.now_ms()
-        self.warehouse.store.create_topic(reference.name, reference.original, settings, partitions, now_ms)
+        create_topic(self.warehouse, reference, settings_of(config or {}, like=like), partitions)
         return Topic(self.warehouse, reference.name)
 
     def topic(self, name: str) -> Topic:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
-from lithify.compaction.round_report import plan_report
 from lithify.errors import RefusedError
 from lithify.model.cursor import Place
 from lithify.model.log import TopicState
@@ -24,11 +23,11 @@ from lithify.reports.round import PlanReport, RoundReport
 from lithify.reports.status import TopicInfo, TopicStatus
 from lithify.reports.verification import VerifyReport
 from lithify.reports.versions import VersionReport
-from lithify.service.change.alter import alter, uncompact
-from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.alter import alter, plan_uncompact, uncompact
+from lithify.service.change.cut import delete_records, plan_delete_records, plan_truncate, truncate
 from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
-from lithify.service.change.undo import undo
+from lithify.service.change.undo import plan_undo, undo
 from lithify.service.clock_check import trust_clock
 from lithify.service.documents import reports_of
 from lithify.service.look.quarantine import release
@@ -38,7 +37,7 @@ from lithify.service.look.versions import kept_versions
 from lithify.service.proof.verify import verify
 from lithify.service.read.cursor import Reading
 from lithify.service.read.fetch import LogReader, TopicReader, open_log, open_topic, table_batches
-from lithify.service.round.compact import RunRequest, compact, plan_run
+from lithify.service.round.compact import RunRequest, compact, plan_compact
 from lithify.service.round.run import silent
 from lithify.service.write.append import NOWHERE, AppendResult, append
 from lithify.wiring import SparkChoice, spark_engine, spark_inspector
@@ -46,9 +45,6 @@ from lithify.wiring import SparkChoice, spark_engine, spark_inspector
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
-
-MAX_PARTITIONS = 10_000
-"""Partitions of one topic: its metadata keeps some 100 bytes of state for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,18 +143,8 @@ class Topic:
         task_memory: int | str = DEFAULT_TASK_MEMORY,
     ) -> PlanReport:
         """What `compact` would do now, with upper bounds of its cost. Starts no Spark."""
-        state = self.state()
-        limits = run_limits(task_memory)
-        request = RunRequest(None if partitions is None else tuple(partitions), now_ms, limits)
-        plans = plan_run(self.warehouse, state, request)
-        ranges = spark_engine(self.warehouse, SparkChoice()).key_ranges(plans, limits)
-        return PlanReport(
-            topic=self.name,
-            version=state.version,
-            logs=tuple(plan_report(plan, ranges.get(plan.partition, 0)) for plan in plans),
-            now_ms=self.warehouse.clock.now_ms() if now_ms is None else now_ms,
-            now_given=now_ms is not None,
-        )
+        request = RunRequest(partitions, now_ms, run_limits(task_memory))
+        return plan_compact(self.warehouse, spark_engine(self.warehouse, SparkChoice()), self.topic_name, request)
 
     def compact(  # noqa: PLR0913 - the flags of the verb, by name
         self,
@@ -180,9 +166,8 @@ class Topic:
         others go on. Raises `RoundsFailedError`, which has the report, if none is left, and `ClockError`
         as `retain` does.
         """
-        limits = run_limits(task_memory, read_rate, write_rate)
+        request = RunRequest(partitions, now_ms, run_limits(task_memory, read_rate, write_rate))
         self._trust_clock(allow_clock_jump)
-        request = RunRequest(None if partitions is None else tuple(partitions), now_ms, limits)
         engine = spark_engine(self.warehouse, SparkChoice(spark, spark_conf or {}))
         return compact(self.warehouse, engine, self.topic_name, request, progress).unless_all_failed()
 
@@ -244,8 +229,6 @@ class Topic:
 
         Raises `InvalidSettingError`, or `PolicyError` where a compacted view would be in the way.
         """
-        if partitions is not None and partitions > MAX_PARTITIONS:
-            raise RefusedError(f"partitions={partitions}: a topic has 1 to {MAX_PARTITIONS}")
         return alter(self.warehouse, self.topic_name, config or {}, unset_names=unset, partitions=partitions)
 
     def retain(self, *, now_ms: int | None = None, allow_clock_jump: bool = False) -> CutReport:
@@ -256,9 +239,17 @@ class Topic:
         self._trust_clock(allow_clock_jump)
         return retain(self.warehouse, self.topic_name, now_ms=now_ms)
 
+    def plan_delete_records(self, partition: int, before: int) -> CutReport:
+        """What `delete_records` would do now; raises what it raises."""
+        return plan_delete_records(self.warehouse, self.topic_name, partition, before)
+
     def delete_records(self, partition: int, before: int) -> CutReport:
         """Makes records below offset `before` unreadable at once (C26). Raises `OffsetOutOfRangeError`."""
         return delete_records(self.warehouse, self.topic_name, partition, before)
+
+    def plan_truncate(self, partition: int, to: int, *, below_compacted: bool = False) -> CutReport:
+        """What `truncate` would do now; raises what it raises."""
+        return plan_truncate(self.warehouse, self.topic_name, partition, to, below_compacted=below_compacted)
 
     def truncate(self, partition: int, to: int, *, below_compacted: bool = False) -> CutReport:
         """Takes records at and above offset `to` away; it becomes the log end (C26).
@@ -267,9 +258,17 @@ class Topic:
         """
         return truncate(self.warehouse, self.topic_name, partition, to, below_compacted=below_compacted)
 
+    def plan_uncompact(self, *, lose_trimmed: bool = False) -> CutReport:
+        """What `uncompact` would do now; raises what it raises."""
+        return plan_uncompact(self.warehouse, self.topic_name, lose_trimmed=lose_trimmed)
+
     def uncompact(self, *, lose_trimmed: bool = False) -> CutReport:
         """Drops the compacted view (C35). Raises `PolicyError`."""
         return uncompact(self.warehouse, self.topic_name, lose_trimmed=lose_trimmed)
+
+    def plan_undo(self) -> CutReport:
+        """What `undo` would do now; raises what it raises."""
+        return plan_undo(self.warehouse, self.topic_name)
 
     def undo(self) -> CutReport:
         """Takes the last round back (C7). Raises `NothingToUndoError`, which says why it cannot."""
@@ -287,9 +286,7 @@ class Topic:
             trust_clock(self.warehouse, self.topic_name)
 
     def _at(self, version: int | None) -> TopicState:
-        if version is None:
-            return self.state()
-        return self.warehouse.store.load_version(self.topic_name, version)
+        return self.state() if version is None else self.warehouse.store.load_version(self.topic_name, version)
 
 
 def _concatenated(tables: Iterator[Any]) -> Any:

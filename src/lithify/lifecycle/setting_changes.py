@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from lithify.errors import InvalidSettingError, PolicyError
 from lithify.lifecycle.cuts import uncompacted
+from lithify.lifecycle.partition_count import check_partitions
 from lithify.model.log import LogState, TopicState, segments_of
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings, changes
@@ -26,13 +27,15 @@ def altered(
     """By partition the state of every log that changes or is new; none if nothing changes.
 
     `segments` are all of the topic. Raises `PolicyError` where a view would be lost, and
-    `InvalidSettingError` for fewer partitions.
+    `InvalidSettingError` for fewer partitions, `RefusedError` for too many.
     """
     if partitions < len(state.logs):
         raise InvalidSettingError(
             f"{state.name} has {len(state.logs)} partitions and cannot have {partitions}",
             hint="partitions may grow, never shrink: records would have no log",
         )
+    if partitions > len(state.logs):
+        check_partitions(partitions)
     if state.settings.side_by_side and not settings.side_by_side:
         _check_no_view(state)
     changed = changes(state.settings, settings)

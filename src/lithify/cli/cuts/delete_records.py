@@ -27,12 +27,10 @@ def delete_records(invocation: Invocation, topic_name: str, partition: int | Non
       lithify delete-records orders --partition 0 --before 1200
       lithify delete-records orders --partition 0 --before 1200 --yes
     """
-    from lithify.service.change.cut import plan_delete_records
-
     topic, named = invocation.open_topic(topic_name)
     number = one_partition(topic, topic_name, named, partition)
     log = f"{topic.name}-{number}"
-    if not yes and (planned := plan_delete_records(topic.warehouse, topic.topic_name, number, before)).changed:
+    if not yes and (planned := topic.plan_delete_records(number, before)).changed:
         (cut,) = planned.logs
         most = plural(cut.records_removed, "record")
         refuse(f"{log}: nothing was deleted", f"deletes what is below {count(before)}, at most {most}, for good")

@@ -31,12 +31,9 @@ def truncate(
       lithify truncate orders --partition 0 --to 900
       lithify truncate orders --partition 0 --to 900 --yes
     """
-    from lithify.service.change.cut import plan_truncate
-
     topic, named = invocation.open_topic(topic_name)
     number = one_partition(topic, topic_name, named, partition)
-    asked = topic.warehouse, topic.topic_name, number, to
-    if not yes and (planned := plan_truncate(*asked, below_compacted=below_compacted)).changed:
+    if not yes and (planned := topic.plan_truncate(number, to, below_compacted=below_compacted)).changed:
         (cut,) = planned.logs
         refuse(
             f"{topic.name}-{number}: nothing was truncated",

@@ -33,11 +33,9 @@ def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
       lithify undo orders
       lithify undo orders --yes
     """
-    from lithify.service.change.undo import plan_undo
-
     topic = invocation.open_whole_topic(topic_name)
     if not yes:
-        planned = plan_undo(topic.warehouse, topic.topic_name)
+        planned = topic.plan_undo()
         back = f"takes {_round(planned, topic.state())} back {_summary(planned)}"
         refuse(f"{topic.name}: nothing was taken back", back)
     report = topic.undo()

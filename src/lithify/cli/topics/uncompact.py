@@ -26,11 +26,8 @@ def uncompact(invocation: Invocation, topic_name: str, lose_trimmed: bool, yes: 
       lithify topic uncompact states
       lithify topic uncompact states --yes
     """
-    from lithify.service.change.alter import plan_uncompact
-
     topic = invocation.open_whole_topic(topic_name)
-    asked = topic.warehouse, topic.topic_name
-    if not yes and (planned := plan_uncompact(*asked, lose_trimmed=lose_trimmed)).changed:
+    if not yes and (planned := topic.plan_uncompact(lose_trimmed=lose_trimmed)).changed:
         records = sum(log.records_removed for log in planned.logs)
         views = plural(len(planned.logs), "log")
         refuse(

@@ -28,13 +28,14 @@ from lithify.kafka.ingest.settings import settings_like
 from lithify.kafka.ingest.targets import targets
 from lithify.lifecycle.source_continuation import GoesOn, Lost, WentBack, continuations
 from lithify.model.log import TopicState
-from lithify.model.names import LogId, TopicName
+from lithify.model.names import LogId, TopicName, TopicReference
 from lithify.model.segment import volume_of
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.staged import Destination, by_partition, segments_of_parts
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import CopiedTopic, Hole, IngestBatch, IngestedLog, IngestReport, IngestRequest, TellBatch
 from lithify.service.change.alter import alter
+from lithify.service.change.create import create_topic
 from lithify.service.documents import put_source, source_of
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
 from lithify.spark.kafka.cluster import KafkaCluster, SourceTopic, StopAsked
@@ -151,8 +152,8 @@ class TopicIngest:
             return self.warehouse.store.load(self.name)
         except UnknownTopicError:
             settings: TopicSettings = settings_like(self.cluster.config(self.source), self.request.settings)
-            count, now_ms = len(source.partitions), self.warehouse.clock.now_ms()
-            return self.warehouse.store.create_topic(self.name, str(self.name), settings, count, now_ms)
+            count = len(source.partitions)
+            return create_topic(self.warehouse, TopicReference(self.name, str(self.name)), settings, count)
 
     def _with_partitions(self, state: TopicState, source: SourceTopic) -> TopicState:
         wanted = source.partitions[-1] + 1

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lithify.compaction.planner import LogPlan
+from lithify.compaction.round_report import plan_report
 from lithify.errors import LithifyError
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.ports.engine import Progress, RewriteEngine, RunLimits
 from lithify.ports.store import Warehouse
-from lithify.reports.round import RoundReport
+from lithify.reports.round import PlanReport, RoundReport
 from lithify.service.round.planning import plan_rounds
 from lithify.service.round.run import Run, run_rounds, silent
 
@@ -19,7 +21,7 @@ from lithify.service.round.run import Run, run_rounds, silent
 class RunRequest:
     """What was asked for. `now_ms` judges lags and expiry; None is the clock."""
 
-    partitions: tuple[int, ...] | None = None
+    partitions: Sequence[int] | None = None
     now_ms: int | None = None
     limits: RunLimits = RunLimits()
 
@@ -28,6 +30,20 @@ def plan_run(warehouse: Warehouse, state: TopicState, request: RunRequest) -> tu
     """The rounds that a run would do now. Raises what `plan_rounds` does."""
     now_ms = warehouse.clock.now_ms() if request.now_ms is None else request.now_ms
     return plan_rounds(warehouse, state, request.partitions, now_ms)
+
+
+def plan_compact(warehouse: Warehouse, engine: RewriteEngine, name: TopicName, request: RunRequest) -> PlanReport:
+    """What `compact` would do now, with upper bounds of its cost. Raises what `load` and `plan_run` do."""
+    state = warehouse.store.load(name)
+    plans = plan_run(warehouse, state, request)
+    ranges = engine.key_ranges(plans, request.limits)
+    return PlanReport(
+        topic=str(name),
+        version=state.version,
+        logs=tuple(plan_report(plan, ranges.get(plan.partition, 0)) for plan in plans),
+        now_ms=warehouse.clock.now_ms() if request.now_ms is None else request.now_ms,
+        now_given=request.now_ms is not None,
+    )
 
 
 def compact(
@@ -43,7 +59,8 @@ def compact(
     `UnknownOutcomeError` if the answer to the commit was lost for good.
     """
     run = Run(warehouse, engine, request.limits, request.now_ms, progress)
-    result = run_rounds(run, {name: request.partitions})[name]
+    wanted = None if request.partitions is None else tuple(request.partitions)
+    result = run_rounds(run, {name: wanted})[name]
     if isinstance(result, LithifyError):
         raise result
     return result.report

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.errors import PolicyError
 from lithify.model.log import TopicState, segments_of
@@ -9,7 +11,7 @@ from lithify.ports.store import Warehouse
 
 
 def plan_rounds(
-    warehouse: Warehouse, state: TopicState, partitions: tuple[int, ...] | None, now_ms: int
+    warehouse: Warehouse, state: TopicState, partitions: Sequence[int] | None, now_ms: int
 ) -> tuple[LogPlan, ...]:
     """The rounds that would run at `now_ms`, one per log of `partitions`, or of all.
 

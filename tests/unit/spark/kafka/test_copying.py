@@ -12,8 +12,8 @@ from typing import Any
 from pyspark.cloudpickle import dumps
 from pyspark.sql.types import BinaryType, StructType
 
-from lithify.api.topic import MAX_PARTITIONS
 from lithify.columnar.files.access import FileAccess
+from lithify.lifecycle.partition_count import MAX_PARTITIONS
 from lithify.model.log import LogState, TombstoneStep, TopicState
 from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import TopicSettings

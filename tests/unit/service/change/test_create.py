@@ -1,0 +1,44 @@
+"""Topics are made and grow by the same rules, whoever asks."""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify.errors import InvalidNameError, RefusedError
+from lithify.lifecycle.partition_count import MAX_PARTITIONS
+from lithify.model.names import TopicName, TopicReference, parse_topic
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.service.change.alter import alter
+from lithify.service.change.create import create_topic
+from lithify.store.memory import MemoryWarehouse
+from support.fake_clock import FakeClock
+
+
+@pytest.fixture
+def warehouse():
+    clock = FakeClock()
+    return MemoryWarehouse(clock.new_id, clock.now_ms).with_clock(clock)
+
+
+@pytest.mark.parametrize("partitions", [-1, 0, MAX_PARTITIONS + 1])
+def test_a_topic_has_a_bounded_number_of_partitions(warehouse, partitions):
+    with pytest.raises(RefusedError, match=f"partitions={partitions}: a topic has 1 to {MAX_PARTITIONS}"):
+        create_topic(warehouse, parse_topic("orders"), TopicSettings(), partitions)
+    assert warehouse.store.topics() == ()
+
+
+def test_no_topic_grows_beyond_it(warehouse):
+    name = create_topic(warehouse, parse_topic("orders"), TopicSettings(), 1).name
+    with pytest.raises(RefusedError, match=f"a topic has 1 to {MAX_PARTITIONS}"):
+        alter(warehouse, name, {}, partitions=MAX_PARTITIONS + 1)
+    assert warehouse.store.load(name).version == 1
+
+
+def test_a_partition_is_no_topic(warehouse):
+    with pytest.raises(RefusedError, match="create the topic persistent://t/n/orders"):
+        create_topic(warehouse, parse_topic("persistent://t/n/orders-partition-3"), TopicSettings(), 1)
+
+
+def test_a_name_that_cannot_be_printed_is_refused(warehouse):
+    with pytest.raises(InvalidNameError, match="cannot be printed"):
+        create_topic(warehouse, TopicReference(TopicName("mapr.a", "b"), "/a:\n"), TopicSettings(), 1)
