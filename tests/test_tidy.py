@@ -293,6 +293,7 @@ def test_the_public_surface_is_what_we_promise():
 
     assert sorted(lithify.__all__) == [
         "AtTime",
+        "Cursor",
         "Lake",
         "LithifyError",
         "Place",

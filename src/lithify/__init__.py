@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lithify.errors import LithifyError, RefusedError
-from lithify.model.cursor import Place
+from lithify.model.cursor import Cursor
 from lithify.model.record import Record
 from lithify.model.start_position import AtTime
 
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from lithify.api.lake import Lake
     from lithify.api.topic import Topic
 
-__all__ = ["AtTime", "Lake", "LithifyError", "Place", "Record", "RefusedError", "Topic", "open"]
+__all__ = ["AtTime", "Cursor", "Lake", "LithifyError", "Place", "Record", "RefusedError", "Topic", "open"]
 __version__ = "0.1.0"
+
+Place = Cursor
+"""Its first name."""
 
 
 def open(warehouse: str | None = None, *, catalog: str | None = None) -> Lake:

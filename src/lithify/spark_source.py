@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from lithify.model.names import TopicName
 from lithify.model.scan import Bound, Offsets, ScanSettings, ScanTask, Subscription
 from lithify.model.staged import StagedLog
 from lithify.ports.store import Warehouse
-from lithify.service.read import scan, watched
+from lithify.service.read import scan
 from lithify.service.write.append_staged import StagedBatch, append_staged
 from lithify.spark.source.source import LithifySource
 from lithify.spark.source.topics import Connect
@@ -70,7 +70,6 @@ class WarehouseTopics:
     """The topics of a warehouse as the data source needs them: each method is that of a service."""
 
     warehouse: Warehouse
-    watching: watched.Watched = field(default_factory=watched.Watched)
 
     @property
     def access(self) -> FileAccess:
@@ -90,26 +89,10 @@ class WarehouseTopics:
     def subscribed(self, subscription: Subscription) -> tuple[TopicState, ...]:
         return scan.subscribed(self.warehouse, subscription)
 
-    def log_ends(self, states: Iterable[TopicState]) -> dict[str, dict[int, int]]:
-        return scan.log_ends(states)
-
     def offsets_at(
         self, states: Iterable[TopicState], bound: Bound, settings: ScanSettings
     ) -> dict[str, dict[int, int]]:
         return scan.offsets_at(self.warehouse, states, bound, settings)
-
-    def check_going_on(self, states: Iterable[TopicState], positions: Offsets) -> None:
-        self.watching.look(states, positions)
-
-    def check_deletes(
-        self, states: Iterable[TopicState], positions: Offsets, epochs: Offsets, settings: ScanSettings
-    ) -> None:
-        watched.check_deletes(states, positions, epochs, compacted=settings.compacted)
-
-    def epochs_at(
-        self, states: Iterable[TopicState], start: Offsets, end: Offsets, epochs: Offsets
-    ) -> dict[str, dict[int, int]]:
-        return watched.epochs_at(states, start, end, epochs)
 
     def plan_tasks(
         self, states: Iterable[TopicState], start: Offsets, end: Offsets, settings: ScanSettings

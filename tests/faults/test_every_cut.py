@@ -24,6 +24,7 @@ from lithify.model.settings.topic_settings import settings_of
 from lithify.model.staged import StagedLog
 from lithify.model.start_position import Start
 from lithify.ports.store import Warehouse
+from lithify.reading.pieces import Reading
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
@@ -35,7 +36,6 @@ from lithify.service.documents import failures_of, put_failures, rates_note
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
 from lithify.service.look.quarantine import release
 from lithify.service.look.throttle import throttle
-from lithify.service.read.cursor import Reading
 from lithify.service.read.fetch import open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append

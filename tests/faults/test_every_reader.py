@@ -18,6 +18,7 @@ from lithify.model.record import Record
 from lithify.model.scan import Everywhere, Listed, Matching, ScanSettings
 from lithify.model.start_position import AtTime
 from lithify.ports.store import Warehouse
+from lithify.reading.pieces import Reading
 from lithify.service.change.alter import plan_uncompact
 from lithify.service.change.cut import plan_delete_records, plan_truncate
 from lithify.service.change.sweep import sweep
@@ -28,7 +29,6 @@ from lithify.service.look.quarantine import failing_logs
 from lithify.service.look.status import topic_status
 from lithify.service.look.versions import kept_versions
 from lithify.service.proof.verify import verify
-from lithify.service.read.cursor import Reading
 from lithify.service.read.fetch import LogReader, TopicReader, open_log, open_topic, table_batches
 from lithify.service.read.scan import offsets_at, plan_tasks, subscribed, why_missing
 from lithify.service.round.compact import RunRequest, compact, plan_compact
@@ -70,7 +70,7 @@ def sought(warehouse: Warehouse) -> object:
 def resumed(warehouse: Warehouse) -> object:
     """What readers give that go on from the places of others (C49)."""
     state = warehouse.store.load(NAME)
-    of_log, of_topic = open_log(warehouse, state, 0, 20).place(), open_topic(warehouse, state, AtTime(1_035)).places()
+    of_log, of_topic = open_log(warehouse, state, 0, 20).cursor(), open_topic(warehouse, state, AtTime(1_035)).cursors()
     return of_log, of_topic, *open_log(warehouse, state, 0, of_log), *open_topic(warehouse, state, of_topic)
 
 

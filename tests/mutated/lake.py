@@ -20,6 +20,7 @@ from lithify.model.settings.rates import Rates
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.start_position import Start
 from lithify.ports.store import Warehouse
+from lithify.reading.pieces import Reading
 from lithify.reports.ingest import CopiedTopic, Hole
 from lithify.reports.overview import Standing
 from lithify.service.documents import failures_of, put_failures, put_source, rates_note, reports_of, source_of
@@ -27,7 +28,7 @@ from lithify.service.look.overview import StatusWatch
 from lithify.service.look.status import topic_status
 from lithify.service.look.throttle import throttle
 from lithify.service.look.versions import kept_versions
-from lithify.service.read.fetch import Reading, open_log, table_batches
+from lithify.service.read.fetch import open_log, table_batches
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg import open_store

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from lithify.errors import InvalidRecordError, LogTruncatedError, OffsetOutOfRangeError
 from lithify.model.record import Record
 from lithify.model.start_position import AtTime
-from lithify.reading.continuation import why_deletes_missed
+from lithify.reading.continuation import MissedDeletes, continuation
 from lithify.service.documents import reports_of
 from lithify.service.look.status import topic_status
 from lithify.service.proof.verify import metadata_findings
@@ -209,8 +209,8 @@ class TopicMachine(RuleBasedStateMachine):
         try:
             got = [r for batch in self.follower.poll() for r in batch.records()]
         except LogTruncatedError:
-            newest, epoch = self.topic.log(0), self.follower.place().epoch
-            assert why_deletes_missed(newest, position, epoch, compacted=False)  # C49
+            found = continuation(self.follower.cursor(), self.topic.state, self.topic.log(0), compacted=False)
+            assert isinstance(found, MissedDeletes)  # C49
             self.follower = self.topic.reader(0, position, follow=True)
             got = [r for batch in self.follower.poll() for r in batch.records()]
         assert got == [r for r in self.logs[0].textbook.records if (r.offset or 0) >= position]

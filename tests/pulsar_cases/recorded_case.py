@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lithify.model.log import Position
+from lithify.model.log import LastRecord
 from lithify.model.record import Record
 from lithify.model.start_position import Start
 
@@ -98,14 +98,14 @@ class RecordedCase:
             offset=given,
         )
 
-    def position(self, recorded_id: Mapping[str, int]) -> Position | None:
+    def position(self, recorded_id: Mapping[str, int]) -> LastRecord | None:
         """Where the message with this id stands; None for Pulsar's id of nothing."""
         if recorded_id["entry"] < 0:
             return None
         offset = self.offsets[id_of(recorded_id)]
         timestamp = self.records[offset].timestamp
         assert timestamp is not None
-        return Position(offset, timestamp)
+        return LastRecord(offset, timestamp)
 
     def reads(self, messages: Sequence[Mapping[str, Any]]) -> list[Record]:
         return [self.record(message) for message in messages]
@@ -144,9 +144,9 @@ def expected(case: RecordedCase, steps: int, seen: Mapping[str, Any]) -> list[Re
     return [record for record in case.records if record.offset in offsets]
 
 
-def last_position(records: Sequence[Record]) -> Position | None:
+def last_record(records: Sequence[Record]) -> LastRecord | None:
     if not records:
         return None
     assert records[-1].offset is not None
     assert records[-1].timestamp is not None
-    return Position(records[-1].offset, records[-1].timestamp)
+    return LastRecord(records[-1].offset, records[-1].timestamp)

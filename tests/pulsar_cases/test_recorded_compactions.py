@@ -19,8 +19,8 @@ from lithify.model.settings.topic_settings import settings_of
 from lithify.model.start_position import Start
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.store import Warehouse
+from lithify.reading.pieces import Reading
 from lithify.reports.round import RoundReport
-from lithify.service.read.cursor import Reading
 from lithify.service.read.fetch import LogReader, open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
@@ -32,7 +32,7 @@ from pulsar_cases.recorded_case import (
     RecordedCase,
     expected,
     id_of,
-    last_position,
+    last_record,
     start_of,
 )
 from support.engines.kernel import KernelEngine
@@ -110,7 +110,7 @@ def test_readers_get_what_pulsar_gave_them(name: str, replay: Replays, tmp_path:
         last, left = seen["last_message_id"], expected(case, steps, seen)
         if (name, steps) not in DIFFERENCES:
             assert compacted.last_message_id() == case.position(last["compacted"])
-        assert compacted.last_message_id() == last_position(left)
+        assert compacted.last_message_id() == last_record(left)
         assert plain.last_message_id() == case.position(last["plain"])
         assert compacted.has_message_available() == bool(left)
         assert list(compacted) == left

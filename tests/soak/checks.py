@@ -11,7 +11,7 @@ from lithify.model.log import LogState, TopicState, segments_of
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.proof.consistency import metadata_findings
-from lithify.service.read.cursor import Reading
+from lithify.reading.pieces import Reading
 from lithify.service.read.fetch import open_log
 from soak.feeder import FedTopic
 from soak.journal import LogJournal, Wanted

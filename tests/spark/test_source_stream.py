@@ -10,6 +10,7 @@ from pyspark.errors import StreamingQueryException
 
 from lithify import Record
 from lithify.errors import LogTruncatedError, VersionSweptError
+from lithify.model.cursor import Cursor
 from lithify.spark.source.columns import SCHEMA
 from lithify.spark.source.options import read_options
 from lithify.spark.source.reading import BatchReader, StreamReader
@@ -84,7 +85,10 @@ def test_the_checkpoint_has_offsets_as_kafkas(topic, run, tmp_path):
     topic.append([Record(b"k", b"v", partition=1)] * 3)
     run()
     [*_, offset] = (tmp_path / "checkpoint" / "offsets" / "0").read_text().splitlines()
-    assert json.loads(offset) == {"t": {"0": 0, "1": 3}, "#epochs": {"t": {"0": 1, "1": 1}}}
+    told = json.loads(offset)
+    state = topic.state()
+    cursors = {str(log.partition): Cursor.of(state, log, log.log_end_offset).to_json() for log in state.logs}
+    assert told == {"t": {"0": 0, "1": 3}, "#cursors": {"t": cursors}}
 
 
 def test_without_a_start_it_begins_at_the_end(session, topic, tmp_path):
@@ -199,15 +203,17 @@ def test_a_stream_that_has_read_the_delete_goes_on(session, topic, run):
     assert run().places == [(0, 3)]
 
 
-def test_a_checkpoint_from_before_there_were_epochs_is_gone_on_from(session, topic, run, tmp_path):
+@pytest.mark.parametrize("beside", [{}, {"#epochs": {"t": {"0": 1, "1": 1}}}], ids=["no epochs", "no cursors"])
+def test_a_checkpoint_of_an_earlier_version_is_gone_on_from(topic, run, tmp_path, beside):
     topic.append(some_records(20))
     run()
     for offsets in (tmp_path / "checkpoint" / "offsets").glob("[0-9]*"):
         lines = offsets.read_text().splitlines()
         told = json.loads(lines[-1])
-        assert told.pop("#epochs")
-        offsets.write_text("\n".join([*lines[:-1], json.dumps(told)]))
+        assert told.pop("#cursors")
+        offsets.write_text("\n".join([*lines[:-1], json.dumps(told | beside)]))
         (offsets.parent / f".{offsets.name}.crc").unlink(missing_ok=True)
+    assert run().records == []
     topic.append(some_records(5, start=20))
     assert len(run().records) == 5
 
@@ -219,16 +225,22 @@ def test_a_stream_whose_log_was_truncated_fails_and_says_so(topic, running):
     query.processAllAvailable()
     topic.truncate(0, 5)
     topic.append([Record(b"k", b"w", partition=0)] * 10)
-    with pytest.raises(StreamingQueryException, match=r"t-0: the log was truncated.*the stream stood at 10"):
+    with pytest.raises(StreamingQueryException, match="t-0: the log was truncated below offset 10"):
         query.processAllAvailable()
     assert len(got.records) == 10
 
 
-def test_a_restarted_stream_notices_a_log_that_ends_below_its_place(topic, run):
+def test_a_restarted_stream_notices_a_log_that_was_truncated_or_is_another(lake, topic, run):
+    """Also where the log has grown beyond its cursor again: the checkpoint knows (C49)."""
     topic.append([Record(b"k", b"v", partition=0)] * 10)
     run()
     topic.truncate(0, 5)
-    with pytest.raises(StreamingQueryException, match=r"t-0: the log was truncated.*ends at 5.*the stream stood at 10"):
+    topic.append([Record(b"k", b"w", partition=0)] * 10)
+    with pytest.raises(StreamingQueryException, match=r"t-0: the log was truncated below offset 10.*it ends at 15"):
+        run()
+    lake.delete_topic("t")
+    lake.create_topic("t", partitions=2).append([Record(b"k", b"x", partition=0)] * 20)
+    with pytest.raises(StreamingQueryException, match="t-0: the topic was deleted and recreated"):
         run()
 
 
@@ -288,5 +300,5 @@ def test_a_batch_that_was_planned_is_read_as_it_was(session, topic, options, con
 
 def test_a_batch_beyond_the_log_end_is_not_planned(topic, options, connect):
     topic.append([Record(b"k", b"v", partition=0)] * 3)
-    with pytest.raises(LogTruncatedError, match="t-0: the log ends at 3 now, before 4"):
+    with pytest.raises(LogTruncatedError, match="t-0: the log ends at 3 now, before offset 4"):
         StreamReader(connect, options, SCHEMA).partitions({"t": {"0": 0, "1": 0}}, {"t": {"0": 4, "1": 0}})

@@ -13,7 +13,7 @@ import pytest
 import lithify
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import local_path
-from lithify.model.log import Position, TopicEdit
+from lithify.model.log import LastRecord, TopicEdit
 from lithify.model.log_arithmetic import view_of
 from lithify.model.segment import Segment
 from lithify.reports.verification import FindingKind
@@ -80,7 +80,7 @@ def replaced(topic: Topic, segment: Segment, change: Callable[[pa.Table], pa.Tab
     log = state.log(0)
     if in_view:  # or the store itself would refuse to read the view
         assert log.view is not None
-        log = replace(log, view=view_of(written, Position(written[-1].end_offset - 1, 0), log.view.start_offset))
+        log = replace(log, view=view_of(written, LastRecord(written[-1].end_offset - 1, 0), log.view.start_offset))
     warehouse.store.commit(state, TopicEdit(run_id="damage", time_ms=0, logs={0: log}, **files))
 
 

@@ -16,8 +16,8 @@ from lithify.model.log import (
     CommittedEnd,
     DroppedDeletes,
     HeldTombstones,
+    LastRecord,
     LogState,
-    Position,
     TombstoneStep,
     TopicEdit,
     View,
@@ -48,7 +48,7 @@ LOGS = st.builds(
     clean=VOLUMES,
     dirty=VOLUMES,
     oldest_dirty_timestamp_ms=st.none() | TIMES,
-    last_record=st.none() | st.builds(Position, OFFSETS, TIMES),
+    last_record=st.none() | st.builds(LastRecord, OFFSETS, TIMES),
     run_ids=st.lists(st.text(max_size=12), max_size=8).map(tuple),
     last_round_ms=st.none() | TIMES,
     last_round=st.text(max_size=12),
@@ -63,7 +63,7 @@ LOGS = st.builds(
         volume=VOLUMES,
         first_offset=st.none() | OFFSETS,
         start_offset=OFFSETS,
-        last_record=st.none() | st.builds(Position, OFFSETS, TIMES),
+        last_record=st.none() | st.builds(LastRecord, OFFSETS, TIMES),
     ),
     batches=st.lists(st.builds(WrittenBatch, st.text(max_size=36), OFFSETS, st.text(max_size=36)), max_size=4).map(
         tuple

@@ -211,11 +211,11 @@ def test_a_delete_that_went_unseen_is_told(changing):
     """C49: to followers of one log and of all, and to readers that come back; the backlog has it still."""
     topic = changing.topic
     readers = [(kind, kind.open(topic)) for kind in KINDS]
-    first = [(kind, reader.place() if kind.partition == 0 else reader.places()) for kind, reader in readers]
+    first = [(kind, reader.cursor() if kind.partition == 0 else reader.cursors()) for kind, reader in readers]
     for _, reader in readers:
         run(one_by_one, reader)
     ends = [log.log_end_offset for log in topic.state().logs]
-    places = [(kind, reader.place() if kind.partition == 0 else reader.places()) for kind, reader in readers]
+    places = [(kind, reader.cursor() if kind.partition == 0 else reader.cursors()) for kind, reader in readers]
     changing.append("n")
     changing.append("a", "A")
     changing.compact()

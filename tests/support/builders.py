@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.rules import SurvivorRules
-from lithify.model.log import LogState, Position, TombstoneStep
+from lithify.model.log import LastRecord, LogState, TombstoneStep
 from lithify.model.log_arithmetic import measured
 from lithify.model.record import Record
 from lithify.model.segment import Segment
@@ -52,7 +52,7 @@ class DrawnLog:
             first_dirty_offset=max(dirty_from, start),
             log_end_offset=1 + (last.offset or 0) if last else 0,
             steps=tuple(steps),
-            last_record=Position(last.offset or 0, last.timestamp or 0) if last else None,
+            last_record=LastRecord(last.offset or 0, last.timestamp or 0) if last else None,
         )
         return measured(state, self.segments)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
 from lithify.errors import RefusedError
-from lithify.model.cursor import Place
+from lithify.model.cursor import Cursor
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
@@ -16,6 +16,7 @@ from lithify.model.settings.rates import RatesReport
 from lithify.model.start_position import Start
 from lithify.ports.engine import Progress
 from lithify.ports.store import Batch, Warehouse
+from lithify.reading.pieces import Reading
 from lithify.reports.alter import AlterReport
 from lithify.reports.cut import CutReport, SweepReport
 from lithify.reports.quarantine import ReleaseReport
@@ -35,7 +36,6 @@ from lithify.service.look.status import topic_info, topic_status
 from lithify.service.look.throttle import throttle
 from lithify.service.look.versions import kept_versions
 from lithify.service.proof.verify import verify
-from lithify.service.read.cursor import Reading
 from lithify.service.read.fetch import LogReader, TopicReader, open_log, open_topic, table_batches
 from lithify.service.round.compact import RunRequest, compact, plan_compact
 from lithify.service.round.run import silent
@@ -87,7 +87,7 @@ class Topic:
     def reader(
         self,
         partition: int,
-        start: Start | Place = "earliest",
+        start: Start | Cursor = "earliest",
         *,
         compacted: bool = False,
         follow: bool = False,
@@ -97,7 +97,7 @@ class Topic:
     def reader(
         self,
         partition: None = None,
-        start: Start | Mapping[int, Place] = "earliest",
+        start: Start | Mapping[int, Cursor] = "earliest",
         *,
         compacted: bool = False,
         follow: bool = False,
@@ -106,7 +106,7 @@ class Topic:
     def reader(
         self,
         partition: int | None = None,
-        start: Start | Place | Mapping[int, Place] = "earliest",
+        start: Start | Cursor | Mapping[int, Cursor] = "earliest",
         *,
         compacted: bool = False,
         follow: bool = False,
@@ -115,7 +115,7 @@ class Topic:
         """Reads one log, or all of them one after the other, over the newest version or a kept one.
 
         `start` is `"earliest"`, `"latest"`, an offset (one log only), `AtTime(ms)`, or what an earlier
-        reader said with `place()`, or `places()` of all logs: then it goes on there, or raises
+        reader said with `cursor()`, or `cursors()` of all logs: then it goes on there, or raises
         `LogTruncatedError` if it would miss a delete (C49). An offset is taken as it is. A following
         reader goes on with new records for ever. With `compacted` it reads the compacted view, where
         there is one, and what follows it (C33); in an in-place topic that changes nothing (C32).
@@ -127,12 +127,12 @@ class Topic:
         how = Reading(follow=follow, compacted=compacted)
         if partition is not None:
             if isinstance(start, Mapping):
-                raise RefusedError(f"places of all logs, but partition {partition} is to be read", hint="give its own")
+                raise RefusedError(f"cursors of all logs, but partition {partition} is to be read", hint="give its own")
             return open_log(self.warehouse, state, partition, start, how)
         if isinstance(start, int):
             raise RefusedError(f"offset {start} belongs to one log", hint="give a partition")
-        if isinstance(start, Place):
-            raise RefusedError("a place belongs to one log", hint="give a partition, or the places of all logs")
+        if isinstance(start, Cursor):
+            raise RefusedError("a cursor belongs to one log", hint="give a partition, or the cursors of all logs")
         return open_topic(self.warehouse, state, start, how)
 
     def plan(

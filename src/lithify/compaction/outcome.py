@@ -17,7 +17,7 @@ from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import Cause
 from lithify.compaction.tombstones.drops import Drops, with_drop
 from lithify.compaction.tombstones.steps import Steps, folded, with_round
-from lithify.model.log import DroppedDeletes, HeldTombstones, LogState, Position
+from lithify.model.log import DroppedDeletes, HeldTombstones, LastRecord, LogState
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.segment import Segment, without
 from lithify.model.settings.topic_settings import TopicSettings
@@ -195,8 +195,8 @@ class After:
     """
 
     segments: tuple[Segment, ...]
-    last_record: Position | None
-    view_last_record: Position | None = None
+    last_record: LastRecord | None
+    view_last_record: LastRecord | None = None
 
 
 def state_after(

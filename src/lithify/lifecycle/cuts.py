@@ -17,7 +17,7 @@ from lithify.compaction.eligible.retention import start_after
 from lithify.compaction.tombstones.drops import with_drop, without_view
 from lithify.compaction.tombstones.steps import Steps, folded
 from lithify.errors import OffsetOutOfRangeError, PolicyError
-from lithify.model.log import TRUNCATIONS_KEPT, DroppedDeletes, LogState, Position
+from lithify.model.log import TRUNCATIONS_KEPT, DroppedDeletes, LastRecord, LogState
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
@@ -107,9 +107,9 @@ class Cut:
     """A log after it was cut: its segments and those of its view, and their last records."""
 
     segments: tuple[Segment, ...]
-    last_record: Position | None
+    last_record: LastRecord | None
     view: tuple[Segment, ...] = ()
-    view_last_record: Position | None = None
+    view_last_record: LastRecord | None = None
 
 
 def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from lithify.compaction.eligible.required import deletion_debt, owed_by
-from lithify.model.log import LogState, Position
+from lithify.model.log import LastRecord, LogState
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.segment import Segment
 from lithify.reports.round import LogReport
@@ -57,7 +57,7 @@ def state_after_undo(
     round_: LogReport,
     files: LogFiles,
     *,
-    last_record: Position | None,
+    last_record: LastRecord | None,
 ) -> LogState:
     """The state of the log with `files`, the ones that `files_after` gave."""
     moved_since = now.log_start_offset > round_.log_start_offset_after

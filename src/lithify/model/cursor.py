@@ -10,11 +10,12 @@ from lithify.model.log import LogState, TopicState
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Cursor:
     """Everything of a log below `offset` was taken, when the log was in `epoch` or before.
 
-    `identity` is that of the topic, `generation` counts the truncations of the log. `as_of_ms` is left of
-    places that were stored before logs had epochs: when the version was loaded that they were taken in.
+    `identity` is that of the topic, `generation` counts the truncations of the log. Of which partition it is
+    says the name under which it is kept. `as_of_ms` is left of cursors that were stored before logs had
+    epochs: when the version was loaded that they were taken in.
     """
 
     identity: str
@@ -24,12 +25,12 @@ class Place:
     as_of_ms: int | None = None
 
     @classmethod
-    def of(cls, state: TopicState, log: LogState, offset: int) -> Place:
+    def of(cls, state: TopicState, log: LogState, offset: int) -> Cursor:
         """In a log as a version has it."""
         return cls(state.identity, log.generation, offset, log.epoch)
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> Place:
+    def from_json(cls, given: Mapping[str, Any]) -> Cursor:
         """Raises `ValueError`, `TypeError` or `KeyError` for what `to_json` did not write."""
         identity, generation, offset = str(given["identity"]), int(given["generation"]), int(given["offset"])
         if "epoch" in given:
@@ -37,4 +38,5 @@ class Place:
         return cls(identity, generation, offset, 0, int(given["as_of_ms"]))
 
     def to_json(self) -> dict[str, Any]:
+        """What every document has of a cursor: positions of consumers, offsets of groups, checkpoints of streams."""
         return {name: value for name, value in asdict(self).items() if value is not None}

@@ -89,8 +89,8 @@ class DroppedDeletes:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """A record's offset and its timestamp in epoch ms (C36)."""
+class LastRecord:
+    """The offset of the last record that can be read, and its timestamp in epoch ms (C36)."""
 
     offset: int
     timestamp_ms: int
@@ -102,7 +102,7 @@ class View:
 
     volume: Volume = Volume()
     first_offset: int | None = None
-    last_record: Position | None = None
+    last_record: LastRecord | None = None
     start_offset: int = 0
     """The view covers the log from there on: S when the first round made it, whatever was trimmed since."""
 
@@ -126,7 +126,7 @@ class LogState:
     clean: Volume = Volume()
     dirty: Volume = Volume()
     oldest_dirty_timestamp_ms: int | None = None
-    last_record: Position | None = None
+    last_record: LastRecord | None = None
     run_ids: tuple[str, ...] = ()
     last_round_ms: int | None = None
     last_round: str = ""
@@ -145,7 +145,7 @@ class LogState:
     """The latest batch of each query that wrote to the topic, the last one to write last. Only log 0 has them."""
     epoch: int = FIRST_EPOCH
     """Grows with every commit that invalidates planned rounds, so not with those of `KEEPS_EPOCH` (C44). It never
-    decreases; readers store it with their positions (C49)."""
+    decreases; readers store it in their cursors (C49)."""
     committed: tuple[CommittedEnd, ...] = ()
     """When dirty records were appended, where `min.compaction.lag.from` is `commit` (C14); both ascend."""
     dropped: tuple[DroppedDeletes, ...] = ()
@@ -168,7 +168,7 @@ class LogState:
         return max(self.view.start_offset, self.deleted_below)
 
     @property
-    def compacted_last_record(self) -> Position | None:
+    def compacted_last_record(self) -> LastRecord | None:
         """The last record that a reader of compacted data can get (C36)."""
         last = self.last_record
         if self.view is None or (last is not None and last.offset >= self.first_dirty_offset):

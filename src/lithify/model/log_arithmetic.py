@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.model.log import LogState, Position, View
+from lithify.model.log import LastRecord, LogState, View
 from lithify.model.segment import Segment, volume_of
 
 
@@ -26,7 +26,7 @@ def measured(state: LogState, segments: tuple[Segment, ...]) -> LogState:
     )
 
 
-def view_of(segments: tuple[Segment, ...], last_record: Position | None, start_offset: int) -> View:
+def view_of(segments: tuple[Segment, ...], last_record: LastRecord | None, start_offset: int) -> View:
     """What the metadata keeps about a view with these segments, in offset order."""
     return View(
         volume=volume_of(segments),
@@ -36,6 +36,6 @@ def view_of(segments: tuple[Segment, ...], last_record: Position | None, start_o
     )
 
 
-def last_readable(last: Position | None, start: int) -> Position | None:
+def last_readable(last: LastRecord | None, start: int) -> LastRecord | None:
     """The position of a last record, if a reader that starts at `start` gets it (C36)."""
     return last if last is not None and last.offset >= start else None

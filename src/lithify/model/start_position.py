@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lithify.errors import OffsetOutOfRangeError
-from lithify.model.cursor import Place
+from lithify.model.cursor import Cursor
 from lithify.model.names import LogId
 
 
@@ -18,7 +18,7 @@ class AtTime:
 
 
 Start = Literal["earliest", "latest"] | int | AtTime
-From = Start | Place
+From = Start | Cursor
 """Where a reader of one log may begin."""
 
 

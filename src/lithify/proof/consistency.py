@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lithify.model.log import LogState, Position, TopicState, segments_of
+from lithify.model.log import LastRecord, LogState, TopicState, segments_of
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
@@ -80,11 +80,11 @@ def _last_record(log: _Log) -> Said:
         yield f"the last record is said to be {said}, the segments end at {last}, the log starts there or below", None
 
 
-def _last(segments: tuple[Segment, ...], said: Position | None) -> Position | None:
+def _last(segments: tuple[Segment, ...], said: LastRecord | None) -> LastRecord | None:
     """Where segments end; their timestamps do not tell that of the last record."""
     if not segments:
         return None
-    return Position(segments[-1].end_offset - 1, said.timestamp_ms if said is not None else 0)
+    return LastRecord(segments[-1].end_offset - 1, said.timestamp_ms if said is not None else 0)
 
 
 def _steps(log: _Log) -> Said:

@@ -28,7 +28,7 @@ NO_END = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class LogVersion:
     """A log as one version has it: its segments and those of its view, each in offset order."""
 
     version: int
@@ -46,13 +46,13 @@ class Transition:
     `restored` the version that it restored, if that is still kept.
     """
 
-    before: Sighting
-    after: Sighting
+    before: LogVersion
+    after: LogVersion
     verb: Verb
     round_: LogReport | None = None
     now_ms: int = 0
-    strays: tuple[Sighting, ...] = ()
-    restored: Sighting | None = None
+    strays: tuple[LogVersion, ...] = ()
+    restored: LogVersion | None = None
 
     @property
     def gave_up(self) -> bool:
@@ -128,7 +128,7 @@ def left_behind(how: Transition) -> Iterator[Segment]:
             yield segment
 
 
-def view_proof(now: Sighting) -> Proof:
+def view_proof(now: LogVersion) -> Proof:
     """A record of the view must equal the backlog's at the same offset, where the backlog still has it (C33)."""
     return Proof(
         partition=now.state.partition,

@@ -1,77 +1,165 @@
-"""Whether somebody who took a log up to some place can go on from there (C7, C49).
+"""Whether a reader can go on from its cursor in a version of the log, and why not (C7, C49).
 
-    taken  [0 ───────────── place) ·  ·  ✗  · ·  log end      ✗ a delete that went unseen: what it deletes
-                                                                was taken, and would stay for ever
+    cursor at 5            [0 ········ 5)
+    Continues              [0 ········ 5 ──── end)
+    Truncated              [0 ── 3) ──────── end)     what was read of 3 and 4 are other records now, or none
+    Trimmed                       [7 ──────── end)     5 and 6 went unread
+    BeyondEnd              [0 ── end)  5
+    MissedDeletes          [0 ········ 5 ─ ✗ ─ end)    a round has removed a delete that was not read: the value
+                                                       that it deletes was, and would stay for ever
+    Recreated, PutBack     another topic of the same name, or an earlier state of it, from a backup
 
-Followers, readers that come back to a place, consumers of lake and Kafka, `publish` and streams of Spark
-all ask here.
+All readers ask here: those of the API, consumers of lake and Kafka, `publish`, and streams of Spark.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from lithify.compaction.tombstones.drops import missed_deletes
-from lithify.model.cursor import Place
+from lithify.errors import LogTruncatedError
+from lithify.model.cursor import Cursor
 from lithify.model.log import LogState, TopicState
+from lithify.model.names import LogId
+from lithify.reading.pieces import Reading
 
 
-def why_lost(place: Place, state: TopicState, log: LogState, *, compacted: bool) -> str | None:
-    """Why nobody can go on from a place in this version of the log; None if they can.
+@dataclass(frozen=True, slots=True)
+class Continues:
+    """The log goes on from the cursor."""
 
-    `compacted` says which data is read on. What deletes are gone is known to the end of the segment in
-    which the last of them stood: the answer may be a reason where nothing was missed, never the reverse.
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """There is no such log any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recreated:
+    """The topic was deleted, and is another one of the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """The log is in an earlier state than the cursor is of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """The log was cut below the cursor; it ends at `end_offset` now."""
+
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """The log starts at `start_offset`, above the cursor."""
+
+    start_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class MissedDeletes:
+    """Deletes below `below` are gone, or superseded values are back, some of it perhaps above the cursor (C49)."""
+
+    below: int
+
+
+@dataclass(frozen=True, slots=True)
+class MayHaveMissedDeletes:
+    """All that can be said of a cursor from before there were epochs: deletes are old enough to be gone."""
+
+    delete_retention_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeyondEnd:
+    """The log ends at `end_offset`, below the cursor. The rest of a Kafka log may not have been copied yet."""
+
+    end_offset: int
+
+
+Lost = Gone | Recreated | PutBack | Truncated | Trimmed | MissedDeletes | MayHaveMissedDeletes | BeyondEnd
+Continuation = Continues | Lost
+
+
+def continuation(cursor: Cursor, state: TopicState, log: LogState, *, compacted: bool) -> Continuation:
+    """What this version of the log is to a reader with that cursor; `compacted` says which data it reads on.
+
+    What deletes are gone is known to the end of the segment in which the last of them stood: the answer
+    may be `MissedDeletes` where nothing was missed, never the reverse.
     """
-    offset = place.offset
-    if state.identity != place.identity:
-        return f"the topic was deleted and made again since it was read up to offset {offset}"
-    if was_cut_below(log, place.generation, offset):
-        return f"the log was truncated below offset {offset}, up to which it was read; it ends at {log.log_end_offset}"
-    start = log.compacted_start if compacted else log.log_start_offset
-    if offset < start:
-        return f"the log starts at {start} now, behind offset {offset}, where this goes on"
-    return why_deletes_missed(log, offset, place.epoch, compacted=compacted) or _by_time(place, state, log)
+    if state.identity != cursor.identity:
+        return Recreated()
+    if _was_cut_below(log, cursor.generation, cursor.offset):
+        return Truncated(log.log_end_offset)
+    start = Reading(compacted=compacted).start(log)
+    if cursor.offset < start:
+        return Trimmed(start)
+    if log.epoch < cursor.epoch:  # it never goes back (C44)
+        return PutBack()
+    missed = missed_deletes(log, cursor.offset, cursor.epoch, compacted=compacted)
+    if missed is not None and cursor.offset > 0:  # at 0 nothing was taken yet
+        return MissedDeletes(missed.below)
+    if _is_too_old(cursor, state, log):
+        return MayHaveMissedDeletes(state.settings.delete_retention_ms)
+    return BeyondEnd(log.log_end_offset) if cursor.offset > log.log_end_offset else Continues()
 
 
-def why_deletes_missed(log: LogState, offset: int, epoch: int, *, compacted: bool) -> str | None:
-    """Which deletes somebody has missed who took everything below `offset` in that epoch (C49).
-
-    In an earlier state of the log, which somebody has put back, nobody can tell.
-    """
-    if log.epoch < epoch:  # it never goes back (C44)
-        return f"the log is an earlier one than was read up to offset {offset}, such as a backup has it"
-    missed = missed_deletes(log, offset, epoch, compacted=compacted)
-    if missed is None or offset == 0:  # there nothing was taken yet
-        return None
-    return (
-        f"rounds have removed deletes below offset {missed.below}, or a truncation has brought values back, since it "
-        f"was read up to offset {offset}; they may be of keys that were read"
-    )
+def lost_error(log: LogId, cursor: Cursor, lost: Lost, hint: str) -> LogTruncatedError:
+    """What every reader raises that cannot go on; `hint` says what its user can do."""
+    return LogTruncatedError(f"{log}: {_told(cursor.offset, lost)}", hint=hint)
 
 
-def moved(place: Place, log: LogState, offset: int) -> Place:
-    """A place that was not lost in this version of a log, further on in it."""
-    there = replace(place, offset=offset, generation=log.generation)
-    if missed_deletes(log, offset, place.epoch, compacted=True) is not None:
+def advanced(cursor: Cursor, log: LogState, offset: int) -> Cursor:
+    """A cursor that was not lost in this version of a log, further on in it."""
+    there = replace(cursor, offset=offset, generation=log.generation)
+    if missed_deletes(log, offset, cursor.epoch, compacted=True) is not None:
         return there  # some that are gone by now were read ahead of what was dealt with
     return replace(there, epoch=log.epoch, as_of_ms=None)
 
 
-def was_cut_below(log: LogState, generation: int, position: int) -> bool:
-    """Whether a truncation since the log was of that generation cut below a reader's position (C7)."""
+def _was_cut_below(log: LogState, generation: int, offset: int) -> bool:
+    """Whether a truncation since the log was of that generation cut below an offset (C7)."""
     missed = log.generation - generation
     if missed > len(log.truncated):
         return True
-    return missed > 0 and min(log.truncated[-missed:]) < position
+    return missed > 0 and min(log.truncated[-missed:]) < offset
 
 
-def _by_time(place: Place, state: TopicState, log: LogState) -> str | None:
-    """All that can be said of a place from before there were epochs."""
-    if place.as_of_ms is None or log.last_round_ms is None or place.offset >= log.first_dirty_offset:
-        return None
-    if log.last_round_ms < place.as_of_ms + state.settings.delete_retention_ms:
-        return None
-    return (
-        f"rounds may have removed deletes since it was read up to offset {place.offset}, as "
-        f"delete.retention.ms={state.settings.delete_retention_ms} has passed"
-    )
+def _is_too_old(cursor: Cursor, state: TopicState, log: LogState) -> bool:
+    """By time, for a cursor from before there were epochs."""
+    if cursor.as_of_ms is None or log.last_round_ms is None or cursor.offset >= log.first_dirty_offset:
+        return False
+    return log.last_round_ms >= cursor.as_of_ms + state.settings.delete_retention_ms
+
+
+def _told(offset: int, lost: Lost) -> str:
+    match lost:
+        case Gone():
+            return f"the log, which was read up to offset {offset}, is gone: its topic was deleted or recreated"
+        case Recreated():
+            return f"the topic was deleted and recreated since it was read up to offset {offset}"
+        case PutBack():
+            return (
+                f"an earlier state of the topic, such as a backup, was put back since it was read up to offset {offset}"
+            )
+        case Truncated(end):
+            return f"the log was truncated below offset {offset}, up to which it was read; it ends at {end}"
+        case Trimmed(start):
+            return f"the log starts at {start} now, behind offset {offset}, where this goes on"
+        case MissedDeletes(below):
+            return (
+                f"rounds have removed deletes below offset {below}, or a truncation has brought values back, since "
+                f"it was read up to offset {offset}; they may be of keys that were read"
+            )
+        case MayHaveMissedDeletes(retention_ms):
+            return (
+                f"rounds may have removed deletes since it was read up to offset {offset}, as "
+                f"delete.retention.ms={retention_ms} has passed"
+            )
+        case BeyondEnd(end):
+            return (
+                f"the log ends at {end} now, before offset {offset}, up to which it was read: it was truncated, or "
+                "an earlier state of it was put back"
+            )

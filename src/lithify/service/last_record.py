@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from lithify.errors import DamagedError
-from lithify.model.log import Position
+from lithify.model.log import LastRecord
 from lithify.model.segment import Segment
 from lithify.ports.store import Warehouse
 
 
-def last_record(warehouse: Warehouse, segments: tuple[Segment, ...], known: Position | None) -> Position | None:
+def last_record(warehouse: Warehouse, segments: tuple[Segment, ...], known: LastRecord | None) -> LastRecord | None:
     """The position of the last record of `segments`, in offset order; read only if it is not the `known` one."""
     if not segments:
         return None
@@ -18,5 +18,5 @@ def last_record(warehouse: Warehouse, segments: tuple[Segment, ...], known: Posi
     for batch in warehouse.files.read(segments[-1], offset):
         for record in batch.records():
             assert record.timestamp is not None  # every stored record has one
-            return Position(offset, record.timestamp)
+            return LastRecord(offset, record.timestamp)
     raise DamagedError(f"{segments[-1].path}: its last record, at offset {offset}, cannot be read")

@@ -8,7 +8,7 @@ from threading import Barrier
 
 import pytest
 
-from lithify.model.log import HeldTombstones, LogState, Position, TombstoneStep, TopicEdit, TopicState
+from lithify.model.log import HeldTombstones, LastRecord, LogState, TombstoneStep, TopicEdit, TopicState
 from lithify.model.segment import Volume
 from lithify.model.settings.topic_settings import changed
 from lithify.ports.store import StaleVersionError
@@ -26,7 +26,7 @@ STATES = [
         clean=Volume(1, 0),
         dirty=Volume(2**40, 2**50),
         oldest_dirty_timestamp_ms=0,
-        last_record=Position(0, 0),
+        last_record=LastRecord(0, 0),
         run_ids=("a", "b"),
         last_round_ms=0,
     ),
@@ -40,7 +40,7 @@ STATES = [
         held=HeldTombstones(0, 7),
         aged_before_ms=0,
     ),
-    LogState(0, oldest_dirty_timestamp_ms=-1, last_record=Position(2**62, -(2**40)), last_round_ms=NOW_MS),
+    LogState(0, oldest_dirty_timestamp_ms=-1, last_record=LastRecord(2**62, -(2**40)), last_round_ms=NOW_MS),
 ]
 
 RACERS = 6

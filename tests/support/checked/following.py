@@ -1,10 +1,10 @@
 """Readers that go on after the topic has changed, held to its textbook (C3, C7, C36, C49).
 
     follower    one reader, version after version, at the same offset
-    taker       opens a reader at the place that it kept, folds what comes, keeps the place, and goes away
+    taker       opens a reader at the cursor that it kept, folds what comes, keeps its cursor, and goes away
 
 Each gets exactly what the textbook has from its offset on, or is told: always where it has missed a
-delete, and only where its place is lost or one may be gone.
+delete, and only where its cursor is lost or one may be gone.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import json
 from dataclasses import dataclass, field
 
 from lithify.errors import LogTruncatedError
-from lithify.model.cursor import Place
+from lithify.model.cursor import Cursor
 from lithify.model.log import TRUNCATIONS_KEPT
 from lithify.model.record import Record
-from lithify.service.read.cursor import Reading
+from lithify.reading.pieces import Reading
 from lithify.service.read.fetch import LogReader, open_log
 from support.checked.topic import CheckedTopic
 from support.textbook.log import TextbookLog
@@ -34,7 +34,7 @@ class Taken:
     cuts: int = 0
 
     def must_be_told(self, log: TextbookLog) -> bool:
-        """Its place is no longer in the log, or it would miss a delete."""
+        """Its cursor is no longer in the log, or it would miss a delete."""
         below = any(cut < self.offset for cut in log.cuts[self.cuts :])
         lost = below or log.first_place(compacted=self.compacted) > self.offset
         return lost or log.missed(self.offset, self.epoch, compacted=self.compacted)[0]
@@ -88,11 +88,11 @@ class Follower:
 
 @dataclass(slots=True)
 class Taker:
-    """Folds a log to the latest record of each key, some records at a time, each time from its kept place."""
+    """Folds a log to the latest record of each key, some records at a time, each time from its kept cursor."""
 
     topic: CheckedTopic
     taken: Taken
-    place: str = ""
+    cursor: str = ""
     """As JSON; nothing before the first time."""
     folded: dict[bytes, Record] = field(default_factory=dict)
     folds: tuple[object, ...] | None = None
@@ -102,8 +102,8 @@ class Taker:
         """Takes up to so many records, or all that there are; returns whether it can go on."""
         topic, taken = self.topic, self.taken
         state, log = topic.state, topic.model.logs[taken.partition]
-        start = Place.from_json(json.loads(self.place)) if self.place else "earliest"
-        if not self.place:
+        start = Cursor.from_json(json.loads(self.cursor)) if self.cursor else "earliest"
+        if not self.cursor:
             taken.move(log, log.first_place(compacted=taken.compacted))
             self.folds = self._folds_by()
         wanted = taken.rest(log)
@@ -117,7 +117,7 @@ class Taker:
         while len(got) < most and (record := reader.read_next()) is not None:
             got.append(record)
         assert tuple(got) == wanted[:most]
-        self.place = json.dumps(reader.place().to_json())
+        self.cursor = json.dumps(reader.cursor().to_json())
         taken.move(log, reader.position)
         return self._fold(got, log)
 

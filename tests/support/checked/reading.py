@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import pytest
 
 from lithify.errors import OffsetOutOfRangeError, VersionSweptError
-from lithify.model.log import LogState, Position, TopicState
+from lithify.model.log import LastRecord, LogState, TopicState
 from lithify.model.record import Record
 from lithify.model.start_position import AtTime, Start
+from lithify.reading.pieces import Reading
 from lithify.service.look.status import topic_status
 from lithify.service.proof.verify import verify
-from lithify.service.read.cursor import Reading
 from lithify.service.read.fetch import LogReader, open_log, table_batches
 from support.checked.topic import BOTH, NAME, CheckedTopic
 from support.engines.inspector import ReadingInspector
@@ -57,7 +57,7 @@ def check_picture(topic: CheckedTopic, state: TopicState, model: TextbookTopic) 
             reader = open_log(topic.place.warehouse, state, log.partition, "earliest", Reading(compacted=compacted))
             wanted = log.reading(compacted=compacted)
             assert reader.position == log.first_place(compacted=compacted)
-            assert reader.last_message_id() == _position(wanted)
+            assert reader.last_message_id() == _last_record(wanted)
             assert reader.has_message_available() == bool(wanted)
             assert tuple(reader) == wanted, f"log {log.partition}, {'compacted' if compacted else 'plain'}"
             assert not reader.has_message_available()
@@ -186,5 +186,5 @@ class OpenReader:
         return len(got) < most
 
 
-def _position(records: Records) -> Position | None:
-    return Position(at(records[-1]), records[-1].timestamp or 0) if records else None
+def _last_record(records: Records) -> LastRecord | None:
+    return LastRecord(at(records[-1]), records[-1].timestamp or 0) if records else None

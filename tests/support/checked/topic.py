@@ -20,11 +20,11 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings, changed, settings_of
 from lithify.ports.store import Warehouse
+from lithify.reading.pieces import Reading
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.retain import retain
 from lithify.service.change.undo import undo
-from lithify.service.read.cursor import Reading
 from lithify.service.read.fetch import open_log
 from lithify.service.write.append import append
 from support.checked.trouble import Act, Attempt, Meanwhile, RandomPlace, Trouble, attempt

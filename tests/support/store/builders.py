@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lithify.columnar.files.access import local_path
-from lithify.model.log import LogState, Position, TopicEdit, TopicState, Verb, View
+from lithify.model.log import LastRecord, LogState, TopicEdit, TopicState, Verb, View
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment, volume_of
@@ -54,7 +54,7 @@ class Place:
                 log,
                 log_end_offset=segments[-1].end_offset,
                 dirty=log.dirty + volume_of(segments),
-                last_record=Position(segments[-1].end_offset - 1, arrivals.last_timestamp_ms),
+                last_record=LastRecord(segments[-1].end_offset - 1, arrivals.last_timestamp_ms),
             ).with_run(run)
         return self.store.commit(state, TopicEdit(run, NOW_MS, logs, add=tuple(added)))
 

@@ -12,8 +12,8 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.ports.store import Warehouse
+from lithify.reading.pieces import Reading
 from lithify.reports.round import RoundReport
-from lithify.service.read.cursor import Reading
 from lithify.service.read.fetch import LogReader, open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import AppendResult, append

@@ -14,7 +14,7 @@ from lithify.compaction.decisions import Rewrite, rewrites_of
 from lithify.compaction.outcome import After, LogOutcome, applied, decisions_of, state_after
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.survivors import survivors
-from lithify.model.log import LogState, Position
+from lithify.model.log import LastRecord, LogState
 from lithify.model.log_arithmetic import measured
 from lithify.model.record import Record
 from lithify.model.segment import Segment
@@ -60,7 +60,7 @@ class PureLog:
             offset += 1
         if numbered:
             self.segments += (self._write(numbered),)
-            last = Position(offset - 1, numbered[-1].timestamp or 0)
+            last = LastRecord(offset - 1, numbered[-1].timestamp or 0)
             self.state = measured(replace(self.state, log_end_offset=offset, last_record=last), self.segments)
 
     def move_start(self, offset: int) -> None:
@@ -111,11 +111,11 @@ class PureLog:
         after = After(self.segments, self._last(self.segments), self._last(self.view))
         self.state = state_after(outcome, self.state, after, settings, run_id=f"round{self.written}", now_ms=now_ms)
 
-    def _last(self, segments: Sequence[Segment]) -> Position | None:
+    def _last(self, segments: Sequence[Segment]) -> LastRecord | None:
         if not segments:
             return None
         last = self.records[segments[-1].path][-1]
-        return Position(last.offset or 0, last.timestamp or 0)
+        return LastRecord(last.offset or 0, last.timestamp or 0)
 
     def _write(self, records: Sequence[Record]) -> Segment:
         path = f"s{self.written}"

@@ -25,7 +25,7 @@ from lithify.compaction.outcome import After, LogFindings, LogOutcome, applied, 
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.survivors import survivors
 from lithify.errors import LithifyError
-from lithify.model.log import LogState, Position, TopicState
+from lithify.model.log import LastRecord, LogState, TopicState
 from lithify.model.log_arithmetic import measured
 from lithify.model.names import TopicName
 from lithify.model.record import Record
@@ -154,7 +154,7 @@ class StoredTopic:
         self.segments[partition] = outcome.result + above
         after = self.records(partition)
         assert after == expected
-        last = Position(after[-1].offset or 0, after[-1].timestamp or 0) if after else None
+        last = LastRecord(after[-1].offset or 0, after[-1].timestamp or 0) if after else None
         self.logs[partition] = state_after(
             outcome,
             self.logs[partition],

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from lithify.compaction.decisions import CountedSegment, Drop, Keep, Rewrite
 from lithify.compaction.outcome import After, applied, state_after
-from lithify.model.log import Position, TombstoneStep
+from lithify.model.log import LastRecord, TombstoneStep
 from lithify.model.segment import volume_of
 from support.builders import a_log, a_segment, some_settings
 from support.topics.pure_rounds import PureLog, offsets
@@ -43,7 +43,7 @@ def test_the_log_end_stays_where_it_is_when_the_last_record_goes():
     """C2, C36: and the last record is another, or none."""
     log = a_pure_log("a=1", "b=∅")
     log.round(some_settings(delete_retention_ms=0), 7)
-    assert (log.state.log_end_offset, log.state.last_record) == (2, Position(0, 0))
+    assert (log.state.log_end_offset, log.state.last_record) == (2, LastRecord(0, 0))
     log = a_pure_log("b=∅")
     log.round(some_settings(delete_retention_ms=0), 7)
     assert (log.state.log_end_offset, log.state.last_record, log.segments) == (1, None, ())

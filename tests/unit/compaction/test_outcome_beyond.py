@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.compaction.outcome import After, state_after
-from lithify.model.log import HeldTombstones, Position, TombstoneStep, View
+from lithify.model.log import HeldTombstones, LastRecord, TombstoneStep, View
 from lithify.model.segment import volume_of
 from support.builders import a_log, some_settings
 from support.topics.pure_rounds import PureLog, offsets
@@ -167,7 +167,7 @@ def test_the_first_view_shares_the_segments_that_have_no_loser():
     assert (outcome.added, outcome.removed, outcome.view_removed) == ((), (), ())
     view = log.state.view
     assert view is not None
-    assert (view.volume, view.first_offset, view.last_record) == (volume_of(log.view), 1, Position(4, 0))
+    assert (view.volume, view.first_offset, view.last_record) == (volume_of(log.view), 1, LastRecord(4, 0))
     assert log.state.volume == volume_of(backlog)
 
 
@@ -213,7 +213,7 @@ def test_a_round_side_by_side_trims_the_backlog_and_keeps_the_view():
     assert log.plan(settings, 7000).is_idle
     log.round(settings, 12000)
     assert (log.state.log_start_offset, log.state.last_record, offsets(log.compacted)) == (3, None, [0, 1, 2])
-    assert log.state.compacted_last_record == Position(2, 6000)
+    assert log.state.compacted_last_record == LastRecord(2, 6000)
 
 
 def test_old_tombstones_are_not_taken_for_old_values_again():

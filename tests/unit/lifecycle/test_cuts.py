@@ -8,7 +8,7 @@ import pytest
 
 from lithify.errors import OffsetOutOfRangeError, PolicyError
 from lithify.lifecycle.cuts import Cut, Truncation, records_deleted, retained, truncated, truncation, uncompacted
-from lithify.model.log import TRUNCATIONS_KEPT, HeldTombstones, Position, TombstoneStep, View
+from lithify.model.log import TRUNCATIONS_KEPT, HeldTombstones, LastRecord, TombstoneStep, View
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Volume, volume_of
 from support.builders import a_log, some_settings
@@ -17,7 +17,7 @@ ID = LogId(TopicName("default", "orders"), 0)
 LOG = a_log("a=1!1 b=1!2 | c=1!3 d=∅!4 | e=1!5 f=1!6")
 STEPS = (TombstoneStep(2, 100, 1), TombstoneStep(4, 200, 2))
 STATE = LOG.state(dirty_from=4, steps=STEPS)
-A_VIEW = View(Volume(3, 30), 1, Position(3, 4))
+A_VIEW = View(Volume(3, 30), 1, LastRecord(3, 4))
 
 
 def beside(**changes):
@@ -35,7 +35,7 @@ def test_retention_moves_the_log_start_behind_what_went():
     after = retain(STATE, 1)
     assert (after.log_start_offset, after.first_dirty_offset, after.log_end_offset) == (2, 4, 6)
     assert (after.clean, after.dirty) == (volume_of(LOG.segments[1:2]), volume_of(LOG.segments[2:]))
-    assert (after.last_record, after.owed, after.deleted_below) == (Position(5, 6), "", 0)
+    assert (after.last_record, after.owed, after.deleted_below) == (LastRecord(5, 6), "", 0)
 
 
 def test_retention_moves_the_first_dirty_offset_along_where_it_overtakes_it():
@@ -113,7 +113,7 @@ def test_deleting_records_where_none_are_stored_owes_nothing():
 def test_deleting_records_side_by_side_cuts_the_view_too():
     """C26, C36, C37: also below S, where the view alone has records."""
     after = records_deleted(ID, beside(), 2, LOG.segments)
-    assert (after.compacted_start, after.compacted_last_record) == (2, Position(5, 6))
+    assert (after.compacted_start, after.compacted_last_record) == (2, LastRecord(5, 6))
     trimmed = beside(log_start_offset=4)
     after = records_deleted(ID, trimmed, 3, LOG.segments[2:])
     assert (after.log_start_offset, after.deleted_below, after.compacted_start) == (4, 3, 3)
@@ -122,7 +122,7 @@ def test_deleting_records_side_by_side_cuts_the_view_too():
 
 def test_of_a_view_that_was_deleted_whole_nothing_is_last():
     """C36."""
-    state = beside(log_start_offset=4, last_record=Position(3, 4), log_end_offset=4)
+    state = beside(log_start_offset=4, last_record=LastRecord(3, 4), log_end_offset=4)
     after = records_deleted(ID, state, 4, ())
     assert (after.compacted_last_record, after.compacted_start) == (None, 4)
 
@@ -165,9 +165,9 @@ def test_a_truncated_log_ends_there_in_a_new_generation():
     """C26, C7, C36: dirty bytes are those that are left."""
     cut = a_log("a=1!1 b=1!2 | c=1!3 d=∅!4 | e=1!5")
     held = replace(STATE, held=HeldTombstones(4, 4))
-    after = truncated(held, Truncation(5, 4, 4), Cut(cut.segments, Position(4, 5)))
+    after = truncated(held, Truncation(5, 4, 4), Cut(cut.segments, LastRecord(4, 5)))
     assert (after.log_end_offset, after.first_dirty_offset, after.generation, after.truncated) == (5, 4, 1, (5,))
-    assert (after.steps, after.held, after.last_record) == (STEPS, None, Position(4, 5))
+    assert (after.steps, after.held, after.last_record) == (STEPS, None, LastRecord(4, 5))
     assert after.dirty == volume_of(cut.segments[2:])
 
 
@@ -197,16 +197,16 @@ def test_steps_above_a_truncation_end_there(to, steps):
 def test_a_truncation_that_leaves_nothing_readable_has_no_last_record():
     """C36: what is below S may still be stored."""
     state = replace(STATE, log_start_offset=1)
-    assert truncated(state, Truncation(1, 1, 1), Cut(a_log("a=1!1").segments, Position(0, 1))).last_record is None
+    assert truncated(state, Truncation(1, 1, 1), Cut(a_log("a=1!1").segments, LastRecord(0, 1))).last_record is None
 
 
 def test_a_view_that_was_cut_says_what_is_left_of_it():
     """C26, C36."""
     left = a_log("a=1!1 b=1!2").segments
-    cut = Cut((), None, left, Position(1, 2))
+    cut = Cut((), None, left, LastRecord(1, 2))
     after = truncated(beside(log_start_offset=2), Truncation(3, 2, 2), cut)
-    assert after.view == View(volume_of(left), 0, Position(1, 2))
-    assert (after.first_dirty_offset, after.compacted_last_record) == (2, Position(1, 2))
+    assert after.view == View(volume_of(left), 0, LastRecord(1, 2))
+    assert (after.first_dirty_offset, after.compacted_last_record) == (2, LastRecord(1, 2))
     assert truncated(STATE, Truncation(3, 3, 3), Cut((), None)).view is None
 
 

@@ -9,7 +9,7 @@ import pytest
 from lithify.compaction.round_report import outcome_report
 from lithify.lifecycle.cuts import records_deleted
 from lithify.lifecycle.undoing import LogFiles, files_after, obstacle, state_after_undo
-from lithify.model.log import Position, TombstoneStep, View
+from lithify.model.log import LastRecord, TombstoneStep, View
 from lithify.model.names import LogId, TopicName
 from support.builders import a_log, some_settings
 from support.topics.pure_rounds import PureLog, offsets
@@ -45,7 +45,7 @@ class Round:
         last = None
         if files.segments:
             record = self.log.records[files.segments[-1].path][-1]
-            last = Position(record.offset, record.timestamp)
+            last = LastRecord(record.offset, record.timestamp)
         return state_after_undo(self.log.state, self.then, self.report, files, last_record=last), files
 
 
@@ -76,7 +76,7 @@ def test_what_was_appended_since_stays():
     assert round_.obstacle() is None
     state, files = round_.taken_back()
     assert offsets(round_.log.records_in(files.segments)) == [0, 1, 2]
-    assert (state.log_end_offset, state.first_dirty_offset, state.last_record) == (3, 1, Position(2, 7))
+    assert (state.log_end_offset, state.first_dirty_offset, state.last_record) == (3, 1, LastRecord(2, 7))
     assert (state.clean.records, state.dirty.records) == (1, 2)
 
 

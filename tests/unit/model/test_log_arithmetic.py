@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.model.log import Position
+from lithify.model.log import LastRecord
 from lithify.model.log_arithmetic import last_readable, measured
 from lithify.model.segment import volume_of
 from support.builders import a_log
@@ -20,5 +20,5 @@ def test_volumes_count_by_the_first_dirty_offset():
 
 def test_the_last_record_is_that_of_a_reader_from_the_log_start():
     """C36: there is none once S has passed it."""
-    last = Position(4, 7)
+    last = LastRecord(4, 7)
     assert (last_readable(last, 4), last_readable(last, 5), last_readable(None, 0)) == (last, None, None)

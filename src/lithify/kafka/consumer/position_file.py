@@ -1,8 +1,8 @@
-"""Where a consumer stands, in a small file that is replaced as a whole or not at all.
+"""How far the user of a consumer came, in a small file that is replaced as a whole or not at all.
 
 {"format": 2, "lake": "orders", "kafka": "orders", "kafka_id": "...", "places": {"0": {"offset": 17, ...}}}
 
-Format 1 had no id of Kafka's topic, and its places no epochs.
+Format 1 had no id of Kafka's topic, and its cursors no epochs.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from pathlib import Path
 
 from lithify.columnar.files.durable import sync_folder
 from lithify.errors import InvalidInputError, WarehouseError
-from lithify.model.cursor import Place
+from lithify.model.cursor import Cursor
 
 FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """By partition where the consumer stands, and the id of Kafka's topic, empty if it is not known."""
+class StoredPosition:
+    """By partition the cursor of the user, and the id of Kafka's topic, empty if it is not known."""
 
-    places: Mapping[int, Place]
+    cursors: Mapping[int, Cursor]
     kafka_id: str = ""
 
 
@@ -36,7 +36,7 @@ class PositionFile:
     lake_topic: str
     kafka_topic: str
 
-    def load(self) -> Position:
+    def load(self) -> StoredPosition:
         """What was stored; nothing if there is no file yet.
 
         Raises `InvalidInputError` for a file of something else, `WarehouseError` if it cannot be read.
@@ -44,7 +44,7 @@ class PositionFile:
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
-            return Position({})
+            return StoredPosition({})
         except OSError as error:
             raise WarehouseError(f"{self.path}: the position cannot be read: {error.strerror}") from error
         try:
@@ -52,7 +52,7 @@ class PositionFile:
             topics = (found["lake"], found["kafka"])
             if found["format"] not in (1, FORMAT):
                 raise ValueError(f"format {found['format']}")
-            places = {int(partition): Place.from_json(place) for partition, place in found["places"].items()}
+            cursors = {int(partition): Cursor.from_json(cursor) for partition, cursor in found["places"].items()}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             hint = "name another file, or remove this one to start afresh"
             raise InvalidInputError(f"{self.path}: not a position of ours: {error}", hint=hint) from error
@@ -62,16 +62,16 @@ class PositionFile:
                 f"not of {self.lake_topic} with {self.kafka_topic}",
                 hint="name another file",
             )
-        return Position(places, str(found.get("kafka_id", "")))
+        return StoredPosition(cursors, str(found.get("kafka_id", "")))
 
-    def store(self, position: Position) -> None:
+    def store(self, position: StoredPosition) -> None:
         """Replaces the file. Raises `WarehouseError` if it cannot be written."""
         told = {
             "format": FORMAT,
             "lake": self.lake_topic,
             "kafka": self.kafka_topic,
             "kafka_id": position.kafka_id,
-            "places": {str(partition): place.to_json() for partition, place in sorted(position.places.items())},
+            "places": {str(partition): cursor.to_json() for partition, cursor in sorted(position.cursors.items())},
         }
         new = self.path.with_name(f"{self.path.name}.new")
         try:

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lithify.errors import BrokerError, RefusedError, UnknownSourceError
 from lithify.kafka.client import SLICE_S, Cluster
-from lithify.kafka.consumer.lake_reader import Places, Sight
+from lithify.kafka.consumer.cursors import Cursors, first_cursor, log_of
+from lithify.kafka.consumer.lake_reader import compacted_records, copied_from
 from lithify.kafka.consumer.live_tail import LiveTail, check_reachable, check_same
-from lithify.kafka.consumer.place import first_place, log_of
-from lithify.kafka.consumer.position_file import Position, PositionFile
-from lithify.kafka.consumer.table_fold import Folding, Table, collector_at_rest
+from lithify.kafka.consumer.position_file import PositionFile, StoredPosition
+from lithify.kafka.consumer.table_fold import Table, TableFold, collector_at_rest
+from lithify.model.log import TopicState
 from lithify.model.record import Record
 
 if TYPE_CHECKING:
@@ -66,16 +67,16 @@ class SnapshotConsumer:
         self._file = None if position is None else PositionFile(Path(position), topic.name, self._kafka_topic)
         self._asking = self._cluster.consumer()
         try:
-            sight = Sight.newest(self._warehouse, self._name)
-            stored = Position({}) if self._file is None else self._file.load()
-            partitions = self._chosen(len(sight.state.logs))
+            state = self._warehouse.store.load(self._name)
+            stored = StoredPosition({}) if self._file is None else self._file.load()
+            partitions = self._chosen(len(state.logs))
             self._kafka_id = self._cluster.topic_id(self._kafka_topic)
-            for known in (stored.kafka_id, sight.kafka_id(self._warehouse, self._kafka_topic)):
+            for known in (stored.kafka_id, copied_from(self._warehouse, state, self._kafka_topic)):
                 check_same(self._kafka_topic, known, self._kafka_id)
-            self._folding = Folding(sight.state.settings)
-            self._places = Places(sight, stored.places, partitions)
-            self._goes_on = any(at.offset > first_place(sight.state, p).offset for p, at in stored.places.items())
-            self._settled = {partition: self._first_offset(sight, partition) for partition in self._places}
+            self._fold = TableFold(state.settings)
+            self._cursors = Cursors(state, stored.cursors, partitions)
+            self._goes_on = any(at.offset > first_cursor(state, p).offset for p, at in stored.cursors.items())
+            self._settled = {partition: self._first_offset(state, partition) for partition in self._cursors}
         except BaseException:
             self._asking.close()
             raise
@@ -130,7 +131,7 @@ class SnapshotConsumer:
         before: what they had deleted by then is in no table, and a late record would bring it back (C11).
         """
         self._check_open()
-        if self._goes_on and self._folding.by_version:
+        if self._goes_on and self._fold.by_version:
             raise RefusedError(
                 f"{self._name}: a table cannot be gone on with from a stored position, as "
                 "compaction.strategy is not offset: late records may be older than what deleted their keys",
@@ -146,7 +147,7 @@ class SnapshotConsumer:
                 if not self._ahead:
                     self._pull(SLICE_S)
                 batch, self._ahead = self._ahead, deque()
-                self._folding.put_all(table, batch)
+                self._fold.put_all(table, batch)
                 taken += len(batch)
                 self._handed = batch[-1] if batch else None
                 self._settle()
@@ -179,7 +180,7 @@ class SnapshotConsumer:
 
     def _store(self) -> None:
         if self._file is not None:
-            self._file.store(Position(self._places.settled(self._settled), self._kafka_id))
+            self._file.store(StoredPosition(self._cursors.settled(self._settled), self._kafka_id))
 
     def _check_open(self) -> None:
         if self._closed:
@@ -194,10 +195,10 @@ class SnapshotConsumer:
         if not self._ahead and self._tail is not None and self._tail.is_idle:
             self._settled.update(self._tail.offsets)
 
-    def _first_offset(self, sight: Sight, partition: int) -> int:
+    def _first_offset(self, state: TopicState, partition: int) -> int:
         """Where to begin; that what the lake does not have is in Kafka is seen to before anything is read."""
-        offset = self._places.offset(partition)
-        end = max(offset, log_of(sight.state, partition).log_end_offset)
+        offset = self._cursors.offset(partition)
+        end = max(offset, log_of(state, partition).log_end_offset)
         ends = self._kafka_ends(partition)
         if end == 0:  # the lake has nothing of it: as for anybody who begins with Kafka's log
             return ends[0]
@@ -238,13 +239,13 @@ class SnapshotConsumer:
                 yield self._tail.take(min(self._wait_s, SLICE_S))
 
     def _from_lake(self, partition: int) -> Iterator[Sequence[Record]]:
-        sight = Sight.newest(self._warehouse, self._name)
-        self._places.see(partition, sight, self._settled[partition], self._read[partition])
-        for batch in sight.batches(self._warehouse, partition, self._read[partition]):
+        state = self._warehouse.store.load(self._name)
+        self._cursors.see(partition, state, self._settled[partition], self._read[partition])
+        for batch in compacted_records(self._warehouse, state, partition, self._read[partition]):
             assert batch[-1].offset is not None
             self._read[partition] = batch[-1].offset + 1
             yield batch
-        end = log_of(sight.state, partition).log_end_offset
+        end = log_of(state, partition).log_end_offset
         self._read[partition] = max(self._read[partition], end)
 
     def _up_to_kafka(self, partition: int) -> Iterator[Sequence[Record]]:
@@ -260,19 +261,19 @@ class SnapshotConsumer:
             return
         self._looked_ms = now_ms
         if self._tail is not None:
-            self._places.see_all(self._warehouse, self._name, self._settled)
+            self._cursors.see_all(self._warehouse, self._name, self._settled)
             with suppress(BrokerError):  # reading goes on trying, and says it
                 self._take_up_new_partitions()
         self._store()
 
     def _take_up_new_partitions(self) -> None:
-        sight = Sight.newest(self._warehouse, self._name)
-        new = [p for p in self._chosen(len(sight.state.logs)) if p not in self._settled]
+        state = self._warehouse.store.load(self._name)
+        new = [p for p in self._chosen(len(state.logs)) if p not in self._settled]
         if new:
             self._close_tail()
         for partition in new:
-            self._places.add(partition, sight)
-            self._settled[partition] = self._read[partition] = self._first_offset(sight, partition)
+            self._cursors.add(partition, state)
+            self._settled[partition] = self._read[partition] = self._first_offset(state, partition)
 
     def _close_tail(self) -> None:
         if self._tail is not None:

@@ -17,7 +17,7 @@ Table = MutableMapping[bytes, Record]
 
 
 @dataclass(slots=True)
-class Folding:
+class TableFold:
     """Puts records of a topic with these settings into tables, in offset order.
 
     Where a late record may lose to an older one (C10), it remembers which versions deleted keys.

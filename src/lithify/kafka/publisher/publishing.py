@@ -5,26 +5,28 @@
 
 How far it got is stored by the transaction that brings the records, as the offset of a consumer group that
 belongs to this topic and this target: whoever goes on after a crash knows, and the target holds nothing
-but the records. What is behind that place in the target is looked at first: it must be nothing.
+but the records. What is behind it in the target is looked at first: it must be nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import InvalidRecordError
 from lithify.kafka.client import Cluster
-from lithify.kafka.consumer.lake_reader import Sight
-from lithify.kafka.consumer.place import check_place, first_place
+from lithify.kafka.consumer.cursors import first_cursor, log_of
+from lithify.kafka.consumer.lake_reader import compacted_records
 from lithify.kafka.publisher.target import check_only_ours, find_or_make, largest_batch, partitions_of
 from lithify.kafka.publisher.transactions import Stored, Transactions
-from lithify.model.cursor import Place
+from lithify.model.cursor import Cursor
+from lithify.model.log import TopicState
 from lithify.model.names import LogId
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
-from lithify.reading.continuation import moved
+from lithify.reading.continuation import Continues, advanced, continuation, lost_error
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic
@@ -86,27 +88,27 @@ def publish(
     """
     warehouse = topic.warehouse
     begun_ms = warehouse.clock.monotonic_ms()
-    sight = Sight.newest(warehouse, topic.topic_name)
-    _check_timestamps(warehouse, sight)
+    state = warehouse.store.load(topic.topic_name)
+    _check_timestamps(warehouse, state)
     cluster = Cluster(conf, timeout_s)
-    settings, partitions = sight.state.settings, sight.state.partitions
+    settings, partitions = state.settings, state.partitions
     target = find_or_make(cluster, to, len(partitions), settings)
-    owner = f"lithify.{sight.state.identity}.{to}"
+    owner = f"lithify.{state.identity}.{to}"
     transactions = Transactions(cluster, owner, to, largest_batch(settings))
     try:
         transactions.begin()
         everywhere = range(partitions_of(cluster, to))
         stored = transactions.stored(len(everywhere))
         for partition, found in stored.items():
-            check_place(found.place, sight.state, partition)
+            _check_continues(found.cursor, state, partition)
         ends = {p: stored[p].end if p in stored else 0 for p in everywhere}
         check_only_ours(cluster, to, ends, warehouse.clock)
-        work = _Publishing(warehouse, sight, transactions, target.compacts, tell)
+        work = _Publishing(warehouse, state, transactions, target.compacts, tell)
         logs = tuple(work.publish(partition, stored.get(partition)) for partition in partitions)
     finally:
         transactions.close()
     duration_ms = warehouse.clock.monotonic_ms() - begun_ms
-    return PublishReport(topic.name, sight.state.version, to, target.created, bool(stored), logs, duration_ms)
+    return PublishReport(topic.name, state.version, to, target.created, bool(stored), logs, duration_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,29 +116,29 @@ class _Publishing:
     """One version on its way."""
 
     warehouse: Warehouse
-    sight: Sight
+    state: TopicState
     transactions: Transactions
     wants_keys: bool
     tell: Callable[[int], None]
 
     def publish(self, partition: int, stored: Stored | None) -> PublishedLog:
         """One log, from where it got to."""
-        log, clock = self.sight.state.log(partition), self.warehouse.clock
-        first = first_place(self.sight.state, partition)
-        place, end = (first, 0) if stored is None else (stored.place, stored.end)
-        start, records = place.offset, 0
+        log, clock = self.state.log(partition), self.warehouse.clock
+        first = first_cursor(self.state, partition)
+        cursor, end = (first, 0) if stored is None else (stored.cursor, stored.end)
+        start, records = cursor.offset, 0
         begun_ms = clock.monotonic_ms()
-        for record in self.sight.records(self.warehouse, partition, start):
+        for record in chain.from_iterable(compacted_records(self.warehouse, self.state, partition, start)):
             assert record.offset is not None
-            self._check(LogId(self.sight.state.name, partition), record)
+            self._check(LogId(self.state.name, partition), record)
             self.transactions.send(record)
             records += 1
             if self._is_full(begun_ms):
-                place, end = self._commit(partition, place, record.offset + 1, end)
+                cursor, end = self._commit(partition, cursor, record.offset + 1, end)
                 begun_ms = clock.monotonic_ms()
-        if self.transactions.records or place.offset < log.log_end_offset:
-            place, end = self._commit(partition, place, log.log_end_offset, end)
-        return PublishedLog(partition, start, place.offset, records)
+        if self.transactions.records or cursor.offset < log.log_end_offset:
+            cursor, end = self._commit(partition, cursor, log.log_end_offset, end)
+        return PublishedLog(partition, start, cursor.offset, records)
 
     def _check(self, log: LogId, record: Record) -> None:
         if record.timestamp == 0:
@@ -147,8 +149,8 @@ class _Publishing:
                 hint="publish into a topic with cleanup.policy=delete and retention.ms=-1",
             )
 
-    def _commit(self, partition: int, place: Place, offset: int, end: int) -> tuple[Place, int]:
-        reached = moved(place, self.sight.state.log(partition), offset)
+    def _commit(self, partition: int, cursor: Cursor, offset: int, end: int) -> tuple[Cursor, int]:
+        reached = advanced(cursor, self.state.log(partition), offset)
         brought = self.transactions.records
         end = self.transactions.commit(partition, reached, end)
         self.tell(brought)
@@ -162,11 +164,19 @@ class _Publishing:
         )
 
 
-def _check_timestamps(warehouse: Warehouse, sight: Sight) -> None:
+def _check_continues(cursor: Cursor, state: TopicState, partition: int) -> None:
+    match continuation(cursor, state, log_of(state, partition), compacted=True):
+        case Continues():
+            return
+        case lost:
+            raise lost_error(LogId(state.name, partition), cursor, lost, "publish into a topic that is not there yet")
+
+
+def _check_timestamps(warehouse: Warehouse, state: TopicState) -> None:
     """What can be told before anything is sent: the oldest record of a segment may be of time 0."""
-    for segment in (*warehouse.store.segments(sight.state), *warehouse.store.view(sight.state)):
+    for segment in (*warehouse.store.segments(state), *warehouse.store.view(state)):
         if segment.min_timestamp_ms == 0:
-            raise _without_time(LogId(sight.state.name, segment.partition), segment.base_offset)
+            raise _without_time(LogId(state.name, segment.partition), segment.base_offset)
 
 
 def _without_time(log: LogId, offset: int) -> InvalidRecordError:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.errors import ConflictError, InvalidRecordError, LithifyError, RefusedError
 from lithify.kafka.client import SLICE_S, Cluster, client
-from lithify.model.cursor import Place
+from lithify.model.cursor import Cursor
 from lithify.model.record import Record
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ FULL_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """How far a partition got: our place, and where the target's log ended behind it."""
+    """How far a partition got: our cursor, and where the target's log ended behind it."""
 
-    place: Place
+    cursor: Cursor
     end: int
 
 
@@ -86,8 +86,8 @@ class Transactions:
         self.records += 1
         self.bytes += record.size_bytes
 
-    def commit(self, partition: int, place: Place, end: int) -> int:
-        """Makes what was sent visible, and the place with it; `end` is where the target ended before.
+    def commit(self, partition: int, cursor: Cursor, end: int) -> int:
+        """Makes what was sent visible, and the cursor with it; `end` is where the target ended before.
 
         Returns where it ends now.
         """
@@ -100,8 +100,8 @@ class Transactions:
             if self._failure is not None:
                 raise self._failed(*self._failure)
             end = self._ends.get(partition, end)
-            told = json.dumps({**place.to_json(), "end": end})
-            reached = client().TopicPartition(self._to, partition, place.offset, told)
+            told = json.dumps({**cursor.to_json(), "end": end})
+            reached = client().TopicPartition(self._to, partition, cursor.offset, told)
             group = self._asking.consumer_group_metadata()
             self._in_slices(lambda slice_s: self._producer.send_offsets_to_transaction([reached], group, slice_s))
             self._in_slices(self._producer.commit_transaction)
@@ -187,6 +187,6 @@ class Transactions:
 def _stored(offset: int, told: str) -> Stored:
     try:
         found: Any = json.loads(told)
-        return Stored(Place.from_json({**found, "offset": offset}), int(found["end"]))
+        return Stored(Cursor.from_json({**found, "offset": offset}), int(found["end"]))
     except (ValueError, KeyError, TypeError) as error:
         raise RefusedError(f"somebody else stored how far it got: {told!r}", hint="publish to another topic") from error

@@ -16,7 +16,7 @@ from lithify.model.log import KeptVersion, LogState, TopicState, Verb, segments_
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.ports.store import Warehouse
-from lithify.proof.transition import Sighting, Transition
+from lithify.proof.transition import LogVersion, Transition
 from lithify.reports.round import LogReport, RoundReport
 from lithify.service.documents import reports_of
 
@@ -33,10 +33,10 @@ class VersionSeen:
     view: tuple[Segment, ...]
     closed: KeptVersion | None = None
 
-    def log(self, partition: int) -> Sighting:
+    def log(self, partition: int) -> LogVersion:
         """One log of it; one that it does not have yet is empty."""
         known = partition in self.state.partitions
-        return Sighting(
+        return LogVersion(
             version=self.state.version,
             state=self.state.log(partition) if known else LogState(partition),
             settings=self.state.settings,

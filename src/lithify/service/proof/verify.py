@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lithify.errors import DamagedError, VersionSweptError
-from lithify.model.log import Position, TopicState
+from lithify.model.log import LastRecord, TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment
 from lithify.ports.engine import Progress
@@ -142,7 +142,7 @@ def _by_metadata(warehouse: Warehouse, newest: VersionSeen, result: InspectionRe
                 yield Finding(log.partition, FindingKind.WRONG_METADATA, what, path=segments[-1].path)
 
 
-def _last_record(warehouse: Warehouse, segments: tuple[Segment, ...]) -> Position | None:
+def _last_record(warehouse: Warehouse, segments: tuple[Segment, ...]) -> LastRecord | None:
     try:
         return last_record(warehouse, segments, None)
     except DamagedError:

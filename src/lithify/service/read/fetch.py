@@ -1,6 +1,6 @@
 """Reading topics: from any offset, over the version they were opened on, and on with new ones (C2, C7).
 
-    cursors    log 0 ──▲────|   log 1 ───────▲|   log 2 ▲──────|      the first that is not at its end
+    positions  log 0 ──▲────|   log 1 ───────▲|   log 2 ▲──────|      the first that is not at its end
                        └ next record                                  is read on
 
 A reader of compacted data gets the view below D, where there is one, and the backlog from D on, in
@@ -15,12 +15,13 @@ from typing import Any, TypeVar
 
 from lithify.compaction.rules import table_rules
 from lithify.errors import RefusedError
-from lithify.model.cursor import Place
-from lithify.model.log import Position, TopicState, segments_of
+from lithify.model.cursor import Cursor
+from lithify.model.log import LastRecord, TopicState, segments_of
 from lithify.model.record import Record
 from lithify.model.start_position import AtTime, From, Start
 from lithify.ports.store import Batch, Warehouse
-from lithify.service.read.cursor import Cursor, Reading, pieces_of
+from lithify.reading.pieces import Reading, pieces_of
+from lithify.service.read.version_reader import VersionReader
 
 AS_IT_STANDS = Reading()
 POLL_S = 0.2
@@ -32,9 +33,11 @@ T = TypeVar("T")
 class _Reader:
     """Reads logs of one topic. Positions move by the record, or by the batch where batches are taken."""
 
-    def __init__(self, warehouse: Warehouse, state: TopicState, cursors: tuple[Cursor, ...], how: Reading) -> None:
-        self._warehouse, self._name, self._cursors, self._how = warehouse, state.name, cursors, how
-        self._records = self._endless(Cursor.records)
+    def __init__(
+        self, warehouse: Warehouse, state: TopicState, readers: tuple[VersionReader, ...], how: Reading
+    ) -> None:
+        self._warehouse, self._name, self._readers, self._how = warehouse, state.name, readers, how
+        self._records = self._endless(VersionReader.records)
 
     def __iter__(self) -> Iterator[Record]:
         for record in self._going_on():  # noqa: UP028 - it would end with a loop that is left
@@ -46,14 +49,14 @@ class _Reader:
 
     def batches(self) -> Iterator[Any]:
         """The same records as `pyarrow.Table`s of the columns of a segment, each of one log."""
-        for batch in self._endless(Cursor.batches):
+        for batch in self._endless(VersionReader.batches):
             yield batch.to_arrow()
 
     def poll(self) -> Iterator[Batch]:
         """The stored batches that there are now, without waiting; a following reader looks for a newer version."""
-        yield from self._rest(Cursor.batches)
+        yield from self._rest(VersionReader.batches)
         if self._how.follow and self._advance():
-            yield from self._rest(Cursor.batches)
+            yield from self._rest(VersionReader.batches)
 
     def has_message_available(self) -> bool:
         """Whether a read would return something now (C36): from metadata alone."""
@@ -62,20 +65,20 @@ class _Reader:
         # In the version that was looked at it stays there: no round takes away what was promised.
         return self._how.follow and self._advance() and self._has_more()
 
-    def _last_records(self) -> Iterator[Position | None]:
+    def _last_records(self) -> Iterator[LastRecord | None]:
         if not self._how.follow:
-            return (cursor.last_record() for cursor in self._cursors)
+            return (reader.last_record() for reader in self._readers)
         newest = self._warehouse.store.load(self._name)
-        return (cursor.last_record_of(newest) for cursor in self._cursors)
+        return (reader.last_record_of(newest) for reader in self._readers)
 
     def _going_on(self) -> Iterator[Record]:
         """One for all who ask record by record: a file is not opened anew for each."""
         if getgeneratorstate(self._records) == GEN_CLOSED:  # it has failed, or is at an end it may be sent back from
-            self._records = self._endless(Cursor.records)
+            self._records = self._endless(VersionReader.records)
         return self._records
 
-    def _endless(self, read: Callable[[Cursor], Iterator[T]]) -> Generator[T, None, None]:
-        """What cursors give, up to the end of their versions, or without one while following."""
+    def _endless(self, read: Callable[[VersionReader], Iterator[T]]) -> Generator[T, None, None]:
+        """What readers of the logs give, up to the end of their versions, or without one while following."""
         while True:
             yield from self._rest(read)
             if not self._how.follow:
@@ -83,18 +86,18 @@ class _Reader:
             if not self._advance():
                 self._warehouse.clock.sleep(POLL_S)
 
-    def _rest(self, read: Callable[[Cursor], Iterator[T]]) -> Iterator[T]:
-        """What is left of the versions that cursors are at. It sees where they were sent meanwhile (C37)."""
-        while (cursor := next((c for c in self._cursors if not c.is_at_end), None)) is not None:
-            yield from read(cursor)
+    def _rest(self, read: Callable[[VersionReader], Iterator[T]]) -> Iterator[T]:
+        """What is left of the versions that the logs are read at. It sees where they were sent meanwhile (C37)."""
+        while (reader := next((r for r in self._readers if not r.is_at_end), None)) is not None:
+            yield from read(reader)
 
     def _has_more(self) -> bool:
-        return any(cursor.has_more for cursor in self._cursors)
+        return any(reader.has_more for reader in self._readers)
 
     def _advance(self) -> bool:
         """Moves to the newest version at the same offsets; False if there is none."""
         newest = self._warehouse.store.load(self._name)
-        moved = [cursor.advance(newest) for cursor in self._cursors]
+        moved = [reader.advance(newest) for reader in self._readers]
         return any(moved)
 
 
@@ -104,17 +107,20 @@ class LogReader(_Reader):
     @property
     def position(self) -> int:
         """The offset from which the next read goes on."""
-        return self._cursors[0].position
+        return self._readers[0].position
 
-    def place(self) -> Place:
+    def cursor(self) -> Cursor:
         """What to keep, to go on from here another time: `start` of a later reader (C49)."""
-        return self._cursors[0].place
+        return self._readers[0].cursor
+
+    place = cursor
+    """Its first name."""
 
     def seek(self, offset: int | None = None, *, at_ms: int | None = None) -> None:
         """Goes to an offset, or to the first record at or after a time (C37): what is read next is there."""
-        self._cursors[0].go_to(_sought(offset, at_ms))
+        self._readers[0].go_to(_sought(offset, at_ms))
 
-    def last_message_id(self) -> Position | None:
+    def last_message_id(self) -> LastRecord | None:
         """Where the last record stands that this reader can still get (C36): from metadata alone."""
         return next(self._last_records())
 
@@ -122,19 +128,22 @@ class LogReader(_Reader):
 class TopicReader(_Reader):
     """Reads all logs of a topic: one after the other, while following version by version."""
 
-    def places(self) -> dict[int, Place]:
+    def cursors(self) -> dict[int, Cursor]:
         """By partition, what to keep, to go on from here another time: `start` of a later reader (C49)."""
-        return {partition: cursor.place for partition, cursor in enumerate(self._cursors)}
+        return {partition: reader.cursor for partition, reader in enumerate(self._readers)}
+
+    places = cursors
+    """Its first name."""
 
     def seek(self, offset: int | None = None, *, at_ms: int | None = None) -> None:
         """Goes to a time in every log. An offset means nothing across logs and is refused."""
         if offset is not None:
             raise RefusedError("an offset belongs to one log", hint="open the reader with partition=")
         start = _sought(offset, at_ms)
-        for cursor in self._cursors:
-            cursor.go_to(start)
+        for reader in self._readers:
+            reader.go_to(start)
 
-    def last_message_id(self) -> dict[int, Position | None]:
+    def last_message_id(self) -> dict[int, LastRecord | None]:
         """By partition, where its last record stands (C36)."""
         return dict(enumerate(self._last_records()))
 
@@ -166,19 +175,19 @@ def open_log(
 ) -> LogReader:
     """A reader of one log of `state`. Raises `UnknownTopicError`, `OffsetOutOfRangeError` or `LogTruncatedError`."""
     state.check_partition(partition)
-    return LogReader(warehouse, state, (Cursor(warehouse, state, partition, start, how),), how)
+    return LogReader(warehouse, state, (VersionReader(warehouse, state, partition, start, how),), how)
 
 
 def open_topic(
     warehouse: Warehouse,
     state: TopicState,
-    start: Start | Mapping[int, Place] = "earliest",
+    start: Start | Mapping[int, Cursor] = "earliest",
     how: Reading = AS_IT_STANDS,
 ) -> TopicReader:
-    """A reader of all logs of `state`; one that has no place among those that are given begins with its log."""
+    """A reader of all logs of `state`; one that has no cursor among those that are given begins with its log."""
     if isinstance(start, Mapping):
         for partition in start:
             state.check_partition(partition)
     starts = start if isinstance(start, Mapping) else dict.fromkeys(state.partitions, start)
-    cursors = tuple(Cursor(warehouse, state, p, starts.get(p, "earliest"), how) for p in state.partitions)
-    return TopicReader(warehouse, state, cursors, how)
+    readers = tuple(VersionReader(warehouse, state, p, starts.get(p, "earliest"), how) for p in state.partitions)
+    return TopicReader(warehouse, state, readers, how)

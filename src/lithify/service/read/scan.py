@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from lithify.errors import LithifyError, LogTruncatedError, RefusedError, UnknownTopicError, VersionSweptError
-from lithify.model.log import LogState, TopicState, segments_of
+from lithify.errors import LithifyError, RefusedError, UnknownTopicError, VersionSweptError
+from lithify.model.log import TopicState, segments_of
 from lithify.model.names import LogId, TopicName, parse_topic
 from lithify.model.scan import (
     Bound,
@@ -31,9 +31,8 @@ from lithify.model.scan import (
 )
 from lithify.model.start_position import AtTime, Start, checked_offset
 from lithify.ports.store import Warehouse
-from lithify.service.read.cursor import Reading, pieces_of
+from lithify.reading.pieces import Reading, pieces_of
 from lithify.service.read.fetch import open_log
-from lithify.service.read.watched import check_all_there
 
 TASK_BYTES = 128 * 2**20
 """Compressed bytes that a task reads: Spark's own default for files."""
@@ -47,11 +46,6 @@ def subscribed(warehouse: Warehouse, subscription: Subscription) -> tuple[TopicS
         case Matching(pattern):
             names = [name for name in warehouse.store.topics() if re.fullmatch(pattern, str(name))]
     return tuple(warehouse.store.load(name) for name in sorted(set(names)))
-
-
-def log_ends(states: Iterable[TopicState]) -> dict[str, dict[int, int]]:
-    """Where every log ends now."""
-    return {str(state.name): {log.partition: log.log_end_offset for log in state.logs} for state in states}
 
 
 def offsets_at(
@@ -74,14 +68,10 @@ def offsets_at(
 def plan_tasks(
     warehouse: Warehouse, states: Iterable[TopicState], start: Offsets, end: Offsets, settings: ScanSettings
 ) -> tuple[ScanTask, ...]:
-    """Tasks that read [start, end) of these versions, log by log. A log that `end` leaves out is not read.
+    """Tasks that read what these versions have of [start, end), log by log.
 
-    A log that `start` leaves out is new, and read from its first record on. Raises `LogTruncatedError`
-    where a log no longer has its part, unless data may be lost.
+    A log that `end` leaves out is not read; one that `start` leaves out is new, and read from its first record on.
     """
-    states = tuple(states)
-    if settings.fail_on_data_loss:
-        check_all_there(end, states)
     logs: list[tuple[TopicState, int, list[ScanPiece]]] = []
     for state in states:
         ranges = _ranges(state, start.get(str(state.name), {}), end.get(str(state.name), {}), settings)
@@ -158,31 +148,11 @@ def _ranges(
         wanted = start.get(partition, 0), wanted_end
         if wanted[0] >= wanted[1]:
             continue
-        if settings.fail_on_data_loss:
-            _check_there(state, state.log(partition), wanted, known=partition in start, settings=settings)
         low, high = settings.filters.clipped(*wanted)
         chosen = settings.filters.partitions is None or partition in settings.filters.partitions
         if chosen and low < high:
             ranges[partition] = low, high
     return ranges
-
-
-def _check_there(
-    state: TopicState, log: LogState, wanted: tuple[int, int], *, known: bool, settings: ScanSettings
-) -> None:
-    """C7: a stream whose place is no longer in the log does not go on as if nothing had been there."""
-    where, (start, end) = LogId(state.name, log.partition), wanted
-    first = Reading(compacted=settings.compacted).start(log)
-    if known and start < first:
-        raise LogTruncatedError(
-            f"{where}: the log starts at {first} now, behind the position {start}",
-            hint="records in between are gone; start a new query, or go on with failOnDataLoss=false",
-        )
-    if end > log.log_end_offset:
-        raise LogTruncatedError(
-            f"{where}: the log ends at {log.log_end_offset} now, before {end}, up to which was to be read",
-            hint="the log was truncated; start a new query, or go on with failOnDataLoss=false",
-        )
 
 
 def _pieces(

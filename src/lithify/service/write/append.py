@@ -17,7 +17,7 @@ from typing import Any
 
 from lithify.errors import ConflictError, InvalidInputError, InvalidRecordError
 from lithify.lifecycle.admission import check_offsets
-from lithify.model.log import LogState, Position, TopicEdit, TopicState
+from lithify.model.log import LastRecord, LogState, TopicEdit, TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of
 from lithify.ports.store import Arrivals, Warehouse
@@ -137,7 +137,7 @@ def appended(log: LogState, segments: tuple[Segment, ...], last_timestamp_ms: in
         log_end_offset=segments[-1].end_offset,
         dirty=log.dirty + volume_of(segments),
         oldest_dirty_timestamp_ms=earliest if known is None else min(known, earliest),
-        last_record=Position(segments[-1].end_offset - 1, last_timestamp_ms),
+        last_record=LastRecord(segments[-1].end_offset - 1, last_timestamp_ms),
     )
 
 

@@ -3,14 +3,12 @@
     driver   states ─► offsets [start, end) ─► tasks      metadata only
     task     piece  ─► row groups ─► columns asked for ─► record batches of some 16,000
 
-A stream's offset is `{topic: {partition: offset}}`, the next one to read: what Kafka's source keeps,
-so that a checkpoint shows where a job stands. Beside the topics, under a name that no topic has, are
-the epochs of the logs when the stream came there, by which it notices deletes that are gone (C49).
+What Spark calls a stream's offset is the cursors of its logs (`lithify.reading.stream_cursors`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -30,13 +28,21 @@ from lithify.columnar.segment.schema import OFFSET
 from lithify.errors import DamagedError, RefusedError
 from lithify.model.log import TopicState
 from lithify.model.scan import Everywhere, Offsets, ScanPiece, ScanSettings, ScanTask
+from lithify.reading.stream_cursors import (
+    check_continue,
+    cursors_at,
+    from_json,
+    log_ends,
+    offsets_of,
+    offsets_to_json,
+    to_json,
+)
 from lithify.spark.source.columns import stored_columns, to_spark
 from lithify.spark.source.filters import bounds
 from lithify.spark.source.limit import limited
 from lithify.spark.source.options import ReadOptions
 from lithify.spark.source.topics import Connect, Topics
 
-EPOCHS = "#epochs"
 _EARLIEST, _LATEST = Everywhere("earliest"), Everywhere("latest")
 
 
@@ -141,23 +147,22 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
         """Where a query without a checkpoint begins: at the end, unless options say otherwise."""
         topics, states, options = self._opened(), self._states(), self._options
         offsets = topics.offsets_at(states, options.start or _LATEST, options.settings)
-        return _to_json(offsets, topics.epochs_at(states, {}, offsets, {}))
+        return to_json(cursors_at(states, offsets, {}))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """How far the next batch goes. Raises `LogTruncatedError` where a log is no longer what it was (C7)."""
         topics, states = self._opened(), self._states()
-        positions, epochs = _from_json(start), _epochs(start)
+        cursors = from_json(start, states)
         if self._options.settings.fail_on_data_loss:
-            topics.check_going_on(states, positions)
-            topics.check_deletes(states, positions, epochs, self._options.settings)
-        ends: Offsets = topics.log_ends(states)
+            check_continue(states, cursors, compacted=self._options.settings.compacted)
+        positions, ends = offsets_of(cursors), log_ends(states)
         if self._target is not None:
             ends = _capped(ends, self._target, positions)
         if isinstance(limit, ReadMaxRows):
             first = topics.offsets_at(states, _EARLIEST, self._options.settings)
             begins = {t: {p: positions.get(t, {}).get(p, first[t][p]) for p in logs} for t, logs in ends.items()}
             ends = limited(begins, ends, limit.max_rows)
-        return _to_json(ends, topics.epochs_at(states, positions, ends, epochs))
+        return to_json(cursors_at(states, ends, cursors))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """`maxOffsetsPerTrigger`."""
@@ -166,19 +171,20 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """Where the logs end now, for the progress of the query."""
-        return _to_json(self._opened().log_ends(self._states()))
+        return offsets_to_json(log_ends(self._states()))
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """The query ends where the logs end now."""
-        self._target = self._opened().log_ends(self._states())
+        self._target = log_ends(self._states())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a batch, on the newest versions. Raises `LogTruncatedError`."""
         topics, states, settings = self._opened(), self._states(), self._options.settings
-        positions = _from_json(start)
+        starts, ends = from_json(start, states), from_json(end, states)
         if settings.fail_on_data_loss:
-            topics.check_deletes(states, positions, _epochs(start), settings)
-        tasks = topics.plan_tasks(states, positions, _from_json(end), settings)
+            check_continue(states, starts, compacted=settings.compacted)
+            check_continue(states, ends, compacted=settings.compacted, as_ends=True)
+        tasks = topics.plan_tasks(states, offsets_of(starts), offsets_of(ends), settings)
         return [TaskPartition(topics.access, task) for task in tasks]
 
     def _opened(self) -> Topics:
@@ -190,7 +196,7 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
         return self._opened().subscribed(self._options.subscription)
 
 
-def _capped(ends: Offsets, target: Offsets, positions: Offsets) -> Offsets:
+def _capped(ends: Offsets, target: Offsets, positions: Offsets) -> dict[str, dict[int, int]]:
     """Log ends, none above its target: what came later waits, a log that is new altogether."""
     return {
         topic: {
@@ -200,17 +206,3 @@ def _capped(ends: Offsets, target: Offsets, positions: Offsets) -> Offsets:
         }
         for topic, logs in ends.items()
     }
-
-
-def _to_json(offsets: Offsets, epochs: Offsets | None = None) -> dict[str, Any]:
-    told: dict[str, Any] = {t: {str(p): at for p, at in sorted(logs.items())} for t, logs in sorted(offsets.items())}
-    return {**told, EPOCHS: _to_json(epochs)} if epochs else told
-
-
-def _from_json(offset: Mapping[str, Any]) -> dict[str, dict[int, int]]:
-    return {t: {int(p): int(at) for p, at in logs.items()} for t, logs in offset.items() if t != EPOCHS}
-
-
-def _epochs(offset: Mapping[str, Any]) -> dict[str, dict[int, int]]:
-    """None in a checkpoint from before there were epochs."""
-    return _from_json(offset.get(EPOCHS, {}))

@@ -35,33 +35,16 @@ class Topics(Protocol):
         """Raises `UnknownTopicError` for a topic that is listed and not there."""
         ...
 
-    def log_ends(self, states: Iterable[TopicState]) -> dict[str, dict[int, int]]: ...
     def offsets_at(
         self, states: Iterable[TopicState], bound: Bound, settings: ScanSettings
     ) -> dict[str, dict[int, int]]:
         """Raises `OffsetOutOfRangeError` or `RefusedError`."""
         ...
 
-    def check_going_on(self, states: Iterable[TopicState], positions: Offsets) -> None:
-        """Raises `LogTruncatedError` if a stream at these positions, watched from look to look, lost its place."""
-        ...
-
-    def check_deletes(
-        self, states: Iterable[TopicState], positions: Offsets, epochs: Offsets, settings: ScanSettings
-    ) -> None:
-        """Raises `LogTruncatedError` where deletes are gone that a stream has not read."""
-        ...
-
-    def epochs_at(
-        self, states: Iterable[TopicState], start: Offsets, end: Offsets, epochs: Offsets
-    ) -> dict[str, dict[int, int]]:
-        """The epochs of logs that belong to the offsets `end`."""
-        ...
-
     def plan_tasks(
         self, states: Iterable[TopicState], start: Offsets, end: Offsets, settings: ScanSettings
     ) -> tuple[ScanTask, ...]:
-        """Raises `LogTruncatedError` where a log no longer has what is to be read."""
+        """Tasks for what the logs have of [start, end)."""
         ...
 
     def why_missing(self, task: ScanTask, path: str) -> LithifyError | None:

@@ -7,15 +7,15 @@ import json
 import pytest
 
 from lithify.errors import InvalidInputError, WarehouseError
-from lithify.kafka.consumer.position_file import Position, PositionFile
-from lithify.model.cursor import Place
+from lithify.kafka.consumer.position_file import PositionFile, StoredPosition
+from lithify.model.cursor import Cursor
 
 
 def test_what_is_stored_is_loaded(tmp_path):
     file = PositionFile(tmp_path / "p", "lake", "kafka")
-    assert file.load() == Position({})
+    assert file.load() == StoredPosition({})
     for offset in (1, 2):
-        position = Position({0: Place("i", 0, offset, 5), 12: Place("i", 3, 0, 6)}, "id")
+        position = StoredPosition({0: Cursor("i", 0, offset, 5), 12: Cursor("i", 3, 0, 6)}, "id")
         file.store(position)
         assert file.load() == position
     assert [path.name for path in tmp_path.iterdir()] == ["p"]
@@ -26,21 +26,21 @@ def test_one_of_format_1_is_loaded(tmp_path):
     place = {"identity": "i", "generation": 1, "offset": 7, "as_of_ms": 99}
     told = {"format": 1, "lake": "lake", "kafka": "kafka", "places": {"0": place}}
     (tmp_path / "p").write_text(json.dumps(told))
-    assert PositionFile(tmp_path / "p", "lake", "kafka").load() == Position({0: Place("i", 1, 7, 0, 99)})
+    assert PositionFile(tmp_path / "p", "lake", "kafka").load() == StoredPosition({0: Cursor("i", 1, 7, 0, 99)})
 
 
 def test_a_store_that_fails_leaves_the_old_one(tmp_path):
     file = PositionFile(tmp_path / "p", "lake", "kafka")
-    file.store(Position({0: Place("i", 0, 1, 5)}))
+    file.store(StoredPosition({0: Cursor("i", 0, 1, 5)}))
     (tmp_path / "p.new").mkdir()
     with pytest.raises(WarehouseError, match="cannot be stored"):
-        file.store(Position({0: Place("i", 0, 2, 5)}))
-    assert file.load().places[0].offset == 1
+        file.store(StoredPosition({0: Cursor("i", 0, 2, 5)}))
+    assert file.load().cursors[0].offset == 1
 
 
 @pytest.mark.parametrize("lake, kafka", [("other", "kafka"), ("lake", "other")])
 def test_that_of_others_is_refused(tmp_path, lake, kafka):
-    PositionFile(tmp_path / "p", lake, kafka).store(Position({}))
+    PositionFile(tmp_path / "p", lake, kafka).store(StoredPosition({}))
     with pytest.raises(InvalidInputError, match=f"the position of {lake} with Kafka's {kafka}"):
         PositionFile(tmp_path / "p", "lake", "kafka").load()
 
@@ -51,10 +51,10 @@ def test_nothing_is_written_through_a_link_that_somebody_put_there(tmp_path):
     foreign.write_text("precious")
     (tmp_path / "p.new").symlink_to(foreign)
     file = PositionFile(tmp_path / "p", "lake", "kafka")
-    file.store(Position({0: Place("i", 0, 1, 5)}))
+    file.store(StoredPosition({0: Cursor("i", 0, 1, 5)}))
     assert foreign.read_text() == "precious"
     assert not file.path.is_symlink()
-    assert file.load().places[0].offset == 1
+    assert file.load().cursors[0].offset == 1
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from lithify.compaction.rules import table_rules
 from lithify.compaction.survivors import survivors
-from lithify.kafka.consumer.table_fold import Folding
+from lithify.kafka.consumer.table_fold import TableFold
 from lithify.model.log import LogState
 from lithify.model.record import Record
 from support.builders import some_settings
@@ -37,8 +37,8 @@ def some_records(seed: int) -> list[Record]:
 def test_the_table_is_what_the_rules_leave(strategy, empty_value, seed):
     more = {"compaction_strategy_header": "v"} if strategy == "header" else {}
     settings = some_settings(compaction_strategy=strategy, empty_value=empty_value, **more)
-    records, folding, table = some_records(seed), Folding(settings), {}
+    records, fold, table = some_records(seed), TableFold(settings), {}
     for end, record in enumerate(records, 1):
-        folding.put_all(table, [record])
+        fold.put_all(table, [record])
         left = survivors(records[:end], table_rules(LogState(0, log_end_offset=end), settings)).records
         assert table == {r.key: r for r in left}

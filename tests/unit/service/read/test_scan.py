@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.errors import LogTruncatedError, OffsetOutOfRangeError, RefusedError, UnknownTopicError
+from lithify.errors import OffsetOutOfRangeError, RefusedError, UnknownTopicError
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.scan import Everywhere, Filters, Listed, Matching, PerLog, ScanPiece, ScanSettings
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.start_position import AtTime
-from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.cut import delete_records
 from lithify.service.read import scan
-from lithify.service.read.watched import Watched
 from lithify.service.write.append import append
 from lithify.store.memory import MemoryWarehouse
 from support.builders import a_segment
@@ -125,49 +124,10 @@ def test_filters_leave_out_what_metadata_rules_out(warehouse, filters, expected)
     assert [piece for task in tasks for piece in task] == expected
 
 
-def test_a_place_that_is_lost_is_named(warehouse):
-    """C7."""
+def test_what_a_log_no_longer_has_is_not_planned(warehouse):
+    """Whether that is an error was decided before."""
     delete_records(warehouse, NAME, 0, 6)
-    with pytest.raises(LogTruncatedError, match="t-0: the log starts at 6 now, behind the position 5"):
-        planned(warehouse, {0: 5}, {0: 30})
-    with pytest.raises(LogTruncatedError, match="t-0: the log ends at 30 now, before 31"):
-        planned(warehouse, {0: 6}, {0: 31})
-    with pytest.raises(LogTruncatedError, match="t-2: the log that is being read is gone"):
-        planned(warehouse, {2: 0}, {2: 3})
-    assert planned(warehouse, {0: 5, 2: 0}, {0: 40, 2: 3}, LOSSY) == [[(0, 6, 10), (0, 10, 20), (0, 20, 30)]]
-
-
-def test_a_stream_notices_what_its_offsets_do_not_show(warehouse):
-    """C7: other records at the same offsets."""
-    watched = Watched()
-    watched.look(states(warehouse), {"t": {0: 25, 1: 5}})
-    truncate(warehouse, NAME, 1, 10)  # above the position
-    truncate(warehouse, NAME, 0, 20)
-    append(warehouse, NAME, [Record(b"k", b"w", 1, (), 0)] * 20)
-    watched.look(states(warehouse), {"t": {0: 20, 1: 5}})
-    truncate(warehouse, NAME, 0, 20)
-    append(warehouse, NAME, [Record(b"k", b"x", 1, (), 0)] * 20)
-    with pytest.raises(
-        LogTruncatedError, match=r"t-0: the log was truncated.*ends at 40 now, and the stream stood at 25"
-    ):
-        watched.look(states(warehouse), {"t": {0: 25, 1: 5}})
-
-
-def test_a_stream_notices_another_topic_of_the_same_name(warehouse):
-    watched = Watched()
-    watched.look(states(warehouse), {"t": {0: 5, 1: 5}})
-    warehouse.store.drop_topic(NAME)
-    warehouse.store.create_topic(NAME, "t", TopicSettings(), 2, 0)
-    with pytest.raises(LogTruncatedError, match="deleted and made again"):
-        watched.look(states(warehouse), {"t": {0: 0, 1: 0}})
-    with pytest.raises(LogTruncatedError, match="t-7: the log that is being read is gone"):
-        watched.look(states(warehouse), {"t": {7: 0}})
-
-
-def test_a_stream_notices_a_log_that_ends_below_its_position(warehouse):
-    Watched().look(states(warehouse), {"t": {0: 30}})
-    with pytest.raises(LogTruncatedError, match=r"t-0: .* ends at 30 now, and the stream stood at 31"):
-        Watched().look(states(warehouse), {"t": {0: 31}})
+    assert planned(warehouse, {0: 5, 2: 0}, {0: 40, 2: 3}) == [[(0, 6, 10), (0, 10, 20), (0, 20, 30)]]
 
 
 @given(st.integers(0, 50), st.integers(1, 50), st.integers(1, 80))

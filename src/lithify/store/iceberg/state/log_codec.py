@@ -10,8 +10,8 @@ from lithify.model.log import (
     CommittedEnd,
     DroppedDeletes,
     HeldTombstones,
+    LastRecord,
     LogState,
-    Position,
     TombstoneStep,
     View,
     WrittenBatch,
@@ -31,7 +31,7 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "clean": _volume(log.clean),
         "dirty": _volume(log.dirty),
         "oldest_dirty": log.oldest_dirty_timestamp_ms,
-        "last_record": _position(log.last_record),
+        "last_record": _last_record(log.last_record),
         "runs": list(log.run_ids),
         "last_round": log.last_round_ms,
         "last_round_run": log.last_round,
@@ -65,7 +65,7 @@ def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRS
         clean=Volume(*data.get("clean", ())),
         dirty=Volume(*data.get("dirty", ())),
         oldest_dirty_timestamp_ms=data.get("oldest_dirty"),
-        last_record=_position_of(data.get("last_record")),
+        last_record=_last_record_of(data.get("last_record")),
         run_ids=tuple(data.get("runs", ())),
         last_round_ms=data.get("last_round"),
         last_round=data.get("last_round_run", ""),
@@ -86,7 +86,7 @@ def _view_to_json(view: View) -> dict[str, Any]:
     whole = {
         "volume": _volume(view.volume),
         "first": view.first_offset,
-        "last_record": _position(view.last_record),
+        "last_record": _last_record(view.last_record),
         "start": view.start_offset,
     }
     return {name: value for name, value in whole.items() if value is not None and value != []}
@@ -97,15 +97,15 @@ def _view_of(data: Mapping[str, Any], log: Mapping[str, Any]) -> View:
     # Formats below 3 do not say from where on a view covers the log: at least from these on.
     known = min(log.get("start", 0), log.get("first_dirty", 0) if first is None else first)
     start_offset = data.get("start", known)
-    return View(Volume(*data.get("volume", ())), first, _position_of(data.get("last_record")), start_offset)
+    return View(Volume(*data.get("volume", ())), first, _last_record_of(data.get("last_record")), start_offset)
 
 
-def _position(position: Position | None) -> list[int] | None:
-    return None if position is None else [position.offset, position.timestamp_ms]
+def _last_record(last: LastRecord | None) -> list[int] | None:
+    return None if last is None else [last.offset, last.timestamp_ms]
 
 
-def _position_of(data: Sequence[int] | None) -> Position | None:
-    return None if data is None else Position(*data)
+def _last_record_of(data: Sequence[int] | None) -> LastRecord | None:
+    return None if data is None else LastRecord(*data)
 
 
 def _volume(volume: Volume) -> list[int]:

@@ -1,9 +1,9 @@
-"""Whoever took a log up to some place can go on from there, or is told that a delete was missed (C5, C49).
+"""A reader that comes back with its cursor goes on from there, or is told that a delete was missed (C5, C49).
 
-Consumers fold what they read into a map and store how far they got, with the epoch of the log then.
+Consumers fold what they read into a map and store their cursors.
 Whatever is done to the topic in between, by whatever clock and under whatever settings: one who is
 let through and reads on has what every record ever appended says. Nobody is told that something was
-missed where no delete at or above the place has gone since.
+missed where no delete at or above the cursor has gone since.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lithify.compaction.tombstones.drops import missed_deletes
 from lithify.errors import LithifyError
+from lithify.model.cursor import Cursor
 from lithify.model.log import LogState
 from lithify.model.record import Record
-from lithify.reading.continuation import was_cut_below
+from lithify.reading.continuation import Continuation, Continues, MissedDeletes, continuation
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import truncate
 from lithify.service.change.undo import undo
@@ -33,20 +33,18 @@ Map = dict[bytes | None, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """How far a consumer got, and what it has from there."""
+class Consumer:
+    """How far one got, and what it has from there."""
 
-    offset: int
-    epoch: int
-    generation: int
+    cursor: Cursor
     compacted: bool
     holds: Map
 
 
-class Places(RuleBasedStateMachine):
+class Cursors(RuleBasedStateMachine):
     """One topic, and consumers that come and go."""
 
-    places: Sequence[Place] = ()
+    consumers: Sequence[Consumer] = ()
 
     @initialize(mode=st.sampled_from(["in-place", "side-by-side"]), retention=RETENTIONS)
     def create(self, mode: str, retention: int) -> None:
@@ -118,43 +116,47 @@ class Places(RuleBasedStateMachine):
     @rule(compacted=st.booleans(), share=st.sampled_from([0.3, 0.7, 1.0]))
     def begin(self, compacted: bool, share: float) -> None:
         """Somebody reads from the start, and not always to the end, before others do anything."""
-        self.go_on(Place(0, self.log.epoch, self.log.generation, compacted, {}), share)
+        self.go_on(Consumer(Cursor.of(self.topic.state, self.log, 0), compacted, {}), share)
 
     @rule(share=st.sampled_from([0.3, 0.7, 1.0]), data=st.data())
-    @precondition(lambda self: self.places)
+    @precondition(lambda self: self.consumers)
     def come_back(self, share: float, data: st.DataObject) -> None:
-        place = data.draw(st.sampled_from(self.places))
-        if not was_cut_below(self.log, place.generation, place.offset) and not self.missed(place):
-            self.go_on(place, share)
+        consumer = data.draw(st.sampled_from(self.consumers))
+        if self.found(consumer) == Continues():
+            self.go_on(consumer, share)
 
-    def go_on(self, place: Place, share: float) -> None:
-        records = [r for r in self.topic.records(compacted=place.compacted) if (r.offset or 0) >= place.offset]
-        holds = _folded(place.holds, taken := records[: round(len(records) * share)])
+    def go_on(self, consumer: Consumer, share: float) -> None:
+        records = self.rest(consumer)
+        holds = _folded(consumer.holds, taken := records[: round(len(records) * share)])
         offset = self.log.log_end_offset if taken == records else (records[len(taken)].offset or 0)
-        there = Place(offset, self.log.epoch, self.log.generation, place.compacted, holds)
-        self.places = (*self.places, there)[-6:]
+        there = Consumer(Cursor.of(self.topic.state, self.log, offset), consumer.compacted, holds)
+        self.consumers = (*self.consumers, there)[-6:]
 
     @invariant()
-    @precondition(lambda self: self.places)
+    @precondition(lambda self: self.consumers)
     def whoever_is_let_through_ends_with_the_truth(self) -> None:
         truth = _folded({}, self.history)
-        for place in self.places:
-            if was_cut_below(self.log, place.generation, place.offset) or self.missed(place):
-                continue
-            records = [r for r in self.topic.records(compacted=place.compacted) if (r.offset or 0) >= place.offset]
-            assert _folded(place.holds, records) == truth, place
+        for consumer in self.consumers:
+            if self.found(consumer) == Continues():
+                assert _folded(consumer.holds, self.rest(consumer)) == truth, consumer
 
     @invariant()
-    @precondition(lambda self: self.places)
+    @precondition(lambda self: self.consumers)
     def nobody_is_sent_away_where_no_delete_expired_since(self) -> None:
-        for place in self.places:
+        for consumer in self.consumers:
             since = [
-                epoch for epoch, of_view in self.expired if epoch > place.epoch and (place.compacted or not of_view)
+                epoch
+                for epoch, of_view in self.expired
+                if epoch > consumer.cursor.epoch and (consumer.compacted or not of_view)
             ]
-            assert since or not self.missed(place), place
+            assert since or not isinstance(self.found(consumer), MissedDeletes), consumer
 
-    def missed(self, place: Place) -> bool:
-        return missed_deletes(self.log, place.offset, place.epoch, compacted=place.compacted) is not None
+    def found(self, consumer: Consumer) -> Continuation:
+        return continuation(consumer.cursor, self.topic.state, self.log, compacted=consumer.compacted)
+
+    def rest(self, consumer: Consumer) -> list[Record]:
+        records = self.topic.records(compacted=consumer.compacted)
+        return [r for r in records if (r.offset or 0) >= consumer.cursor.offset]
 
 
 def _folded(holds: Map, records: Sequence[Record]) -> Map:
@@ -167,5 +169,5 @@ def _folded(holds: Map, records: Sequence[Record]) -> Map:
     return after
 
 
-TestPlaces = Places.TestCase
-TestPlaces.settings = profile(max_examples=60, stateful_step_count=40, deadline=None)
+TestCursors = Cursors.TestCase
+TestCursors.settings = profile(max_examples=60, stateful_step_count=40, deadline=None)

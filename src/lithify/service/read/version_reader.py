@@ -1,10 +1,10 @@
-"""A place in one log, and what one version of the topic has from there on (C2, C7, C33, C37).
+"""Reading one log of one version of its topic, and at its end the next version (C2, C7, C33, C37).
 
     version 7   [seg][seg][  seg  ]|
-    version 9   [   seg   ][  seg ][seg]|        at the end of 7 a cursor may move on to 9,
+    version 9   [   seg   ][  seg ][seg]|        at the end of 7 a reader may move on to 9,
                                     ▲            at the same offset
 
-The position is all that a cursor keeps of how far it came: who has read a record has moved it behind
+The position is all that a reader keeps of how far it came: who has read a record has moved it behind
 that record, and who finds it somewhere else goes on there. It holds a list of files, not a snapshot, so
 that metadata can be kept small.
 """
@@ -12,39 +12,19 @@ that metadata can be kept small.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from lithify.errors import DamagedError, LogTruncatedError, VersionSweptError
-from lithify.model.cursor import Place
-from lithify.model.log import LogState, Position, TopicState
+from lithify.errors import DamagedError, VersionSweptError
+from lithify.model.cursor import Cursor
+from lithify.model.log import LastRecord, LogState, TopicState
 from lithify.model.names import LogId
 from lithify.model.record import Record
-from lithify.model.segment import Segment
 from lithify.model.start_position import AtTime, From, checked_offset
 from lithify.ports.store import Batch, Warehouse
-from lithify.reading.continuation import why_lost
+from lithify.reading.continuation import Continues, PutBack, continuation, lost_error
+from lithify.reading.pieces import Piece, Reading, pieces_of
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How a log is read: on with new versions or not, compacted data or the log as it stands."""
-
-    follow: bool = False
-    compacted: bool = False
-
-    def start(self, log: LogState) -> int:
-        """The first offset of what is read (C37)."""
-        return log.compacted_start if self.compacted else log.log_start_offset
-
-    def last_record(self, log: LogState) -> Position | None:
-        """The last record of what is read (C36)."""
-        return log.compacted_last_record if self.compacted else log.last_record
-
-    def reads_view(self, log: LogState) -> bool:
-        return self.compacted and log.view is not None
-
-
-class Cursor:
+class VersionReader:
     """Reads one log of one version after the other, from its position on."""
 
     def __init__(self, warehouse: Warehouse, state: TopicState, partition: int, start: From, how: Reading) -> None:
@@ -60,9 +40,9 @@ class Cursor:
         return self._position
 
     @property
-    def place(self) -> Place:
+    def cursor(self) -> Cursor:
         """What to keep, to go on from here another time (C49)."""
-        return Place.of(self._state, self._log, self._position)
+        return Cursor.of(self._state, self._log, self._position)
 
     @property
     def is_at_end(self) -> bool:
@@ -76,7 +56,7 @@ class Cursor:
         return last is not None and last.offset >= self._position
 
     def go_to(self, start: From) -> None:
-        """Raises `OffsetOutOfRangeError`, or `LogTruncatedError` for a place that is lost."""
+        """Raises `OffsetOutOfRangeError`, or `LogTruncatedError` for a cursor that is lost."""
         self._position = self._resolve(start)
 
     def records(self) -> Iterator[Record]:
@@ -101,12 +81,12 @@ class Cursor:
                 return
         self._end(log)
 
-    def last_record_of(self, newest: TopicState) -> Position | None:
+    def last_record_of(self, newest: TopicState) -> LastRecord | None:
         """Where the last record of that version stands (C36). Raises `LogTruncatedError`."""
         self._check_still_there(newest)
         return self._how.last_record(newest.log(self._partition))
 
-    def last_record(self) -> Position | None:
+    def last_record(self) -> LastRecord | None:
         """Where the last record of this version stands (C36)."""
         return self._how.last_record(self._log)
 
@@ -136,9 +116,9 @@ class Cursor:
 
     def _resolve(self, start: From) -> int:
         match start:
-            case Place(offset=offset):
+            case Cursor(offset=offset):
                 self._check(start, self._state, f"start at offset {offset} to go on all the same, or at earliest")
-                return self._resolve(offset)
+                return offset
             case "earliest":
                 return self._how.start(self._log)
             case "latest":
@@ -177,35 +157,15 @@ class Cursor:
             ) from error
 
     def _check_still_there(self, newest: TopicState) -> None:
-        """Nobody goes on where the log no longer is, or where deletes went unseen (C7, C49)."""
+        """A follower does not go on where the log is no longer the same, or where deletes are gone (C7, C49)."""
+        hint = "open a new reader, at earliest or where the log still is"
         if newest.identity == self._state.identity and newest.version < self._state.version:
-            raise LogTruncatedError(
-                f"{self._id}: the topic is at version {newest.version}, and was read at version "
-                f"{self._state.version}: an earlier state of it was put back, such as a backup",
-                hint="open a new reader, at earliest or where what was read is still true",
-            )
-        self._check(self.place, newest, "open a new reader, at earliest or where the log still is")
+            raise lost_error(self._id, self.cursor, PutBack(), hint)
+        self._check(self.cursor, newest, hint)
 
-    def _check(self, place: Place, state: TopicState, hint: str) -> None:
-        reason = why_lost(place, state, state.log(self._partition), compacted=self._how.compacted)
-        if reason is not None:
-            raise LogTruncatedError(f"{self._id}: {reason}", hint=hint)
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A segment to read, from an offset on."""
-
-    segment: Segment
-    start_offset: int
-
-
-def pieces_of(
-    log: LogState, segments: tuple[Segment, ...], view: tuple[Segment, ...], how: Reading
-) -> tuple[Piece, ...]:
-    """What is read of a log with these segments, those of its view included, in offset order (C33)."""
-    if not how.reads_view(log):
-        return tuple(Piece(s, log.log_start_offset) for s in segments)
-    dirty = log.first_dirty_offset
-    tail = tuple(Piece(s, dirty) for s in segments if s.end_offset > dirty)
-    return tuple(Piece(s, log.deleted_below) for s in view) + tail
+    def _check(self, cursor: Cursor, state: TopicState, hint: str) -> None:
+        match continuation(cursor, state, state.log(self._partition), compacted=self._how.compacted):
+            case Continues():
+                return
+            case lost:
+                raise lost_error(self._id, cursor, lost, hint)

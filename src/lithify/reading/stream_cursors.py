@@ -1,0 +1,105 @@
+"""The cursors of a stream over several topics: checked before every batch, kept in its checkpoint (C7, C49).
+
+    {"orders": {"0": 25}, "#cursors": {"orders": {"0": {"identity": ..., "generation": 0, "offset": 25, "epoch": 3}}}}
+
+The offsets are written as Spark's Kafka source writes them, so that a checkpoint shows where a job stands; the
+cursors are under a name that no topic has. A checkpoint from before there were cursors has `#epochs` in
+their place, or nothing: what else a cursor says is then that of the newest version, as for a mere offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from lithify.model.cursor import Cursor
+from lithify.model.log import TopicState
+from lithify.model.names import LogId, parse_topic
+from lithify.model.scan import Offsets
+from lithify.reading.continuation import Continues, Gone, MissedDeletes, continuation, lost_error
+
+CURSORS = "#cursors"
+EPOCHS = "#epochs"
+HINT = "start a new query, with a new checkpoint, or go on with failOnDataLoss=false"
+
+Cursors = Mapping[LogId, Cursor]
+
+
+def log_ends(states: Iterable[TopicState]) -> dict[str, dict[int, int]]:
+    """Where every log ends now."""
+    return {str(state.name): {log.partition: log.log_end_offset for log in state.logs} for state in states}
+
+
+def offsets_of(cursors: Cursors) -> dict[str, dict[int, int]]:
+    found: dict[str, dict[int, int]] = {}
+    for log, cursor in cursors.items():
+        found.setdefault(str(log.topic), {})[log.partition] = cursor.offset
+    return found
+
+
+def cursors_at(states: Iterable[TopicState], offsets: Offsets, before: Cursors) -> dict[LogId, Cursor]:
+    """The cursors of these offsets; one that is there `before` stays, so that nothing looks new to Spark."""
+    found = {}
+    for state in states:
+        for partition, offset in offsets.get(str(state.name), {}).items():
+            log = LogId(state.name, partition)
+            known = before.get(log)
+            if known is None or known.offset != offset:
+                known = Cursor.of(state, state.log(partition), offset)
+            found[log] = known
+    return found
+
+
+def check_continue(states: Iterable[TopicState], cursors: Cursors, *, compacted: bool, as_ends: bool = False) -> None:
+    """Raises `LogTruncatedError` where reading on from a cursor would miss something, or read something else.
+
+    `as_ends`: a batch ends there. Deletes that are gone above are for the next one to tell, which begins there.
+    """
+    by_name = {state.name: state for state in states}
+    for log, cursor in cursors.items():
+        state = by_name.get(log.topic)
+        if state is None or log.partition not in state.partitions:
+            raise lost_error(log, cursor, Gone(), HINT)
+        match continuation(cursor, state, state.log(log.partition), compacted=compacted):
+            case Continues():
+                continue
+            case MissedDeletes() if as_ends:
+                continue
+            case lost:
+                raise lost_error(log, cursor, lost, HINT)
+
+
+def offsets_to_json(offsets: Offsets) -> dict[str, Any]:
+    return {t: {str(p): at for p, at in sorted(logs.items())} for t, logs in sorted(offsets.items())}
+
+
+def to_json(cursors: Cursors) -> dict[str, Any]:
+    offsets: dict[str, dict[str, int]] = {}
+    stored: dict[str, dict[str, Any]] = {}
+    for log, cursor in sorted(cursors.items()):
+        offsets.setdefault(str(log.topic), {})[str(log.partition)] = cursor.offset
+        stored.setdefault(str(log.topic), {})[str(log.partition)] = cursor.to_json()
+    return {**offsets, CURSORS: stored}
+
+
+def from_json(told: Mapping[str, Any], states: Iterable[TopicState]) -> dict[LogId, Cursor]:
+    """What `to_json` wrote, or an earlier version did."""
+    by_name = {state.name: state for state in states}
+    cursors, epochs = told.get(CURSORS, {}), told.get(EPOCHS, {})
+    found = {}
+    for topic, logs in told.items():
+        for partition, offset in logs.items() if not topic.startswith("#") else ():
+            log = LogId(parse_topic(topic).name, int(partition))
+            stored = cursors.get(topic, {}).get(partition)
+            epoch = epochs.get(topic, {}).get(partition)
+            found[log] = Cursor.from_json(stored) if stored else _mere(log, int(offset), by_name.get(log.topic), epoch)
+    return found
+
+
+def _mere(log: LogId, offset: int, state: TopicState | None, epoch: int | None) -> Cursor:
+    """The cursor of a mere offset."""
+    if state is None or log.partition not in state.partitions:
+        return Cursor("", 0, offset, 0)  # the log is gone, and nothing is read
+    cursor = Cursor.of(state, state.log(log.partition), offset)
+    return cursor if epoch is None else replace(cursor, epoch=epoch)

@@ -1,0 +1,88 @@
+"""The cursors of a stream: what its checkpoint has of them, and when the stream must not go on (C7, C49)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lithify.errors import LogTruncatedError
+from lithify.model.cursor import Cursor
+from lithify.model.log import DroppedDeletes, LogState, TopicState
+from lithify.model.names import LogId, TopicName
+from lithify.reading.stream_cursors import check_continue, cursors_at, from_json, log_ends, offsets_of, to_json
+from support.builders import some_settings
+
+NAME = TopicName("default", "t")
+LOG = LogState(0, log_end_offset=30, generation=2, truncated=(4, 9), epoch=7)
+
+
+def a_topic(log: LogState = LOG, name: TopicName = NAME, identity: str = "i") -> TopicState:
+    logs = (log, replace(log, partition=1))
+    return TopicState(name, str(name), identity, 1, "", some_settings(), logs, 0)
+
+
+def the(partition: int, **cursor: object) -> dict[LogId, Cursor]:
+    return {LogId(NAME, partition): replace(Cursor("i", 2, 20, 7), **cursor)}
+
+
+def test_a_checkpoint_has_offsets_as_kafkas_and_the_cursors():
+    other = TopicName("shop", "t")
+    states = (a_topic(), a_topic(name=other, identity="j"))
+    cursors = {**the(0), **the(1, offset=3), LogId(other, 1): Cursor("j", 0, 9, 1)}
+    told = to_json(cursors)
+    assert {name: logs for name, logs in told.items() if name != "#cursors"} == {
+        "t": {"0": 20, "1": 3},
+        "shop/t": {"1": 9},
+    }
+    assert from_json(told, states) == from_json(told, ()) == cursors
+    assert offsets_of(cursors) == {"t": {0: 20, 1: 3}, "shop/t": {1: 9}}
+
+
+@pytest.mark.parametrize(
+    ("beside", "epoch"),
+    [({"#epochs": {"t": {"0": 3}}}, 3), ({}, 7)],
+    ids=["of the first release", "from before there were epochs"],
+)
+def test_a_checkpoint_of_an_earlier_version_is_read(beside, epoch):
+    """What it does not say is as it is now, as for an offset that somebody gives."""
+    assert from_json({"t": {"0": 20}, **beside}, [a_topic()]) == the(0, epoch=epoch)
+    gone = from_json({"t": {"0": 20, "7": 1}, **beside}, [a_topic()])
+    assert offsets_of(gone) == {"t": {0: 20, 7: 1}}
+
+
+def test_where_nothing_is_read_the_cursor_stays():
+    """So that nothing looks new to Spark; but one that comes to an offset is of the version that has it."""
+    newer = a_topic(replace(LOG, epoch=9))
+    assert cursors_at([newer], {"t": {0: 20, 1: 30}}, the(0)) == {**the(0), **the(1, offset=30, epoch=9)}
+    assert cursors_at([newer], {"t": {0: 30}}, the(0)) == the(0, offset=30, epoch=9)
+    assert log_ends([newer]) == {"t": {0: 30, 1: 30}}
+
+
+def test_a_stream_goes_on_in_the_same_log():
+    check_continue([a_topic()], {**the(0), **the(1, offset=30, generation=1)} | the(1, offset=9), compacted=False)
+
+
+@pytest.mark.parametrize(
+    ("cursors", "says"),
+    [
+        (the(0, identity="j"), "t-0: the topic was deleted and recreated"),
+        (the(1, generation=1), "t-1: the log was truncated below offset 20, .* ends at 30"),
+        (the(0, offset=31), "t-0: the log ends at 30 now, before offset 31"),
+        (the(7), "t-7: the log, .* is gone"),
+        ({LogId(TopicName("shop", "u"), 0): Cursor("i", 0, 0, 1)}, "shop/u-0: the log, .* is gone"),
+    ],
+)
+@pytest.mark.parametrize("as_ends", [False, True])
+def test_a_stream_does_not_go_on_in_another(cursors, says, as_ends):
+    """C7: also where other records are at the same offsets by now."""
+    with pytest.raises(LogTruncatedError, match=says) as raised:
+        check_continue([a_topic()], cursors, compacted=False, as_ends=as_ends)
+    assert "failOnDataLoss=false" in str(raised.value.hint)
+
+
+def test_deletes_that_are_gone_above_the_end_of_a_batch_are_for_the_next_one():
+    dropped = a_topic(replace(LOG, dropped=(DroppedDeletes(8, 25),), epoch=8))
+    check_continue([dropped], the(0), compacted=False, as_ends=True)
+    with pytest.raises(LogTruncatedError, match="t-0: rounds have removed deletes below offset 25"):
+        check_continue([dropped], the(0), compacted=False)
