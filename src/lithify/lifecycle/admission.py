@@ -1,7 +1,7 @@
-"""Which records a log takes in (C16, and the settings on size and time).
+"""Which records a log accepts (C16, and the settings on size and time).
 
-The rule for one record. The bulk path checks whole columns by the same rule and is compared with
-this one; a batch with one refused record is refused whole.
+The rule for one record. The bulk path checks whole columns by the same rule, and tests compare both;
+a batch with one refused record is refused whole.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 
 
 def refusal(record: Record, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> str | None:
-    """Why the topic refuses this record, for a person; None if it takes it."""
+    """Why the topic refuses this record, for a person; None if it accepts it."""
     if record.key is None and settings.null_key == "reject" and settings.compacts:
         return "it has no key, and null.key=reject"
     if record.size_bytes > settings.max_message_bytes:
@@ -30,7 +30,7 @@ def refusal(record: Record, settings: TopicSettings, *, now_ms: int, keep_offset
 
 
 def offset_refusal(partition: int, offset: int, before: int | None) -> str | None:
-    """Why a log does not take a record that brings this offset, after `before` in the same batch."""
+    """Why a log refuses a record with an offset of its own, after `before` in the same batch."""
     if offset < 0:
         return f"its offset {offset} is below 0"
     if offset > LAST_OFFSET:
@@ -41,7 +41,7 @@ def offset_refusal(partition: int, offset: int, before: int | None) -> str | Non
 
 
 def check_offsets(log: LogId, first_offset: int, records: int) -> None:
-    """Raises `OffsetOutOfRangeError` where the log has no offsets for so many records from there on."""
+    """Raises `OffsetOutOfRangeError` if the log has not enough offsets for the records."""
     if records > LAST_OFFSET - first_offset + 1:
         raise OffsetOutOfRangeError(
             f"{log}: there are no offsets for {records} records from {first_offset} on: {LAST_OFFSET} is the largest",

@@ -1,14 +1,14 @@
-"""Which clock may do what cannot be taken back (C46).
+"""Which clock may do irreversible things (C46).
 
     commits   ●      ●   ●                                  a clock says
-                         └──── vouched for ────────────────────┘         further ahead: a leap
+                         └──── trusted ────────────────────────┘         further ahead: a leap
                               as far as LEAP_MS and the longest wait
 
-What rounds, retention and sweep drop goes by a clock, and a clock that is years ahead drops everything
-at once. A topic's commits are the witness: their clocks agree as long as none is far from the time of
-the one before. An idle topic is no leap: it may rest for as long as its settings make anything wait,
-and `LEAP_MS` more. A commit by a clock that leaps vouches for nothing, so the clock stays refused until
-somebody says that it is right.
+Rounds, retention and sweep drop data by a clock, and a clock that is years ahead would drop everything
+at once. The topic's commits are the evidence: their clocks agree as long as none is far from the time of
+the one before. An idle topic is no leap: it may be without commits for as long as the longest time in its
+settings, and `LEAP_MS` more. A commit by a clock that leaps does not count, so the clock stays refused until
+a person says that it is right.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.settings.units import format_time
 
 LEAP_MS = 2 * 365 * 86_400_000
-"""How long a topic may rest once nothing in it waits any more."""
+"""How long a topic may be without commits once nothing in it waits any more."""
 
 BEHIND_MS = 86_400_000
 """How far a clock may be behind that of an earlier commit: clocks of several machines differ."""
 
 
 def vouched_ms(state: TopicState, now_ms: int) -> int:
-    """The latest time that the commits of a topic vouch for, with one that is made on `state` now."""
+    """The latest trusted time of a topic's commits, with one that is made on `state` now."""
     known_ms = state.clock_ms
     if known_ms is None or known_ms <= now_ms <= known_ms + _longest_rest_ms(state.settings):
         return now_ms
@@ -33,9 +33,9 @@ def vouched_ms(state: TopicState, now_ms: int) -> int:
 
 
 def clock_fault(state: TopicState, now_ms: int) -> str | None:
-    """Why nothing may be dropped by a clock that says `now_ms`; None if it may."""
+    """Why a clock that says `now_ms` must not drop anything; None if it may."""
     known_ms = state.clock_ms
-    if known_ms is None:  # nothing is there yet, or nobody kept it: an earlier format
+    if known_ms is None:  # before the first commit, or in an earlier format
         return None
     if now_ms > known_ms + _longest_rest_ms(state.settings):
         return (

@@ -1,11 +1,11 @@
 """What cutting a log does to its state: retention, deleted records, truncation, a dropped view.
 
-    retain            S ──► behind the segments that went whole                     (C24)
-    delete-records    S ──► N, at once; a round takes the records out of storage     (C26)
-    truncate          N ◄── E; what a round has covered at or above N is covered no more
-    uncompact         D ──► S, and the view goes                                    (C35)
+    retain            S ──► after the segments dropped whole                        (C24)
+    delete-records    S ──► N, at once; a round removes the records from storage     (C26)
+    truncate          N ◄── E; records at or above N are covered by no round any more
+    uncompact         D ──► S, and the view is dropped                              (C35)
 
-Pure functions from one state to the next; which files go with it is up to `service`.
+Pure functions from one state to the next; `service` decides which files that replaces.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def retained(
     """The state once the segments `gone` are no longer in the log and `left` are."""
     start = start_after(state, gone)
     steps = state.steps
-    if not settings.side_by_side:  # there the steps are those of the view, from which nothing goes
-        # What records were deleted below S in the first segment that is left is stored there, and counted.
+    if not settings.side_by_side:  # else the steps are those of the view, which retention does not change
+        # Records deleted below S in the first remaining segment are still stored there, and counted.
         stored_from = min(start, left[0].base_offset) if left else start
         steps = folded(steps, log_start=stored_from, retention_ms=settings.delete_retention_ms, now_ms=now_ms)
     moved = replace(
@@ -47,7 +47,7 @@ def retained(
 def records_deleted(log: LogId, state: LogState, before: int, segments: tuple[Segment, ...]) -> LogState:
     """The state once no offset below `before` can be read (C26). Raises `OffsetOutOfRangeError`.
 
-    The steps stay as they are, since what they count is there until the next round.
+    The steps stay as they are, since the tombstones that they count are stored until the next round.
     """
     if not 0 <= before <= state.log_end_offset:
         raise OffsetOutOfRangeError(
@@ -81,7 +81,7 @@ def truncation(log: LogId, state: LogState, to: int, *, below_compacted: bool) -
     """What `truncate --to` cuts (C26). Raises `OffsetOutOfRangeError` or `PolicyError`.
 
     Side by side a cut below D leaves of the view only what the backlog does not have any more, and
-    D goes back to S: values that had been superseded by what is cut away are in the backlog still.
+    resets D to S: the backlog still has the values that the truncated records had superseded.
     """
     if not state.log_start_offset <= to <= state.log_end_offset:
         raise OffsetOutOfRangeError(
@@ -113,10 +113,10 @@ class Cut:
 
 
 def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
-    """The state once `how` has been done and `cut` is what is left (C26).
+    """The state after the truncation `how`, with `cut` as what is left (C26).
 
-    What the records that it took from a view had superseded is read again, behind the places of those who
-    read the view: they are told as if a delete had gone (C49).
+    Values that records truncated from a view had superseded become current again, below the positions of
+    readers of the view: they get the same error as for a dropped delete (C49).
     """
     dropped = state.dropped
     if state.view is not None and how.view_end_offset < state.first_dirty_offset:
@@ -157,4 +157,4 @@ def _ended(steps: Steps, end_offset: int) -> Steps:
     above = steps[len(below) :]
     if not above or end_offset == 0:
         return below
-    return (*below, replace(above[0], end_offset=end_offset))  # what the others count is above the first
+    return (*below, replace(above[0], end_offset=end_offset))  # the others count tombstones above the first

@@ -1,10 +1,10 @@
-"""Which kept versions are let go of for their age (C6).
+"""Which kept versions expire by their age (C6).
 
     kept, newest first    30   27   22   19   14
-    closed                at 9 at 8 at 5 at 6 at 2      before 6: 22 goes, and all that are older
+    closed                at 9 at 8 at 5 at 6 at 2      before 6: 22 expires, and all older ones
 
-A version was closed before any newer one was, whatever the clock said that closed it. So there is
-never a gap among those that are kept: `verify` goes along them from one to the next.
+A version was closed before any newer one, whatever the clocks of the commits said. So expiry never leaves
+a gap between kept versions: `verify` compares each with the next.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ V = TypeVar("V", bound=ClosedVersion)
 
 
 def expiry_ms(settings: TopicSettings, now_ms: int) -> int:
-    """Versions that were closed before that time are past `versions.retention.ms`: `sweep` may have their files."""
+    """Versions closed before that time are past `versions.retention.ms`: `sweep` may delete their files."""
     return now_ms - settings.versions_retention_ms + 1
 
 
 def unexpired(versions: Iterable[V], closed_before_ms: int | None) -> tuple[V, ...]:
-    """Those of `versions`, newest first, that stay; None lets all of them stay."""
+    """Those of `versions`, newest first, that stay; with None all of them."""
     if closed_before_ms is None:
         return tuple(versions)
     return tuple(takewhile(lambda version: version.closed_ms >= closed_before_ms, versions))

@@ -1,8 +1,8 @@
-"""Whether a commit has landed of which nobody heard that it has: its answer was lost, or it met a conflict (C6).
+"""Whether a commit has landed whose answer was lost, or that met a conflict (C6).
 
-    base ── ours? ── others ── newest        a log remembers the runs of its latest commits, and no more
+    base ── ours? ── others ── newest        a log's state has the runs of its latest commits only
 
-A conflict proves nothing: what sends a commit again by itself is told of one with its own first sending.
+A conflict proves nothing: a client or proxy that repeats a request gets a conflict with its first sending.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Landing(Enum):
 def landing(edit: TopicEdit, base: TopicState, newest: TopicState, segments: SegmentsOf) -> Landing:
     """Whether `edit`, made on `base`, is part of `newest`, whose `segments` are asked for only if it takes them.
 
-    It is if a log that it changes remembers its run, or if one of its files is named. It is not if
-    neither is the case and a log remembers everything since `base`, or has had no commit that takes files
-    away. What has not landed on `base` yet may still do so; the next swap asserts a version, so only one of
-    the two can. An edit that changes no log leaves nothing to tell it by. It counts as not landed, as its
-    maker decides anew on what there is, and finds nothing left to do if it did land.
+    It is if a log that it changes has its run, or if one of its files is named. It is not if
+    neither is the case and a log has all runs since `base`, or has had no commit that removes
+    files. An edit that has not landed on `base` yet may still do so; the next swap asserts a version, so only one
+    of the two can. An edit that changes no log cannot be recognized. It counts as not landed, as its
+    caller decides again on the newest version, and finds nothing left to do if it did land.
     """
     if newest.identity != base.identity:
         return Landing.UNKNOWN
@@ -53,5 +53,5 @@ def landing(edit: TopicEdit, base: TopicState, newest: TopicState, segments: Seg
 
 
 def _remembers(now: LogState, before: LogState) -> bool:
-    """Whether a log remembers all commits since it was as `before`."""
+    """Whether a log's state has the runs of all commits since it was `before`."""
     return before.run_ids[-1] in now.run_ids if before.run_ids else len(now.run_ids) < RUN_IDS_KEPT

@@ -1,12 +1,12 @@
 """What `repair` does about the remains of a topic: a pure decision, from the best case to the worst.
 
-    the newest version is whole, nothing after it is lost    REGISTER   as it was, identity and all
+    the newest version is intact, nothing after it is lost   REGISTER   as it was, with its identity
     later metadata is lost or damaged, or there is none      REBUILD    from segments, with D = S
     its deletion had begun                                   FINISH     the deletion
 
-A rebuilt log has every segment that a version or the log's own order vouches for. What may be too many
-(superseded records) the next round judges anew, as D is S; what may be missing is told. A version number
-that was given once must not mean something else later, so a rebuilt topic has a new identity.
+A rebuilt log has every segment that a version names or that fits into the log's order. It may have superseded
+records, which the next round judges again, as D is S; the plan's notes say what may be missing. A version
+number must never mean two things, so a rebuilt topic has a new identity.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RebuiltLog:
-    """A log as it is made anew. Where `segments` overlap, their records are united into new ones."""
+    """A log to recreate. Where `segments` overlap, their records are merged into new ones."""
 
     state: LogState
     segments: tuple[Segment, ...]
@@ -41,14 +41,14 @@ class RebuiltLog:
 
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
-    """What is to be done with the remains of a topic, and what cannot be known or is left out."""
+    """What to do with the remains of a topic, and what cannot be known or is left out."""
 
     way: Way
     metadata: MetadataFile | None = None
     settings: TopicSettings = TopicSettings()
     logs: tuple[RebuiltLog, ...] = ()
     complete: bool = True
-    """Nothing that was acknowledged is missing, as far as the files that are there can tell."""
+    """No acknowledged record is missing, as far as the existing files can tell."""
     notes: tuple[str, ...] = ()
 
 
@@ -64,8 +64,8 @@ def plan_repair(remains: Remains) -> RepairPlan:
     _check_only_one(remains.files, best)
     above = remains.files[: remains.files.index(best)]
     lost = [file for file in above if file.claims is None or best.state is None or file.claims != best.state.version]
-    # What a commit that the catalog has moves the catalog's name on, so beyond a file that it names and that
-    # says so there is only what was refused, or staged by runs that broke off: nobody was told that it is there.
+    # The catalog's entry moves with every commit, so metadata beyond the file that it names was refused, or
+    # staged by runs that broke off: it was never acknowledged.
     vouched = not lost and any(file.path == remains.current for file in above)
     tails = {} if vouched else dict(_tails(remains, best))
     notes = (*_left_out(above, lost), *_missing(remains))
@@ -81,7 +81,7 @@ def plan_repair(remains: Remains) -> RepairPlan:
 
 
 def _check_only_one(files: Sequence[MetadataFile], best: MetadataFile) -> None:
-    """Of two programs that commit at once one loses, and may leave its metadata behind: nothing tells which."""
+    """Of two programs that commit at once one loses, and may leave its metadata: the files do not say which."""
     same = [file.path for file in files if file.whole and file.number == best.number]
     if len(same) > 1:
         raise RefusedError(
@@ -91,7 +91,7 @@ def _check_only_one(files: Sequence[MetadataFile], best: MetadataFile) -> None:
 
 
 def _tails(remains: Remains, best: MetadataFile) -> Iterator[tuple[int, tuple[Segment, ...]]]:
-    """By partition, segments beyond the log's end that no commit has let go of."""
+    """By partition, segments beyond the log's end that no commit has stopped naming."""
     assert best.state is not None
     for log in best.state.logs:
         mine = segments_of(remains.unnamed, log.partition)
@@ -101,7 +101,7 @@ def _tails(remains: Remains, best: MetadataFile) -> Iterator[tuple[int, tuple[Se
 
 
 def _from_segments(remains: Remains) -> RepairPlan:
-    """Without any whole metadata: all segments that no commit has let go of; of those between two doubts, both."""
+    """Without intact metadata: all segments that no commit has certainly stopped naming."""
     known = _known(remains)
     live = [s for s in remains.unnamed if s.path not in remains.closed]
     if not live and known is None:
@@ -139,9 +139,9 @@ def _named(remains: Remains, log: LogState) -> Iterator[Segment]:
 
 
 def _rebuilt(log: LogState, segments: tuple[Segment, ...]) -> RebuiltLog:
-    """The log with these segments, of which no round has seen any."""
+    """The log with these segments, none of them covered by a round."""
     segments = tuple(sorted(segments, key=lambda s: (s.base_offset, -s.end_offset)))
-    if log.view is not None or not log.log_end_offset:  # a view reaches below; of a new log nothing is known
+    if log.view is not None or not log.log_end_offset:  # a view extends below; of a new log nothing is known
         start = min([s.base_offset for s in segments], default=log.log_start_offset)
         start = max(start, log.deleted_below)
     else:
@@ -199,7 +199,7 @@ def _forgotten(version: int) -> Iterator[str]:
 
 
 def clusters(segments: Sequence[Segment]) -> Iterator[tuple[Segment, ...]]:
-    """Segments that overlap, together; one that overlaps none, alone. In offset order."""
+    """Groups of overlapping segments; one that overlaps none is alone. In offset order."""
     together: list[Segment] = []
     for segment in segments:
         if together and segment.base_offset >= max(s.end_offset for s in together):

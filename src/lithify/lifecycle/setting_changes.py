@@ -1,10 +1,10 @@
-"""What a changed setting does to logs that are there already (C43).
+"""What a changed setting does to existing logs (C43).
 
-A change counts from the next round, makes every log due once and brings nothing back. A few change
-what the metadata says as well:
+A change counts from the next round, makes every log due once and restores nothing. A few also
+change the state:
 
-    empty.value to tombstone      the next round covers everything anew: there are more tombstones than it knew
-    delete to compact             no round has been over the log: D = S
+    empty.value to tombstone      the next round covers everything again: there are more tombstones than counted
+    delete to compact             no round has covered the log: D = S
     in-place to side-by-side      the log becomes the backlog: D = S, no view yet
     side-by-side to in-place      refused while there is a view
 """
@@ -50,7 +50,7 @@ def _altered(log: LogState, segments: tuple[Segment, ...], before: TopicSettings
         return log
     if after.compacts:
         log = replace(log, owed=f"changed: {', '.join(changes(before, after))}")
-    log = replace(log, held=None, aged_before_ms=None)  # both were judged by the settings of before (C20, C24)
+    log = replace(log, held=None, aged_before_ms=None)  # both were judged by the earlier settings (C20, C24)
     if after.empty_is_tombstone and not before.empty_is_tombstone:
         log = replace(log, steps=(), uncovered=True)
     if (after.compacts and not before.compacts) or (after.side_by_side and not before.side_by_side):

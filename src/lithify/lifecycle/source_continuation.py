@@ -1,11 +1,11 @@
-"""Where a copy of a Kafka log goes on, and when it must not: pure decisions from offsets alone.
+"""Where a copy of a Kafka log continues, and when it must not: pure decisions from offsets alone.
 
-    ours     |-------------------------E
-    Kafka         |start ......................... end|      go on at E
+    copy     |-------------------------E
+    Kafka         |start ......................... end|      continue at E
     Kafka                                   |start  end|      lost: [E, start) is nowhere any more
-    Kafka    |start ........ end|                             went back: made again, or truncated
+    Kafka    |start ........ end|                             went back: recreated, or truncated
 
-The offsets decide, and nothing else remembers how far we got: not a checkpoint, not a group (C1, C6).
+Only the offsets say how far the copy is: no checkpoint and no consumer group does (C1, C6).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class SourceLog:
 
 @dataclass(frozen=True, slots=True)
 class GoesOn:
-    """The copy goes on at `offset`."""
+    """The copy continues at `offset`."""
 
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Kafka has let go of [start_offset, end_offset), which we never had."""
+    """Kafka has deleted [start_offset, end_offset), which was never copied."""
 
     start_offset: int
     end_offset: int
@@ -42,7 +42,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class WentBack:
-    """Kafka's log ends at `source_end`, below our `log_end`."""
+    """Kafka's log ends at `source_end`, below the copy's `log_end`."""
 
     log_end: int
     source_end: int
@@ -52,7 +52,7 @@ Continuation = GoesOn | Lost | WentBack
 
 
 def continuation(log_end: int | None, source: SourceLog) -> Continuation:
-    """How the copy of one log goes on. `log_end` is None for a log that has no copy, or an empty one."""
+    """How the copy of one log continues. `log_end` is None for a log that has no copy, or an empty one."""
     if log_end is None:
         return GoesOn(source.start_offset)
     if source.end_offset < log_end:
@@ -63,12 +63,12 @@ def continuation(log_end: int | None, source: SourceLog) -> Continuation:
 
 
 def continuations(state: TopicState | None, source: Mapping[int, SourceLog]) -> Mapping[int, Continuation]:
-    """By partition of the source. Partitions that it has and we have not begin at their start."""
+    """By partition of the source. New partitions begin at their start."""
     return {partition: continuation(_log_end(state, partition), log) for partition, log in source.items()}
 
 
 def _log_end(state: TopicState | None, partition: int) -> int | None:
-    """Our log end; None where nothing was ever copied, so that nothing can be missing."""
+    """The copy's log end; None where nothing was ever copied, so that nothing can be missing."""
     if state is None or partition not in state.partitions:
         return None
     end = state.log(partition).log_end_offset

@@ -1,13 +1,13 @@
 """What a sweep may delete, and what has to happen before it does (C6, C45).
 
-named once     `versions.retention.ms` after the last commit that stopped naming it
-never named    once its last change is older than `sweep.grace.ms`, and its run shows no sign of life
+once named     `versions.retention.ms` after the last commit that stopped naming it
+never named    once its last change is older than `sweep.grace.ms`, and its run writes no heartbeat
 
-A file that no version has named may still be named by a commit under way: of a run that was
+A file that no version has named may still be named by a pending commit: of a run that was
 suspended, or that takes long. So before such files are deleted, a commit of the sweep
 
-    abandons their runs     what these try to commit from then on is refused by the gate
-    moves the version       what was staged for an earlier version can no longer land
+    abandons their runs     from then on the gate refuses their commits
+    moves the version       commits staged for an earlier version can no longer land
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from lithify.model.stored_file import Closing, FileKind, NamedFiles, StoredFile
 from lithify.reports.cut import SweptFile
 
 HEARTBEATS_PER_GRACE = 4
-"""A run shows a sign of life this often within `sweep.grace.ms`, so that three may be late or lost."""
+"""Heartbeats of a run within `sweep.grace.ms`, so that three may be late or lost."""
 
 RUNS_AT_ONCE = 1_000
-"""Runs that one sweep abandons: every commit copies their ids. The files of others wait for the next sweep."""
+"""The most runs that one sweep abandons: every commit copies their ids. Files of others wait for the next sweep."""
 
 RUNS_REMEMBERED = 100
-"""So many of the runs that were abandoned last stay known, also when their files are gone: one that goes on after
-more sweeps is told that it expired, and not that a file of its own is missing."""
+"""The latest abandoned runs stay known, also when their files are gone: one that resumes after
+more sweeps gets the error that it expired, and not that a file of its own is missing."""
 
 UNUSUAL_SEGMENTS = 20
-"""From so many segments on, a sweep that deletes more than half of all bytes stored wants a person's word."""
+"""From so many segments on, a sweep that deletes more than half of all bytes stored needs a person's consent."""
 
 
 _NAMED_BY_COMMITS = (FileKind.OUTPUT, FileKind.ATTEMPT)
@@ -42,13 +42,13 @@ class SweepPlan:
     """The files that may go now."""
 
     replaced: tuple[SweptFile, ...] = ()
-    """Those that versions have named: no commit will again."""
+    """Files that versions have named: no commit will again."""
     unnamed: tuple[SweptFile, ...] = ()
-    """Those that a commit under way could still name: the version has to move first."""
+    """Files that a pending commit could still name: the version has to move first."""
     abandon: tuple[str, ...] = ()
     """The runs that have written those, and that have to be abandoned first."""
     unusual: str = ""
-    """Why a person should look first, or nothing."""
+    """Why a person should check first, or nothing."""
 
     @property
     def files(self) -> tuple[SweptFile, ...]:
@@ -93,7 +93,7 @@ def run_of(path: str) -> str:
 
 
 def may_be_swept(file: StoredFile, closing: Closing | None, settings: TopicSettings, now_ms: int) -> bool:
-    """Whether a file that nothing names may go. `closing` is None if no version is known to have named it."""
+    """Whether an unnamed file may be deleted. `closing` is None if no version is known to have named it."""
     past_grace = now_ms > file.modified_ms + settings.sweep_grace_ms
     if closing is None:
         return past_grace
@@ -110,7 +110,7 @@ def lost_from_listing(before: NamedFiles, after: NamedFiles, stored: Iterable[St
 
 
 def still_abandoned(abandoned: Collection[str], stored: Iterable[StoredFile], named: NamedFiles) -> set[str]:
-    """Of the runs abandoned before, those of which there are unnamed files: another sweep may be deleting them."""
+    """Runs abandoned before that have unnamed files: another sweep may be deleting them."""
     return {
         file.run_id
         for file in stored
@@ -119,13 +119,13 @@ def still_abandoned(abandoned: Collection[str], stored: Iterable[StoredFile], na
 
 
 def remembered(known: Sequence[str], needed: Collection[str]) -> tuple[str, ...]:
-    """Of abandoned runs, the latest last, those to remember: the latest, and all that are `needed`."""
+    """Of abandoned runs, the latest last, those to keep: the latest, and all that are `needed`."""
     early = max(len(known) - RUNS_REMEMBERED, 0)
     return tuple(run_id for number, run_id in enumerate(known) if number >= early or run_id in needed)
 
 
 def _alive(stored: Sequence[StoredFile], settings: TopicSettings, now_ms: int) -> set[str]:
-    """The runs that have shown a sign of life within `sweep.grace.ms`."""
+    """The runs with a heartbeat within `sweep.grace.ms`."""
     return {
         file.run_id
         for file in stored

@@ -1,9 +1,9 @@
-"""Taking the last round back: what a log becomes again (C6, C7).
+"""Undoing the last round: what a log becomes again (C6, C7).
 
 before the round   [ a b c ][ d e f ]
 after it           [ b d f ]            [ x y ]     x and y were appended since
-taken back         [ a b c ][ d e f ]   [ x y ]     D and the steps as they were, S never lower than
-                                                    where records were deleted since
+undone             [ a b c ][ d e f ]   [ x y ]     D and the steps as they were, S never below
+                                                    offsets deleted since
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class LogFiles:
 
 
 def obstacle(now: LogState, then: LogState, round_: LogReport, run_id: str) -> str | None:
-    """Why the round cannot be taken back from a log that is now as `now`, or None if it can.
+    """Why the round of a log in the state `now` cannot be undone, or None if it can.
 
-    `then` is the state that the round was laid over.
+    `then` is the state before the round.
     """
     if now.generation != then.generation:
         return "the log was truncated since"
@@ -45,7 +45,7 @@ def obstacle(now: LogState, then: LogState, round_: LogReport, run_id: str) -> s
 
 
 def files_after(now: LogFiles, then: LogFiles, round_: LogReport) -> LogFiles:
-    """What the log and its view name once the round is taken back."""
+    """The files that the log and its view name once the round is undone."""
     below = tuple(s for s in then.segments if s.end_offset <= round_.horizon)
     above = tuple(s for s in now.segments if s.end_offset > round_.horizon)
     return LogFiles(below + above, then.view)
@@ -75,8 +75,8 @@ def state_after_undo(
         last_round=then.last_round,
         uncovered=then.uncovered,
         view=view,
-        dropped=then.dropped,  # the deletes that the round dropped are there again; the epoch goes on
+        dropped=then.dropped,  # the deletes that the round dropped are restored; the epoch still grows
     )
-    # What the round paid is owed again (C43), and what was deleted since is stored again (C26).
+    # What required the round requires one again (C43), and records deleted since are stored again (C26).
     deleted = deletion_debt(back, files.segments, files.view)
     return measured(replace(back, owed=owed_by((now, then), deleted)), files.segments)

@@ -1,4 +1,4 @@
-"""What the metadata of one version says, held against itself (C8, C19, C36). Opens no file."""
+"""Checks that the metadata of one version is consistent in itself (C8, C19, C36). Opens no file."""
 
 from __future__ import annotations
 

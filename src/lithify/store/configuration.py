@@ -1,6 +1,6 @@
-"""PyIceberg's own file of catalogs, looked at before PyIceberg reads it: that does so as it is imported.
+"""Checks PyIceberg's own file of catalogs before PyIceberg reads it, which it does when it is imported.
 
-What goes wrong there tells neither the file nor the way out, and shows the line, which may have a password.
+PyIceberg's errors name neither the file nor the remedy, and show the line, which may have a password.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def check_configuration() -> None:
 
     try:
         Config()
-    except Exception as error:  # of YAML, of text, of the disk, or of a shape that nobody looked at
+    except Exception as error:  # of YAML, of text, of the disk, or of an unexpected shape
         raise WarehouseError(
             f"{_file() or 'the variables PYICEBERG_...'}: PyIceberg cannot read its configuration: {_why(error)}",
             hint="mend or remove it; it is read whatever warehouse is named",
@@ -25,7 +25,7 @@ def check_configuration() -> None:
 
 
 def _file() -> Path | None:
-    """The one that is read: the first that there is."""
+    """The file that PyIceberg reads: the first that exists."""
     from pyiceberg.utils.config import PYICEBERG_HOME, PYICEBERG_YML
 
     folders = (os.environ.get(PYICEBERG_HOME), Path("~").expanduser(), Path())
@@ -34,7 +34,7 @@ def _file() -> Path | None:
 
 
 def _why(error: Exception) -> str:
-    """Never with the text of the file."""
+    """The reason, never with the text of the file."""
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
     mark = getattr(error, "problem_mark", None)  # as every error of YAML has it

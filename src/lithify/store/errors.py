@@ -38,9 +38,9 @@ def no_common_folder(where: str) -> WarehouseError:
 
 
 def check_removed(edit: TopicEdit, remove: Iterable[Segment], named: Iterable[Segment]) -> None:
-    """Raises `ValueError` if `edit` removes a segment that is not among those that the version names.
+    """Raises `ValueError` if `edit` removes a segment that the version does not name.
 
-    Whoever made the edit has a defect, so nothing is committed.
+    That is a defect of the caller, so nothing is committed.
     """
     absent = {segment.path for segment in remove}.difference(segment.path for segment in named)
     if absent:

@@ -1,1 +1,1 @@
-"""Waits for other machines, each of which ends."""
+"""Waits for other machines, each with a deadline."""

@@ -1,13 +1,13 @@
-"""Waits for other machines that end, whatever these do: send nothing, or a byte now and then (C50).
+"""Deadlines for calls to other machines, which may send nothing, or a byte now and then (C50).
 
-Libraries bound the time between two bytes, and a peer that sends one now and then is waited for without
-end. What is bounded here is the whole time, from the beginning of a call.
+Libraries bound the time between two bytes, so a peer that sends single bytes can stall a call for ever.
+These deadlines bound the whole time, from the start of a call.
 
-    within(90, call)          the call has a thread of its own, and is left to itself when time is over
+    within(90, call)          runs the call on a thread of its own, and abandons it at the deadline
     AnswerDeadline            shuts the socket of a connection, so that the call on it fails
 
-The first is for libraries that show no socket, such as Arrow's. What is left to itself holds a thread and
-a connection until its peer ends it, so there is a limit to how many do.
+The first is for libraries that show no socket, such as Arrow's. An abandoned call holds a thread and
+a connection until its peer ends it, so their number is limited.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from typing import TypeVar
 T = TypeVar("T")
 
 HANGING_AT_MOST = 64
-"""Calls that were left to themselves; while there are so many no other is begun."""
+"""The most abandoned calls; while there are so many no other is started."""
 
 _lock = Lock()
 _hanging: set[object] = set()
 
 
 def hanging() -> int:
-    """How many calls were left to themselves and have not ended yet."""
+    """How many abandoned calls have not ended yet."""
     with _lock:
         return len(_hanging)
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """What `call` returns or raises. Raises `TimeoutError` where it takes longer; it may still do its work then.
+    """What `call` returns or raises. Raises `TimeoutError` at the deadline; the call may still complete then.
 
     A thread that waits here can be interrupted, which it could not be in the call itself.
     """
@@ -67,7 +67,7 @@ def within(seconds: float, call: Callable[[], T]) -> T:
 
 
 class AnswerDeadline:
-    """Of one connection: shuts its socket when it was waited for too long, so that whoever waits gets an error."""
+    """The deadline of one connection: shuts its socket, so that the waiting thread gets an error."""
 
     def __init__(self) -> None:
         self._socket: socket.socket | None = None
@@ -85,7 +85,7 @@ class AnswerDeadline:
                 self._timer.start()
 
     def end(self) -> None:
-        """It was answered."""
+        """The answer has come."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()

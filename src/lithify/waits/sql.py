@@ -1,10 +1,10 @@
-"""Connections to a database on which no answer is waited for without end (C50).
+"""Database connections whose answers have a deadline (C50).
 
     taken out of the pool   it answers a ping within PING_S, or another connection is made
     until it goes back      so many seconds for all that is asked, or its socket is shut
 
 A server's own timeouts do not help against one that is silent, nor do those of TCP against one that
-answers a byte now and then. Whoever holds a connection without asking anything says so (`let_wait`).
+sends a byte now and then. A caller that holds a connection without a statement says so (`let_wait`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DEADLINE, _IS_NEW = "lithify.answer_deadline", "lithify.is_new"
 
 
 def bound_answers(engine: Engine, seconds: float) -> None:
-    """From now on, for all connections of an engine whose driver tells the descriptor of its socket."""
+    """Sets the deadline for all connections of an engine whose driver has the descriptor of its socket."""
 
     def begin(dbapi_connection: Any, record: ConnectionPoolEntry) -> None:
         _begin(dbapi_connection, record.info, seconds)
@@ -59,14 +59,14 @@ def bound_answers(engine: Engine, seconds: float) -> None:
 
 
 def let_wait(connection: Connection) -> None:
-    """Nothing is asked on the connection until it is committed or rolled back."""
+    """Suspends the deadline until the connection is committed or rolled back."""
     _end(connection.info)
 
 
 def _begin(dbapi_connection: Any, info: dict[Any, Any], seconds: float) -> None:
     deadline: AnswerDeadline = info.setdefault(_DEADLINE, AnswerDeadline())
     if not dbapi_connection.closed:
-        with suppress(OSError):  # it has broken: nobody will wait for it
+        with suppress(OSError):  # the connection is broken: no thread will wait for it
             deadline.begin(dbapi_connection.fileno(), seconds)
 
 

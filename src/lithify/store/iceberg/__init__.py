@@ -21,7 +21,7 @@ def open_store(
 ) -> tuple[IcebergStore, IcebergFiles]:
     """The store of a local directory (path or `file://` URI) or of a catalog, one of the two.
 
-    `new_id` gives letters and digits that nobody else has, and nobody can foresee. Nothing is opened before
+    `new_id` gives unique, unpredictable ids of letters and digits. Nothing is opened before
     it is needed. Raises `WarehouseError`.
     """
     source = catalog_source(warehouse, catalog)

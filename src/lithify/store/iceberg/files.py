@@ -38,10 +38,10 @@ from lithify.store.iceberg.error_mapping import writing
 from lithify.store.iceberg.io.folders import free_bytes
 
 LOOKUPS_AT_ONCE = 16
-"""Requests under way while a remote warehouse is asked for missing files."""
+"""Concurrent requests when a remote warehouse is asked for missing files."""
 
 LATEST_MEMORY_BYTES = 2**30
-"""So much memory finding the latest records takes, whatever keys there are."""
+"""Memory for finding the latest records, for any keys, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ArrowBatch:
 
 @dataclass(frozen=True, slots=True)
 class ArrowArrivals:
-    """Records on their way into one log; without the column `offset` until they are written."""
+    """Records to append to one log; without the column `offset` until they are written."""
 
     table: pa.Table
 
@@ -159,7 +159,7 @@ class IcebergFiles:
 
 
 def _marked(live: BitMap64, offsets: npt.NDArray[np.int64]) -> pa.Array:
-    """Which of some ascending offsets are among those of a bitmap, however far they are apart."""
+    """Which of some ascending offsets are in a bitmap, also if they are far apart."""
     below = live.rank(int(offsets[0])) - (int(offsets[0]) in live)
     within = live[below : live.rank(int(offsets[-1]))].to_array()
     return pa.array(np.isin(offsets, np.frombuffer(within, np.uint64).astype(np.int64), assume_unique=True))

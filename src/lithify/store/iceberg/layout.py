@@ -1,19 +1,19 @@
-"""How a topic is laid out as an Iceberg table (docs/format.md tells the same).
+"""How a topic is laid out as an Iceberg table (see docs/format.md).
 
     <warehouse>/catalog.db                          the embedded catalog
     <warehouse>/.lithify/locks/                     turns of committers
-    <warehouse>/.lithify/rates.json                 what cleaners keep to, if somebody said so
+    <warehouse>/.lithify/rates.json                 rates of cleaners, if `throttle` has set them
     <warehouse>/<stream>/<topic>-<8 of its id>/     one incarnation of a topic
         data/partition=<n>/<offset>-<run>-<i>.parquet
         metadata/                                   Iceberg's own: metadata.json, manifests
         lithify/versions/<version>-<snapshot>.json  what a commit that removed segments closed
         lithify/reports/<id>.json
-        lithify/rates.json                          what rounds under way keep to, if somebody said so
+        lithify/rates.json                          rates of running rounds, if `throttle` has set them
         lithify/failures.json                       logs whose rounds fail, if any did
-        lithify/runs/<run>.json                     the last sign of life of a long run
+        lithify/runs/<run>.json                     the last heartbeat of a long run
         lithify/superseded.json                     when sweeps saw which metadata files named
 
-A topic that is deleted and made again gets another folder, so that it never meets old files.
+A recreated topic gets another folder, so that it never meets old files.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ from lithify.model.stored_file import FileKind
 from lithify.ports.documents import DocumentKind
 
 NO_RETRIES = ("commit.retry.num-retries", "0")
-"""PyIceberg's own retry replays properties as they were and so loses state: a table that does not
-forbid it is not written to."""
+"""PyIceberg's own retry sends stale properties and so loses state: Lithify refuses to write to a table that does
+not forbid it."""
 
 VIEW_BRANCH = "compacted"
 """The branch of the table that names the segments of the compacted views (C33)."""
 
 METADATA_FILES_KEPT = 50
-"""Old `metadata.json` files that stay, for readers that just learnt where the newest one is."""
+"""Old `metadata.json` files that stay, for readers that have just got the location of the newest one."""
 
 TABLE_PROPERTIES = {
     "format-version": "2",
@@ -109,7 +109,7 @@ def topic_name(table: tuple[str, ...]) -> TopicName:
 
 
 def new_location(root: str, name: TopicName, new_id: str) -> str:
-    """A folder that no topic had before."""
+    """A new folder, of a unique name."""
     return f"{stream_folder(root, name)}/{_safe(name.topic)}-{new_id[-8:]}"
 
 
@@ -119,7 +119,7 @@ def stream_folder(root: str, name: TopicName) -> str:
 
 
 def own_location(given: str, new_id: str) -> str:
-    """A folder that no topic had before, within the one that a catalog gives to every table of that name."""
+    """A new folder, within the one that a catalog gives to every table of that name."""
     return f"{given}/{new_id[-8:]}"
 
 
@@ -147,7 +147,7 @@ def versions_folder(location: str) -> str:
 
 
 def deleted_file(location: str) -> str:
-    """What a deletion leaves while it is under way."""
+    """The note of a running or interrupted deletion."""
     return f"{location}/lithify/deleted.json"
 
 
@@ -168,7 +168,7 @@ def is_ours(relative_path: str) -> bool:
 
 
 def kind_of(relative_path: str) -> tuple[FileKind, str]:
-    """What a file within a topic's folder is for, and the run that its name tells."""
+    """What a file within a topic's folder is for, and the run in its name."""
     if not is_ours(relative_path):
         return FileKind.FOREIGN, ""
     folder, _, file = relative_path.rpartition("/")

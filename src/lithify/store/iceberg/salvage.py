@@ -1,10 +1,10 @@
-"""What is left of topics in a warehouse, and making them topics again: the port that `repair` uses.
+"""What is left of topics in a warehouse, and recreating them: the port that `repair` uses.
 
-    folder ─► metadata files, the newest first, until one is whole ─► what it names, what it does not
+    folder ─► metadata files, the newest first, until an intact one ─► what it names, what it does not
                   │ register: the catalog names it again                     │ rebuild: a new table in
                   ▼                                                          ▼ the same folder
 
-Nothing is deleted but what a deletion has left: files that no version names are for `sweep`.
+It deletes only files left by an interrupted deletion: `sweep` deletes files that no version names.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FOLDER = re.compile(r"(.+?)/(?:metadata|data|lithify)/.*")
 
 
 class IcebergSalvage:
-    """`Salvage` over the catalog of a warehouse, also where the catalog itself is gone."""
+    """`Salvage` over the catalog of a warehouse, also if the catalog itself is lost."""
 
     def __init__(self, source: CatalogSource) -> None:
         self._source = source
@@ -58,7 +58,7 @@ class IcebergSalvage:
         self._access = FileAccess(source.io_properties)
 
     def topics(self) -> tuple[TopicName, ...]:
-        """Names of topics that the catalog lists, and of those whose folders stand in the warehouse."""
+        """Names of topics that the catalog lists, and of those with folders in the warehouse."""
         listed = () if self._source.lost else self._tables.topics()
         found = (self._name_of(folder, paths) for folder, paths in self._folders(None).items())
         return tuple(sorted({*listed, *(name for name in found if name is not None)}))
@@ -93,7 +93,7 @@ class IcebergSalvage:
         return self._with_unnamed(remains, paths)
 
     def register(self, name: TopicName, metadata: str, was: str) -> None:
-        """The catalog names this metadata from now on, in place of what it had under the name."""
+        """Makes the catalog name this metadata, in place of its entry under the name."""
         catalog = self._source.recovered()
         self._forget(name, was)
         with reaching(self._source.where):
@@ -107,20 +107,20 @@ class IcebergSalvage:
             return unite(self._access, SegmentSpec.of(state, segments[0].partition, run_id), segments)
 
     def rebuild(self, state: TopicState, segments: Sequence[Segment], replaces: Sequence[str], was: str) -> None:
-        """Makes the topic anew in the folder where its files are, with these logs and segments, as one commit."""
+        """Recreates the topic in the folder where its files are, with these logs and segments, as one commit."""
         self._source.recovered()
         self._forget(state.name, was)
         self._tables.recreate(state, segments, replaces)
         FILE_CACHE.clear()
 
     def finish_deletion(self, location: str) -> None:
-        """Deletes what a deletion that broke off has left."""
+        """Deletes the files left by an interrupted deletion."""
         with writing(location):
             listed = tuple(stored_files(location, self._source.io_properties))
             delete_leftovers(location, listed, self._source.io_properties)
 
     def _forget(self, name: TopicName, was: str) -> None:
-        """Raises `ConflictError` if others have put something in its place since the remains were looked at."""
+        """Raises `ConflictError` if the catalog has changed since the remains were read."""
         if not self._tables.forget(name, was):
             raise ConflictError(f"{name}: others repaired, deleted or changed it meanwhile", hint="look again")
 
@@ -143,7 +143,7 @@ class IcebergSalvage:
         return Entry.WHOLE, "", last
 
     def _around(self, last: str) -> dict[str, list[str]]:
-        """The folder of a topic with its files, given its metadata: others may have that written elsewhere."""
+        """The folder of a topic with its files, given its metadata, which other programs may have moved."""
         with suppress(Exception):  # damaged, and so may the name of the folder in it be
             pinned = pinned_location(self._metadata(last).properties)
             if pinned and (paths := self._listed(pinned)):
@@ -169,7 +169,7 @@ class IcebergSalvage:
         return found
 
     def _name_of(self, location: str, paths: Sequence[str]) -> TopicName | None:
-        """The topic whose folder it is, by its newest metadata that says so, else by the folder's own name."""
+        """The topic of a folder, by its newest readable metadata, else by the folder's own name."""
         for path, _ in lineage.metadata_paths(location, paths):
             with suppress(Exception):  # damaged
                 properties = self._metadata(path).properties
@@ -250,7 +250,7 @@ class IcebergSalvage:
         return MetadataFile(path, number, state, problem, claims, foreign)
 
     def _check_whole(self, name: TopicName, metadata: TableMetadata, file: str) -> None:
-        """Raises `WarehouseError`, or `DamagedError` also where nobody can tell which segments a version has."""
+        """Raises `WarehouseError`, or `DamagedError`, also if the segments of a version cannot be determined."""
         check_writable(name, metadata)
         check_refs(f"{name}: {file}", metadata)
         for branch in (None, layout.VIEW_BRANCH):

@@ -1,17 +1,17 @@
-"""A catalog that PyIceberg's own configuration describes, with what the configuration leaves open.
+"""A catalog that PyIceberg's own configuration describes, with defaults for what it leaves open.
 
-Waits that would not end are given an end. In a PostgreSQL catalog, where its configuration does not
+Every wait gets a deadline. In a PostgreSQL catalog, where its configuration does not
 say otherwise:
 
-    connect_timeout, tcp_user_timeout    how long a host that does not answer is waited for
-    keepalives_idle, _interval, _count   how soon a connection whose other end is gone is found dead
-    (no parameter)                       10 s in which a server that is starting again is tried again
+    connect_timeout, tcp_user_timeout    how long to wait for a host that does not answer
+    keepalives_idle, _interval, _count   how soon a connection without a peer is found dead
+    (no parameter)                       10 s in which connecting to a restarting server is retried
     statement_timeout                    how long a commit waits for another one's few milliseconds
     idle_in_transaction_session_timeout  how long a program that froze within its commit blocks others
 
-All that is asked on a connection is answered within `ANSWER_S`, or its socket is shut; one that broke
-since its last use is made anew (`sql_answers`). Opening any catalog takes `OPENING_S` at most, and so
-does each request to a REST catalog (`rest_answers`).
+Statements on a connection are answered within `ANSWER_S`, or its socket is shut; a connection that broke
+since its last use is replaced (`waits/sql.py`). Opening any catalog takes `OPENING_S` at most, and so
+does each request to a REST catalog (`rest_timeouts.py`).
 
 An SQL catalog opens at most 15 connections for all threads of a process (SQLAlchemy's own bound),
 and a thread waits at most 30 s for one; one in PostgreSQL as many again for turns of committers
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 REMOTE_IO = "lithify.store.iceberg.io.remote_io.RemoteFileIO"  # by name: importing it takes half a second
 
 OPENINGS = 10
-"""First openings that may meet another one that is making the same catalog."""
+"""Attempts to open a catalog that another process may be creating."""
 
 LIBPQ_DRIVERS = ("postgresql", "postgresql+psycopg2", "postgresql+psycopg")
 CONNECTING = {
@@ -66,17 +66,17 @@ TURN_S = 15.0
 """For a turn of committers: a few seconds more than it is waited for within the server (`lock`)."""
 
 PATIENCE_S = 10.0
-"""How long connecting is tried again. A restart takes less, and in the middle of a commit it leaves
-its outcome unknown to whoever cannot look at once."""
+"""How long connecting is retried. A server's restart takes less; during a commit it leaves
+the outcome unknown unless the catalog can be read soon after."""
 MAX_PAUSE_S = 0.5
 
 OPENING_S = 60.0
 ANSWER_S = 40.0
-"""More than a statement may take within the server, so that one that is alive says itself what is wrong."""
+"""More than the server's own limit for a statement, so that a live server reports its own error."""
 
 STATEMENT_TIMEOUT_MS = 30_000
 IDLE_TIMEOUT_MS = 20_000
-"""Shorter, so that a commit outlasts one that froze before it and holds its row."""
+"""Shorter than that, so that a commit outlasts a frozen one that holds its row."""
 
 
 _FORM = "write postgresql://USER:PASSWORD@HOST/DATABASE, with %40 for @ and %2F for / in passwords"
@@ -96,7 +96,7 @@ class NamedCatalog:
     @property
     def root(self) -> str | None:
         warehouse = self._catalog.properties.get("warehouse", "")
-        # For a REST catalog it may be a mere name, and the catalog gives tables their places.
+        # For a REST catalog it may be only a name, and the catalog gives tables their locations.
         return warehouse.rstrip("/") if "://" in warehouse or warehouse.startswith("/") else None
 
     @property
@@ -107,7 +107,7 @@ class NamedCatalog:
 
     @cached_property
     def turns(self) -> Engine | None:
-        """Connections of their own: whoever waits for a turn must not take one from those who work."""
+        """Separate connections: a commit that waits for its turn must not take one from a running commit."""
         engine = _postgres(self._catalog)
         if engine is None:
             return None
@@ -168,12 +168,12 @@ def _left_open(described: Mapping[str, Any]) -> dict[str, str]:
     uri = str(described.get("uri", ""))
     if not _is_database(uri):
         return {}
-    # Where we ask ourselves whether a connection is alive, SQLAlchemy need not, which waits for an answer for ever.
+    # `waits/sql.py` pings connections itself; SQLAlchemy's own ping has no deadline.
     return {"uri": _bounded(uri), "pool_pre_ping": "false" if _is_libpq(uri) else "true"}
 
 
 def _check_address(where: str, uri: str) -> None:
-    """Raises `WarehouseError` for what would be taken apart in the wrong place: errors would then show a password."""
+    """Raises `WarehouseError` for a URI that would be split wrongly: errors would then show a password."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 

@@ -1,13 +1,13 @@
-"""The end of a topic: the catalog forgets it, then its files go.
+"""Deleting a topic: first its entry in the catalog, then its files.
 
-    list the folder ─► take the table out of the catalog ─► note that ─► delete what was listed ─► the note
+    list the folder ─► remove the table from the catalog ─► write a note ─► delete the listed files ─► the note
          ▲                  │
-         └── it has moved on ┘
+         └── another commit ┘
 
-What is deleted was there before the catalog let go of the topic, has a name that Lithify gives, and
-so belongs to this topic: the names of its files are never given twice, and a topic made again has a folder
-of its own. A deletion that dies on its way leaves the note behind, by which `lithify repair` knows the rest
-for leftovers; without it they are a topic that the catalog has lost.
+The deleted files existed before the catalog removed the topic, and have names that Lithify gives, so
+they belong to this topic: file names are never given twice, and a recreated topic has a folder
+of its own. An interrupted deletion leaves the note, by which `lithify repair` recognizes the remaining
+files; without it they are a topic that the catalog has lost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lithify.store.iceberg.io.folders import delete_files, remove_empty_folders,
 
 
 def drop(tables: TopicTables, table: Table, location: str, io_properties: Mapping[str, str]) -> tuple[str, ...]:
-    """Forgets the topic and deletes its files in `location`; returns those of others, which stay.
+    """Removes the topic and deletes its files in `location`; returns files of other programs, which stay.
 
     Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`.
     """
@@ -46,7 +46,7 @@ def drop(tables: TopicTables, table: Table, location: str, io_properties: Mappin
 
 
 def delete_leftovers(location: str, listed: Sequence[StoredFile], io_properties: Mapping[str, str]) -> None:
-    """Deletes what is left of a topic that the catalog has let go of, the note of that last. Raises `OSError`."""
+    """Deletes the files of a topic that the catalog has removed, the note of that last. Raises `OSError`."""
     note = layout.deleted_file(location)
     ours = (file.path for file in listed if file.kind is not FileKind.FOREIGN)
     delete_files([path for path in ours if path != note], io_properties)

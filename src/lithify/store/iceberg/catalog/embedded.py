@@ -1,9 +1,9 @@
 """Opening catalogs: the embedded one inside a local directory, or one that PyIceberg knows by name.
 
-    --warehouse DIR   DIR/catalog.db, made with the first topic
+    --warehouse DIR   DIR/catalog.db, created with the first topic
     --catalog NAME    as PyIceberg's configuration files and environment describe it
 
-Nothing is opened before it is needed, and looking into an empty directory makes nothing in it.
+Nothing is opened before it is needed, and reading an empty directory creates nothing in it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class CatalogSource(Protocol):
         ...
 
     def recovered(self) -> Catalog:
-        """The catalog, made anew if it is lost. Raises `WarehouseError`."""
+        """The catalog, recreated if it is lost. Raises `WarehouseError`."""
         ...
 
     def existing(self) -> Catalog | None:
@@ -69,7 +69,7 @@ class CatalogSource(Protocol):
         ...
 
     def created(self) -> Catalog:
-        """The catalog, made if there is none yet. Raises `WarehouseError`."""
+        """The catalog, created if there is none yet. Raises `WarehouseError`."""
         ...
 
 
@@ -119,7 +119,7 @@ class EmbeddedCatalog:
         return catalog
 
     def _is_warehouse(self) -> bool:
-        """False if nothing is there yet. Raises `WarehouseError` if something else is."""
+        """False for an empty or missing directory. Raises `WarehouseError` if it has other files."""
         if any(character in self.where for character in "?#%"):
             raise WarehouseError(
                 f"{self.where}: the path of a warehouse cannot have '?', '#' or '%' in it", hint="use another path"
@@ -147,7 +147,7 @@ class EmbeddedCatalog:
         return catalog.is_file() and catalog.stat().st_size > 0
 
     def _has_nothing(self) -> bool:
-        """Whether nothing was ever put there, but for a catalog that was begun and never finished."""
+        """Whether it is empty, except for a catalog whose creation was interrupted."""
         files = self._folder.iterdir() if self._folder.is_dir() else [self._folder]
         return all(file.name.startswith(CATALOG_FILE) and file.is_file() for file in files)
 

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 MAX_WAIT_S = 10.0
 POLL_S = 0.005
 HELD_S = 60
-"""How long a turn in a database lasts at most: of a holder that froze it is taken away."""
+"""How long a turn in a database lasts at most: the server ends that of a frozen holder."""
 
 
 def turn_lock(source: CatalogSource, name: TopicName) -> AbstractContextManager[None]:
-    """Waits for its turn, at most `MAX_WAIT_S`; then it goes on without."""
+    """Waits for its turn, at most `MAX_WAIT_S`; then it continues without."""
     folder = None if source.root is None else local_path(source.root)
     if folder is not None:
         return _file_turn(Path(lock_file(folder, name)))

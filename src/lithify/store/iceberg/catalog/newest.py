@@ -1,9 +1,9 @@
-"""The newest state of a topic off its metadata, and with as little work as can be for those who look at many.
+"""The newest state of a topic from its metadata, with little work per topic for looks at many.
 
     path ─► metadata.json ─► properties, current snapshot ─► state       no query, no model of the whole
-      └── the file is gone, or is not what it should be ─► the usual way, which says why
+      └── the file is missing or damaged ─► the usual way, which says why
 
-A table's metadata lists every kept snapshot, and to make objects of them all takes most of the time.
+A table's metadata lists every kept snapshot, and creating objects of them all takes most of the time.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def topic_state(name: TopicName, metadata: TableMetadata, file: str) -> TopicSta
 
 
 def read_newest(access: FileAccess, name: TopicName, where: str) -> tuple[TopicState, Lists] | None:
-    """The state in a metadata file; None if it is not there any more, or cannot be read like this."""
+    """The state in a metadata file; None if it is missing, or cannot be read in this way."""
     try:
         metadata = parsed_object(where, access.read(where))
         snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in metadata["snapshots"]}
@@ -90,7 +90,7 @@ def read_newest(access: FileAccess, name: TopicName, where: str) -> tuple[TopicS
         if view is not None and said is not None and said.get(VIEW_BRANCH) != _checksum(view):
             view = None
         return state, Lists(_list(main), None if view is None else _list(view))
-    except Exception:  # damaged bytes fail in any way here; the usual way meets them too, and tells
+    except Exception:  # damaged bytes fail in any way here; the usual way reports them
         return None
 
 

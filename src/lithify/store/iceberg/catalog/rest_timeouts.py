@@ -1,4 +1,4 @@
-"""Requests to a REST catalog that end: PyIceberg gives its client no timeouts at all (C50)."""
+"""Deadlines for requests to a REST catalog: PyIceberg gives its client no timeouts at all (C50)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from requests.exceptions import ReadTimeout
 from lithify.waits.deadline import within
 
 TIMEOUTS_S = (5.0, 30.0)
-"""Until a connection stands, and without a single byte."""
+"""Seconds to connect, and without a single byte."""
 REQUEST_S = 60.0
-"""For a whole request with its answer."""
+"""Seconds for a whole request with its answer."""
 
 
 def bound_session(session: Session) -> None:
@@ -25,7 +25,7 @@ def bound_session(session: Session) -> None:
 
 class _BoundedAdapter(HTTPAdapter):
     def send(self, request: PreparedRequest, *more: Any, **given: Any) -> Response:
-        """Raises `ReadTimeout`, of which nobody can tell whether the request was done."""
+        """Raises `ReadTimeout`, after which it is unknown whether the request was done."""
         if given.get("timeout") is None:
             given["timeout"] = TIMEOUTS_S
         try:

@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DROPS = 25
-"""Times that a table is tried to be taken out of the catalog while others commit to it."""
+"""Attempts to remove a table from the catalog while other programs commit to it."""
 LOOKS = 5
-"""Times that what it has is looked at anew for that: it takes long where there is much, and others go on."""
+"""Times that its files are listed again for that: listing many takes long, and commits go on meanwhile."""
 
 _NO_METADATA = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RecursionError, TypeError, ValueError),
     *(ValidationError, zlib.error),
 )
-"""What bytes that are no metadata make PyIceberg fail with; a catalog that cannot be reached fails with others."""
+"""PyIceberg's exceptions for bytes that are not metadata; an unreachable catalog raises others."""
 
 READINGS = 5
-"""Times that the metadata is looked for: the file may go while its name is on its way."""
+"""Attempts to read the metadata: a commit may delete the file after the catalog has named it."""
 
 
 class TopicTables:
@@ -60,7 +60,7 @@ class TopicTables:
         self._source = source
 
     def create(self, name: TopicName, properties: Mapping[str, str], new_id: Callable[[], str]) -> None:
-        """Makes the table of a topic, in a folder that no topic had before. Raises `TopicExistsError`."""
+        """Creates the table of a topic, in a new folder. Raises `TopicExistsError`."""
         catalog = self._source.created()
         try:
             with reaching(self._source.where):
@@ -72,7 +72,7 @@ class TopicTables:
             raise
 
     def recreate(self, state: TopicState, segments: Sequence[Segment], replaces: Sequence[str]) -> None:
-        """Makes the table of a topic anew in the folder of `state`, with its logs and segments, in one commit."""
+        """Recreates the table of a topic in the folder of `state`, with its logs and segments, in one commit."""
         name = state.name
         with reaching(self._source.where):
             catalog = self._source.created()
@@ -90,7 +90,7 @@ class TopicTables:
     def forget(self, name: TopicName, was: str) -> bool:
         """Whether the catalog has nothing under the name any more, where it had the metadata `was`; files stay.
 
-        A catalog service deletes by name alone: there it is looked at just before. Raises `WarehouseError`.
+        A catalog service deletes by name alone: there the entry is checked just before. Raises `WarehouseError`.
         """
         if not self._is_still(name, was):
             return False
@@ -104,7 +104,7 @@ class TopicTables:
             return now == was
         with suppress(LithifyError):
             return self.load(name).metadata_location == was
-        return True  # what cannot be loaded, nobody has repaired
+        return True  # an unreadable table has not been repaired
 
     def _staged(self, name: TopicName, properties: Mapping[str, str], new_id: str) -> CreateTableTransaction:
         """The creation of the table, begun."""
@@ -117,7 +117,7 @@ class TopicTables:
             properties={**layout.TABLE_PROPERTIES, **properties},
         )
         root = self._source.root
-        if root is None:  # the catalog gives the place, to a table that is made again the same one
+        if root is None:  # the catalog gives the location, and to a recreated table the same one
             wanted = layout.own_location(stage().table_metadata.location, new_id)
         else:
             wanted = layout.new_location(root, name, new_id)
@@ -131,10 +131,10 @@ class TopicTables:
         return staged
 
     def drop(self, table: Table, look: Callable[[], T]) -> T:
-        """Takes a table out of the catalog; returns what `look` has given right before.
+        """Removes a table from the catalog; returns the result of `look` right before.
 
-        If others commit in between it looks again, but not for ever. One of its name that was made since stays.
-        A catalog service deletes by name alone, whatever was committed since: there that is looked at just
+        If others commit in between it looks again, a limited number of times. A recreated one of its name stays.
+        A catalog service deletes by name alone: there the entry is checked just
         before. Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`, and what `look` raises.
         """
         name, uuid = layout.topic_name(table.name()), table.metadata.table_uuid
@@ -212,7 +212,7 @@ _RESTORE = (
 
 
 def _dropped(table: Table) -> bool:
-    """Whether the table could be taken out of its catalog as it was loaded; not if it is another one by now."""
+    """Whether the table was removed from its catalog as it was loaded; not if it has changed since."""
     from pyiceberg.catalog.sql import SqlCatalog
 
     catalog = table.catalog
@@ -226,7 +226,7 @@ def _dropped(table: Table) -> bool:
 
 
 def _forgotten(catalog: Catalog, table: tuple[str, ...], was: str) -> bool:
-    """Whether the catalog has let go of this metadata; of a table that has none there is nothing to let go of."""
+    """Whether the catalog no longer names this metadata; true for a table without any."""
     from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
     from sqlalchemy import delete
 
@@ -272,7 +272,7 @@ def _locations(catalog: Catalog) -> list[tuple[tuple[str, ...], str | None]]:
     columns = IcebergTables.table_namespace, IcebergTables.table_name, IcebergTables.metadata_location
     rows = select(*columns).where(IcebergTables.catalog_name == catalog.name)
     with catalog.engine.connect() as connection:
-        # All at once: whoever goes through them slowly must not keep SQLite's committers waiting.
+        # All at once: a slow consumer must not keep SQLite's committers waiting.
         return [((stream, topic), location) for stream, topic, location in connection.execute(rows)]
 
 

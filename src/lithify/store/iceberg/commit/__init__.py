@@ -1,1 +1,1 @@
-"""Commits to a table, the versions they leave behind, and what these still name."""
+"""Commits to a table, the versions that they keep, and the files that these name."""

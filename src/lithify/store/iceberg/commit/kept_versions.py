@@ -1,4 +1,4 @@
-"""Kept versions: what a commit that removes segments leaves behind of the version it closes.
+"""Kept versions: what a commit that removes segments stores of the version that it closes.
 
     main      ── 11 ── 12 ── 13          13 removed segments, so it closed 12
     tag               lithify-12         keeps the snapshot, and with it the list of segments
@@ -47,9 +47,9 @@ def stated_refs_after(
     moved: Mapping[str, Snapshot | None],
     tags: Mapping[str, int | None],
 ) -> dict[str, str]:
-    """What `lithify.refs` says after a commit that moves branches, or drops them, and sets or drops tags.
+    """The new `lithify.refs` after a commit that moves or drops branches, and sets or drops tags.
 
-    Of the rest it says what it said: what was lost, or moved by somebody else, is not taken for ours (C48).
+    Its other entries stay: a branch or tag that another program moved or dropped is not adopted (C48).
     """
     said = checksums.stated_refs(metadata.properties)
     if said is None:
@@ -87,7 +87,7 @@ def _view_damage(state: TopicState, what: str) -> DamagedError:
 
 
 def closing_record(state: TopicState, edit: TopicEdit, no_longer_named: Iterable[str]) -> dict[str, Any]:
-    """What is written about `state`, which the commit of `edit` closes."""
+    """The record of `state`, which the commit of `edit` closes."""
     return {
         "version": state.version,
         "closed_ms": edit.time_ms,
@@ -102,8 +102,8 @@ def closing_record(state: TopicState, edit: TopicEdit, no_longer_named: Iterable
 def closings(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, int]:
     """By path, when a commit last stopped naming it: of data files, and of the records themselves.
 
-    The record of a commit that did not land may be among them. What it says too early of a file, the
-    record of the commit that did land corrects. Raises `DamagedError`.
+    The record of a commit that did not land may be among them. If its time for a file is too early, the
+    record of the commit that landed has a later one. Raises `DamagedError`.
     """
     found: dict[str, int] = {}
     for path, record in records:

@@ -1,4 +1,4 @@
-"""Which files of a topic's folder something still names, and since when not: what `sweep` goes by (C6, C45)."""
+"""Which files of a topic's folder the metadata names, and since when it does not: for `sweep` (C6, C45)."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from lithify.store.iceberg.state.topic_codec import closed_versions, report_ids
 
 
 def named_files(table: Table, location: str) -> NamedFiles:
-    """Every file that the metadata of a table names, its own and those of our documents included.
+    """Every file that the metadata of a table names, with metadata files and Lithify's documents.
 
-    All snapshots that there are count: the newest version's and those of kept ones. Records of versions
-    that are not kept go with the files that they tell about. A file below `location` is spelled from
-    there, as `stored_files` does. Raises `DamagedError`.
+    All snapshots count: the newest version's and those of kept ones. Records of expired versions
+    are deleted with the files that they list. A file below `location` is spelled from
+    there, as in `stored_files`. Raises `DamagedError`.
     """
     kinds = (DocumentKind.RATES, DocumentKind.FAILURES, DocumentKind.SOURCE)
     earlier = (entry.metadata_file for entry in table.metadata.metadata_log)
@@ -61,7 +61,7 @@ def _needed(table: Table, location: str) -> Iterator[str]:
 def all_closings(
     state: TopicState, stored: Sequence[StoredFile], access: FileAccess, now_ms: int
 ) -> dict[str, Closing]:
-    """By path of a file, since when nothing names it. Raises `DamagedError` or `WarehouseError`."""
+    """By path of a file, since when no version names it. Raises `DamagedError` or `WarehouseError`."""
     looks = read_looks(state.location, access)
     grace_ms = state.settings.sweep_grace_ms
     found = {
@@ -79,7 +79,7 @@ def all_closings(
 def looks_with(
     state: TopicState, stored: Sequence[StoredFile], named: NamedFiles, access: FileAccess, now_ms: int
 ) -> Looks | None:
-    """The looks of sweeps with one more; None if there is no need of it."""
+    """The looks of sweeps with one more; None if the last one is recent enough."""
     metadata = {_name(file.path): file.path in named.needed for file in stored if file.kind is FileKind.ATTEMPT}
     still = {name for name, is_named in metadata.items() if is_named}
     looks = read_looks(state.location, access)

@@ -1,14 +1,14 @@
-"""Since when nothing names a metadata file, manifest list or manifest of a topic (C6).
+"""Since when no version names a metadata file, manifest list or manifest of a topic (C6).
 
-Commits replace them all the time and note it nowhere. So sweeps do: each remembers when it looked, and
-of every metadata file that was named then, the last time that it was.
+Commits replace these files without a record of it. So sweeps keep one: each stores when it looked, and
+for every metadata file that was named then, the last time that it was.
 
     looks         t1        t2        t3        now
     a.avro        named     named     -                    unnamed since t3, and a version named it
     b.avro             written  -     -                    unnamed since t2, perhaps never named
 
-The time that is told is never earlier than the true one, so that files only stay longer. Looks are
-remembered for as long as they are needed, and at distances, and names until their files are gone, so
+The stored time is never earlier than the true one, so that files only stay longer. Looks are
+stored for as long as they are needed, at minimum distances, and names until their files are deleted, so
 that the document stays small.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 from lithify.model.stored_file import Closing
 
 LOOKS_PER_RETENTION = 8
-"""Looks remembered within `versions.retention.ms`: files stay at most by one of that many parts longer."""
+"""Looks stored within `versions.retention.ms`: files stay longer by at most one of that many parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Looks:
 
     def and_now(self, named: Collection[str], stored: Collection[str], retention_ms: int, now_ms: int) -> Looks | None:
         """With a look at `now_ms`, by which these are named and stored; None if the last one is recent enough."""
-        before = [ms for ms in self.times_ms if ms <= now_ms]  # a clock that went back: what it said is forgotten
+        before = [ms for ms in self.times_ms if ms <= now_ms]  # after a clock went back, its later times are dropped
         if before == list(self.times_ms) and before and now_ms - before[-1] < retention_ms // LOOKS_PER_RETENTION:
             return None
         past = [ms for ms in before if ms <= now_ms - retention_ms]
@@ -49,7 +49,7 @@ class Looks:
         return Looks(times, {**known, **dict.fromkeys(named, now_ms)})
 
     def closing(self, name: str, there_ms: int, now_ms: int) -> Closing:
-        """Since when a file is unnamed that is there, certainly, since `there_ms` and that nothing names now."""
+        """Since when an unnamed file that certainly exists since `there_ms` is unnamed."""
         named_ms = self.named_ms.get(name)
         since = max(there_ms, -1 if named_ms is None else named_ms + 1)
         looked = (ms for ms in self.times_ms if since <= ms <= now_ms)

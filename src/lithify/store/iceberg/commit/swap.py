@@ -1,16 +1,16 @@
 """The commit of an edit: one compare-and-swap of the table's metadata (C6).
 
-    stage   manifests, manifest list ─┐   files that nothing names yet
-    record  what the commit closes ───┤   (lithify/versions), likewise
+    stage   manifests, manifest list ─┐   files that no version names yet
+    record  the version it closes ────┤   (lithify/versions), likewise
                                       ▼
     swap    assert: this table, main at the snapshot of the edit's version
             then:   snapshot on main, snapshot of the views on `compacted`, tags of the
-                    closed version, tags and snapshots that are not kept any more (for
-                    their number, or expired), state in properties
+                    closed version, tags and snapshots of expired versions (by
+                    their number, or age), state in properties
 
-A crash before the swap leaves unnamed files and nothing else. After it everything is there, as all
-of it is one swap of the catalog. Of two committers on one version the second finds main moved; its
-record has a name of its own, so it cannot stand in for that of the first.
+A crash before the swap leaves only unnamed files. After it everything is committed, as it
+is one swap of the catalog. Of two committers on one version the second finds main moved; its
+record has a name of its own, so it cannot replace that of the first.
 
 The swap is sent with `Catalog.commit_table`, not by committing a transaction: that retries with
 stale properties and deletes manifests where it believes that the commit failed.
@@ -59,14 +59,14 @@ from lithify.store.iceberg.state.location import located
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """One commit, staged: nothing of it counts until it is sent."""
+    """One staged commit: it has no effect until it is sent."""
 
     updates: tuple[TableUpdate, ...]
     requirements: tuple[TableRequirement, ...]
 
 
 def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) -> Swap:
-    """Writes everything that the commit of `edit` on `state` needs, and says what to swap.
+    """Writes everything that the commit of `edit` on `state` needs, and returns what to swap.
 
     `table` is at `state`. Raises `WarehouseError` where nothing can be written, `DamagedError`
     where a manifest cannot be read, `ValueError` for an edit that does not fit.
@@ -120,7 +120,7 @@ def send(catalog: Catalog, table: Table, swap: Swap) -> TableMetadata:
         if never_landed(error):
             raise warehouse_error(name, error) from error
         raise CommitUnknownError(f"{name}: {error}") from error
-    with suppress(Exception):  # the commit has landed; what is not deleted now is left to `sweep`
+    with suppress(Exception):  # the commit has landed; `sweep` deletes what is left
         delete_old_metadata(catalog, table, committed)
     return committed
 
@@ -131,10 +131,10 @@ Versions = tuple[topic_codec.Closed, ...]
 def _staged_view(
     table: Table, state: TopicState, edit: TopicEdit
 ) -> tuple[tuple[TableUpdate, ...], Mapping[str, Snapshot | None]]:
-    """What the commit does to the branch of the views, and where it is then if it moves: None if it goes.
+    """The commit's update of the branch of the views, and its new snapshot if it moves: None if it is dropped.
 
-    The branch is there while any log has a view. Main's assertion guards it: no commit but ours,
-    which moves main as well, moves it. One that is gone all the same is never made anew: an empty
+    The branch exists while any log has a view. Main's assertion guards it: only Lithify's commits, which
+    move main as well, move it. A lost branch is never recreated: an empty
     view would say that all keys are deleted (C8).
     """
     before, after = state.logs, ({log.partition: log for log in state.logs} | dict(edit.logs)).values()
@@ -155,10 +155,10 @@ def _staged_view(
 
 
 def _no_longer_named(table: Table, edit: TopicEdit) -> list[str]:
-    """Paths that the commit takes out of the log or the view and that the other one does not name either."""
+    """Paths that the commit removes from the log or the view and that the other one does not name either."""
     removed, view_removed = _paths(edit.remove), _paths(edit.view_remove)
     still = _paths((*edit.add, *edit.view_add))
-    # What is taken out of one branch can be in the other one, which is read only for that.
+    # A segment removed from one branch can be in the other one, which is read only for that.
     still |= _paths(_named(table, VIEW_BRANCH, edit.remove)) - view_removed
     still |= _paths(_named(table, MAIN_BRANCH, edit.view_remove)) - removed
     return sorted((removed | view_removed) - still)
@@ -179,7 +179,7 @@ def _paths(segments: Iterable[Segment]) -> set[str]:
 
 
 def _tags(before: Versions, kept: Versions, refs: Mapping[str, int]) -> dict[str, int | None]:
-    """The tags on what this commit closes, and None for those of versions that are kept no longer."""
+    """The tags on the version that this commit closes, and None for those of expired versions."""
     there = {closed.version for closed in before}
     left = {closed.version for closed in kept}
     tags: dict[str, int | None] = {}
@@ -203,8 +203,8 @@ def _tag_updates(tags: Mapping[str, int | None]) -> Iterator[TableUpdate]:
 
 
 def _expired(metadata: TableMetadata, named: Collection[int]) -> list[TableUpdate]:
-    """Snapshots that nothing names any more: every commit copies all that there are."""
-    # One update for each: catalogs of before Iceberg 1.9 take no more.
+    """Snapshots that no branch or tag names any more: every commit copies all that there are."""
+    # One update for each: catalogs before Iceberg 1.9 accept no more.
     return [
         RemoveSnapshotsUpdate.model_validate({"snapshot-ids": [snapshot.snapshot_id]})
         for snapshot in metadata.snapshots

@@ -1,4 +1,4 @@
-"""What a commit says of every file that it makes part of a topic, so that another file is noticed (C48).
+"""Checksums that a commit stores of every file of a topic, so that a replaced file is detected (C48).
 
     metadata.json ─ properties ─ lithify.checksum   of all properties of ours, and of the table's identity
                  │            ├─ lithify.table      whose metadata it is
@@ -7,8 +7,8 @@
     manifest list ─ header ───── lithify.manifests  of each manifest that it names, in its order
     segments                     by what their manifest entries say; their pages have checksums
 
-Nobody else's branches, tags and properties are in it, and nothing that a catalog service may write in its own
-way. What was committed in a format before 3 has none of it and is read as it is; the first commit brings them.
+They cover no branches, tags and properties of other programs, and nothing that a catalog service may write in its
+own way. Commits in a format before 3 have none and are read without; the first commit adds them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PREFIX = "lithify."
 CHECKSUM = "lithify.checksum"
 REFS = "lithify.refs"
 TABLE = "lithify.table"
-"""Namespace and name of the table: its metadata in the place of another one's is noticed."""
+"""Namespace and name of the table, so that its metadata in the place of another one's is detected."""
 LIST = "lithify.list"
 """In a snapshot's summary: bytes and checksum of its manifest list."""
 MANIFESTS = "lithify.manifests"
@@ -46,11 +46,11 @@ RESTORE = "restore it from a backup or a replica, or see what `lithify repair` c
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What is said of a file by the one that names it."""
+    """Size and checksum of a file, as stored in the file that names it."""
 
     size_bytes: int
     checksum: str | None
-    """None where it only says how large the file is."""
+    """None where only the size is stored."""
 
     @staticmethod
     def of(content: bytes) -> Stated:
@@ -111,13 +111,13 @@ def refs_there(metadata: TableMetadata, names: Iterable[str]) -> dict[str, str]:
 
 
 def sealing(table: Table, properties: Mapping[str, str], refs: Mapping[str, str]) -> dict[str, str]:
-    """The properties that state what all of ours say, which table they are of, and `refs`."""
+    """The properties with the checksum of Lithify's properties, the table's name, and `refs`."""
     stated = {TABLE: ".".join(table.name()), REFS: json.dumps(refs, sort_keys=True, separators=(",", ":"))}
     return stated | {CHECKSUM: _properties_checksum(table.metadata.table_uuid, {**properties, **stated})}
 
 
 def stated_refs(properties: Mapping[str, str]) -> dict[str, str] | None:
-    """By name, what the last commit said of our branches and tags; None before format 3."""
+    """By name, the checksums of Lithify's branches and tags by the last commit; None before format 3."""
     text = properties.get(REFS)
     return None if text is None else parsed_object(f"the table property {REFS}", text.encode())
 
@@ -159,7 +159,7 @@ def stands(metadata: TableMetadata, name: str) -> bool:
 
 
 def check_refs(where: str, metadata: TableMetadata) -> None:
-    """Raises `DamagedError` where a branch or tag of ours is gone or another one."""
+    """Raises `DamagedError` if a branch or tag of Lithify's is missing or changed."""
     for name in stated_refs(metadata.properties) or ():
         if not stands(metadata, name):
             raise not_as_left(where, name)

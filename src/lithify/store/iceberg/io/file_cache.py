@@ -3,8 +3,8 @@
     00017-<uuid>.metadata.json, snap-<id>-<uuid>.avro, <uuid>-m0.avro    no other file ever has these names
     failures.json, rates.json                                            written again: never kept
 
-A commit goes on from the metadata and manifests that the look before it, or the last commit, has
-seen. Over an object store each of them would be two requests each time.
+A commit needs the metadata and manifests that the load before it, or the last commit, has
+read. Over an object store each of them would be two requests each time.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class FileCache:
             self._files.pop(path, None)
 
     def clear(self) -> None:
-        """All of them, so that the next look at each is at the file itself."""
+        """Drops all of them, so that the next read of each opens the file itself."""
         with self._lock:
             self._files.clear()
 

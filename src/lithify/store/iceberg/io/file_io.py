@@ -1,7 +1,7 @@
 """Which program opens a table's files: what the catalog's own configuration says, never the table.
 
 PyIceberg lets a table's properties name a Python class, which it imports and calls, and another server with
-other credentials. Whoever may set properties of a table must not thereby get into the programs that read it.
+other credentials. A user who may set properties of a table must not thereby run code in the programs that read it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def by_configuration(catalog: Catalog) -> Catalog:
-    """The catalog, which opens files of all its tables by its own properties from now on."""
+    """The catalog, changed to open files of all its tables by its own properties."""
 
     def load(properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
         return load_file_io(catalog.properties, location)

@@ -17,7 +17,7 @@ from lithify.model.stored_file import StoredFile
 from lithify.store.iceberg.layout import kind_of
 
 DELETIONS_AT_ONCE = 16
-"""Requests under way while files of a remote warehouse are deleted."""
+"""Concurrent requests when files of a remote warehouse are deleted."""
 
 
 def within(location: str, path: str) -> str | None:
@@ -32,7 +32,7 @@ def stored_files(location: str, properties: Mapping[str, str]) -> Iterator[Store
     local = local_path(location)
     if local is not None:
         for file in sorted(Path(local).rglob("*")):
-            with suppress(FileNotFoundError):  # a commit replaces files while we look
+            with suppress(FileNotFoundError):  # a commit replaces files during the listing
                 if file.is_file():
                     found = file.stat()
                     yield _stored(location, str(file)[len(local) + 1 :], found.st_size, found.st_mtime_ns // 10**6)
@@ -41,7 +41,7 @@ def stored_files(location: str, properties: Mapping[str, str]) -> Iterator[Store
 
     filesystem, path = _opened(location, properties)
     for info in filesystem.get_file_info(FileSelector(path, recursive=True, allow_not_found=True)):
-        if info.type is FileType.File and info.mtime_ns is not None:  # else nobody knows how old it is
+        if info.type is FileType.File and info.mtime_ns is not None:  # else its age is unknown
             yield _stored(location, info.path[len(path) + 1 :], info.size, info.mtime_ns // 10**6)
 
 
@@ -50,7 +50,7 @@ def _stored(location: str, relative: str, size_bytes: int, modified_ms: int) -> 
 
 
 def delete_files(paths: Sequence[str], properties: Mapping[str, str]) -> None:
-    """Deletes files; one that is gone already is none to worry about. Raises `OSError`."""
+    """Deletes files, ignoring missing ones. Raises `OSError`."""
     with ThreadPoolExecutor(DELETIONS_AT_ONCE) as pool:
         list(pool.map(lambda path: _delete(path, properties), paths))
 

@@ -1,10 +1,10 @@
-"""PyIceberg's files on a local disk: on disk, not only written, when a commit names them.
+"""PyIceberg's files on a local disk: synced to disk before a commit names them.
 
     manifest, manifest list ── write, fsync ─► metadata.json ── write, fsync, fsync of the folder ──► swap
 
-They lie in one folder, so one fsync of it makes all their names last. SQLite makes its own commit
-last through a power cut, so what it points at must last as well (C6). It also spares every command
-the half second of importing PyIceberg's Arrow file systems.
+They are in one folder, so one fsync of it makes all their names durable. SQLite's own commit survives
+a power failure, so the files that it points at must survive as well (C6). This class also saves every
+command the half second of importing PyIceberg's Arrow file systems.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class LocalInput(InputFile):
 
 
 class LocalOutput(OutputFile):
-    """A file to write; its folders are made."""
+    """A file to write; creates its folders."""
 
     def __len__(self) -> int:
         return _path(self.location).stat().st_size
@@ -92,7 +92,7 @@ class LastingWriter(BufferedWriter):
             self.flush()
             os.fsync(self.fileno())
         finally:
-            super().close()  # also where the disk is full
+            super().close()  # also if the disk is full
         if self._named:
             sync_folder(self._folder)
 

@@ -1,4 +1,4 @@
-"""A small memory of what was seen lately."""
+"""A small cache of the latest entries."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""PyIceberg's files in an object store: waits that end, few requests, and errors that say which it was.
+"""PyIceberg's files in an object store: requests with deadlines, few of them, and errors told apart.
 
-    the store says that there is no such file            ──► FileNotFoundError
+    the store has no such file                           ──► FileNotFoundError
     no answer, too slow for too long, busy, refused      ──► WarehouseError
-    the bytes came, and are not what they should be      ──► whatever their reader says (`DamagedError`)
+    the bytes came, but fail a check                     ──► the reader's own error (`DamagedError`)
 
-So nobody takes a cut wire for a damaged file (C8). What the catalog's configuration does not say is:
-    s3.connect-timeout       5 s until a connection stands
+So a broken connection is never reported as a damaged file (C8). Defaults for the catalog's configuration:
+    s3.connect-timeout       5 s to connect
     s3.request-timeout       10 s without a single byte
     s3.retry-strategy-impl   5 attempts of each request, with pauses of up to 1, 2, 4 and 8 s
 
-A request to a store that is gone fails after some 8 s where connections are refused, and after some 60 s where
-nothing comes back; a busy one is not noticed; one of a byte now and then is given up after `REQUEST_S` and more (C50).
+A request to an unreachable store fails after some 8 s if connections are refused, and after some 60 s without
+an answer; a busy one is retried; one that sends single bytes is abandoned after `REQUEST_S` and more (C50).
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ TIMEOUTS_S = {S3_CONNECT_TIMEOUT: "5", S3_REQUEST_TIMEOUT: "10"}
 ATTEMPTS = 5
 
 REQUEST_S = 90.0
-"""For a whole request with all its attempts; the client's own timeouts end one to a silent store before that."""
+"""Seconds for a request with all its attempts; the client's own timeouts end one to a silent store before that."""
 FOLDER_S = 900.0
-"""For listing everything below a folder, which is many requests."""
+"""Seconds for listing everything below a folder, which is many requests."""
 LEAST_BYTES = 128 * 1024
-"""A second: what is slower for long is as good as gone."""
+"""Bytes a second: a slower store counts as unreachable."""
 
 FILE_SYSTEMS_KEPT = 64
 _OF_FILE_SYSTEMS = ("s3.", "client.", "gcs.", "adls.", "hdfs.")
-"""What the names of properties begin with that say how to open a file system."""
+"""Prefixes of the properties that say how to open a file system."""
 
 _BUCKETS: TTLCache[tuple[int, str], bool] = TTLCache(FILE_SYSTEMS_KEPT, ttl=60)
-"""Those that were there a minute ago: a file that need not be there is often looked for."""
+"""Files that existed a minute ago: optional files are often looked for."""
 _LOCK = Lock()
 
 
@@ -90,8 +90,8 @@ def _file_system(opening: frozenset[tuple[str, str]], scheme: str, netloc: str |
     properties = TIMEOUTS_S | dict(opening)
     made = PyArrowFileIO(properties).fs_by_scheme(scheme, netloc)
     if isinstance(made, S3FileSystem) and S3_RETRY_STRATEGY_IMPL not in properties:
-        # PyIceberg passes neither on. A small file is then one request instead of three, and nothing
-        # stays behind of one that was never finished.
+        # PyIceberg passes neither on. A small file is then one request instead of three, and an
+        # unfinished one leaves nothing behind.
         _, (options,) = made.__reduce__()
         options |= {"allow_delayed_open": True, "retry_strategy": AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS)}
         made = S3FileSystem(**options)
@@ -159,9 +159,9 @@ class RemoteFile(PyArrowFile):
                 raise
 
     def create(self, overwrite: bool = False) -> RemoteStream:
-        """Raises `WarehouseError`. Looks for no older file, which would be two requests and prove nothing:
+        """Raises `WarehouseError`. It checks for no existing file, which would take two requests and prove nothing:
 
-        another one may come between the look and the writing. What must not meet has names of its own.
+        another writer may create one after the check. Files that must not collide have unique names.
         """
         with _told(self.location):
             keep = FILE_CACHE.put if FILE_CACHE.takes(self.location) else None
@@ -183,7 +183,7 @@ class RemoteFile(PyArrowFile):
                 return True
         try:
             there = self._filesystem.get_file_info(bucket).type is not FileType.NotFound
-        except OSError:  # whoever may read its files may not be allowed to ask
+        except OSError:  # credentials that may read its files may lack the permission to ask
             there = True
         if there:
             with _LOCK:
@@ -218,7 +218,7 @@ class RemoteStream:
                     return bytes(self._stream.read(wanted))
                 return within(_seconds(self._left(wanted)), lambda: bytes(self._stream.read(wanted)))
             except OSError:
-                # Arrow calls a file that went away since it was opened a failure of the store.
+                # Arrow reports a file that was deleted since it was opened as a failure of the store.
                 if not self._is_there():
                     raise FileNotFoundError(f"{self._location} is not there any more") from None
                 raise

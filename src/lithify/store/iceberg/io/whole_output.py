@@ -1,4 +1,4 @@
-"""A file that is made in memory and written in one piece, so that what is said of it is of these very bytes (C48)."""
+"""A file that is built in memory and written in one piece, so that its checksum is of exactly these bytes (C48)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyiceberg.io import InputFile, OutputFile
 
 
 class WholeOutput(OutputFile):
-    """Goes to `output` when it is closed; `note` is then told its path and bytes."""
+    """Writes to `output` when it is closed, and calls `note` with its path and bytes."""
 
     def __init__(self, output: OutputFile, note: Callable[[str, bytes], None]) -> None:
         super().__init__(output.location)
@@ -35,7 +35,7 @@ class WholeOutput(OutputFile):
 
 
 class _Buffer:
-    """Not a stream of Python's: those are closed, and this one written, also when they are thrown away."""
+    """Not an `io` stream: Python closes a discarded one, which would write this file."""
 
     def __init__(self, output: WholeOutput, overwrite: bool) -> None:
         self._output = output

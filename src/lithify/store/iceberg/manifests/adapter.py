@@ -1,4 +1,4 @@
-"""The commit of segments through private names of PyIceberg, whose version is pinned; `avro` leans on the readers'.
+"""The commit of segments through private names of PyIceberg, whose version is pinned; `avro` uses private readers.
 
 `SegmentProducer` makes the snapshot of one commit: it reads every manifest that may name a removed
 segment once, and keeps manifests few by merging small ones.
@@ -6,7 +6,7 @@ segment once, and keeps manifests few by merging small ones.
     manifests of a branch [1][1][1] ... [1]   [16 files]   [270 files]
     merged by size class   └──── 16 of one class become one of the next ────┘
 
-so an entry is written again a few times in its life, however many segments there are.
+so an entry is rewritten only a few times, for any number of segments.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ MANIFESTS_PER_CLASS = 16
 
 
 class UnstagedTransaction(Transaction):
-    """A transaction in which nothing is ever staged, for a producer that wants one.
+    """A transaction in which nothing is ever staged, for a producer that needs one.
 
-    PyIceberg's own copies the whole metadata each of the dozen times that a producer looks at it.
+    PyIceberg's own copies the whole metadata each of the dozen times that a producer reads it.
     """
 
     @property
@@ -58,7 +58,7 @@ class UnstagedTransaction(Transaction):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What an edit takes from the snapshot `head` of a branch and adds to it; None is an empty one."""
+    """The segments that an edit removes from the snapshot `head` of a branch and adds to it; None is an empty one."""
 
     branch: str
     head: int | None
@@ -121,7 +121,7 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
         self._stated[path] = Stated.of(content)
 
     def _write_list(self, metadata: TableMetadata, manifests: list[ManifestFile]) -> str:
-        """Writes the manifest list, which says what its manifests are; returns its path."""
+        """Writes the manifest list, which has the checksums of its manifests; returns its path."""
         name = _new_manifest_list_file_name(self._snapshot_id, 0, self.commit_uuid)
         path = self._transaction._table.location_provider().new_metadata_location(name)
         writing = write_manifest_list(
@@ -140,7 +140,7 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
         return path
 
     def _summary(self, snapshot_properties: dict[str, str] = EMPTY_DICT) -> Summary:
-        """Its totals go on from those of the branch, also without a parent."""
+        """Its totals continue those of the branch, also without a parent."""
         parent = self._parent_snapshot_id
         self._parent_snapshot_id = self._exchange.head
         try:
@@ -189,14 +189,14 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
         return [*new, *(manifest.file for level in sorted(classes) for manifest in classes[level])]
 
     def _live_manifests(self) -> list[Manifest]:
-        """Manifests of the snapshot it goes on from that still name a segment, and what they have to be."""
+        """Manifests of the snapshot before it that still name a segment, with their checksums."""
         head = self._exchange.head
         snapshot = None if head is None else self._transaction.table_metadata.snapshot_by_id(head)
         if snapshot is None:
             return []
         manifests = read_manifests(self._io, ManifestList.of(snapshot))
         live = (m for m in manifests if m.file.has_added_files() or m.file.has_existing_files())
-        # Of a commit of before format 3 nobody said what they were.
+        # Commits in a format before 3 stored no checksums.
         return [m if m.checksum else Manifest(m.file, checksum_on_trust(self._io, m)) for m in live]
 
     def _written(self, entries: Iterable[ManifestEntry]) -> Manifest:

@@ -1,11 +1,11 @@
-"""Manifests and manifest lists decoded from memory, with PyIceberg's readers and never on trust alone (C48).
+"""Manifests and manifest lists decoded from memory, with PyIceberg's readers but with checks (C48).
 
-    checksum known    the bytes are those that were written: PyIceberg's quick decoder
-    not known         any bytes: a decoder that looks where the data ends, blocks that may not unpack to more
-                      than `BLOCK_BYTES`, and a file that ends where a block does
+    checksum known    the bytes are those that were written: PyIceberg's fast decoder
+    not known         any bytes: a decoder with bounds checks, blocks that unpack to at most
+                      `BLOCK_BYTES`, and a file that ends where a block does
 
-PyIceberg's quick decoder reads past the end of its buffer where a length is wrong, and takes a file that was cut
-for a shorter one. Beside the adapter the only module that leans on private names of PyIceberg.
+PyIceberg's fast decoder reads past the end of its buffer where a length is wrong, and reads a cut file as
+a shorter one. Beside the adapter the only module that uses private names of PyIceberg.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NUMBER_BYTES = 10
 
 
 def decoded_list(content: bytes, *, known: bool) -> tuple[dict[str, str], list[ManifestFile]]:
-    """The header of a manifest list and its manifests. Raises whatever comes of bytes that are no such file."""
+    """The header of a manifest list and its manifests. Raises any exception for other bytes."""
     return _decoded(
         content,
         MANIFEST_LIST_FILE_SCHEMAS[DEFAULT_READ_VERSION],
@@ -52,7 +52,7 @@ def decoded_list(content: bytes, *, known: bool) -> tuple[dict[str, str], list[M
 
 
 def decoded_entries(content: bytes, manifest: ManifestFile, *, known: bool) -> list[ManifestEntry]:
-    """The live entries of a manifest. Raises whatever comes of bytes that are no such file."""
+    """The live entries of a manifest. Raises any exception for other bytes."""
     _, entries = _decoded(
         content,
         MANIFEST_ENTRY_SCHEMAS[DEFAULT_READ_VERSION],
@@ -75,7 +75,7 @@ def _decoded(content: bytes, schema: Schema, types: _Types, *, known: bool) -> t
 
 
 class _BoundedAvroFile(AvroFile[Any]):
-    """An Avro file of anybody's."""
+    """An untrusted Avro file."""
 
     __slots__ = ("_size",)
 
@@ -112,7 +112,7 @@ class _BoundedAvroFile(AvroFile[Any]):
 
 
 class _BoundedDecoder(StreamingBinaryDecoder):
-    """One that never goes back, nor beyond the end."""
+    """A decoder that never moves back, nor beyond the end."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(content)

@@ -156,7 +156,7 @@ def read_entries(io: FileIO, manifest: Manifest) -> list[ManifestEntry]:
 
 
 def checksum_on_trust(io: FileIO, manifest: Manifest) -> str:
-    """That of a manifest of before format 3, which is read to see that it is one. Raises `DamagedError`."""
+    """The checksum of a manifest of a format before 3, which is read to check it. Raises `DamagedError`."""
     content = _read(io, manifest)
     _entries(manifest, content)
     return checksum_of(content)
@@ -172,7 +172,7 @@ def _entries(manifest: Manifest, content: bytes) -> list[ManifestEntry]:
 
 
 def _content(io: FileIO, path: str, stated: Stated | None) -> bytes:
-    """A whole file, as far as it is what was said of it: no more is read than that."""
+    """A whole file, checked; reads no more than the stated size."""
     with _damage_named(path):
         file = io.new_input(path)
         with file.open() as stream:
@@ -189,7 +189,7 @@ def _content(io: FileIO, path: str, stated: Stated | None) -> bytes:
 
 
 def _not_written(path: str, why: str) -> DamagedError:
-    FILE_CACHE.drop(path)  # the next look is at the file: it may be whole, or put back
+    FILE_CACHE.drop(path)  # the next read opens the file: it may be intact, or restored
     return DamagedError(f"{path}: the file is not what was written: {why}", hint=RESTORE)
 
 
@@ -215,11 +215,11 @@ def _number(bound: bytes) -> int:
 
 @contextmanager
 def _damage_named(path: str) -> Iterator[None]:
-    """Whatever comes of reading bytes that are no such file is damage of it."""
+    """Turns any exception of a reader into a `DamagedError` of the file."""
     try:
         yield
     except LithifyError:
-        raise  # the store cannot be reached, which is no damage; or it is told already
+        raise  # an unreachable store is no damage; a `DamagedError` says enough
     except FileNotFoundError as error:
         raise DamagedError(f"{path}: the file is missing", hint=RESTORE) from error
     except Exception as error:

@@ -1,7 +1,7 @@
-"""What metadata files and records of closed versions tell `repair` of a topic's past, as far as they can be read.
+"""What metadata files and records of closed versions say about a topic's past, for `repair`.
 
 00006 ─ 00007 ─ 00008        metadata files, numbered by commits
-00000 ─ 00001                those of a topic made anew in the same folder: it names what it replaces
+00000 ─ 00001                those of a topic recreated in the same folder: it names what it replaces
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Record = Mapping[str, Any]
 
 
 def rebuilt(state: TopicState, replaces: Iterable[str]) -> dict[str, str]:
-    """The properties of a topic that is made anew, in the folder of those that it replaces."""
+    """The properties of a recreated topic, in the folder of those that it replaces."""
     return {
         **topic_codec.new_topic(state.original_name, state.settings, 0, state.created_ms),
         **topic_codec.changed(topic_codec.FIRST_VERSION, state.settings, state.logs, None),
@@ -52,7 +52,7 @@ def original_name(properties: Mapping[str, str]) -> str:
 
 
 def claimed_version(properties: Mapping[str, str]) -> int | None:
-    """The version that the properties say they belong to, whatever the rest is."""
+    """The version that the properties name, even if the rest is damaged."""
     text = properties.get(topic_codec.VERSION, "")
     return int(text) if text.isdecimal() else None
 
@@ -79,9 +79,9 @@ def let_go(records: Iterable[Record]) -> frozenset[str]:
 
 
 def landed(records: Collection[Record], runs: Collection[str]) -> Iterator[Record]:
-    """Those whose commit certainly landed: it is one of `runs`, or a later record knows of it.
+    """Records whose commit certainly landed: it is one of `runs`, or a later record has it.
 
-    Others may be of one that was lost.
+    Others may be of a commit that did not land.
     """
     for record in records:
         run = record.get("closed_by", "")

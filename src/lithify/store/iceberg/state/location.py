@@ -2,8 +2,8 @@
 
     lithify.location         the folder that the topic was created in
 
-A table's location can be set by anybody who may alter the table. What lies at another place is not the
-topic's: it is neither read nor written nor deleted.
+Any user who may alter the table can set its location. Files at another location are not the
+topic's: Lithify neither reads nor writes nor deletes them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def pinned_location(properties: Properties) -> str | None:
 def topic_location(name: TopicName, properties: Properties, location: str) -> str:
     """The folder of a topic, given the location of its table.
 
-    Raises `LocationChangedError` where that is not the folder that the topic was created in, however
-    it is spelled: what lies there is not ours, and what we write would not be found.
+    Raises `LocationChangedError` if that is not the folder that the topic was created in, in any
+    spelling: its files are not the topic's, and files written there would not be found.
     """
     pinned = properties.get(_LOCATION, location)
     if normal_form(pinned) != normal_form(location):
@@ -40,5 +40,5 @@ def topic_location(name: TopicName, properties: Properties, location: str) -> st
 
 
 def located(properties: Properties, location: str) -> dict[str, str]:
-    """Pins the folder of a topic that none is pinned for: it was created by an earlier Lithify."""
+    """Pins the folder of a topic that an earlier Lithify created without it."""
     return {} if _LOCATION in properties else {_LOCATION: location}

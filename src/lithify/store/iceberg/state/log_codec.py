@@ -20,7 +20,7 @@ from lithify.model.segment import Volume
 
 
 def log_to_json(log: LogState) -> dict[str, Any]:
-    """A log's state without what is as in a new log: it is copied by every commit."""
+    """A log's state without default values, since every commit copies it."""
     whole = {
         "start": log.log_start_offset,
         "first_dirty": log.first_dirty_offset,
