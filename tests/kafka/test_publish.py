@@ -182,7 +182,7 @@ def test_of_two_at_once_one_says_so(both, broker, monkeypatch):
         if not others:
             others.append(publish(both.topic, both.conf, to))
 
-    with pytest.raises(ConflictError, match="somebody else publishes"):
+    with pytest.raises(ConflictError, match="another run publishes"):
         publish(both.topic, both.conf, to, tell=meanwhile)
     assert others
     assert_equal(both, to)

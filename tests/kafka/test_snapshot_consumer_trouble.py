@@ -81,7 +81,7 @@ def test_a_topic_that_is_made_again_meanwhile_is_named(broker, tmp_path):
         assert consumer.caught_up()
         broker.delete_topic(both.name)
         broker.make_topic(name=both.name)
-        with pytest.raises(SourceWentBackError, match="deleted and made again"):
+        with pytest.raises(SourceWentBackError, match="deleted and recreated"):
             list(consumer)
 
 
@@ -101,10 +101,10 @@ def test_a_topic_that_is_made_again_and_has_grown_is_another(broker, tmp_path, n
         both.produce([Record(b"k%d" % n, b"new", NOW) for n in range(new)])
         with pytest.raises(SourceWentBackError):
             list(consumer)
-        with pytest.raises(SourceWentBackError, match="was deleted and made again"):
+        with pytest.raises(SourceWentBackError, match="was deleted and recreated"):
             consumer.fill(table)
     assert {record.value for record in table.values()} == {b"old"}
-    with pytest.raises(SourceWentBackError, match="was deleted and made again"):
+    with pytest.raises(SourceWentBackError, match="was deleted and recreated"):
         SnapshotConsumer(both.topic, both.conf, position=path)
 
 
@@ -120,7 +120,7 @@ def test_a_topic_that_was_made_again_since_it_was_copied_is_another(broker, tmp_
     broker.delete_topic(both.name)
     broker.make_topic(name=both.name)
     both.produce([Record(b"a", b"new", NOW)] * 9)
-    with pytest.raises(SourceWentBackError, match="was deleted and made again"):
+    with pytest.raises(SourceWentBackError, match="was deleted and recreated"):
         SnapshotConsumer(both.topic, both.conf)
 
 

@@ -258,7 +258,9 @@ def test_a_cursor_of_a_log_that_is_another_is_told():
     assert reader.place() == cursor
     truncate(topic.warehouse, ORDERS, 0, 1)
     append(topic, "d=1 e=1")
-    with pytest.raises(LogTruncatedError, match=r"truncated below offset 2.*\(start at offset 2 to go on all the same"):
+    with pytest.raises(
+        LogTruncatedError, match=r"truncated below offset 2.*\(start at offset 2 to continue all the same"
+    ):
         topic.reader(start=cursor)
     topic.make_again()
     append(topic, "a=1 b=1 c=1")

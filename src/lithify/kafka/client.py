@@ -103,7 +103,7 @@ class Cluster:
         return len(found.partitions)
 
     def topic_id(self, topic: str) -> str:
-        """Kafka's id of the topic: another one once it was made again. Raises `UnknownSourceError` or `BrokerError`.
+        """Kafka's id of the topic: another one once it was recreated. Raises `UnknownSourceError` or `BrokerError`.
 
         Empty where the brokers give none, which is below Kafka 2.8.
         """

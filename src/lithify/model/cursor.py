@@ -11,11 +11,11 @@ from lithify.model.log import LogState, TopicState
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Everything of a log below `offset` was taken, when the log was in `epoch` or before.
+    """A reader has read all of a log below `offset`, when the log was in `epoch` or before.
 
-    `identity` is that of the topic, `generation` counts the truncations of the log. Of which partition it is
-    says the name under which it is kept. `as_of_ms` is left of cursors that were stored before logs had
-    epochs: when the version was loaded that they were taken in.
+    `identity` is that of the topic, `generation` counts the truncations of the log. The partition is not part
+    of it: documents store cursors by topic and partition. `as_of_ms` is in cursors that were stored before logs
+    had epochs: when the reader loaded the version that it read.
     """
 
     identity: str
@@ -26,7 +26,7 @@ class Cursor:
 
     @classmethod
     def of(cls, state: TopicState, log: LogState, offset: int) -> Cursor:
-        """In a log as a version has it."""
+        """A reader that has read a version of the log up to `offset`."""
         return cls(state.identity, log.generation, offset, log.epoch)
 
     @classmethod
@@ -38,5 +38,5 @@ class Cursor:
         return cls(identity, generation, offset, 0, int(given["as_of_ms"]))
 
     def to_json(self) -> dict[str, Any]:
-        """What every document has of a cursor: positions of consumers, offsets of groups, checkpoints of streams."""
+        """As all documents store it: position files, offsets of Kafka's groups, checkpoints of Spark."""
         return {name: value for name, value in asdict(self).items() if value is not None}

@@ -1,1 +1,1 @@
-"""Where a reader of a log goes on, and when it must not (C7, C49)."""
+"""What a reader reads of a log, where it continues, and when it must not (C7, C33, C49)."""

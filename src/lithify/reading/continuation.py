@@ -1,12 +1,12 @@
-"""Whether a reader can go on from its cursor in a version of the log, and why not (C7, C49).
+"""Whether a reader can continue at its cursor in a version of the log, and why not (C7, C49).
 
     cursor at 5            [0 ········ 5)
     Continues              [0 ········ 5 ──── end)
-    Truncated              [0 ── 3) ──────── end)     what was read of 3 and 4 are other records now, or none
+    Truncated              [0 ── 3) ──────── end)     it has read 3 and 4, which are other records now, or none
     Trimmed                       [7 ──────── end)     5 and 6 went unread
     BeyondEnd              [0 ── end)  5
-    MissedDeletes          [0 ········ 5 ─ ✗ ─ end)    a round has removed a delete that was not read: the value
-                                                       that it deletes was, and would stay for ever
+    MissedDeletes          [0 ········ 5 ─ ✗ ─ end)    a round has removed a delete that it has not read, perhaps
+                                                       of a value that it has read and would keep for ever
     Recreated, PutBack     another topic of the same name, or an earlier state of it, from a backup
 
 All readers ask here: those of the API, consumers of lake and Kafka, `publish`, and streams of Spark.
@@ -26,22 +26,22 @@ from lithify.reading.pieces import Reading
 
 @dataclass(frozen=True, slots=True)
 class Continues:
-    """The log goes on from the cursor."""
+    """It is the same log, and the reader has missed nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """There is no such log any more."""
+    """The log is not there any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recreated:
-    """The topic was deleted, and is another one of the same name."""
+    """The topic was deleted, and another one has its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class PutBack:
-    """The log is in an earlier state than the cursor is of."""
+    """The log is in an earlier state than the reader has read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +60,14 @@ class Trimmed:
 
 @dataclass(frozen=True, slots=True)
 class MissedDeletes:
-    """Deletes below `below` are gone, or superseded values are back, some of it perhaps above the cursor (C49)."""
+    """Rounds removed deletes below `below`, or a truncation made superseded values current, since the cursor (C49)."""
 
     below: int
 
 
 @dataclass(frozen=True, slots=True)
 class MayHaveMissedDeletes:
-    """All that can be said of a cursor from before there were epochs: deletes are old enough to be gone."""
+    """The cursor has no epoch, and the last round came late enough to remove deletes that it had not read."""
 
     delete_retention_ms: int
 
@@ -86,8 +86,8 @@ Continuation = Continues | Lost
 def continuation(cursor: Cursor, state: TopicState, log: LogState, *, compacted: bool) -> Continuation:
     """What this version of the log is to a reader with that cursor; `compacted` says which data it reads on.
 
-    What deletes are gone is known to the end of the segment in which the last of them stood: the answer
-    may be `MissedDeletes` where nothing was missed, never the reverse.
+    Which deletes rounds have removed is known up to the end of the segment of the last of them: the answer
+    may be `MissedDeletes` where the reader has missed none, never the reverse.
     """
     if state.identity != cursor.identity:
         return Recreated()
@@ -107,15 +107,15 @@ def continuation(cursor: Cursor, state: TopicState, log: LogState, *, compacted:
 
 
 def lost_error(log: LogId, cursor: Cursor, lost: Lost, hint: str) -> LogTruncatedError:
-    """What every reader raises that cannot go on; `hint` says what its user can do."""
+    """What every reader raises that cannot continue; `hint` says what its user can do."""
     return LogTruncatedError(f"{log}: {_told(cursor.offset, lost)}", hint=hint)
 
 
 def advanced(cursor: Cursor, log: LogState, offset: int) -> Cursor:
-    """A cursor that was not lost in this version of a log, further on in it."""
+    """The cursor of a reader that has continued in this version of the log, up to `offset`."""
     there = replace(cursor, offset=offset, generation=log.generation)
     if missed_deletes(log, offset, cursor.epoch, compacted=True) is not None:
-        return there  # some that are gone by now were read ahead of what was dealt with
+        return there  # of an earlier epoch still: a reader that returns to it has not read them
     return replace(there, epoch=log.epoch, as_of_ms=None)
 
 
@@ -147,7 +147,7 @@ def _told(offset: int, lost: Lost) -> str:
         case Truncated(end):
             return f"the log was truncated below offset {offset}, up to which it was read; it ends at {end}"
         case Trimmed(start):
-            return f"the log starts at {start} now, behind offset {offset}, where this goes on"
+            return f"the log starts at {start} now, above offset {offset}, up to which it was read"
         case MissedDeletes(below):
             return (
                 f"rounds have removed deletes below offset {below}, or a truncation has brought values back, since "

@@ -14,7 +14,7 @@ from lithify.model.segment import Segment
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a log is read: on with new versions or not, compacted data or the log as it stands."""
+    """How a log is read: whether it continues in new versions, and whether compacted data or the log itself."""
 
     follow: bool = False
     compacted: bool = False

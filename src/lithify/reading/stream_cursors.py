@@ -2,9 +2,9 @@
 
     {"orders": {"0": 25}, "#cursors": {"orders": {"0": {"identity": ..., "generation": 0, "offset": 25, "epoch": 3}}}}
 
-The offsets are written as Spark's Kafka source writes them, so that a checkpoint shows where a job stands; the
-cursors are under a name that no topic has. A checkpoint from before there were cursors has `#epochs` in
-their place, or nothing: what else a cursor says is then that of the newest version, as for a mere offset.
+The offsets are written as Spark's Kafka source writes them, so that a checkpoint shows how far a job has read;
+the cursors are under a name that no topic has. Checkpoints of earlier versions have `#epochs` instead, or
+neither: the rest of the cursor is then that of the newest version, as for an offset that a user gives.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def offsets_of(cursors: Cursors) -> dict[str, dict[int, int]]:
 
 
 def cursors_at(states: Iterable[TopicState], offsets: Offsets, before: Cursors) -> dict[LogId, Cursor]:
-    """The cursors of these offsets; one that is there `before` stays, so that nothing looks new to Spark."""
+    """The cursors of these offsets; a cursor that changes makes Spark plan a batch, so those at rest stay."""
     found = {}
     for state in states:
         for partition, offset in offsets.get(str(state.name), {}).items():
@@ -52,9 +52,9 @@ def cursors_at(states: Iterable[TopicState], offsets: Offsets, before: Cursors) 
 
 
 def check_continue(states: Iterable[TopicState], cursors: Cursors, *, compacted: bool, as_ends: bool = False) -> None:
-    """Raises `LogTruncatedError` where reading on from a cursor would miss something, or read something else.
+    """Raises `LogTruncatedError` where a stream cannot continue at one of its cursors.
 
-    `as_ends`: a batch ends there. Deletes that are gone above are for the next one to tell, which begins there.
+    `as_ends`: a batch ends there. Deletes that it misses above are an error of the next one, which begins there.
     """
     by_name = {state.name: state for state in states}
     for log, cursor in cursors.items():
@@ -84,7 +84,7 @@ def to_json(cursors: Cursors) -> dict[str, Any]:
 
 
 def from_json(told: Mapping[str, Any], states: Iterable[TopicState]) -> dict[LogId, Cursor]:
-    """What `to_json` wrote, or an earlier version did."""
+    """Reads what `to_json` wrote, or an earlier version of Lithify."""
     by_name = {state.name: state for state in states}
     cursors, epochs = told.get(CURSORS, {}), told.get(EPOCHS, {})
     found = {}
@@ -98,7 +98,7 @@ def from_json(told: Mapping[str, Any], states: Iterable[TopicState]) -> dict[Log
 
 
 def _mere(log: LogId, offset: int, state: TopicState | None, epoch: int | None) -> Cursor:
-    """The cursor of a mere offset."""
+    """The cursor of an offset of which nothing else is known."""
     if state is None or log.partition not in state.partitions:
         return Cursor("", 0, offset, 0)  # the log is gone, and nothing is read
     cursor = Cursor.of(state, state.log(log.partition), offset)

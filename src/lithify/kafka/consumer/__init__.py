@@ -1,1 +1,1 @@
-"""A consumer that reads the compacted part from the lake and goes on in Kafka."""
+"""A consumer that reads the compacted part from the lake and continues in Kafka."""

@@ -1,4 +1,4 @@
-"""How far a user of Kafka and the lake has taken each log, and whether they can go on in the lake (C7, C49)."""
+"""How far a consumer of Kafka and the lake has read each log, and whether it can continue in the lake (C7, C49)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def first_cursor(state: TopicState, partition: int) -> Cursor:
 
 
 def check_continues(cursor: Cursor, state: TopicState, partition: int) -> None:
-    """Raises `LogTruncatedError` where going on from a cursor would miss something."""
+    """Raises `LogTruncatedError` where a consumer cannot continue at its cursor."""
     match continuation(cursor, state, log_of(state, partition), compacted=True):
-        case Continues() | BeyondEnd():  # what the lake does not have yet is in Kafka
+        case Continues() | BeyondEnd():  # Kafka has what was not copied into the lake yet
             return
         case lost:
-            raise lost_error(LogId(state.name, partition), cursor, lost, "start afresh, from the beginning")
+            raise lost_error(LogId(state.name, partition), cursor, lost, "start again, from the beginning")
 
 
 def log_of(state: TopicState, partition: int) -> LogState:
@@ -34,10 +34,10 @@ def log_of(state: TopicState, partition: int) -> LogState:
 
 
 class Cursors:
-    """By partition, the cursor of the user of a consumer, and the version of the log that was seen last."""
+    """By partition, the cursor of a consumer, and the version of the log that it loaded last."""
 
     def __init__(self, state: TopicState, stored: Mapping[int, Cursor], partitions: Iterable[int]) -> None:
-        """Raises `LogTruncatedError` where a stored cursor cannot be gone on from."""
+        """Raises `LogTruncatedError` where a consumer cannot continue at a stored cursor."""
         self._cursors: dict[int, Cursor] = {}
         self._seen: dict[int, LogState] = {}
         for partition in partitions:
@@ -47,7 +47,7 @@ class Cursors:
         return iter(self._cursors)
 
     def add(self, partition: int, state: TopicState, stored: Cursor | None = None) -> None:
-        """Goes on in a partition, or begins with it."""
+        """Continues in a partition, or begins with it."""
         cursor = first_cursor(state, partition) if stored is None else stored
         check_continues(cursor, state, partition)
         self._cursors[partition] = cursor
@@ -57,19 +57,19 @@ class Cursors:
         return self._cursors[partition].offset
 
     def see(self, partition: int, state: TopicState, settled: int, read: int) -> None:
-        """The log is at that version now. Raises `LogTruncatedError` where reading cannot go on in it."""
+        """The log is at that version now. Raises `LogTruncatedError` where the consumer cannot continue in it."""
         cursor = advanced(self._cursors[partition], self._seen[partition], settled)
         check_continues(advanced(cursor, self._seen[partition], read), state, partition)
         self._cursors[partition] = cursor
         self._seen[partition] = log_of(state, partition)
 
     def see_all(self, warehouse: Warehouse, name: TopicName, settled: Mapping[int, int]) -> None:
-        """Looks at the newest version, if it can be had: what is live does not depend on it."""
+        """Loads the newest version, if the lake answers: what comes from Kafka does not depend on it."""
         with suppress(LithifyError):
             state = warehouse.store.load(name)
             for partition in self._cursors:
                 self.see(partition, state, settled[partition], settled[partition])
 
     def settled(self, offsets: Mapping[int, int]) -> dict[int, Cursor]:
-        """What is to be stored for a user who came to these offsets."""
+        """What to store for a consumer whose user has processed all below these offsets."""
         return {p: advanced(cursor, self._seen[p], offsets[p]) for p, cursor in self._cursors.items()}

@@ -14,7 +14,7 @@ from lithify.service.documents import source_of
 from lithify.service.read.fetch import open_log
 
 TAKEN_AT_ONCE = 8192
-"""Records of the lake that stand in memory as such."""
+"""Records of the lake that are in memory as Python objects."""
 
 
 def compacted_records(

@@ -26,7 +26,7 @@ class LiveTail:
     """Reads on in partitions of `topic`, from `offsets` on. Raises `BrokerError` while there is no cluster.
 
     With a `topic_id` it gives records of that very topic alone: Kafka's client reads on in one that was
-    made again under the same name. Raises `SourceWentBackError` then.
+    recreated under the same name. Raises `SourceWentBackError` then.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class LiveTail:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all that was fetched was taken, so that `offsets` may stand behind the last record."""
+        """Whether all that was fetched was taken, so that `offsets` may be above the last record."""
         return not self._waiting
 
     def is_at_end(self, timeout_s: float) -> bool:
@@ -132,7 +132,7 @@ def check_same(topic: str, known: str, found: str) -> None:
     """Raises `SourceWentBackError` if Kafka's id of the topic is another than the one that was known, if any was."""
     if known and found != known:
         raise SourceWentBackError(
-            f"Kafka's {topic} was deleted and made again: the records there now are of another topic than those before",
+            f"Kafka's {topic} was deleted and recreated: its records are of another topic than those before",
             hint="copy it into a new topic of the lake, and begin there",
         )
 
@@ -144,12 +144,12 @@ def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: i
             raise SourceLostError(
                 f"Kafka's {topic}-{partition} starts at {start} now: offsets [{offset}, {start}) are neither there "
                 "nor in the lake",
-                hint="take in what Kafka has before its retention lets go of it",
+                hint="ingest records before Kafka's retention deletes them",
             )
         case WentBack(_, end):
             raise SourceWentBackError(
-                f"Kafka's {topic}-{partition} ends at {end}, below offset {offset}, from where it is to go on",
-                hint="its topic was made again or truncated, or it is another one",
+                f"Kafka's {topic}-{partition} ends at {end}, below offset {offset}, where this continues",
+                hint="its topic was recreated or truncated, or it is another one",
             )
 
 

@@ -54,7 +54,7 @@ class PositionFile:
                 raise ValueError(f"format {found['format']}")
             cursors = {int(partition): Cursor.from_json(cursor) for partition, cursor in found["places"].items()}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            hint = "name another file, or remove this one to start afresh"
+            hint = "name another file, or remove this one to start again"
             raise InvalidInputError(f"{self.path}: not a position of ours: {error}", hint=hint) from error
         if topics != (self.lake_topic, self.kafka_topic):
             raise InvalidInputError(

@@ -6,7 +6,7 @@
 
 No record comes twice and none is left out, since offsets in the lake are Kafka's own (C1).
 
-    read ahead ≥ handed out ≥ settled: what the user has dealt with, and what is stored
+    read ahead ≥ returned ≥ settled: what the user has processed, and what is stored
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SnapshotConsumer:
 
     Raises `UnknownSourceError`, `SourceLostError` (which names the range of offsets that nobody has),
     `SourceWentBackError`, `BrokerError` for a cluster that does not answer or does not let us in,
-    `LogTruncatedError` where a stored position cannot be gone on from, `ConnectorError` without Kafka's client.
+    `LogTruncatedError` where it cannot continue at a stored position, `ConnectorError` without Kafka's client.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class SnapshotConsumer:
             raise RefusedError("the consumer is closed", hint="make a new one")
 
     def _settle(self) -> None:
-        """What was handed out has been dealt with."""
+        """The user has processed what was returned."""
         if self._handed is not None:
             assert self._handed.partition is not None and self._handed.offset is not None
             self._settled[self._handed.partition] = self._handed.offset + 1
@@ -249,7 +249,7 @@ class SnapshotConsumer:
         self._read[partition] = max(self._read[partition], end)
 
     def _up_to_kafka(self, partition: int) -> Iterator[Sequence[Record]]:
-        """What came into the lake meanwhile, if Kafka has let go of it since."""
+        """What came into the lake meanwhile, if Kafka has deleted it since."""
         if self._kafka_ends(partition)[0] > self._read[partition]:
             yield from self._from_lake(partition)
         check_reachable(self._kafka_topic, partition, self._kafka_ends(partition), self._read[partition])

@@ -4,7 +4,7 @@
                             all of it becomes visible at once, or none
 
 How far it got is stored by the transaction that brings the records, as the offset of a consumer group that
-belongs to this topic and this target: whoever goes on after a crash knows, and the target holds nothing
+belongs to this topic and this target: a run after a crash continues there, and the target holds nothing
 but the records. What is behind it in the target is looked at first: it must be nothing.
 """
 
@@ -78,12 +78,12 @@ def publish(
     """Puts the newest version of `topic`, its compacted view if it has one, into the Kafka topic `to`.
 
     Same partition, key, value, timestamp and headers, in order; offsets are the target's own. A target that
-    is not there is made. Call it again after a crash, or when there is more: it goes on where it got to.
+    is not there is made. Call it again after a crash, or when there is more: it continues where it got to.
     `conf` is librdkafka's, with `bootstrap.servers`; `tell` gets the records of every transaction.
 
     Raises `RefusedError` for a target that cannot take the records as they are or holds others,
-    `InvalidRecordError` for a record that Kafka cannot take, `LogTruncatedError` where what is in the target
-    cannot be gone on from, `ConflictError` if somebody else publishes the same, `BrokerError` and
+    `InvalidRecordError` for a record that Kafka cannot take, `LogTruncatedError` where it cannot
+    continue what is in the target, `ConflictError` if another run publishes the same, `BrokerError` and
     `ConnectorError`.
     """
     warehouse = topic.warehouse

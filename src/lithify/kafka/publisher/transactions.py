@@ -3,8 +3,8 @@
     begin ─► records of one partition ─► flush ─► offset of the group `owner` ─► commit
                                                   with where the target ends then
 
-A transaction that did not get to its end is aborted by whoever opens the same `owner` next, and whoever is
-still in one is fenced off.
+A transaction that did not get to its end is aborted by the next run that opens the same `owner`, and a run
+that is still in one is fenced off.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SENDING = {
     "delivery_timeout_ms": DELIVERY_S * 1000,
 }
 GIVEN_UP_S = 3.0
-"""How long the end of a transaction that is given up is waited for: whoever comes next ends it, too."""
+"""How long the end of a transaction that is given up is waited for: the next run ends it, too."""
 FULL_S = 0.05
 """How long a full queue of the client is left to empty itself."""
 
@@ -111,7 +111,7 @@ class Transactions:
     def close(self) -> None:
         """Gives up the transaction that is open, if one is."""
         if self._open:
-            with suppress(client().KafkaException):  # whoever comes next ends it
+            with suppress(client().KafkaException):  # the next run ends it
                 self._producer.purge()
                 self._producer.abort_transaction(min(GIVEN_UP_S, self._cluster.timeout_s))
         self._asking.close()
@@ -171,7 +171,7 @@ class Transactions:
             except client().KafkaException as error:
                 failure = error.args[0]
         if failure.code() in (k._FENCED, k.PRODUCER_FENCED, k.INVALID_PRODUCER_EPOCH):
-            return ConflictError(f"{self._to}: somebody else publishes this topic into it", hint="leave it to them")
+            return ConflictError(f"{self._to}: another run publishes this topic into it", hint="leave it to that one")
         return self._cluster.named(failure, self._to)
 
     @contextmanager
@@ -189,4 +189,6 @@ def _stored(offset: int, told: str) -> Stored:
         found: Any = json.loads(told)
         return Stored(Cursor.from_json({**found, "offset": offset}), int(found["end"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise RefusedError(f"somebody else stored how far it got: {told!r}", hint="publish to another topic") from error
+        raise RefusedError(
+            f"another program stored how far it got: {told!r}", hint="publish to another topic"
+        ) from error

@@ -4,7 +4,7 @@
                        └ next record                                  is read on
 
 A reader of compacted data gets the view below D, where there is one, and the backlog from D on, in
-one order (C33). Where all logs are at the end of their version, a following reader goes on in the newest.
+one order (C33). Where all logs are at the end of their version, a following reader continues in the newest.
 """
 
 from __future__ import annotations
@@ -106,11 +106,11 @@ class LogReader(_Reader):
 
     @property
     def position(self) -> int:
-        """The offset from which the next read goes on."""
+        """The offset at which the next read continues."""
         return self._readers[0].position
 
     def cursor(self) -> Cursor:
-        """What to keep, to go on from here another time: `start` of a later reader (C49)."""
+        """What to store, to continue here later: `start` of another reader (C49)."""
         return self._readers[0].cursor
 
     place = cursor
@@ -121,7 +121,7 @@ class LogReader(_Reader):
         self._readers[0].go_to(_sought(offset, at_ms))
 
     def last_message_id(self) -> LastRecord | None:
-        """Where the last record stands that this reader can still get (C36): from metadata alone."""
+        """The last record that this reader can still read (C36): from metadata alone."""
         return next(self._last_records())
 
 
@@ -129,7 +129,7 @@ class TopicReader(_Reader):
     """Reads all logs of a topic: one after the other, while following version by version."""
 
     def cursors(self) -> dict[int, Cursor]:
-        """By partition, what to keep, to go on from here another time: `start` of a later reader (C49)."""
+        """By partition, what to store, to continue here later: `start` of another reader (C49)."""
         return {partition: reader.cursor for partition, reader in enumerate(self._readers)}
 
     places = cursors
@@ -144,7 +144,7 @@ class TopicReader(_Reader):
             reader.go_to(start)
 
     def last_message_id(self) -> dict[int, LastRecord | None]:
-        """By partition, where its last record stands (C36)."""
+        """By partition, its last record (C36)."""
         return dict(enumerate(self._last_records()))
 
 

@@ -93,7 +93,7 @@ def why_missing(warehouse: Warehouse, task: ScanTask, path: str) -> LithifyError
     return VersionSweptError(
         f"{LogId(name, task.partition)}: version {task.version}, which this read was planned on, was swept: "
         f"{path} is gone",
-        hint=f"start the query again; it stood at {task.pieces[0].start_offset}",
+        hint=f"start the query again; it was at {task.pieces[0].start_offset}",
     )
 
 

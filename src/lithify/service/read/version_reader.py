@@ -4,8 +4,8 @@
     version 9   [   seg   ][  seg ][seg]|        at the end of 7 a reader may move on to 9,
                                     ▲            at the same offset
 
-The position is all that a reader keeps of how far it came: who has read a record has moved it behind
-that record, and who finds it somewhere else goes on there. It holds a list of files, not a snapshot, so
+The position is all that a reader keeps of how far it has read: reading a record moves it behind that
+record, and reading continues wherever it is. A reader holds a list of files, not a snapshot, so
 that metadata can be kept small.
 """
 
@@ -36,12 +36,12 @@ class VersionReader:
 
     @property
     def position(self) -> int:
-        """The offset from which the next read goes on."""
+        """The offset at which the next read continues."""
         return self._position
 
     @property
     def cursor(self) -> Cursor:
-        """What to keep, to go on from here another time (C49)."""
+        """What to store, to continue here later (C49)."""
         return Cursor.of(self._state, self._log, self._position)
 
     @property
@@ -72,7 +72,7 @@ class VersionReader:
         self._end(log)
 
     def batches(self) -> Iterator[Batch]:
-        """The same as they are stored; the position is behind a batch once it is handed out."""
+        """The same as they are stored; the position is above a batch once it is returned."""
         log = self._log
         for batch in self._stored():
             self._position = behind = batch.end_offset
@@ -82,12 +82,12 @@ class VersionReader:
         self._end(log)
 
     def last_record_of(self, newest: TopicState) -> LastRecord | None:
-        """Where the last record of that version stands (C36). Raises `LogTruncatedError`."""
+        """The last record of that version (C36). Raises `LogTruncatedError`."""
         self._check_still_there(newest)
         return self._how.last_record(newest.log(self._partition))
 
     def last_record(self) -> LastRecord | None:
-        """Where the last record of this version stands (C36)."""
+        """The last record of this version (C36)."""
         return self._how.last_record(self._log)
 
     def advance(self, newest: TopicState) -> bool:
@@ -117,7 +117,7 @@ class VersionReader:
     def _resolve(self, start: From) -> int:
         match start:
             case Cursor(offset=offset):
-                self._check(start, self._state, f"start at offset {offset} to go on all the same, or at earliest")
+                self._check(start, self._state, f"start at offset {offset} to continue all the same, or at earliest")
                 return offset
             case "earliest":
                 return self._how.start(self._log)
@@ -153,11 +153,11 @@ class VersionReader:
             raise VersionSweptError(
                 f"{self._id}: version {self._state.version}, which this reader was opened on, was swept: "
                 f"{piece.segment.path} is gone",
-                hint=f"open a new reader; this one stood at {self._position}",
+                hint=f"open a new reader; this one was at {self._position}",
             ) from error
 
     def _check_still_there(self, newest: TopicState) -> None:
-        """A follower does not go on where the log is no longer the same, or where deletes are gone (C7, C49)."""
+        """A follower does not continue in another log, or where it would miss deletes (C7, C49)."""
         hint = "open a new reader, at earliest or where the log still is"
         if newest.identity == self._state.identity and newest.version < self._state.version:
             raise lost_error(self._id, self.cursor, PutBack(), hint)

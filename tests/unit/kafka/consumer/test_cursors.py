@@ -35,5 +35,5 @@ def test_a_partition_that_only_kafka_has_is_an_empty_log():
 def test_a_consumer_goes_on_where_the_lake_has_not_come_yet_and_nowhere_else():
     check_continues(Cursor("i", 0, 101, 9), a_state(), 0)
     check_continues(Cursor("i", 0, 7, 1), a_state(), 5)
-    with pytest.raises(LogTruncatedError, match="t-0: the log starts at 70 now, behind offset 60"):
+    with pytest.raises(LogTruncatedError, match="t-0: the log starts at 70 now, above offset 60"):
         check_continues(Cursor("i", 0, 60, 9), a_state(replace(LOG, log_start_offset=70)), 0)
