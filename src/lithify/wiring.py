@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -91,6 +92,18 @@ def spark_engine(warehouse: Warehouse, choice: SparkChoice) -> RewriteEngine:
     pace = Pace(time.monotonic, time.sleep)
     workers = Workers(warehouse.files.access, slots(choice.session, choice.conf), pace, warehouse.clock.new_id)
     return SparkEngine(session_factory(choice.session, choice.conf), workers)
+
+
+def tasks_at_once() -> int:
+    """How many tasks a round would do at once, on the session that is active or else on a local one.
+
+    Imports no Spark: where nothing else has, no session is active.
+    """
+    if "pyspark" not in sys.modules:
+        return os.cpu_count() or 1
+    from lithify.spark.session.start import slots
+
+    return slots(None, {})
 
 
 def spark_inspector(warehouse: Warehouse, choice: SparkChoice) -> Inspector:

@@ -57,9 +57,6 @@ LOG = 0
 class EachAlone:
     """The kernels of the Spark engine, a log at a time: what one of them meets is its own, as on Spark."""
 
-    def key_ranges(self, plans: Sequence[Any], limits: RunLimits) -> Mapping[int, int]:
-        return KernelEngine().key_ranges(plans, limits)
-
     @contextmanager
     def open_round(
         self, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str, progress: Progress

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from lithify.columnar.keypass import sizing
 from lithify.columnar.segment.writer import ROW_GROUP_RECORDS
 from lithify.compaction.decisions import rewrites_of
+from lithify.compaction.key_pass_shape import KeyPassShape
 from lithify.compaction.rules import Cause
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
@@ -25,11 +25,11 @@ DAY_MS = 86_400_000
 def shape(request, monkeypatch):
     """The ways in which a key pass is cut; a test that takes this runs all of them."""
     forced = {
-        "one range": sizing.KeyPassShape(1, shuffled=False),
-        "three ranges": sizing.KeyPassShape(3, shuffled=False),
-        "shuffled": sizing.KeyPassShape(3, shuffled=True),
+        "one range": KeyPassShape(1, shuffled=False),
+        "three ranges": KeyPassShape(3, shuffled=False),
+        "shuffled": KeyPassShape(3, shuffled=True),
     }[request.param]
-    monkeypatch.setattr("lithify.spark.engine.key_pass_shape", lambda _plan, **_: forced)
+    monkeypatch.setattr("lithify.compaction.key_pass_shape.key_pass_shape", lambda _plan, **_: forced)
     return forced
 
 
@@ -141,11 +141,11 @@ def test_offsets_with_gaps_and_a_start_inside_of_segments(shape, engine, tmp_pat
 
 def test_logs_cut_in_different_ways_in_one_run(engine, topic, monkeypatch):
     shapes = {
-        0: sizing.KeyPassShape(2, shuffled=False),
-        1: sizing.KeyPassShape(3, shuffled=True),
-        2: sizing.KeyPassShape(2, shuffled=True),
+        0: KeyPassShape(2, shuffled=False),
+        1: KeyPassShape(3, shuffled=True),
+        2: KeyPassShape(2, shuffled=True),
     }
-    monkeypatch.setattr("lithify.spark.engine.key_pass_shape", lambda plan, **_: shapes[plan.partition])
+    monkeypatch.setattr("lithify.compaction.key_pass_shape.key_pass_shape", lambda plan, **_: shapes[plan.partition])
     random = Random(9)
     for _ in range(2):
         for partition in shapes:
@@ -208,8 +208,8 @@ def test_small_neighbours_without_losers_merge_in_order(engine, topic):
 
 def test_a_range_that_does_not_fit_is_cut(engine, topic, monkeypatch):
     random = Random(8)
-    whole = sizing.KeyPassShape(1, shuffled=False)
-    monkeypatch.setattr("lithify.spark.engine.key_pass_shape", lambda _plan, **_: whole)
+    whole = KeyPassShape(1, shuffled=False)
+    monkeypatch.setattr("lithify.compaction.key_pass_shape.key_pass_shape", lambda _plan, **_: whole)
     for _ in range(2):
         topic.append(0, [Record(random.randbytes(200), b"v") for _ in range(60_000)])
     outcome = topic.round(engine, limits=RunLimits(task_memory_bytes=1))[0]

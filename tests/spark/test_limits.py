@@ -7,10 +7,11 @@ from random import Random
 
 import pytest
 
-from lithify.columnar.keypass.sizing import LEAST_RECORDS, MAX_READS, key_pass_shape, packed, partitions
+from lithify.compaction.key_pass_shape import LEAST_RECORDS, MAX_READS, key_pass_shape, key_pass_shapes
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import Strategy
 from lithify.ports.engine import RunLimits
+from lithify.spark.tasks import partitions, spread
 from support.builders import a_segment, some_rules
 from support.topics.stored_topics import StoredTopic
 
@@ -71,14 +72,14 @@ def test_the_driver_collects_nothing_of_the_size_of_records(engine, topic, monke
     assert 0 < collected[1] < 2 * collected[0]
 
 
-def test_key_ranges_are_what_a_round_reads(engine, topic):
+def test_a_round_reads_the_keys_as_often_as_its_plan_says(engine, topic):
     topic.append(0, [Record(b"%d" % i, b"v") for i in range(1000)])
     plans = topic.plans()
-    reads = engine.key_ranges(plans, RunLimits())
+    (planned,) = key_pass_shapes(plans, RunLimits().task_memory_bytes, slots=2)
     outcome = topic.round(engine)[0]
-    assert reads == {0: 1}
-    assert outcome.findings.bytes_read <= reads[0] * sum(s.scan_bytes for s in plans[0].scanned)
-    assert outcome.bytes_read <= plans[0].bounds(reads[0]).bytes_read
+    assert planned.reads == 1
+    assert outcome.findings.bytes_read <= planned.reads * sum(s.scan_bytes for s in plans[0].scanned)
+    assert outcome.bytes_read <= plans[0].bounds(planned.reads).bytes_read
 
 
 def test_progress_ends_with_all_of_it(engine, two_logs):
@@ -152,12 +153,12 @@ def test_keys_are_read_once_where_ranges_are_many():
 
 
 def test_small_pieces_of_work_share_a_task_and_large_ones_do_not():
-    assert packed([100, 1, 60, 2, 3], full=50) == [0, 2, 1, 2, 2]
-    assert partitions(packed([10] * 100, full=50)) == 20
-    assert packed([], full=50) == []
+    assert spread([100, 1, 60, 2, 3], full=50) == [0, 2, 1, 2, 2]
+    assert partitions(spread([10] * 100, full=50)) == 20
+    assert spread([], full=50) == []
 
 
 def test_no_more_tasks_than_allowed_evenly_filled():
-    parts = packed([5, 4, 3, 3, 3], full=1, at_most=2)
+    parts = spread([5, 4, 3, 3, 3], full=1, at_most=2)
     loads = [sum(cost for cost, part in zip([5, 4, 3, 3, 3], parts, strict=True) if part == p) for p in (0, 1)]
     assert sorted(loads) == [8, 10]

@@ -25,7 +25,7 @@ import json, os, sys
 from functools import partial
 from pathlib import Path
 import lithify
-from lithify.columnar.keypass import sizing
+from lithify.compaction import key_pass_shape
 
 ours, folder = sys.argv[1] == "ours", Path(sys.argv[2])
 conf = {
@@ -53,9 +53,9 @@ if not ours:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
 given = {"spark_conf": conf} if ours else {"spark": session}
-changed, most_reads = [], sizing.MAX_READS
+changed, most_reads = [], key_pass_shape.MAX_READS
 for name, reads in (("direct", most_reads), ("shuffled", 0)):
-    sizing.MAX_READS = reads
+    key_pass_shape.MAX_READS = reads
     topic = lithify.open(catalog="prod").create_topic(name, 1)
     for start in range(4):
         topic.append([lithify.Record(b"%d" % (n % 50), b"v") for n in range(start, 200)])

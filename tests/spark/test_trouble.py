@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lithify.columnar.keypass import sizing
 from lithify.compaction.decisions import CountedSegment, Rewrite
+from lithify.compaction.key_pass_shape import KeyPassShape
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.rules import Cause
 from lithify.errors import DamagedError, EngineError
@@ -42,8 +42,8 @@ def topic_of_three(topic):
 
 @pytest.fixture(params=["read by ranges", "shuffled"])
 def way(request, monkeypatch):
-    forced = sizing.KeyPassShape(2, shuffled=request.param == "shuffled")
-    monkeypatch.setattr("lithify.spark.engine.key_pass_shape", lambda _plan, **_: forced)
+    forced = KeyPassShape(2, shuffled=request.param == "shuffled")
+    monkeypatch.setattr("lithify.compaction.key_pass_shape.key_pass_shape", lambda _plan, **_: forced)
 
 
 def open_round(engine, topic, run_id="run"):

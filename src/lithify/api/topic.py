@@ -40,7 +40,7 @@ from lithify.service.read.fetch import LogReader, TopicReader, open_log, open_to
 from lithify.service.round.compact import RunRequest, compact, plan_compact
 from lithify.service.round.run import silent
 from lithify.service.write.append import NOWHERE, AppendResult, append
-from lithify.wiring import SparkChoice, spark_engine, spark_inspector
+from lithify.wiring import SparkChoice, spark_engine, spark_inspector, tasks_at_once
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -144,7 +144,7 @@ class Topic:
     ) -> PlanReport:
         """What `compact` would do now, with upper bounds of its cost. Starts no Spark."""
         request = RunRequest(partitions, now_ms, run_limits(task_memory))
-        return plan_compact(self.warehouse, spark_engine(self.warehouse, SparkChoice()), self.topic_name, request)
+        return plan_compact(self.warehouse, tasks_at_once(), self.topic_name, request)
 
     def compact(  # noqa: PLR0913 - the flags of the verb, by name
         self,

@@ -16,7 +16,7 @@ from lithify.model.segment import Segment
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRanges:
+class KeyBounds:
     """Disjoint closed ranges [low, high], ascending; only the last may have no upper end (None)."""
 
     lows: tuple[bytes, ...]
@@ -34,7 +34,7 @@ class KeyRanges:
         return highest is None or highest >= segment.min_key
 
 
-def key_ranges_of(segments: Sequence[Segment]) -> KeyRanges:
+def key_bounds_of(segments: Sequence[Segment]) -> KeyBounds:
     """The ranges in which the keys of `segments` lie."""
     bounds = sorted((s.min_key, s.max_key) for s in segments if s.min_key is not None and s.max_key is not None)
     unbounded = min((s.min_key for s in segments if s.min_key is not None and s.max_key is None), default=None)
@@ -55,4 +55,4 @@ def key_ranges_of(segments: Sequence[Segment]) -> KeyRanges:
             highs.pop()
         lows.append(unbounded)
         highs.append(None)
-    return KeyRanges(tuple(lows), tuple(highs))
+    return KeyBounds(tuple(lows), tuple(highs))

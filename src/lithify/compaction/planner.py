@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from lithify.compaction.eligible.horizon import Horizon, compaction_horizon
 from lithify.compaction.eligible.required import payable
 from lithify.compaction.eligible.retention import gone_segments, may_age, start_after, values_expire_before_ms
-from lithify.compaction.key_bounds import KeyRanges, key_ranges_of
+from lithify.compaction.key_bounds import KeyBounds, key_bounds_of
 from lithify.compaction.rules import Cause, SurvivorRules
 from lithify.compaction.tombstones.steps import tombstones_expire_below
 from lithify.model.log import LogState
@@ -100,13 +100,13 @@ class LogPlan:
         work = self.moves or self.scanned or self.gone or self.view_gone or self.pays
         return not (work or self.expires_tombstones)  # the steps may count tombstones that were dropped unread
 
-    def bounds(self, key_ranges: int) -> PlanBounds:
-        """Upper bounds of what the run costs if it reads the keys `key_ranges` times (C30)."""
+    def bounds(self, key_reads: int) -> PlanBounds:
+        """Upper bounds of what the run costs if it reads the keys `key_reads` times (C30)."""
         touched = self._touched if self.moves or self.scanned else ()
         whole = sum(s.size_bytes for s in touched)
         return PlanBounds(
             segments_rewritten=len(touched),
-            bytes_read=whole + key_ranges * sum(self._scan_bytes(s) for s in self.scanned + self.waiting),
+            bytes_read=whole + key_reads * sum(self._scan_bytes(s) for s in self.scanned + self.waiting),
             bytes_written=whole + FOOTER_BYTES * len(touched),
         )
 
@@ -157,7 +157,7 @@ def plan_log(
     if state.uncovered:
         clean, dirty = (), clean + dirty
     expiring = _expiring(started, horizon, rules)
-    dirty_keys = key_ranges_of(dirty)
+    dirty_keys = key_bounds_of(dirty)
     aging = {s.path for s in clean if may_age(s, rules.values_expire_before_ms, state.aged_before_ms)}
     looked_at = tuple(
         s for s in clean if s.path in aging or _can_lose(s, dirty_keys, rules, tombstones_expire=expiring)
@@ -224,7 +224,7 @@ def _may_expire(segment: Segment, rules: SurvivorRules) -> bool:
     )
 
 
-def _can_lose(segment: Segment, dirty_keys: KeyRanges, rules: SurvivorRules, *, tombstones_expire: bool) -> bool:
+def _can_lose(segment: Segment, dirty_keys: KeyBounds, rules: SurvivorRules, *, tombstones_expire: bool) -> bool:
     """Whether a clean segment can hold a loser, as far as metadata can tell."""
     if segment.base_offset < rules.log_start:
         return True

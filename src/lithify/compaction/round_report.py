@@ -105,9 +105,9 @@ def failed_report(state: LogState, error: LithifyError, phases_ms: Mapping[str, 
     )
 
 
-def plan_report(plan: LogPlan, key_ranges: int) -> LogPlanReport:
+def plan_report(plan: LogPlan, key_reads: int) -> LogPlanReport:
     """The figures of `compact --plan` for one log: upper bounds, for the state it was planned on (C30)."""
-    bounds = plan.bounds(key_ranges)
+    bounds = plan.bounds(key_reads)
     return LogPlanReport(
         partition=plan.partition,
         log_start_offset=plan.base.log_start_offset,

@@ -93,7 +93,3 @@ class RewriteEngine(Protocol):
         Raises `EngineError`, `DamagedError` or `JavaNotFoundError`, and what `progress` raises.
         """
         ...
-
-    def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
-        """By partition of one topic, how often the key pass would read the keys; starts nothing."""
-        ...

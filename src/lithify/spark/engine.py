@@ -18,9 +18,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from lithify.columnar.keypass.findings import log_findings
-from lithify.columnar.keypass.sizing import KeyPassShape, key_pass_shape, packed, partitions
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.compaction.decisions import CountedSegment, Rewrite
+from lithify.compaction.key_pass_shape import key_pass_shapes
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
 from lithify.errors import EngineError, LithifyError
@@ -30,7 +30,7 @@ from lithify.spark.keypass.job import LogWork, key_pass_job
 from lithify.spark.keypass.results import Counts, collect_counts
 from lithify.spark.rewrite import RewriteTask, SourceTask, collect_outcomes, rewritten
 from lithify.spark.session.progress import JVM_GONE, Watch, watched
-from lithify.spark.tasks import TaskPace, Workers, job_errors
+from lithify.spark.tasks import TaskPace, Workers, job_errors, partitions, spread
 
 FULL_BYTES = 16 * 2**20
 """Rewrites of fewer bytes share a task."""
@@ -53,18 +53,6 @@ class SparkEngine:
             yield round_
         finally:
             round_.close()
-
-    def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
-        """See `engine.RewriteEngine`."""
-        return {plan.partition: shape.reads for plan, shape in zip(plans, self.shapes(plans, limits), strict=True)}
-
-    def shapes(self, plans: Sequence[LogPlan], limits: RunLimits) -> tuple[KeyPassShape, ...]:
-        """How the key pass of each log is cut."""
-        logs = sum(1 for plan in plans if plan.scanned)
-        return tuple(
-            key_pass_shape(plan, task_memory_bytes=limits.task_memory_bytes, slots=self.workers.slots, logs=logs)
-            for plan in plans
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +121,7 @@ class SparkRound:
             self._dead = None
 
     def _logs(self) -> list[LogWork]:
-        shapes = self._engine.shapes(self._job.plans, self._job.limits)
+        shapes = key_pass_shapes(self._job.plans, self._job.limits.task_memory_bytes, self._engine.workers.slots)
         return [
             LogWork(unit, self._numbers[plan.scanned[0].path], plan, shape)
             for unit, (plan, shape) in enumerate(zip(self._job.plans, shapes, strict=True))
@@ -153,7 +141,7 @@ class SparkRound:
         limits = self._job.limits
         limited = limits.read_rate_bytes is not None or limits.write_rate_bytes is not None
         costs = [sum(segment.size_bytes for segment in one.segments) for one in rewrites]
-        return packed(costs, FULL_BYTES, self._engine.workers.slots if limited else None)
+        return spread(costs, FULL_BYTES, self._engine.workers.slots if limited else None)
 
     def _task(self, number: int, log: PlannedLog, rewrite: Rewrite, pace: TaskPace) -> RewriteTask:
         spec = SegmentSpec.of(log.topic, rewrite.partition, self._job.run_id)

@@ -171,3 +171,30 @@ def _is_of_the_machine(reason: str) -> bool:
     name = reason.partition(":")[0].rpartition(".")[2]
     kinds = (getattr(module, name, None) for module in (builtins, pa))
     return any(isinstance(kind, type) and issubclass(kind, OF_THE_MACHINE) for kind in kinds)
+
+
+def spread(costs: Sequence[int], full: int, at_most: int | None = None) -> list[int]:
+    """The Spark partition of each piece of work: large ones alone and first, small ones together.
+
+    A partition is full at cost `full`. With `at_most` there are no more than that, evenly filled.
+    """
+    order = sorted(range(len(costs)), key=lambda i: -costs[i])
+    loads: list[int] = []
+    parts = [0] * len(costs)
+    for i in order:
+        if not loads or loads[-1] + costs[i] > full:
+            loads.append(0)
+        loads[-1] += costs[i]
+        parts[i] = len(loads) - 1
+    if at_most is None or len(loads) <= at_most:
+        return parts
+    evened = [0] * at_most
+    for i in order:
+        parts[i] = evened.index(min(evened))
+        evened[parts[i]] += costs[i]
+    return parts
+
+
+def partitions(parts: Sequence[int]) -> int:
+    """How many Spark partitions these are; they are numbered from 0 without gaps."""
+    return max(parts, default=-1) + 1

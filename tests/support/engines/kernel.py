@@ -18,7 +18,6 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.findings import log_findings
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan, keys_schema
-from lithify.columnar.keypass.sizing import KeyPassShape
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.keys.hash_range import HashRange
@@ -27,6 +26,7 @@ from lithify.columnar.rewrite import Source, rewrite
 from lithify.columnar.segment.positions import DeadPositions, DeadRecords, Integers, ordinal_starts
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.compaction.decisions import CountedSegment, Rewrite
+from lithify.compaction.key_pass_shape import KeyPassShape
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
 from lithify.errors import LithifyError
@@ -54,9 +54,6 @@ class KernelEngine:
         self, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str, progress: Progress
     ) -> Iterator[KernelRound]:
         yield KernelRound(self, logs, limits, run_id)
-
-    def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
-        return {plan.partition: self.ranges for plan in plans}
 
 
 class KernelRound:

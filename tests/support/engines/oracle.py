@@ -38,9 +38,6 @@ class OracleEngine:
         progress("key_pass", 0, 1)
         yield OracleRound(self._files, logs, run_id)
 
-    def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
-        return {plan.partition: 1 for plan in plans}
-
 
 class OracleRound:
     """One run. Remembers the survivors of each log between the two steps."""

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from lithify.compaction.outcome import LogFindings
-from lithify.compaction.planner import LogPlan
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
 from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, Rewrites, Round, RunLimits, Written
@@ -27,9 +26,6 @@ class PhasedEngine:
         with self._engine.open_round(logs, limits, run_id, progress) as round_:
             yield _PhasedRound(round_, self._happens)
         self._happens.get("commit", bool)()
-
-    def key_ranges(self, plans: Sequence[LogPlan], limits: RunLimits) -> Mapping[int, int]:
-        return self._engine.key_ranges(plans, limits)
 
 
 class _PhasedRound:

@@ -92,9 +92,6 @@ class FaultyEngine:
         context = self._injector.call("open_round", lambda: self._real.open_round(*args))
         return _FaultyRoundContext(context, self._injector)
 
-    def key_ranges(self, *args: Any) -> Any:
-        return self._real.key_ranges(*args)
-
 
 class _FaultyRoundContext:
     def __init__(self, real: Any, injector: Injector) -> None:

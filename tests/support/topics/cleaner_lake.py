@@ -51,9 +51,6 @@ class TroubledEngine:
         with self._real.open_round(logs, limits, run_id, progress) as round_:
             yield _TroubledRound(round_, self.fails)
 
-    def key_ranges(self, plans: Any, limits: RunLimits) -> Mapping[int, int]:
-        return self._real.key_ranges(plans, limits)
-
 
 class _TroubledRound:
     def __init__(self, real: Any, fails: Mapping[LogId, LithifyError]) -> None:

@@ -113,7 +113,6 @@ class InterruptedEngine:
         self._happens = happens
         self._left = times
         self._early = early
-        self.key_ranges = engine.key_ranges
 
     @contextmanager
     def open_round(self, *arguments: Any) -> Iterator[Any]:

@@ -86,7 +86,7 @@ def test_a_failed_log_is_reported_as_it_was():
 def test_a_plan_says_what_the_round_will_not_exceed():
     """C30: segments rewritten, bytes read and bytes written are upper bounds of the run that follows."""
     log, settings = a_log_with_everything()
-    planned = plan_report(log.plan(settings, 1000), key_ranges=1)
+    planned = plan_report(log.plan(settings, 1000), key_reads=1)
     done = outcome_report(log.round(settings, 1000), {})
     assert planned.horizon == done.horizon
     assert (planned.segments_in, planned.segments_scanned) == (3, 2)  # x and y are passed over
@@ -103,7 +103,7 @@ def test_what_went_unread_is_accounted_for_as_well():
         log.append(a_log(text, first_offset=log.state.log_end_offset).records)
     log.move_start(1)
     settings = some_settings(cleanup_policy="compact,delete", retention_ms=50)
-    planned = plan_report(log.plan(settings, 100), key_ranges=1)
+    planned = plan_report(log.plan(settings, 100), key_reads=1)
     assert (planned.segments_gone, planned.segments_in, planned.records_in) == (2, 1, 3)
     assert (planned.log_start_offset, planned.log_start_offset_after, planned.values_expire_before_ms) == (1, 3, 50)
     report = outcome_report(log.round(settings, 100), {})

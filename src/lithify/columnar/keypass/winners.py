@@ -34,13 +34,11 @@ from lithify.columnar.keys.ranks import Portion
 from lithify.columnar.segment.positions import DeadRecords
 from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import OFFSET
+from lithify.compaction.key_pass_shape import MAX_READS, MOST_MEMORY_BYTES
 from lithify.compaction.rules import SurvivorRules
 from lithify.errors import EngineError
 from lithify.model.segment import Segment
 from lithify.model.settings.units import format_bytes
-
-MAX_READS = 8
-"""Reading keys so often costs about as much as writing them to their parts once."""
 
 MAX_SPOOLS = 64
 """Into no more parts are keys spooled at a time, so that the blocks of each are not too small."""
@@ -53,8 +51,6 @@ SPARE = 1.25
 """So many times the parts are made that seem to be needed, since they are not all of one size."""
 
 LEAST_MEMORY_BYTES = 16 * 2**20
-MOST_MEMORY_BYTES = 3 * 2**30
-"""Half of it is keys, and Arrow puts no more than 2 GiB of them together."""
 
 Open = Callable[[HashRange], KeySource]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lithify.compaction.key_pass_shape import key_pass_shapes
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.round_report import plan_report
 from lithify.errors import LithifyError
@@ -32,15 +33,18 @@ def plan_run(warehouse: Warehouse, state: TopicState, request: RunRequest) -> tu
     return plan_rounds(warehouse, state, request.partitions, now_ms)
 
 
-def plan_compact(warehouse: Warehouse, engine: RewriteEngine, name: TopicName, request: RunRequest) -> PlanReport:
-    """What `compact` would do now, with upper bounds of its cost. Raises what `load` and `plan_run` do."""
+def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: RunRequest) -> PlanReport:
+    """What `compact` would do now in so many tasks at once, with upper bounds of its cost.
+
+    Raises what `load` and `plan_run` do.
+    """
     state = warehouse.store.load(name)
     plans = plan_run(warehouse, state, request)
-    ranges = engine.key_ranges(plans, request.limits)
+    shapes = key_pass_shapes(plans, request.limits.task_memory_bytes, slots)
     return PlanReport(
         topic=str(name),
         version=state.version,
-        logs=tuple(plan_report(plan, ranges.get(plan.partition, 0)) for plan in plans),
+        logs=tuple(plan_report(plan, shape.reads) for plan, shape in zip(plans, shapes, strict=True)),
         now_ms=warehouse.clock.now_ms() if request.now_ms is None else request.now_ms,
         now_given=request.now_ms is not None,
     )

@@ -1,7 +1,7 @@
 """The key pass of logs with few hash ranges: a task per range, which reads the keys itself.
 
 Each of them reads the key columns of every scanned segment and keeps its range: up to a number of
-ranges (`sizing.MAX_READS`) that costs less than to sort the keys and send them around.
+ranges (`MAX_READS`) that costs less than to sort the keys and send them around.
 """
 
 from __future__ import annotations

@@ -13,17 +13,17 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 
 from lithify.columnar.keypass.key_scan import LogScan
-from lithify.columnar.keypass.sizing import KeyPassShape, packed, partitions, winners_memory
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.keys.hash_range import HashRange
 from lithify.columnar.segment.positions import ordinal_starts
+from lithify.compaction.key_pass_shape import KeyPassShape, winners_memory
 from lithify.compaction.planner import LogPlan
 from lithify.model.segment import Segment
 from lithify.ports.engine import RunLimits
 from lithify.spark.keypass.direct import RangeTask, direct_winners
 from lithify.spark.keypass.shuffle import BlocksTask, SegmentTask, shuffled_winners
 from lithify.spark.payloads import Unpacking
-from lithify.spark.tasks import TaskPace, Workers, placed, task_frame
+from lithify.spark.tasks import TaskPace, Workers, partitions, placed, spread, task_frame
 
 FULL_RECORDS = 1_000_000
 """Ranges and segments with fewer records share a Spark task."""
@@ -72,8 +72,8 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
     direct = [log for log in logs if not log.shape.shuffled]
     shuffled = [log for log in logs if log.shape.shuffled]
     at_most = None if limits.read_rate_bytes is None else workers.slots
-    range_parts = packed([_cost(log.read) for log in direct for _ in log.ranges], FULL_RECORDS, at_most)
-    segment_parts = packed([_cost([s]) for log in shuffled for s in log.read], FULL_RECORDS, at_most)
+    range_parts = spread([_cost(log.read) for log in direct for _ in log.ranges], FULL_RECORDS, at_most)
+    segment_parts = spread([_cost([s]) for log in shuffled for s in log.read], FULL_RECORDS, at_most)
     readers = partitions(range_parts) + partitions(segment_parts)
     finder = WinnerFinder(winners_memory(limits.task_memory_bytes), workers.new_id())
     reading = _Reading(workers, finder, workers.task_pace(limits, readers))

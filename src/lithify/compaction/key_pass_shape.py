@@ -1,4 +1,4 @@
-"""How the work of a run is cut into tasks: hash ranges per log, and tasks per Spark partition.
+"""How the key pass of a log is cut: into how many hash ranges, and how often its keys are read for that (C38).
 
     log, its keys    |  range 0  |  range 1  |  range 2  |      each read by a task of its own
     few ranges       every task reads the keys of all segments and keeps its range
@@ -12,8 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lithify.columnar.keypass.winners import MAX_READS, MOST_MEMORY_BYTES
 from lithify.compaction.planner import LogPlan
+
+MAX_READS = 8
+"""Reading keys so often costs about as much as writing them to their parts once."""
+
+MOST_MEMORY_BYTES = 3 * 2**30
+"""Winners are found in no more. Half of it is keys, and Arrow puts no more than 2 GiB of them together."""
 
 BYTES_PER_KEY = 24
 """Memory that finding the latest record of one key takes, besides the key itself."""
@@ -43,6 +48,12 @@ def winners_memory(task_memory_bytes: int) -> int:
     return min(task_memory_bytes // 2, MOST_MEMORY_BYTES)
 
 
+def key_pass_shapes(plans: Sequence[LogPlan], task_memory_bytes: int, slots: int) -> tuple[KeyPassShape, ...]:
+    """How the key pass of each log of a run is cut that may do `slots` tasks at once."""
+    logs = sum(1 for plan in plans if plan.scanned)
+    return tuple(key_pass_shape(plan, task_memory_bytes=task_memory_bytes, slots=slots, logs=logs) for plan in plans)
+
+
 def key_pass_shape(plan: LogPlan, *, task_memory_bytes: int, slots: int, logs: int) -> KeyPassShape:
     """Ranges for one of `logs` logs that share `slots` tasks at once."""
     per_key = BYTES_PER_KEY if plan.rules.strategy == "offset" else BYTES_PER_VERSION
@@ -52,30 +63,3 @@ def key_pass_shape(plan: LogPlan, *, task_memory_bytes: int, slots: int, logs: i
     by_slots = min(-(-slots // max(1, logs)), scanned // LEAST_RECORDS, MAX_READS)
     ranges = max(1, by_memory, by_slots)
     return KeyPassShape(max(ranges, slots) if by_memory > MAX_READS else ranges, by_memory > MAX_READS)
-
-
-def packed(costs: Sequence[int], full: int, at_most: int | None = None) -> list[int]:
-    """The Spark partition of each piece of work: large ones alone and first, small ones together.
-
-    A partition is full at cost `full`. With `at_most` there are no more than that, evenly filled.
-    """
-    order = sorted(range(len(costs)), key=lambda i: -costs[i])
-    loads: list[int] = []
-    parts = [0] * len(costs)
-    for i in order:
-        if not loads or loads[-1] + costs[i] > full:
-            loads.append(0)
-        loads[-1] += costs[i]
-        parts[i] = len(loads) - 1
-    if at_most is None or len(loads) <= at_most:
-        return parts
-    evened = [0] * at_most
-    for i in order:
-        parts[i] = evened.index(min(evened))
-        evened[parts[i]] += costs[i]
-    return parts
-
-
-def partitions(parts: Sequence[int]) -> int:
-    """How many Spark partitions these are; they are numbered from 0 without gaps."""
-    return max(parts, default=-1) + 1
