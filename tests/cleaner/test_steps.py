@@ -170,7 +170,7 @@ def test_topics_that_come_and_go_are_followed(lake):
 def test_a_topic_deleted_under_its_round_is_no_failure(lake):
     topic, alpha = lake.topic("orders"), lake.cleaner()
     lake.append(topic, "a=1 a=2")
-    alpha.beat()
+    alpha.renew()
     alpha.cleaner.step()  # it has seen the topic
     lake.warehouse.store.drop_topic(topic)
     alpha.work()
@@ -432,7 +432,7 @@ class TestSharing:
         assert topics_of(beta.work()) == []
         alpha.leases.release([lake.state(topic).identity])
         lake.wait()
-        alpha.beat()
+        alpha.renew()
         assert topics_of(beta.work()) == ["orders"]
 
     def test_two_that_run_get_half_of_the_topics_each_and_one_alone_gets_them_all(self, lake):
@@ -490,7 +490,7 @@ class TestSharing:
         for name in ("a", "b"):
             lake.append(lake.topic(name), "a=1 a=2")
         alpha, beta = lake.cleaner("alpha"), lake.cleaner("beta")
-        alpha.beat()
+        alpha.renew()
         alpha.cleaner.step()  # both have looked
         beta.work()
         alpha.work()
@@ -572,7 +572,7 @@ class TestReading:
         beta.work()
         calls = self.counted(lake, monkeypatch)
         lake.wait()
-        alpha.beat()
+        alpha.renew()
         beta.work()
         assert calls["segments"] == 0
         alpha.leases.release([lake.state(topic).identity])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lithify.cleaner import look_watch, loop
+from lithify.cleaner import liveness, loop
 from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import CleanerOptions
 from lithify.cleaner.starting import make_loop
@@ -75,8 +75,8 @@ class LiveLake(CleanerLake):
 
 @pytest.fixture
 def lake(monkeypatch: pytest.MonkeyPatch) -> LiveLake:
-    monkeypatch.setattr(look_watch, "LEAST_MS", LIMIT_MS)
-    monkeypatch.setattr(look_watch, "INTERVALS", 1)
+    monkeypatch.setattr(liveness, "LEAST_MS", LIMIT_MS)
+    monkeypatch.setattr(liveness, "INTERVALS", 1)
     monkeypatch.setattr(loop, "FINISH_S", 0.5)
     monkeypatch.setattr(loop, "GIVE_UP_S", 0.5)
     monkeypatch.setattr(loop, "AFTER_A_DEFECT_S", 0.05)

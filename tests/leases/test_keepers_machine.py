@@ -4,7 +4,7 @@ What is guaranteed, and tested after every step:
 
 - Where clocks go at the same speed, however far apart, never do two believe to hold a lease.
 - Where a clock jumped ahead, two may: until the time of a lease after the latest of the two took it,
-  and no longer than until both have beaten.
+  and no longer than until both have renewed theirs.
 - Whoever is left gets every lease in the end.
 """
 
@@ -69,10 +69,10 @@ class Keepers(RuleBasedStateMachine):
                 self.keepers[k].observe()
 
     @rule(k=keepers)
-    def beat(self, k: int) -> None:
+    def renew(self, k: int) -> None:
         if k not in self.frozen:
             before = {name for name in NAMES if self.keepers[k].holds(name)}
-            lost = self.keepers[k].beat().lost
+            lost = self.keepers[k].renew().lost
             assert all(self.keepers[k].lost(name) for name in lost)
             assert all(self.keepers[k].holds(name) for name in before - lost)
 
@@ -82,7 +82,7 @@ class Keepers(RuleBasedStateMachine):
             self.keepers[k].release(given_back)
             assert not any(self.keepers[k].holds(name) or self.keepers[k].lost(name) for name in given_back)
 
-    @rule(k=keepers, ms=spans_ms, landed=st.booleans(), what=st.sampled_from(("beat", "observe", "take")))
+    @rule(k=keepers, ms=spans_ms, landed=st.booleans(), what=st.sampled_from(("renew", "observe", "take")))
     def something_takes_long(self, k: int, ms: int, landed: bool, what: str) -> None:
         """It is frozen before the database has done what it asked for, or after; the others go on."""
         if k in self.frozen:
@@ -103,8 +103,8 @@ class Keepers(RuleBasedStateMachine):
         else:
             wire.before = freeze
         match what:
-            case "beat":
-                keeper.beat()
+            case "renew":
+                keeper.renew()
             case "observe":
                 with suppress(CoordinationError):
                     keeper.observe()
@@ -134,7 +134,7 @@ class Keepers(RuleBasedStateMachine):
     def go_on(self, ks: list[int], ms: int) -> None:
         """What cleaners do all the time."""
         for k in ks:
-            self.beat(k)
+            self.renew(k)
             self.observe(k)
             self.take(k, list(NAMES))
         self.now_ms += ms
@@ -153,10 +153,10 @@ class Keepers(RuleBasedStateMachine):
             return
         left = self.keepers[0]
         self.wires[0].mend()
-        left.beat()
+        left.renew()
         left.observe()
         self.now_ms += LEASE_MS
-        left.beat()
+        left.renew()
         left.observe()
         left.take(NAMES)
         assert all(left.holds(name) for name in NAMES)
@@ -172,10 +172,10 @@ class KeepersWithClocksThatJump(Keepers):
 
     @precondition(lambda self: self.keepers)
     @rule()
-    def all_beat(self) -> None:
+    def all_renew(self) -> None:
         for k in KEEPERS:
             self.wires[k].mend()
-            self.keepers[k].beat()
+            self.keepers[k].renew()
         super().one_at_most_believes_to_hold_a_lease()
 
     @invariant()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from leases.places import TroubledCoordination, down, nothing
-from lithify.cleaner.lease_keeper import Beat, LeaseKeeper, Refused, Registered, Waiting
+from lithify.cleaner.lease_keeper import LeaseKeeper, Refused, Registered, Renewal, Waiting
 from lithify.errors import CoordinationError
 from lithify.leases.memory import MemoryCoordination
 from lithify.ports.leases import Lease
@@ -63,7 +63,7 @@ def test_what_is_given_back_is_free_at_once() -> None:
     assert beta.take(["orders"]) == {"orders"}
 
 
-def test_the_lease_of_one_who_beats_is_never_taken_over() -> None:
+def test_the_lease_of_one_who_renews_is_never_taken_over() -> None:
     fleet = Fleet()
     alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta", clock_ahead_ms=-600_000)
     alpha.take(["orders"])
@@ -71,7 +71,7 @@ def test_the_lease_of_one_who_beats_is_never_taken_over() -> None:
         beta.observe()
         assert beta.take(["orders"]) == frozenset()
         fleet.now_ms += BEAT_MS
-        assert alpha.beat() == Beat()
+        assert alpha.renew() == Renewal()
         assert alpha.holds("orders")
 
 
@@ -96,7 +96,7 @@ def test_a_lease_that_was_not_looked_at_for_long_is_taken_only_if_it_did_not_mov
     alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
     alpha.take(["orders"])
     beta.observe()
-    alpha.beat()
+    alpha.renew()
     fleet.now_ms += 2 * LEASE_MS
     assert beta.take(["orders"]) == frozenset()
 
@@ -112,7 +112,7 @@ def test_a_lease_that_is_taken_and_given_back_all_the_time_does_not_look_dead() 
         fleet.now_ms += BEAT_MS
 
 
-def test_a_lease_is_doubtful_once_its_time_is_over_and_sure_again_after_a_beat() -> None:
+def test_a_lease_is_doubtful_once_its_time_is_over_and_sure_again_after_a_renewal() -> None:
     fleet = Fleet()
     alpha = fleet.keeper("alpha")
     alpha.take(["orders"])
@@ -120,11 +120,11 @@ def test_a_lease_is_doubtful_once_its_time_is_over_and_sure_again_after_a_beat()
     assert alpha.holds("orders")
     fleet.now_ms += 1
     assert not alpha.holds("orders") and not alpha.lost("orders")
-    assert alpha.beat() == Beat()
+    assert alpha.renew() == Renewal()
     assert alpha.holds("orders")
 
 
-def test_the_time_of_a_lease_begins_before_the_beat() -> None:
+def test_the_time_of_a_lease_begins_before_the_renewal() -> None:
     fleet = Fleet()
     alpha = fleet.keeper("alpha")
 
@@ -134,7 +134,7 @@ def test_the_time_of_a_lease_begins_before_the_beat() -> None:
     fleet.wires["alpha"].after = freeze
     assert alpha.take(["orders"]) == {"orders"}
     assert not alpha.holds("orders")
-    alpha.beat()
+    alpha.renew()
     assert not alpha.holds("orders")
 
 
@@ -143,19 +143,19 @@ def test_the_time_for_which_a_lease_stands_still_begins_after_the_look() -> None
     alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
     alpha.take(["orders"])
 
-    def beat_late(_operation: str) -> None:
+    def renew_late(_operation: str) -> None:
         fleet.wires["beta"].mend()
         fleet.now_ms += BEAT_MS
-        alpha.beat()
+        alpha.renew()
 
-    fleet.wires["beta"].before = beat_late
+    fleet.wires["beta"].before = renew_late
     beta.observe()
     fleet.now_ms += LEASE_MS - BEAT_MS
     assert beta.take(["orders"]) == frozenset()
     assert alpha.holds("orders")
 
 
-def test_one_that_was_frozen_and_replaced_loses_the_lease_with_its_first_beat() -> None:
+def test_one_that_was_frozen_and_replaced_loses_the_lease_with_its_first_renewal() -> None:
     fleet = Fleet()
     alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
     alpha.take(["orders", "payments"])
@@ -164,7 +164,7 @@ def test_one_that_was_frozen_and_replaced_loses_the_lease_with_its_first_beat() 
     assert beta.take(["orders"]) == {"orders"}
 
     assert not alpha.holds("orders")
-    assert alpha.beat() == Beat(lost=frozenset({"orders"}))
+    assert alpha.renew() == Renewal(lost=frozenset({"orders"}))
 
     assert alpha.lost("orders") and not alpha.holds("orders")
     assert alpha.holds("payments") and not alpha.lost("payments")
@@ -178,7 +178,7 @@ def test_a_lost_lease_can_be_ours_again() -> None:
     alpha = fleet.keeper("alpha")
     alpha.take(["orders"])
     fleet.database.release("alpha", ["orders"])
-    assert alpha.beat().lost == {"orders"}
+    assert alpha.renew().lost == {"orders"}
     assert alpha.take(["orders"]) == {"orders"}
     assert alpha.holds("orders") and not alpha.lost("orders")
 
@@ -190,11 +190,11 @@ def test_an_outage_costs_nothing_while_it_is_shorter_than_a_lease() -> None:
     fleet.wires["alpha"].before = down
     for _ in range(5):
         fleet.now_ms += BEAT_MS
-        beat = alpha.beat()
-        assert isinstance(beat.error, CoordinationError) and beat.lost == frozenset()
+        renewal = alpha.renew()
+        assert isinstance(renewal.error, CoordinationError) and renewal.lost == frozenset()
         assert alpha.holds("orders")
     fleet.wires["alpha"].mend()
-    assert alpha.beat() == Beat()
+    assert alpha.renew() == Renewal()
     assert alpha.holds("orders")
 
 
@@ -205,13 +205,13 @@ def test_in_an_outage_longer_than_a_lease_everything_is_lost_and_is_free_afterwa
     beta.observe()
     fleet.wires["alpha"].before = down
     fleet.now_ms += LEASE_MS
-    beat = alpha.beat()
-    assert beat.lost == {"orders", "payments"} and beat.error is not None
-    assert alpha.beat().lost == frozenset()
+    renewal = alpha.renew()
+    assert renewal.lost == {"orders", "payments"} and renewal.error is not None
+    assert alpha.renew().lost == frozenset()
     assert beta.take(["orders"]) == {"orders"}
 
     fleet.wires["alpha"].mend()
-    assert alpha.beat() == Beat()
+    assert alpha.renew() == Renewal()
     assert alpha.lost("payments")
     assert fleet.owners() == {"orders": "beta"}  # who comes back gives back what it did not know it had
 
@@ -227,14 +227,14 @@ def test_a_database_that_is_down_gives_no_lease_and_tells_the_next_look() -> Non
     assert alpha.take(["orders"]) == {"orders"}
 
 
-def test_a_lease_whose_taking_got_no_answer_is_given_back_by_the_next_beat() -> None:
+def test_a_lease_whose_taking_got_no_answer_is_given_back_by_the_next_renewal() -> None:
     fleet = Fleet()
     alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
     fleet.wires["alpha"].after = down
     assert alpha.take(["orders"]) == frozenset()
     assert fleet.owners() == {"orders": "alpha"}
     fleet.wires["alpha"].mend()
-    assert alpha.beat() == Beat()
+    assert alpha.renew() == Renewal()
     assert beta.take(["orders"]) == {"orders"}
 
 
@@ -248,7 +248,7 @@ def test_a_lease_whose_taking_got_no_answer_can_be_taken_again_by_the_same() -> 
     assert alpha.take(["orders"]) == {"orders"}
 
 
-def test_what_could_not_be_given_back_is_given_back_by_the_next_beat() -> None:
+def test_what_could_not_be_given_back_is_given_back_by_the_next_renewal() -> None:
     fleet = Fleet()
     alpha = fleet.keeper("alpha")
     alpha.take(["orders", "payments"])
@@ -256,11 +256,11 @@ def test_what_could_not_be_given_back_is_given_back_by_the_next_beat() -> None:
     alpha.release(["orders"])
     assert not alpha.holds("orders")
     fleet.wires["alpha"].mend()
-    assert alpha.beat() == Beat()
+    assert alpha.renew() == Renewal()
     assert fleet.owners() == {"payments": "alpha"}
 
 
-def test_what_is_taken_in_the_middle_of_a_beat_is_neither_lost_nor_given_back() -> None:
+def test_what_is_taken_in_the_middle_of_a_renewal_is_neither_lost_nor_given_back() -> None:
     fleet = Fleet()
     alpha = fleet.keeper("alpha")
     wire = fleet.wires["alpha"]
@@ -275,12 +275,12 @@ def test_what_is_taken_in_the_middle_of_a_beat_is_neither_lost_nor_given_back() 
         alpha.release(["payments"])
 
     wire.after = in_the_middle
-    assert alpha.beat() == Beat()
+    assert alpha.renew() == Renewal()
     assert alpha.holds("clicks") and alpha.holds("orders") and not alpha.holds("payments")
     assert fleet.owners() == {"orders": "alpha", "clicks": "alpha"}
 
 
-def test_a_lease_that_is_lost_and_taken_anew_in_the_middle_of_a_beat_is_not_lost() -> None:
+def test_a_lease_that_is_lost_and_taken_anew_in_the_middle_of_a_renewal_is_not_lost() -> None:
     fleet = Fleet()
     alpha = fleet.keeper("alpha")
     wire = fleet.wires["alpha"]
@@ -293,28 +293,28 @@ def test_a_lease_that_is_lost_and_taken_anew_in_the_middle_of_a_beat_is_not_lost
         assert alpha.take(["orders"]) == {"orders"}
 
     wire.after = in_the_middle
-    assert alpha.beat() == Beat()
+    assert alpha.renew() == Renewal()
     assert alpha.holds("orders")
 
 
-def test_a_beat_in_the_middle_of_taking_or_giving_back_changes_nothing() -> None:
+def test_a_renewal_in_the_middle_of_taking_or_giving_back_changes_nothing() -> None:
     fleet = Fleet()
     alpha = fleet.keeper("alpha")
     wire = fleet.wires["alpha"]
-    beats: list[Beat] = []
+    renewals: list[Renewal] = []
 
-    def beat(_operation: str) -> None:
+    def renewal(_operation: str) -> None:
         wire.mend()
-        beats.append(alpha.beat())
+        renewals.append(alpha.renew())
         assert alpha.take(["orders"]) == frozenset()  # another thread has it on its way
 
-    wire.after = beat
+    wire.after = renewal
     assert alpha.take(["orders"]) == {"orders"}
     assert alpha.holds("orders")
-    wire.before = beat
+    wire.before = renewal
     alpha.release(["orders"])
     assert fleet.owners() == {}
-    assert beats == [Beat(), Beat()]
+    assert renewals == [Renewal(), Renewal()]
 
 
 def test_of_the_threads_of_one_cleaner_one_has_a_lease_at_a_time() -> None:
@@ -334,7 +334,7 @@ def test_of_the_threads_of_one_cleaner_one_has_a_lease_at_a_time() -> None:
             for name in taken:
                 working[name] -= 1
             alpha.release(taken)
-            assert alpha.beat() == Beat()
+            assert alpha.renew() == Renewal()
             alpha.observe()
 
     with ThreadPoolExecutor(4) as threads:
@@ -353,29 +353,29 @@ def test_cleaners_are_counted_while_they_give_signs_of_life() -> None:
     beta.observe()
     assert (alpha.cleaners(), beta.cleaners()) == (2, 2)
     fleet.now_ms += LEASE_MS
-    beta.beat()
+    beta.renew()
     beta.observe()
     assert beta.cleaners() == 1
 
 
-def test_an_id_that_nobody_has_is_registered_and_kept_by_beats() -> None:
+def test_an_id_that_nobody_has_is_registered_and_kept_by_renewals() -> None:
     fleet = Fleet()
     alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
     assert alpha.register("one") == Registered()
     assert beta.register("two") == Registered()
     for _ in range(20):
         fleet.now_ms += BEAT_MS
-        assert alpha.beat() == beta.beat() == Beat()
+        assert alpha.renew() == beta.renew() == Renewal()
     assert fleet.owners() == {"cleaner:one": "alpha", "cleaner:two": "beta"}
 
 
-def test_an_id_whose_cleaner_beats_is_refused() -> None:
+def test_an_id_whose_cleaner_renews_it_is_refused() -> None:
     fleet = Fleet()
     alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta", clock_ahead_ms=60_000)
     alpha.register("one")
     assert beta.register("one") == Waiting(LEASE_MS)
     fleet.now_ms += BEAT_MS
-    alpha.beat()
+    alpha.renew()
     refused = beta.register("one")
     assert isinstance(refused, Refused)
     assert "another cleaner with the id one is running (owner alpha)" in str(refused.error)
@@ -410,7 +410,7 @@ def test_of_two_that_want_a_free_id_at_once_the_slower_one_asks_again() -> None:
     assert beta.register("one") == Waiting(LEASE_MS)
 
 
-def test_a_cleaner_whose_id_was_taken_over_hears_of_it_with_each_beat() -> None:
+def test_a_cleaner_whose_id_was_taken_over_hears_of_it_with_each_renewal() -> None:
     fleet = Fleet()
     alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
     alpha.register("one")
@@ -418,8 +418,8 @@ def test_a_cleaner_whose_id_was_taken_over_hears_of_it_with_each_beat() -> None:
     beta.register("one")
     fleet.now_ms += LEASE_MS
     assert beta.register("one") == Registered()
-    assert alpha.beat() == alpha.beat() == Beat(replaced_by="beta")
-    assert beta.beat() == Beat()
+    assert alpha.renew() == alpha.renew() == Renewal(replaced_by="beta")
+    assert beta.renew() == Renewal()
 
 
 def test_a_cleaner_keeps_its_id_through_an_outage_that_nobody_used() -> None:
@@ -428,9 +428,9 @@ def test_a_cleaner_keeps_its_id_through_an_outage_that_nobody_used() -> None:
     alpha.register("one")
     fleet.wires["alpha"].before = down
     fleet.now_ms += 10 * LEASE_MS
-    assert alpha.beat().lost == frozenset()
+    assert alpha.renew().lost == frozenset()
     fleet.wires["alpha"].mend()
-    assert alpha.beat() == Beat()
+    assert alpha.renew() == Renewal()
     assert fleet.owners() == {"cleaner:one": "alpha"}
 
 
@@ -440,12 +440,12 @@ def test_a_cleaner_registers_again_in_a_database_that_was_emptied() -> None:
     alpha.register("one")
     alpha.take(["orders"])
     fleet.database.release("alpha", ["cleaner:one", "orders"])
-    assert alpha.beat() == Beat(lost=frozenset({"orders"}))
+    assert alpha.renew() == Renewal(lost=frozenset({"orders"}))
     assert fleet.owners() == {"cleaner:one": "alpha"}
-    assert alpha.beat() == Beat()
+    assert alpha.renew() == Renewal()
 
 
-def test_what_is_lost_is_told_although_the_database_goes_down_in_the_middle_of_a_beat() -> None:
+def test_what_is_lost_is_told_although_the_database_goes_down_in_the_middle_of_a_renewal() -> None:
     fleet = Fleet()
     alpha = fleet.keeper("alpha")
     alpha.register("one")
@@ -456,8 +456,8 @@ def test_what_is_lost_is_told_although_the_database_goes_down_in_the_middle_of_a
         (nothing if operation == "renew" else down)(operation)
 
     fleet.wires["alpha"].before = down_after_renewing
-    beat = alpha.beat()
-    assert beat.lost == {"orders"} and beat.error is not None
+    renewal = alpha.renew()
+    assert renewal.lost == {"orders"} and renewal.error is not None
 
 
 def test_who_leaves_leaves_nothing_behind() -> None:
@@ -490,11 +490,11 @@ def _raises(work: Callable[[], object]) -> bool:
 class TestGone:
     """Rows of owners that are gone, one for each name of a pod, do not pile up (C50)."""
 
-    def beats(self, fleet: Fleet, keeper: LeaseKeeper, leases: float) -> None:
+    def renews(self, fleet: Fleet, keeper: LeaseKeeper, leases: float) -> None:
         ends_ms = fleet.now_ms + int(leases * LEASE_MS)
         while fleet.now_ms < ends_ms:
             fleet.now_ms += BEAT_MS
-            keeper.beat()
+            keeper.renew()
             keeper.observe()
 
     def test_what_stands_still_for_ten_leases_is_removed(self) -> None:
@@ -504,9 +504,9 @@ class TestGone:
         fleet.keeper("pod3/1").take(["a deleted topic"])
         alpha = fleet.keeper("alpha/1")
         alpha.register("alpha")
-        self.beats(fleet, alpha, 9.5)
+        self.renews(fleet, alpha, 9.5)
         assert len(fleet.owners()) == 5
-        self.beats(fleet, alpha, 1)
+        self.renews(fleet, alpha, 1)
         assert fleet.owners() == {"cleaner:alpha": "alpha/1"}
 
     def test_what_moves_stays(self) -> None:
@@ -514,8 +514,8 @@ class TestGone:
         alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
         beta.take(["orders"])
         for _ in range(100):
-            self.beats(fleet, alpha, 0.5)
-            beta.beat()
+            self.renews(fleet, alpha, 0.5)
+            beta.renew()
         assert beta.holds("orders")
 
     def test_whoever_wakes_up_after_that_has_lost_it_and_can_have_it_again(self) -> None:
@@ -523,9 +523,9 @@ class TestGone:
         alpha, beta = fleet.keeper("alpha/1"), fleet.keeper("beta/1")
         beta.register("beta")
         beta.take(["orders"])
-        self.beats(fleet, alpha, 11)
+        self.renews(fleet, alpha, 11)
         assert fleet.owners() == {}
-        assert beta.beat().lost == {"orders"}
+        assert beta.renew().lost == {"orders"}
         assert fleet.owners() == {"cleaner:beta": "beta/1"}
         assert beta.take(["orders"]) == {"orders"}
 
@@ -547,7 +547,7 @@ class TestGone:
         fleet = Fleet()
         fleet.keeper("pod/1").register("pod")
         alpha = fleet.keeper("alpha")
-        self.beats(fleet, alpha, 9.5)
+        self.renews(fleet, alpha, 9.5)
         wire = fleet.wires["alpha"]
         fleet.now_ms += LEASE_MS
         wire.before = lambda operation: down(operation) if operation == "remove" else None

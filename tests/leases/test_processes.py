@@ -44,11 +44,11 @@ def test_the_lease_of_a_killed_process_is_taken_over(url: str) -> None:
     ours = LeaseKeeper(open_coordination(url), "ours", LEASE_MS, monotonic_ms)
     with a_keeping_process(url) as (process, said):
         assert _next(said) == ("taken", ["orders"])
-        assert not _taken_within(ours, 2 * LEASE_MS)  # it beats
+        assert not _taken_within(ours, 2 * LEASE_MS)  # it renews
         os.kill(process.pid or 0, signal.SIGKILL)
         killed_ms = monotonic_ms()
         assert _taken_within(ours, 30 * LEASE_MS)
-    assert monotonic_ms() - killed_ms > LEASE_MS / 2  # its last beat was not long ago
+    assert monotonic_ms() - killed_ms > LEASE_MS / 2  # its last renewal was not long ago
     assert ours.holds("orders")
 
 
@@ -64,7 +64,7 @@ def test_a_process_that_was_frozen_past_its_lease_knows_when_it_wakes(url: str) 
         heard = [_next(said)]
         while heard[-1][0] != "over":
             heard.append(_next(said))
-    # Frozen in the middle of a beat, that one may tell it; otherwise it doubts before it asks.
+    # Frozen in the middle of a renewal, that one may tell it; otherwise it doubts before it asks.
     assert heard in ([("doubts", ["orders"]), ("over", [])], [("over", [])])
 
 

@@ -32,14 +32,14 @@ def monotonic_ms() -> int:
 
 
 def keep(pipe: Connection, url: str, owner: str, lease_ms: int) -> None:
-    """Takes the lease `orders`, beats and says so, until the lease is lost."""
+    """Takes the lease `orders`, renews it and says so, until the lease is lost."""
     keeper = LeaseKeeper(open_coordination(url), owner, lease_ms, monotonic_ms)
     keeper.observe()
     pipe.send(("taken", sorted(keeper.take(["orders"]))))
     while not keeper.lost("orders"):
         time.sleep(lease_ms / 20_000)
         if keeper.holds("orders"):
-            keeper.beat()
+            keeper.renew()
         else:
-            pipe.send(("doubts", sorted(keeper.beat().lost)))
+            pipe.send(("doubts", sorted(keeper.renew().lost)))
     pipe.send(("over", []))

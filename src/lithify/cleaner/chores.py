@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from zlib import crc32
 
-from lithify.cleaner.events import Teller
+from lithify.cleaner.events import EventReporter
 from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.work_finder import WorkFinder
 from lithify.defects import as_lithify_error
@@ -47,7 +47,7 @@ class Chores:
     warehouse: Warehouse
     leases: LeaseKeeper
     finder: WorkFinder
-    teller: Teller
+    reporter: EventReporter
     role: str
     """Name of the lease of whoever does the upkeep of this catalog."""
     interval_ms: int
@@ -60,7 +60,7 @@ class Chores:
         try:
             report = retain(self.warehouse, work.name)
             if report.changed:
-                self.teller.retained(work.name, report)
+                self.reporter.retained(work.name, report)
         except (UnknownTopicError, PolicyError):
             pass  # deleted, or altered: the next look judges it as it is
         except Exception as error:
@@ -99,15 +99,15 @@ class Chores:
         try:
             expired = expire_versions(self.warehouse, name)
             if expired is not None:
-                self.teller.say(EventKind.EXPIRED, name, versions=list(expired.expired))
+                self.reporter.report(EventKind.EXPIRED, name, versions=list(expired.expired))
             swept = sweep(self.warehouse, name, delete=True)
         except UnknownTopicError:
             return
         except Exception as error:
-            self.teller.trouble(name, as_lithify_error(error, name))
+            self.reporter.trouble(name, as_lithify_error(error, name))
             return
         if swept.files:
-            self.teller.say(EventKind.SWEPT, name, files=len(swept.files), bytes=swept.size_bytes)
+            self.reporter.report(EventKind.SWEPT, name, files=len(swept.files), bytes=swept.size_bytes)
         visit = self.visits.get(name)
         if visit is not None and not swept.files and expired is None:
             gap_ms = min(2 * visit.gap_ms, max(SELDOM_MS, self.interval_ms))

@@ -16,7 +16,7 @@ from functools import partial
 from threading import Lock
 
 from lithify.cleaner.chores import Chores
-from lithify.cleaner.events import Teller
+from lithify.cleaner.events import EventReporter
 from lithify.cleaner.rounds import Rounds
 from lithify.cleaner.work_finder import Look, WorkFinder
 from lithify.defects import as_lithify_error
@@ -52,7 +52,7 @@ class Cleaner:
     finder: WorkFinder
     rounds: Rounds
     chores: Chores
-    teller: Teller
+    reporter: EventReporter
     interval_ms: int
     threads: int
     """Of this cleaner, and as far as it knows of the others."""
@@ -141,7 +141,7 @@ class Cleaner:
         except Exception as error:  # the next look is tried
             trouble = as_lithify_error(error, "the look at all topics")
             self.last_trouble = str(trouble)
-            self.teller.look_failed(trouble, self.last_look_ms)
+            self.reporter.look_failed(trouble, self.last_look_ms)
         finally:
             self._looked(found, begun_ms)
 
@@ -166,7 +166,7 @@ class Cleaner:
         self._told_ms = told_ms
 
     def _tell(self, found: Look, duration_ms: int) -> None:
-        self.teller.say(
+        self.reporter.report(
             EventKind.LOOKED,
             topics=found.topics,
             due=len(found.work),

@@ -17,15 +17,15 @@ from lithify.reports.round import RoundReport
 
 
 @dataclass(slots=True)
-class Teller:
-    """Tells what happened, with the time and the cleaner's id."""
+class EventReporter:
+    """Reports what happened, with the time and the cleaner's id."""
 
     clock: Clock
     cleaner_id: str
     tell: Tell
     _lock: Lock = field(default_factory=Lock)
 
-    def say(self, kind: EventKind, topic: TopicName | None = None, **facts: Any) -> None:
+    def report(self, kind: EventKind, topic: TopicName | None = None, **facts: Any) -> None:
         """Names of facts have their units last."""
         event = CleanerEvent(kind, self.clock.now_ms(), self.cleaner_id, None if topic is None else str(topic), facts)
         with self._lock:
@@ -33,16 +33,16 @@ class Teller:
 
     def trouble(self, topic: TopicName | None, error: LithifyError) -> None:
         """Something cannot be read or reached."""
-        self.say(EventKind.TROUBLE, topic, error=str(error))
+        self.report(EventKind.TROUBLE, topic, error=str(error))
 
     def look_failed(self, error: LithifyError, last_look_ms: int | None) -> None:
         """The topics could not be looked at; the last time they could was then."""
-        self.say(EventKind.TROUBLE, error=str(error), last_look_ms=last_look_ms)
+        self.report(EventKind.TROUBLE, error=str(error), last_look_ms=last_look_ms)
 
     def round_done(self, topic: TopicName, report: RoundReport, overdue_ms: int) -> None:
         """One line for a round: what it took in and left, and how long it took."""
         done = [log for log in report.logs if log.error is None]
-        self.say(
+        self.report(
             EventKind.ROUND,
             topic,
             run_id=report.run_id,
@@ -60,19 +60,22 @@ class Teller:
 
     def retained(self, topic: TopicName, report: CutReport) -> None:
         """Segments past retention have gone."""
-        records, size = (
-            sum(getattr(log, what) for log in report.logs) for what in ("records_removed", "bytes_removed")
+        self.report(
+            EventKind.RETAINED,
+            topic,
+            version=report.version,
+            partitions=[log.partition for log in report.logs],
+            records=sum(log.records_removed for log in report.logs),
+            bytes=sum(log.bytes_removed for log in report.logs),
         )
-        partitions = [log.partition for log in report.logs]
-        self.say(EventKind.RETAINED, topic, version=report.version, partitions=partitions, records=records, bytes=size)
 
     def log_failed(self, log: LogId, error: LithifyError, failure: LogFailure) -> None:
         """A log is as it was before its round, and `failure` says what comes next."""
         kind = EventKind.QUARANTINED if failure.quarantined else EventKind.FAILED
         retry_ms = None if failure.quarantined else failure.retry_ms
         facts = {"partition": log.partition, "error": str(error), "failures": failure.failures}
-        self.say(kind, log.topic, **facts, retry_ms=retry_ms)
+        self.report(kind, log.topic, **facts, retry_ms=retry_ms)
 
     def left(self, kind: EventKind, log: LogId, error: LithifyError) -> None:
         """A log is as it was before its round, through no fault of its own."""
-        self.say(kind, log.topic, partition=log.partition, error=str(error))
+        self.report(kind, log.topic, partition=log.partition, error=str(error))

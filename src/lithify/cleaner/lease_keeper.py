@@ -1,13 +1,13 @@
 """The leases of one cleaner: what it holds, what it may take over, and when it can no longer be sure.
 
-    beat        ├──────────┤ lands somewhere in here
-    holds       ├───────────── lease ─────────────┤ until here, unless it beats again
+    renewal     ├──────────┤ lands somewhere in here
+    holds       ├───────────── lease ─────────────┤ until here, unless it is renewed
     a watcher              sees it ├───────────── lease ─────────────┤ takes it over from here on
 
-The owner counts from before its beat, a watcher from after it first saw it, each by its own clock
+The owner counts from before its renewal, a watcher from after it first saw it, each by its own clock
 that only goes forward. Their times are never compared. So where clocks go at the same speed, never
 do two cleaners hold a lease at once; where a watcher's clock jumped ahead, they may until the next
-beat of the owner that gets through, or until its lease time is over. What a round commits does not
+renewal of the owner that gets through, or until its lease time is over. What a round commits does not
 depend on it (C44).
 
 Every write has a number of its own (`ports/leases.py`). Nothing here waits but for the database,
@@ -33,11 +33,11 @@ CLEANER = "cleaner:"
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
-    """How a beat went."""
+class Renewal:
+    """How a renewal went."""
 
     lost: frozenset[str] = frozenset()
-    """Leases that are no longer ours, since this beat."""
+    """Leases that are no longer ours, since this renewal."""
     replaced_by: str | None = None
     """The owner that has our cleaner's id now: two would work under one name."""
     error: CoordinationError | None = None
@@ -84,7 +84,7 @@ class _Held:
 
 
 class LeaseKeeper:
-    """Several threads may use it; one of them calls `beat` and `observe` several times in a lease time.
+    """Several threads may use it; one of them calls `renew` and `observe` several times in a lease time.
 
     `owner` is a name that no other process has, nor has had. Names of leases are the caller's.
     """
@@ -95,7 +95,7 @@ class LeaseKeeper:
         self._lease_ms = lease_ms
         self._monotonic = monotonic
         self._lock = Lock()
-        self._beats = 0
+        self._number = 0
         self._seen: dict[str, _Seen] = {}
         self._held: dict[str, _Held] = {}
         self._lost: set[str] = set()
@@ -142,21 +142,21 @@ class LeaseKeeper:
         """Those of the leases that are ours from now on: that nobody had, or whose owner stands still.
 
         Not those that we have already, as another thread works on them. If the database cannot be
-        reached, none is taken, and the next `beat` says why.
+        reached, none is taken, and the next `renew` says why.
         """
         try:
             return self._claim(names)
         except CoordinationError:
-            return frozenset()  # what has landed all the same is found and given back by `beat`
+            return frozenset()  # what has landed all the same is found and given back by `renew`
 
-    def beat(self) -> Beat:
+    def renew(self) -> Renewal:
         """Renews what we have. Never raises for a database that cannot be reached."""
         with self._lock:
-            before, begun_ms, beats = dict(self._held), self._monotonic(), self._next_beats()
+            before, begun_ms, number = dict(self._held), self._monotonic(), self._next_number()
         try:
-            renewed = self._coordination.renew(self._owner, beats)
+            renewed = self._coordination.renew(self._owner, number)
         except CoordinationError as error:
-            return Beat(lost=self._lose_doubtful(), error=error)
+            return Renewal(lost=self._lose_doubtful(), error=error)
         lost, strays = self._note_renewal(before, renewed, begun_ms)
         try:
             self._give_back(strays)
@@ -164,11 +164,11 @@ class LeaseKeeper:
             if self._registration is not None and self._registration not in renewed:
                 replaced_by = self._register_again(self._registration)
         except CoordinationError as error:
-            return Beat(lost=lost, error=error)
-        return Beat(lost=lost, replaced_by=replaced_by)
+            return Renewal(lost=lost, error=error)
+        return Renewal(lost=lost, replaced_by=replaced_by)
 
     def holds(self, name: str) -> bool:
-        """Whether it is surely ours. Asks no database; False once `lease_ms` have passed since the last beat."""
+        """Whether it is surely ours. Asks no database; False once `lease_ms` have passed since the last renewal."""
         with self._lock:
             held = self._held.get(name)
             return held is not None and not self._doubtful(held)
@@ -185,7 +185,7 @@ class LeaseKeeper:
             return name in self._lost
 
     def release(self, names: Collection[str]) -> None:
-        """Gives leases back. If the database cannot be reached, the next `beat` does, or the time of the lease."""
+        """Gives leases back. If the database cannot be reached, the next `renew` does, or the time of the lease."""
         with self._lock:
             self._lost.difference_update(names)
             ours = {name for name in names if self._held.pop(name, None) is not None}
@@ -194,7 +194,7 @@ class LeaseKeeper:
             self._give_back(ours)
 
     def leave(self) -> None:
-        """Gives everything back, the cleaner's id too, so that nobody has to wait. After the last beat."""
+        """Gives everything back, the cleaner's id too, so that nobody has to wait. After the last renewal."""
         with self._lock:
             self._registration = None
             names = tuple(self._held)
@@ -208,10 +208,10 @@ class LeaseKeeper:
                 return frozenset()
             self._busy |= free
             seen = {name: self._seen[name].lease for name in free if name in self._seen}
-            begun_ms, beats = self._monotonic(), self._next_beats()
+            begun_ms, number = self._monotonic(), self._next_number()
         taken: frozenset[str] = frozenset()
         try:
-            taken = self._coordination.take([Lease(name, self._owner, beats) for name in free], seen)
+            taken = self._coordination.take([Lease(name, self._owner, number) for name in free], seen)
         finally:
             with self._lock:
                 self._busy -= free
@@ -264,8 +264,8 @@ class LeaseKeeper:
             if lease.name == name and lease.owner != self._owner:
                 return lease.owner
         with self._lock:
-            lease = Lease(name, self._owner, self._next_beats())
-        self._coordination.take([lease], {})  # if another one is faster, the next beat finds it
+            lease = Lease(name, self._owner, self._next_number())
+        self._coordination.take([lease], {})  # if another one is faster, the next renewal finds it
         return None
 
     def _left_ms(self, seen: _Seen | None) -> int:
@@ -277,9 +277,9 @@ class LeaseKeeper:
     def _doubtful(self, held: _Held) -> bool:
         return self._monotonic() - held.begun_ms >= self._lease_ms
 
-    def _next_beats(self) -> int:
-        self._beats += 1
-        return self._beats
+    def _next_number(self) -> int:
+        self._number += 1
+        return self._number
 
 
 def _next_sight(before: _Seen | None, lease: Lease, now_ms: int) -> _Seen:

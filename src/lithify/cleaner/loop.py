@@ -3,7 +3,7 @@
     main      waits for the end, or for a signal; sees to it that looks get on
     look      looks at the topics, wait, look ...     of its own, as a round may take hours
     worker    step, step, step, wait, step ...        as many as there are threads
-    beats     renews the leases, a few times in each lease
+    heartbeat renews the leases, a few times in each lease
 
 When it is to stop, no new step begins; rounds under way have `FINISH_S` to end by themselves, are
 then given up, and whatever hangs after `GIVE_UP_S` is left to the end of the process: a round that
@@ -20,10 +20,9 @@ from functools import partial
 from threading import Event, Thread
 
 from lithify.cleaner.cleaner import Cleaner, Did, Waits
-from lithify.cleaner.events import Teller
+from lithify.cleaner.events import EventReporter
 from lithify.cleaner.lease_keeper import LeaseKeeper, Refused, Registered
-from lithify.cleaner.look_notes import LookNotes
-from lithify.cleaner.look_watch import LookWatch
+from lithify.cleaner.liveness import NoteWriter, Watchdog
 from lithify.cleaner.options import CleanerOptions
 from lithify.cleaner.stop import Stop
 from lithify.defects import as_lithify_error
@@ -37,7 +36,7 @@ FINISH_S = 4.0
 GIVE_UP_S = 4.0
 FAREWELL_S = 1.0
 """For giving the leases back and the last line."""
-BEATS_PER_LEASE = 6
+HEARTBEATS_PER_LEASE = 6
 REGISTER_EVERY_S = 0.5
 AFTER_A_DEFECT_S = 5.0
 """How long a thread waits after an unexpected error."""
@@ -49,7 +48,7 @@ class Loop:
 
     cleaner: Cleaner
     leases: LeaseKeeper
-    teller: Teller
+    reporter: EventReporter
     stop: Stop
     options: CleanerOptions
     coordination: Coordination
@@ -65,14 +64,14 @@ class Loop:
         work = self._until_idle if once else self._for_ever
         steps = [partial(self._guarded, work, self.stop.asked) for _ in range(self.options.threads)]
         if not once:
-            notes = LookNotes(self.coordination, self.options, self.teller, self.cleaner.clock.now_ms())
+            notes = NoteWriter(self.coordination, self.options, self.reporter, self.cleaner.clock.now_ms())
             steps.append(partial(self._guarded, partial(self._look, notes), self.stop.asked))
         workers = _started(*steps)
-        _started(partial(self._guarded, self._beat, self.stop.gives_up))
-        watch = LookWatch(self.options.interval_ms)
+        _started(partial(self._guarded, self._heartbeat, self.stop.gives_up))
+        watchdog = Watchdog(self.options.interval_ms)
         while any(worker.is_alive() for worker in workers) and not self.stop.asked.wait(TICK_S):
-            if watch.stands_still(self.cleaner.look_steps, self.cleaner.clock.monotonic_ms()):
-                self.stop.ask(self._no_look(watch.limit_ms), failed=True)
+            if watchdog.stands_still(self.cleaner.look_steps, self.cleaner.clock.monotonic_ms()):
+                self.stop.ask(self._no_look(watchdog.limit_ms), failed=True)
         self.stop.ask("there is nothing left to do")
         ended = _joined(workers, FINISH_S)
         if not ended:
@@ -97,7 +96,7 @@ class Loop:
     def _say_stopped(self) -> None:
         # Whoever listened may be gone: then there is nobody to tell.
         with suppress(OSError):
-            self.teller.say(EventKind.STOPPED, reason=self.stop.reason, last_look_ms=self.cleaner.last_look_ms)
+            self.reporter.report(EventKind.STOPPED, reason=self.stop.reason, last_look_ms=self.cleaner.last_look_ms)
 
     def _registered(self) -> bool:
         """Waits until no other cleaner has this id, at most for a lease; False if it is asked to stop meanwhile."""
@@ -107,7 +106,7 @@ class Loop:
             if self.stop.asked.wait(REGISTER_EVERY_S):
                 return False
         options = self.options
-        self.teller.say(
+        self.reporter.report(
             EventKind.STARTED,
             id=options.cleaner_id,
             threads=options.threads,
@@ -120,8 +119,8 @@ class Loop:
     def _for_ever(self) -> bool:
         return self._stepped(self.cleaner.step(looks=False))
 
-    def _look(self, notes: LookNotes) -> bool:
-        notes.note(self.cleaner.last_look_ms)
+    def _look(self, notes: NoteWriter) -> bool:
+        notes.write(self.cleaner.last_look_ms)
         return self._stepped(self.cleaner.step(works=False))
 
     def _until_idle(self) -> bool:
@@ -137,19 +136,19 @@ class Loop:
             self.stop.asked.wait(step.ms / 1000)
         return True
 
-    def _beat(self) -> bool:
-        if self.stop.gives_up.wait(self.options.lease_ms / 1000 / BEATS_PER_LEASE):
+    def _heartbeat(self) -> bool:
+        if self.stop.gives_up.wait(self.options.lease_ms / 1000 / HEARTBEATS_PER_LEASE):
             return False
-        beat = self.leases.beat()
-        if beat.error is not None:
-            self.teller.trouble(None, beat.error)
+        renewal = self.leases.renew()
+        if renewal.error is not None:
+            self.reporter.trouble(None, renewal.error)
             return True
-        if beat.replaced_by is not None:
-            self.stop.ask(f"another cleaner has the id of this one now: {beat.replaced_by}", failed=True)
+        if renewal.replaced_by is not None:
+            self.stop.ask(f"another cleaner has the id of this one now: {renewal.replaced_by}", failed=True)
         try:
             self.leases.observe()
         except CoordinationError as error:
-            self.teller.trouble(None, error)
+            self.reporter.trouble(None, error)
         return True
 
     def _guarded(self, work: Callable[[], bool], ends: Event) -> None:
@@ -160,7 +159,7 @@ class Loop:
                 try:
                     goes_on = work()
                 except Exception as error:
-                    self.teller.trouble(None, as_lithify_error(error, "a step of the cleaner"))
+                    self.reporter.trouble(None, as_lithify_error(error, "a step of the cleaner"))
                     ends.wait(AFTER_A_DEFECT_S)
         except Exception as error:
             self.stop.ask(str(as_lithify_error(error, "what it does cannot be told any more")), failed=True)

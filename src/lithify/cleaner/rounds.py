@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lithify.cleaner.events import Teller
+from lithify.cleaner.events import EventReporter
 from lithify.cleaner.failures import Failures
 from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.stop import Stop
@@ -44,7 +44,7 @@ class Rounds:
     leases: LeaseKeeper
     failures: Failures
     finder: WorkFinder
-    teller: Teller
+    reporter: EventReporter
     limits: RunLimits
     stop: Stop
 
@@ -82,7 +82,7 @@ class Rounds:
         except LithifyError:
             return None  # the next look finds it, and says so
         except Exception as error:
-            self.teller.trouble(work.name, as_lithify_error(error, work.name))
+            self.reporter.trouble(work.name, as_lithify_error(error, work.name))
             return None
         return (state, TopicWork(work.name, state.identity, state.version, required)) if required.rounds else None
 
@@ -120,7 +120,7 @@ class Rounds:
         if through and work.required.has_failed:
             self.failures.forget(state, through)
         if isinstance(result, TopicResult) and through:
-            self.teller.round_done(work.name, result.report, work.required.overdue_ms)
+            self.reporter.round_done(work.name, result.report, work.required.overdue_ms)
             if not result.report.changed and not errors:
                 self.finder.let_rest(work.name, now_ms + LONGEST_BACKOFF_MS)
         for partition, error in errors.items():
@@ -133,13 +133,13 @@ class Rounds:
             error = RoundAbandonedError("the cleaner stops")
         match error:
             case RoundAbandonedError():
-                self.teller.left(EventKind.ABANDONED, log, error)
+                self.reporter.left(EventKind.ABANDONED, log, error)
             case ConflictError():
-                self.teller.left(EventKind.CONFLICT, log, error)
+                self.reporter.left(EventKind.CONFLICT, log, error)
             case _ if error.blames is Blame.NOBODY or self.failures.is_gone(state, error):
                 pass  # deleted, or altered: the next look judges it as it is
             case _:
-                self.teller.log_failed(log, error, self.failures.failed(state, partition, error, now_ms))
+                self.reporter.log_failed(log, error, self.failures.failed(state, partition, error, now_ms))
 
 
 def _means(done: Iterable[LogReport]) -> Iterator[Blame]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lithify.cleaner.chores import Chores
 from lithify.cleaner.cleaner import Cleaner
-from lithify.cleaner.events import Teller
+from lithify.cleaner.events import EventReporter
 from lithify.cleaner.failures import Failures
 from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.loop import Loop
@@ -26,12 +26,12 @@ def make_cleaner(
     tell: Tell,
 ) -> Cleaner:
     """A cleaner that takes steps, under leases that somebody renews."""
-    teller = Teller(warehouse.clock, options.cleaner_id, tell)
-    failures = Failures(warehouse, teller.trouble)
-    finder = WorkFinder(warehouse.store, failures, teller)
-    rounds = Rounds(warehouse, engine, leases, failures, finder, teller, options.limits, stop)
-    chores = Chores(warehouse, leases, finder, teller, f"role:upkeep@{options.scope}", options.sweep_interval_ms)
-    return Cleaner(warehouse.clock, finder, rounds, chores, teller, options.interval_ms, options.threads)
+    reporter = EventReporter(warehouse.clock, options.cleaner_id, tell)
+    failures = Failures(warehouse, reporter.trouble)
+    finder = WorkFinder(warehouse.store, failures, reporter)
+    rounds = Rounds(warehouse, engine, leases, failures, finder, reporter, options.limits, stop)
+    chores = Chores(warehouse, leases, finder, reporter, f"role:upkeep@{options.scope}", options.sweep_interval_ms)
+    return Cleaner(warehouse.clock, finder, rounds, chores, reporter, options.interval_ms, options.threads)
 
 
 def make_loop(
@@ -42,4 +42,4 @@ def make_loop(
     owner = f"{options.cleaner_id}/{warehouse.clock.new_id()}"
     leases = LeaseKeeper(coordination, owner, options.lease_ms, warehouse.clock.monotonic_ms)
     cleaner = make_cleaner(warehouse, engine, leases, options, stop, tell)
-    return Loop(cleaner, leases, cleaner.teller, stop, options, coordination)
+    return Loop(cleaner, leases, cleaner.reporter, stop, options, coordination)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from threading import Lock
 
-from lithify.cleaner.events import Teller
+from lithify.cleaner.events import EventReporter
 from lithify.cleaner.failures import Failures
 from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError
 from lithify.model.failure import LogFailure
@@ -49,7 +49,7 @@ class WorkFinder:
 
     store: LogStore
     failures: Failures
-    teller: Teller
+    reporter: EventReporter
     watch: CatalogWatch[Found] = field(init=False)
     _reported: dict[TopicName, Finding[Found]] = field(default_factory=dict)
     """Counts from the next look on."""
@@ -99,7 +99,7 @@ class WorkFinder:
                 raise UnknownTopicError(f"{state.name} was deleted") from error
             if may_run(failures.get(partition), now_ms):
                 failure = self.failures.failed(state, partition, error, now_ms)
-                self.teller.log_failed(LogId(state.name, partition), error, failure)
+                self.reporter.log_failed(LogId(state.name, partition), error, failure)
         if topic.damaged:
             failures = self.failures.of(state)
         return required_work(state, topic.assessments, failures, now_ms)
@@ -115,7 +115,7 @@ class WorkFinder:
         """For the watch: tells of an error of a topic as a whole."""
         if isinstance(error, UnknownVersionError):  # somebody has committed meanwhile: the next look finds it
             return Finding(None, now_ms)
-        self.teller.trouble(name, error)
+        self.reporter.trouble(name, error)
         known = self.watch.known.get(name)
         before = None if known is None else known.finding.value
         counts = error.blames is Blame.LOG

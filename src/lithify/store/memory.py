@@ -188,7 +188,7 @@ class MemoryStore:
         with self._lock:
             self._documents(topic)[self.document_path(topic, kind, key)] = json.dumps(content)
         if topic is not None and kind is DocumentKind.HEARTBEAT:
-            self._files.beat(topic.location, key)
+            self._files.heartbeat(topic.location, key)
 
     def document_path(self, topic: TopicState | None, kind: DocumentKind, key: str = "") -> str:
         return "/".join(("memory:/" if topic is None else topic.location, kind, key)).rstrip("/")

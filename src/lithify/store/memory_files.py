@@ -87,7 +87,7 @@ class MemoryFiles:
         self.data: dict[str, tuple[Record, ...]] = {}
         self._now_ms = now_ms
         self._written_ms: dict[str, int] = {}
-        self._beats: dict[str, int] = {}
+        self._heartbeats: dict[str, int] = {}
 
     @property
     def access(self) -> None:
@@ -169,18 +169,18 @@ class MemoryFiles:
             if path.startswith(f"{location}/"):
                 size = sum(r.size_bytes + RECORD_BYTES for r in records)
                 yield StoredFile(path, size, self._written_ms.get(path, 0), run_id=run_of(path))
-        for path, beat_ms in list(self._beats.items()):
+        for path, heartbeat_ms in list(self._heartbeats.items()):
             if path.startswith(f"{location}/"):
-                yield StoredFile(path, 0, beat_ms, FileKind.HEARTBEAT, path.rpartition("/")[2])
+                yield StoredFile(path, 0, heartbeat_ms, FileKind.HEARTBEAT, path.rpartition("/")[2])
 
-    def beat(self, location: str, run_id: str) -> None:
+    def heartbeat(self, location: str, run_id: str) -> None:
         """A sign of life of a run."""
-        self._beats[f"{location}/runs/{run_id}"] = self._now_ms()
+        self._heartbeats[f"{location}/runs/{run_id}"] = self._now_ms()
 
     def delete(self, paths: Sequence[str]) -> None:
         for path in paths:
             self.data.pop(path, None)
-            self._beats.pop(path, None)
+            self._heartbeats.pop(path, None)
 
     def drop(self, location: str) -> None:
         """Deletes all files of a topic."""

@@ -71,8 +71,8 @@ class OneCleaner:
     stop: Stop
     events: list[CleanerEvent] = field(default_factory=list)
 
-    def beat(self) -> None:
-        self.leases.beat()
+    def renew(self) -> None:
+        self.leases.renew()
         with suppress(CoordinationError):  # as in `loop`
             self.leases.observe()
 
@@ -80,7 +80,7 @@ class OneCleaner:
         """Steps until there is nothing to do; what was told meanwhile."""
         before = len(self.events)
         for _ in range(steps):
-            self.beat()
+            self.renew()
             if isinstance(self.cleaner.step(), Waits):
                 return self.events[before:]
         raise AssertionError(f"still busy after {steps} steps: {self.events[-3:]}")
