@@ -9,6 +9,7 @@ works everything out anew. That the two agree is what proves the pruning and the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hypothesis import settings as profile
 from hypothesis import strategies as st
@@ -20,15 +21,15 @@ from lithify.compaction.eligible.retention import gone_segments
 from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.tombstones.steps import step_of
 from lithify.lifecycle.cuts import records_deleted, retained
-from lithify.model.log import LogState
 from lithify.model.log_arithmetic import measured, view_of
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
-from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
-from properties.textbook import Textbook
 from support.builders import some_settings
 from support.generated.logs import STRATEGIES, some_records
+from support.textbook.ages import Cover
+from support.textbook.log import TextbookLog
+from support.textbook.records import at, deletes
 from support.topics.pure_rounds import PureLog
 
 ID = LogId(TopicName("default", "orders"), 0)
@@ -41,7 +42,7 @@ class Rounds(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.log = PureLog()
-        self.textbook = Textbook()
+        self.textbook = TextbookLog(0)
         self.now_ms = 1000
         self.config: dict[str, object] = {}
 
@@ -71,15 +72,14 @@ class Rounds(RuleBasedStateMachine):
         end = self.log.state.log_end_offset
         first = records[0]._replace(offset=end + gap)
         self.log.append([first, *records[1:]])
-        self.textbook.records += [r for r in self.log.contents if _offset(r) >= end]
+        new = tuple(r for r in self.log.contents if at(r) >= end)
+        self.textbook = self.textbook.appended(new, self.log.state.log_end_offset)
 
     @rule(by=st.integers(0, 9))
     def delete_records(self, by: int) -> None:
         start = min(self.log.state.log_start_offset + by, self.log.state.log_end_offset)
         self.log.state = records_deleted(ID, self.log.state, start, self.log.segments)
-        self.textbook.records = [r for r in self.textbook.records if _offset(r) >= start]
-        if self.textbook.view is not None and self.log.state.deleted_below == start:
-            self.textbook.view = [r for r in self.textbook.view if _offset(r) >= start]
+        self.textbook = self.textbook.records_deleted(start)
 
     @rule(
         batches=st.just([]) | st.lists(some_records(most=4), min_size=3, max_size=3),
@@ -99,12 +99,12 @@ class Rounds(RuleBasedStateMachine):
         self.delete_records(round(share * (state.log_end_offset - state.log_start_offset)))
         self.now_ms += later
         settings = some_settings(**self.config)
+        self.textbook = self.textbook.retained(self.log.segments, settings, self.now_ms)
         gone = gone_segments(self.log.state, self.log.segments, settings, self.now_ms)
         if gone:
             left = self.log.segments[len(gone) :]
             self.log.state = retained(self.log.state, gone, left, settings, self.now_ms)
             self.log.segments = left
-            self.textbook.records = [r for r in self.textbook.records if _offset(r) >= self.log.state.log_start_offset]
 
     @rule(
         records=st.just([]) | some_records() | some_records(),
@@ -118,34 +118,16 @@ class Rounds(RuleBasedStateMachine):
             self.append(records, gap=0)
         self.now_ms += later if self.config["compaction_strategy"] == "offset" else abs(later)
         settings = some_settings(**self.config, null_key=null_key, **lag)
-        before = self.log.state
-        segments = self.log.segments
+        planned, segments = self.textbook, self.log.segments
         outcome = self.log.round(settings, self.now_ms)
-        horizon = outcome.plan.horizon.offset
-        start = self.start_after(before, segments, horizon, settings)
-        assert self.log.state.log_start_offset == start
-        self.textbook.round(horizon, before.first_dirty_offset, settings, self.now_ms, start=start)
-        if outcome.changes:
-            self.textbook.forget_below(outcome.plan.rules.log_start)
+        done = planned.rounded(segments, settings, self.now_ms, {at(r) for r in self.log.compacted})
+        assert outcome.plan.horizon.offset == done.horizon
+        self.textbook = planned.with_round(done, settings, self.now_ms, "")
+        assert self.log.state.log_start_offset == self.textbook.start
         below = [self.log.records[s.path] for s in outcome.result]
-        assert all(_offset(r) >= outcome.plan.rules.log_start for records in below for r in records)
+        assert all(at(r) >= outcome.plan.rules.log_start for records in below for r in records)
         self.check_second_round(settings)
         self.check_bounds(outcome)
-
-    def start_after(self, state: LogState, segments: Sequence[Segment], horizon: int, settings: TopicSettings) -> int:
-        """S after a round (C24): past segments of which every record is old, or that are too many bytes."""
-        start = state.log_start_offset
-        for index, segment in enumerate(segments):
-            times = [r.timestamp or 0 for r in self.log.records[segment.path]]
-            rest = sum(s.size_bytes for s in segments[index + 1 :])
-            old = settings.retention_ms != -1 and all(t < self.now_ms - settings.retention_ms for t in times)
-            large = settings.retention_bytes != -1 and rest >= settings.retention_bytes
-            if segment.end_offset > start and not (settings.deletes and (old or large)):
-                break
-            if settings.side_by_side and segment.end_offset > horizon:
-                break
-            start = max(start, segment.end_offset)
-        return start
 
     def check_second_round(self, settings: TopicSettings) -> None:
         """C41: same H, same now: nothing to do, and nothing to read.
@@ -154,7 +136,7 @@ class Rounds(RuleBasedStateMachine):
         records have gone, and goes whole by the next round (C24).
         """
         again = self.log.plan(settings, self.now_ms)
-        old = [r for r in self.log.records_in(again.gone) if r.key is not None and self.textbook.deletes(r, settings)]
+        old = [r for r in self.log.records_in(again.gone) if r.key is not None and deletes(r, settings)]
         if again.gone and len(old) == len(self.log.records_in(again.gone)):
             return
         assert again.is_idle, again
@@ -171,16 +153,13 @@ class Rounds(RuleBasedStateMachine):
     def readers_see_what_the_textbook_has(self) -> None:
         """C26, C33: of the log and, where there is one, of the view."""
         start = self.log.state.log_start_offset
-        assert [r for r in self.log.contents if _offset(r) >= start] == self.textbook.records
-        if self.textbook.view is not None:
-            dirty_from = self.log.state.first_dirty_offset
-            tail = [r for r in self.textbook.records if _offset(r) >= dirty_from]
-            assert list(self.log.compacted) == self.textbook.view + tail
+        assert tuple(r for r in self.log.contents if at(r) >= start) == self.textbook.reading(compacted=False)
+        assert self.log.compacted == self.textbook.reading(compacted=True)
 
     @invariant()
     def offsets_ascend_over_all_segments(self) -> None:
         for segments in (self.log.segments, self.log.view):
-            stored = [_offset(r) for r in self.log.records_in(segments)]
+            stored = [at(r) for r in self.log.records_in(segments)]
             assert stored == sorted(set(stored))
 
     @invariant()
@@ -189,8 +168,9 @@ class Rounds(RuleBasedStateMachine):
         log, state = self.log, self.log.state
         assert state == measured(state, log.segments)
         assert state.log_start_offset <= state.first_dirty_offset <= state.log_end_offset
-        for last, records in ((state.last_record, self.textbook.records), (state.compacted_last_record, log.compacted)):
-            assert (last.offset if last else None) == (_offset(records[-1]) if records else None)
+        plain = self.textbook.reading(compacted=False)
+        for last, records in ((state.last_record, plain), (state.compacted_last_record, log.compacted)):
+            assert (last.offset if last else None) == (at(records[-1]) if records else None)
         if state.view is not None:
             assert state.view == view_of(log.view, state.view.last_record, state.view.start_offset)
 
@@ -203,8 +183,8 @@ class Rounds(RuleBasedStateMachine):
         counts = [0] * len(steps)
         stored = self.log.records_in(self.log.view) if settings.side_by_side else self.log.contents
         for record in stored:
-            index = step_of(steps, _offset(record))
-            if record.key is not None and self.textbook.deletes(record, settings) and index is not None:
+            index = step_of(steps, at(record))
+            if record.key is not None and deletes(record, settings) and index is not None:
                 counts[index] += 1
         there = [step.tombstones for step in steps]
         assert all(count <= most for count, most in zip(counts, there, strict=True))
@@ -221,9 +201,9 @@ class Rounds(RuleBasedStateMachine):
             return
         state, settings = self.log.state, some_settings(**self.config)
         for record in self.log.compacted:
-            clean = _offset(record) < state.first_dirty_offset
-            if clean and record.key is not None and self.textbook.deletes(record, settings):
-                assert step_of(state.steps, _offset(record)) is not None
+            clean = at(record) < state.first_dirty_offset
+            if clean and record.key is not None and deletes(record, settings):
+                assert step_of(state.steps, at(record)) is not None
 
 
 class LooseRounds(RuleBasedStateMachine):
@@ -238,7 +218,7 @@ class LooseRounds(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.log = PureLog()
-        self.textbook = Textbook()
+        self.textbook = TextbookLog(0)
         self.now_ms = 1000
         self.kept, steps_module.STEPS_KEPT = steps_module.STEPS_KEPT, self.STEPS_KEPT
 
@@ -247,11 +227,6 @@ class LooseRounds(RuleBasedStateMachine):
             self.all_tombstones_go_in_the_end()
         finally:
             steps_module.STEPS_KEPT = self.kept
-
-    def _append(self, records: Sequence[Record]) -> None:
-        end = self.log.state.log_end_offset
-        self.log.append(records)
-        self.textbook.records += [r for r in self.log.contents if _offset(r) >= end]
 
     @rule(
         records=some_records(most=4),
@@ -264,27 +239,32 @@ class LooseRounds(RuleBasedStateMachine):
         self, records: Sequence[Record], later: int, retention: int, takes: int, others: Sequence[Record] | None
     ) -> None:
         settings = some_settings(delete_retention_ms=retention, null_key="drop")
-        self._append(records)
+        self.log.append(records)
         now_ms = self.now_ms + later
         self.now_ms = now_ms + takes
         dirty_from = self.log.state.first_dirty_offset
-        before = list(self.textbook.records)
-        outcome = self.log.round(settings, now_ms, commit_ms=self.now_ms, meanwhile=lambda: self._append(others or []))
+        before = self.log.contents
+        outcome = self.log.round(
+            settings, now_ms, commit_ms=self.now_ms, meanwhile=lambda: self.log.append(others or [])
+        )
         horizon = outcome.plan.horizon.offset
         self.check_left(before, horizon, settings, now_ms)
-        self.textbook.records = list(self.log.contents)
         if horizon > dirty_from:
-            self.textbook.cover(horizon, self.now_ms)
+            covers = self.textbook.low
+            latest_ms = max([self.now_ms, *(c.time_ms for c in covers[-1:])])
+            self.textbook = replace(self.textbook, low=(*covers, Cover(horizon, latest_ms)))
 
     def check_left(self, before: Sequence[Record], horizon: int, settings: TopicSettings, now_ms: int) -> None:
-        below = [r for r in before if _offset(r) < horizon and r.key is not None]
+        below = [r for r in before if at(r) < horizon and r.key is not None]
         newest = {r.key: r for r in below}
-        left = {r.key: r for r in self.log.contents if _offset(r) < horizon}
+        left = {r.key: r for r in self.log.contents if at(r) < horizon}
         for key, winner in newest.items():
             if key in left:
                 assert left[key] == winner
             else:
-                assert self.textbook.expires(winner, settings, now_ms), f"{winner} went too early"
+                since_ms, _ = self.textbook.ages(at(winner))
+                old = since_ms is not None and now_ms >= since_ms + settings.delete_retention_ms
+                assert deletes(winner, settings) and (old or not settings.delete_retention_ms), f"{winner} went early"
         assert set(left) <= set(newest)
 
     @invariant()
@@ -297,11 +277,6 @@ class LooseRounds(RuleBasedStateMachine):
         for later in (10**6, 10**6 + 100):
             self.log.round(settings, self.now_ms + later)
         assert [r for r in self.log.contents if r.value is None] == []
-
-
-def _offset(record: Record) -> int:
-    assert record.offset is not None
-    return record.offset
 
 
 TestRounds = Rounds.TestCase

@@ -24,8 +24,9 @@ from lithify.service.look.status import topic_status
 from lithify.service.proof.verify import metadata_findings
 from lithify.service.read.fetch import LogReader
 from lithify.service.round.compact import RunRequest, compact
-from properties.textbook import Textbook
 from support.generated.logs import some_records
+from support.textbook.log import TextbookLog
+from support.textbook.records import at, deletes
 from support.topics.memory_topic import ORDERS, InterruptedEngine, MemoryTopic
 
 PARTITIONS = 2
@@ -36,9 +37,7 @@ PLACES = st.integers(0, PARTITIONS - 1)
 class Expected:
     """What one log must be."""
 
-    textbook: Textbook = field(default_factory=Textbook)
-    end: int = 0
-    dirty_from: int = 0
+    textbook: TextbookLog
     ever: list[Record] = field(default_factory=list)
     """Every record that was ever appended."""
 
@@ -61,7 +60,7 @@ class TopicMachine(RuleBasedStateMachine):
             min_compaction_lag_ms=lag,
             segment_bytes=1024,
         )
-        self.logs = [Expected() for _ in range(PARTITIONS)]
+        self.logs = [Expected(TextbookLog(place)) for place in range(PARTITIONS)]
         self.rounds_committed = 0
         self.old_reader: tuple[LogReader, list[Record]] | None = None
         self.follower = self.topic.reader(0, follow=True)
@@ -83,7 +82,7 @@ class TopicMachine(RuleBasedStateMachine):
     @rule(records=some_records(most=3), place=PLACES, gap=st.integers(-2, 5))
     def append_with_offsets(self, records: Sequence[Record], place: int, gap: int) -> None:
         """Offsets of one's own leave gaps, and a replay is refused (C1, C2)."""
-        end = self.logs[place].end
+        end = self.logs[place].textbook.end
         first = end + gap
         batch = [r._replace(partition=place, offset=first + n, key=r.key or b"") for n, r in enumerate(records)]
         if gap < 0:
@@ -95,11 +94,10 @@ class TopicMachine(RuleBasedStateMachine):
 
     def _appended(self, place: int, first: int, batch: Sequence[Record]) -> None:
         log = self.logs[place]
-        assert first >= log.end
-        stored = [r._replace(offset=first + n, partition=place) for n, r in enumerate(batch)]
-        log.textbook.records += stored
+        assert first >= log.textbook.end
+        stored = tuple(r._replace(offset=first + n, partition=place) for n, r in enumerate(batch))
+        log.textbook = log.textbook.appended(stored, first + len(stored))
         log.ever += stored
-        log.end = first + len(stored)
 
     @rule(
         before=st.lists(st.tuples(some_records(), PLACES), max_size=3),
@@ -128,7 +126,7 @@ class TopicMachine(RuleBasedStateMachine):
         now_ms = None if given is None else self.topic.clock.now_ms() + given
         planned_ms = self.topic.clock.now_ms() if now_ms is None else now_ms
         version, asked = self.topic.state.version, partitions or tuple(range(PARTITIONS))
-        had = [list(log.textbook.records) for log in self.logs]
+        planned = [(log.textbook, self.topic.segments(place)) for place, log in enumerate(self.logs)]
         engine = InterruptedEngine(self.topic.engine, lambda: self._race(racing or []))
         report = compact(self.topic.warehouse, engine, ORDERS, RunRequest(partitions, now_ms))
         assert report.failed == ()
@@ -136,16 +134,17 @@ class TopicMachine(RuleBasedStateMachine):
         settings = self.topic.state.settings
         for log in report.logs:
             expected = self.logs[log.partition]
-            below = [r for r in had[log.partition] if (r.offset or 0) < log.horizon]
-            expected.textbook.round(log.horizon, expected.dirty_from, settings, planned_ms)
-            left = [r for r in expected.textbook.records if (r.offset or 0) < log.horizon]
+            before, segments = planned[log.partition]
+            done = before.rounded(segments, settings, planned_ms, {at(r) for r in self.topic.records(log.partition)})
+            assert log.horizon == done.horizon
+            below, left = tuple(r for r in before.records if at(r) < log.horizon), done.records
+            expected.textbook = expected.textbook.with_round(done, settings, planned_ms, "")
             assert (log.records_in, log.records_out, log.losers.total) == (
                 len(below),
                 len(left),
                 len(below) - len(left),
             )
-            assert log.changed == (log.horizon > expected.dirty_from or below != left)
-            expected.dirty_from = log.first_dirty_offset_after
+            assert log.changed == (log.horizon > before.dirty_from or below != left)
         if report.changed:
             self.rounds_committed += 1
             assert report.version == self.topic.state.version > version
@@ -172,13 +171,13 @@ class TopicMachine(RuleBasedStateMachine):
     def read_from_anywhere(self, place: int, share: float) -> None:
         """C2, C37: every offset of [S, E] is a place to start; the next record that is left comes."""
         log = self.logs[place]
-        start = round(share * log.end)
-        expected = [r for r in log.textbook.records if (r.offset or 0) >= start]
+        start = round(share * log.textbook.end)
+        expected = [r for r in log.textbook.records if at(r) >= start]
         reader = self.topic.reader(place, start)
         assert reader.has_message_available() == bool(expected)
         assert list(reader) == expected
         assert not reader.has_message_available()
-        for outside in (-1, log.end + 1):
+        for outside in (-1, log.textbook.end + 1):
             with pytest.raises(OffsetOutOfRangeError):
                 self.topic.reader(place, outside)
 
@@ -187,7 +186,7 @@ class TopicMachine(RuleBasedStateMachine):
         """C37: the first record, in offset order, whose timestamp is at or after it; none: the end."""
         records = self.logs[place].textbook.records
         first = next((n for n, r in enumerate(records) if (r.timestamp or 0) >= at_ms), len(records))
-        assert list(self.topic.reader(place, AtTime(at_ms))) == records[first:]
+        assert list(self.topic.reader(place, AtTime(at_ms))) == list(records[first:])
 
     @rule(place=PLACES)
     def open_a_reader(self, place: int) -> None:
@@ -213,8 +212,8 @@ class TopicMachine(RuleBasedStateMachine):
             assert isinstance(found, MissedDeletes)  # C49
             self.follower = self.topic.reader(0, position, follow=True)
             got = [r for batch in self.follower.poll() for r in batch.records()]
-        assert got == [r for r in self.logs[0].textbook.records if (r.offset or 0) >= position]
-        assert self.follower.position == self.logs[0].end
+        assert got == [r for r in self.logs[0].textbook.records if at(r) >= position]
+        assert self.follower.position == self.logs[0].textbook.end
         self.followed += got
 
     @rule()
@@ -222,8 +221,8 @@ class TopicMachine(RuleBasedStateMachine):
         """C27, C14: as the textbook sees it."""
         status = topic_status(self.topic.warehouse, self.topic.state)
         for log, expected in zip(status.logs, self.logs, strict=True):
-            assert (log.log_start_offset, log.log_end_offset) == (0, expected.end)
-            assert expected.dirty_from == log.first_dirty_offset <= log.horizon <= expected.end
+            assert (log.log_start_offset, log.log_end_offset) == (0, expected.textbook.end)
+            assert expected.textbook.dirty_from == log.first_dirty_offset <= log.horizon <= expected.textbook.end
             assert log.records == len(expected.textbook.records)
             sizes = {s.path: s.size_bytes for s in self.topic.segments(log.partition)}
             assert log.bytes == sum(sizes.values())
@@ -232,18 +231,18 @@ class TopicMachine(RuleBasedStateMachine):
     @invariant()
     def every_log_reads_as_the_textbook_has_it(self) -> None:
         for place, log in enumerate(self.logs):
-            assert self.topic.records(place) == log.textbook.records
+            assert tuple(self.topic.records(place)) == log.textbook.records
 
     @invariant()
     def no_key_loses_its_newest_value(self) -> None:
         """C3: whatever the rounds did, the newest value of every key is there, and all above D."""
         for place, log in enumerate(self.logs):
             there = {r.offset: r for r in self.topic.records(place)}
-            assert all(there.get(r.offset) == r for r in log.ever if (r.offset or 0) >= log.dirty_from)
-            newest = {r.key: r for r in log.ever if (r.offset or 0) < log.dirty_from and r.key is not None}
+            assert all(there.get(r.offset) == r for r in log.ever if at(r) >= log.textbook.dirty_from)
+            newest = {r.key: r for r in log.ever if at(r) < log.textbook.dirty_from and r.key is not None}
             settings = self.topic.state.settings
             for record in newest.values():
-                assert log.textbook.deletes(record, settings) or there.get(record.offset) == record
+                assert deletes(record, settings) or there.get(record.offset) == record
 
     @invariant()
     def the_metadata_says_the_truth(self) -> None:
@@ -251,7 +250,7 @@ class TopicMachine(RuleBasedStateMachine):
         for place, (log, expected) in enumerate(zip(state.logs, self.logs, strict=True)):
             assert list(metadata_findings(state, log, self.topic.segments(place))) == []
             last = expected.textbook.records[-1] if expected.textbook.records else None
-            assert (log.log_end_offset, log.first_dirty_offset) == (expected.end, expected.dirty_from)
+            assert (log.log_end_offset, log.first_dirty_offset) == (expected.textbook.end, expected.textbook.dirty_from)
             found = self.topic.reader(place).last_message_id()
             assert (found.offset, found.timestamp_ms) == (last.offset, last.timestamp) if found and last else not last
         assert len(list(reports_of(self.topic.warehouse.store, state))) == min(self.rounds_committed, 100)

@@ -239,6 +239,23 @@ class TextbookLog:
             aged=before.aged,
         )
 
+    def appended(self, records: Records, end: int) -> TextbookLog:
+        """C1: `records` follow, and the log ends at `end`."""
+        return replace(self, records=self.records + records, end=end)
+
+    def records_deleted(self, before: int) -> TextbookLog:
+        """C26: records below `before` are gone for readers."""
+        start, deleted = max(before, self.start), max(before, self.deleted_below)
+        hidden = [r for r in self.records if self.start <= at(r) < start]
+        hidden += [r for r in self.view or () if self.deleted_below <= at(r) < deleted]
+        return replace(
+            self,
+            start=start,
+            dirty_from=max(start, self.dirty_from),
+            deleted_below=deleted,
+            hidden=self.hidden or bool(hidden),
+        )
+
     def truncated(self, to: int) -> TextbookLog:
         """C26: records at and above `to` are gone, `to` is the new end."""
         back = to < self.dirty_from

@@ -114,17 +114,7 @@ class TextbookTopic:
         log = self.logs[partition]
         if not 0 <= before <= log.end:
             raise RefusedError(OffsetOutOfRangeError)
-        start, deleted = max(before, log.start), max(before, log.deleted_below)
-        hidden = [r for r in log.records if log.start <= at(r) < start]
-        hidden += [r for r in log.view or () if log.deleted_below <= at(r) < deleted]
-        moved = replace(
-            log,
-            start=start,
-            dirty_from=max(start, log.dirty_from),
-            deleted_below=deleted,
-            hidden=log.hidden or bool(hidden),
-        )
-        return self.with_logs(moved)
+        return self.with_logs(log.records_deleted(before))
 
     def truncated(self, partition: int, to: int, *, below_compacted: bool) -> TextbookTopic:
         """C26."""
