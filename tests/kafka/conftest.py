@@ -7,14 +7,22 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from support.kafka.broker import KafkaBroker, a_broker
+from support.kafka.broker import KafkaBroker, a_broker_behind_a_proxy
 from support.kafka.ingest import kafka_session
+from support.servers.tcp_proxy import TcpProxy
 
 
 @pytest.fixture(scope="session")
-def broker() -> Iterator[KafkaBroker]:
-    with a_broker() as running:
-        yield running
+def behind() -> Iterator[tuple[KafkaBroker, TcpProxy]]:
+    """The broker, and a way to it that can be cut."""
+    with a_broker_behind_a_proxy() as both:
+        yield both
+
+
+@pytest.fixture(scope="session")
+def broker(behind: tuple[KafkaBroker, TcpProxy]) -> KafkaBroker:
+    """By its own address."""
+    return behind[0]
 
 
 @pytest.fixture(scope="session")

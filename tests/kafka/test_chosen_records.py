@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import lithify
 from support.engines.kernel import compact_without_spark
-from support.kafka.broker import KafkaBroker, a_broker
+from support.kafka.broker import KafkaBroker
 from support.kafka.ingest import KafkaCopy
 from support.servers.spark_cluster import children
 
@@ -24,13 +24,6 @@ LARGEST = 40 * MIB
 BATCH_MIB, TASK_MIB = 800, 650
 Given = tuple[bytes | None, bytes | None, list[tuple[str, bytes]]]
 """Key, value, headers."""
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[KafkaBroker]:
-    """One that takes large records."""
-    with a_broker(message_max_bytes=str(2 * LARGEST), replica_fetch_max_bytes=str(2 * LARGEST)) as running:
-        yield running
 
 
 def largest() -> Iterator[Given]:

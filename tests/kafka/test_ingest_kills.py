@@ -53,9 +53,10 @@ def test_an_ingest_that_is_killed_repeats_and_loses_nothing(tmp_path: Path, brok
 
 
 def _feed(broker: KafkaBroker, topic: str, done: Event) -> None:
+    """Something new in every batch, but no more than can be compared: programs may be slow to start."""
     producer, n = broker.producer(), 0
     while not done.is_set():
-        for _ in range(50):
+        for _ in range(10):
             producer.produce(topic, key=b"k%d" % (n % KEYS), value=b"v%d" % n)
             n += 1
         producer.flush()

@@ -26,7 +26,7 @@ from lithify.kafka import SnapshotConsumer, publish
 from lithify.kafka.publisher import publishing
 from lithify.model.record import Record
 from lithify.spark.kafka import cluster
-from support.kafka.broker import KafkaBroker, a_broker_behind_a_proxy
+from support.kafka.broker import KafkaBroker
 from support.kafka.ingest import COPIED_S, KafkaCopy, ingest_program, wait_for_batches
 from support.kafka.lake import KafkaLake, kafka_lake
 from support.servers.tcp_proxy import TcpProxy, wait_until
@@ -34,12 +34,6 @@ from support.servers.tcp_proxy import TcpProxy, wait_until
 STOP_S = 10.0
 TOPICS = 5
 NOW = 1_700_000_000_000
-
-
-@pytest.fixture(scope="module")
-def behind() -> Iterator[tuple[KafkaBroker, TcpProxy]]:
-    with a_broker_behind_a_proxy() as both:
-        yield both
 
 
 @pytest.fixture
