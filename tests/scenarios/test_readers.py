@@ -183,33 +183,6 @@ def test_a_following_compacted_reader_goes_on_behind_a_round():
     assert polled(follower) == ""
 
 
-@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
-@pytest.mark.parametrize("compacted", [False, True])
-def test_a_delete_that_went_unseen_is_told(mode, compacted):
-    """C49: to followers, and to readers that come back with their cursor; not to those who take an offset."""
-    topic = MemoryTopic(compaction_mode=mode, delete_retention_ms=0)
-    append(topic, "a=1 b=1")
-    follower = topic.reader(follow=True, compacted=compacted)
-    assert polled(follower) == "a=1@0 b=1@1"
-    cursor = follower.cursor()
-    append(topic, "a=2 b=∅")
-    topic.compact()
-    append(topic, "c=1")
-    has_it = mode == "side-by-side" and not compacted  # the backlog
-    if has_it:
-        assert polled(follower) == polled(topic.reader(start=cursor)) == "a=2@2 b=∅@3 c=1@4"
-        return
-    gone = "removed deletes below offset 4, or .* since it was read up to offset 2"
-    for read in (follower.poll, follower, follower.batches):
-        with pytest.raises(LogTruncatedError, match=gone):
-            next(iter(read() if callable(read) else read))
-    with pytest.raises(LogTruncatedError, match=gone):
-        follower.has_message_available()
-    with pytest.raises(LogTruncatedError, match=gone):
-        topic.reader(start=cursor, compacted=compacted)
-    assert drawn(topic.reader(start=2, compacted=compacted)) == "a=2@2 c=1@4"
-
-
 def test_whoever_has_seen_the_delete_goes_on_from_their_cursor():
     """C49: whatever rounds, settings and clocks do afterwards; through JSON as well."""
     topic = MemoryTopic(delete_retention_ms=HOUR)

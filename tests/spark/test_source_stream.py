@@ -218,19 +218,7 @@ def test_a_checkpoint_of_an_earlier_version_is_gone_on_from(topic, run, tmp_path
     assert len(run().records) == 5
 
 
-def test_a_stream_whose_log_was_truncated_fails_and_says_so(topic, running):
-    """Also where the log has grown beyond the place again: other records stand at those offsets."""
-    topic.append([Record(b"k", b"v", partition=0)] * 10)
-    query, got = running()
-    query.processAllAvailable()
-    topic.truncate(0, 5)
-    topic.append([Record(b"k", b"w", partition=0)] * 10)
-    with pytest.raises(StreamingQueryException, match="t-0: the log was truncated below offset 10"):
-        query.processAllAvailable()
-    assert len(got.records) == 10
-
-
-def test_a_restarted_stream_notices_a_log_that_was_truncated_or_is_another(lake, topic, run):
+def test_a_stream_notices_a_log_that_was_truncated_or_is_another(lake, topic, run):
     """Also where the log has grown beyond its cursor again: the checkpoint knows (C49)."""
     topic.append([Record(b"k", b"v", partition=0)] * 10)
     run()

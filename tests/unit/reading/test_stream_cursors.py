@@ -10,7 +10,7 @@ from lithify.errors import LogTruncatedError
 from lithify.model.cursor import Cursor
 from lithify.model.log import DroppedDeletes, LogState, TopicState
 from lithify.model.names import LogId, TopicName
-from lithify.reading.stream_cursors import check_continue, cursors_at, from_json, log_ends, offsets_of, to_json
+from lithify.reading.stream_cursors import check_continues, cursors_at, from_json, log_ends, offsets_of, to_json
 from support.builders import some_settings
 
 NAME = TopicName("default", "t")
@@ -60,7 +60,7 @@ def test_where_nothing_is_read_the_cursor_stays():
 
 
 def test_a_stream_goes_on_in_the_same_log():
-    check_continue([a_topic()], {**the(0), **the(1, offset=30, generation=1)} | the(1, offset=9), compacted=False)
+    check_continues([a_topic()], {**the(0), **the(1, offset=30, generation=1)} | the(1, offset=9), compacted=False)
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_a_stream_goes_on_in_the_same_log():
 def test_a_stream_does_not_go_on_in_another(cursors, says, as_ends):
     """C7: also where other records are at the same offsets by now."""
     with pytest.raises(LogTruncatedError, match=says) as raised:
-        check_continue([a_topic()], cursors, compacted=False, as_ends=as_ends)
+        check_continues([a_topic()], cursors, compacted=False, as_ends=as_ends)
     assert "failOnDataLoss=false" in str(raised.value.hint)
 
 
 def test_deletes_that_are_gone_above_the_end_of_a_batch_are_for_the_next_one():
     dropped = a_topic(replace(LOG, dropped=(DroppedDeletes(8, 25),), epoch=8))
-    check_continue([dropped], the(0), compacted=False, as_ends=True)
+    check_continues([dropped], the(0), compacted=False, as_ends=True)
     with pytest.raises(LogTruncatedError, match="t-0: rounds have removed deletes below offset 25"):
-        check_continue([dropped], the(0), compacted=False)
+        check_continues([dropped], the(0), compacted=False)

@@ -29,7 +29,7 @@ from lithify.errors import DamagedError, RefusedError
 from lithify.model.log import TopicState
 from lithify.model.scan import Everywhere, Offsets, ScanPiece, ScanSettings, ScanTask
 from lithify.reading.stream_cursors import (
-    check_continue,
+    check_continues,
     cursors_at,
     from_json,
     log_ends,
@@ -154,7 +154,7 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
         topics, states = self._opened(), self._states()
         cursors = from_json(start, states)
         if self._options.settings.fail_on_data_loss:
-            check_continue(states, cursors, compacted=self._options.settings.compacted)
+            check_continues(states, cursors, compacted=self._options.settings.compacted)
         positions, ends = offsets_of(cursors), log_ends(states)
         if self._target is not None:
             ends = _capped(ends, self._target, positions)
@@ -182,8 +182,8 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
         topics, states, settings = self._opened(), self._states(), self._options.settings
         starts, ends = from_json(start, states), from_json(end, states)
         if settings.fail_on_data_loss:
-            check_continue(states, starts, compacted=settings.compacted)
-            check_continue(states, ends, compacted=settings.compacted, as_ends=True)
+            check_continues(states, starts, compacted=settings.compacted)
+            check_continues(states, ends, compacted=settings.compacted, as_ends=True)
         tasks = topics.plan_tasks(states, offsets_of(starts), offsets_of(ends), settings)
         return [TaskPartition(topics.access, task) for task in tasks]
 
