@@ -126,12 +126,14 @@ def kafka_ingest(
 
     Raises `ConnectorError`, `BrokerError` or `UnknownSourceError` where nothing can begin.
     """
-    from lithify.kafka.ingest.topic_ingest import ingest
+    from lithify.kafka.ingest.source import KafkaSource
+    from lithify.service.ingest.ingest import ingest
     from lithify.spark.kafka.connector import connector_conf
     from lithify.spark.session.start import session_factory
 
     conf = connector_conf(jars, choice.conf) if choice.session is None else choice.conf
-    return ingest(warehouse, session_factory(choice.session, conf)(), request, tell, stops)
+    with KafkaSource(session_factory(choice.session, conf)(), request, stops) as source:
+        return ingest(warehouse, source, request, tell, stops)
 
 
 def salvage_of(warehouse: Warehouse) -> Salvage:

@@ -21,10 +21,10 @@ from lithify.model.log import WrittenBatch
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.staged import StagedLog
 from lithify.model.start_position import Start
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
+from lithify.reports.ingest import IngestRequest
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
@@ -33,7 +33,7 @@ from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.clock_check import trust_clock
 from lithify.service.documents import failures_of, put_failures, rates_note
-from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
+from lithify.service.ingest.ingest import ingest
 from lithify.service.look.quarantine import release
 from lithify.service.look.throttle import throttle
 from lithify.service.read.fetch import open_log
@@ -43,13 +43,14 @@ from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
 from support.faults.injection import CrashError, Injector, Kind, faulty
 from support.store.staged_batches import append_batch
+from support.topics.listed_source import ListedSource
 from support.topics.whole_logs import check_whole
 
 Verb = Callable[[Warehouse], object]
 
 START: Start = "earliest"
-FROM_KAFKA = 1_000
-"""The offset of the first record of a copy."""
+FROM_SOURCE = records(range(45), keys=5)
+"""What each log of a source has from offset 0 on; ours have some 30 of them."""
 YEARS_LATER_MS = 10 * LEAP_MS
 
 
@@ -106,21 +107,15 @@ def a_batch(warehouse: Warehouse) -> object:
     return append_batch(warehouse, NAME, tasks, WrittenBatch("query", 7), files)
 
 
-def a_copy(warehouse: Warehouse) -> object:
-    """What was read from Kafka, from the log end on: a second time there is nothing left to copy."""
-    state, files = warehouse.store.load(NAME), getattr(warehouse.files, "_real", warehouse.files)
-    if state.log(0).log_end_offset > FROM_KAFKA:
-        return None
-    arrived = files.receive(
-        state,
-        [r._replace(partition=0, offset=FROM_KAFKA + n) for n, r in enumerate(records(range(10), keys=5))],
-        now_ms=1_100,
-        keep_offsets=True,
-    )
-    segments = tuple(files.write(state, arrived[0], FROM_KAFKA, warehouse.clock.new_id()))
-    written = StagedLog(NAME, state.identity, 0, segments, 1_100)
-    copied = Copied(NAME, (written,), {0: segments[-1].end_offset + 2})  # markers behind the last record
-    return commit_copied(warehouse, copied, Reached.of(state), warehouse.clock.new_id())
+def an_ingest(warehouse: Warehouse) -> object:
+    """What a source has behind the log ends: a second time there is nothing left to copy."""
+    ports = [getattr(port, "_real", port) for port in (warehouse.store, warehouse.files)]
+    logs = {p: [r._replace(partition=p, offset=n) for n, r in enumerate(FROM_SOURCE)] for p in range(PARTITIONS)}
+    source = ListedSource(Warehouse(*ports, warehouse.clock), {str(NAME): logs})
+    (report,) = ingest(warehouse, source, IngestRequest({}, (str(NAME),)), lambda _batch: None, lambda: False)
+    if report.error is not None:
+        raise CrashError(report.error)
+    return report
 
 
 def years_later(warehouse: Warehouse) -> object:
@@ -156,7 +151,7 @@ CASES = {
     "expire-view": Case(lambda w: expire_versions(w, NAME), SIDE_BY_SIDE, look=kept),
     "release": Case(lambda w: release(w, NAME, [1]), IN_PLACE, look=failing),
     "batch": Case(a_batch, IN_PLACE),
-    "copy": Case(a_copy, IN_PLACE),
+    "ingest": Case(an_ingest, IN_PLACE),
     "sweep": Case(lambda w: sweep(w, NAME, delete=True), {**IN_PLACE, "versions.kept": 1}),
 }
 

@@ -26,7 +26,10 @@ from faults.test_several_topics import prepared as prepared_topics
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.round.run import Run
 from lithify.store.memory_files import MemoryFiles
+from support.faults.injection import Injector, Kind, faulty
 
+LOAD = 2
+"""Which of the calls of a look at a catalog loads the first topic."""
 PORTS = ("Warehouse", "Run")
 """What is given to services that reach ports."""
 
@@ -86,6 +89,8 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
     warehouse = prepared(memory_warehouse, folder, SIDE_BY_SIDE)
     for read in READS.values():
         found |= called(lambda read=read: read(warehouse))
+    unreadable = faulty(warehouse, Injector(LOAD, Kind.FAILS))
+    found |= called(lambda: READS["status of all"](unreadable))
     return found
 
 

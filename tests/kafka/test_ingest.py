@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import lithify
 from lithify.model.staged import StagedLog
+from lithify.ports.source import Copying
 from lithify.reports.ingest import IngestBatch, IngestReport
 from lithify.service.ingest.commit_copied import commit_copied
-from lithify.spark.kafka.copying import Copying, copied_logs
+from lithify.spark.kafka.copying import copied_logs
 from support.kafka.broker import KafkaBroker, read_all
 from support.kafka.ingest import KafkaCopy
 
@@ -234,7 +235,7 @@ def test_what_another_ingest_has_committed_in_between_is_not_copied_twice(
             place.lake.topic("copy").append(records, keep_offsets=True)
         return real(*arguments)
 
-    monkeypatch.setattr("lithify.kafka.ingest.topic_ingest.commit_copied", with_another)
+    monkeypatch.setattr("lithify.service.ingest.ingest.commit_copied", with_another)
     place.produce(0, 10, partition=0)
     report = place.ingest(continuous=True, interval_ms=100, tell=batches.append, stops=lambda: len(batches) > 1)
     assert report.error is not None and report.error.startswith("copy-1: someone else writes to it")
@@ -252,7 +253,7 @@ def test_a_stop_in_the_middle_of_a_batch_is_no_error_and_nothing_goes_on_behind(
         return copied_logs(frame, copying)
 
     place.produce(0, 100)
-    monkeypatch.setattr("lithify.kafka.ingest.topic_ingest.copied_logs", slow)
+    monkeypatch.setattr("lithify.spark.kafka.stream.copied_logs", slow)
     assert place.ingest(continuous=True, stops=begun.is_set).error is None
     version = place.lake.topic("copy").state().version
     time.sleep(2)

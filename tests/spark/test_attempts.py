@@ -21,7 +21,8 @@ from pyspark.sql import DataFrame
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.model.segment import Segment
 from lithify.model.staged import Destination
-from lithify.spark.kafka.copying import Copying, copied_logs
+from lithify.ports.source import Copying
+from lithify.spark.kafka.copying import copied_logs
 from lithify.spark.rewrite import RewriteTask, SourceTask, rewritten
 from lithify.spark.source.options import write_options
 from lithify.spark.source.writing import BatchWriter

@@ -14,15 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lithify.model.log import TopicState
-
-
-@dataclass(frozen=True, slots=True)
-class SourceLog:
-    """One partition of a Kafka topic, as a reader of committed records sees it: [start_offset, end_offset)."""
-
-    partition: int
-    start_offset: int
-    end_offset: int
+from lithify.model.source import SourceLog
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.lifecycle.source_continuation import GoesOn, Lost, SourceLog, WentBack, continuation, continuations
+from lithify.lifecycle.source_continuation import GoesOn, Lost, WentBack, continuation, continuations
+from lithify.model.source import SourceLog
 from support.builders import a_log
 from support.topics.memory_topic import MemoryTopic
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.kafka.client import SLICE_S, Cluster, client
-from lithify.lifecycle.source_continuation import Lost, SourceLog, WentBack, continuation
+from lithify.lifecycle.source_continuation import Lost, WentBack, continuation
 from lithify.model.record import TIMESTAMP_TYPES, Record
+from lithify.model.source import SourceLog
 from lithify.ports.store import Clock
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lithify.errors import BrokerError, ConnectorError, UnknownSourceError
-from lithify.lifecycle.source_continuation import SourceLog
 from lithify.model.settings.secrets import hidden
+from lithify.model.source import SourceLog, SourceTopic
+from lithify.ports.source import StopAsked
 
 CALL_S = 30
 SLICE_MS = 200
@@ -33,19 +33,6 @@ _REFUSED = (
 """Ends of their names."""
 _SLICE_IS_OVER = "java.util.concurrent.TimeoutException"
 _UNKNOWN = ("UnknownTopicOrPartitionException", "InvalidTopicException", "UnknownTopicIdException")
-
-
-class StopAsked(Exception):  # noqa: N818 - no error
-    """A wait was given up, since everything is to end."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceTopic:
-    """A topic as the cluster describes it. `topic_id` is another one once it was made again."""
-
-    name: str
-    topic_id: str
-    partitions: tuple[int, ...]
 
 
 class KafkaCluster:
@@ -66,7 +53,7 @@ class KafkaCluster:
     def where(self) -> str:
         return self._config.get("bootstrap.servers", "")
 
-    def __enter__(self) -> KafkaCluster:
+    def __enter__(self) -> Self:
         """Raises `ConnectorError` where the client is not on the class path, `BrokerError` for settings it refuses."""
         properties = self._jvm.java.util.Properties()
         for name, value in {"default.api.timeout.ms": str(CALL_S * 1000), **self._config}.items():

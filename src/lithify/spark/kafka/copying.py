@@ -19,7 +19,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lithify.columnar.arrivals.stage import Stage
-from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.schema import (
     HEADERS,
     HEADERS_TYPE,
@@ -31,7 +30,8 @@ from lithify.columnar.segment.schema import (
     VALUE,
 )
 from lithify.errors import LithifyError
-from lithify.model.staged import Destination, StagedLog
+from lithify.model.staged import StagedLog
+from lithify.ports.source import Copying
 from lithify.spark.tasks import attempt
 
 SOURCE_COLUMNS = (PARTITION, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS)
@@ -39,16 +39,6 @@ RESULT = "result"
 _HEADERS = "array<struct<key: string, value: binary>>"
 MICROSECONDS = 1000
 """In a millisecond, in which Kafka counts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Copying:
-    """What a task has to know. `topic` is as of the version that the batch is to be committed on."""
-
-    topic: Destination
-    access: FileAccess
-    run_id: str
-    drops_keyless: bool
 
 
 def copied_logs(frame: DataFrame, copying: Copying) -> tuple[StagedLog, ...]:

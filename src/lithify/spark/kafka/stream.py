@@ -25,12 +25,11 @@ from pyspark.sql.streaming import StreamingQuery
 
 from lithify.errors import BrokerError, EngineError, LithifyError, SourceLostError, UnknownSourceError
 from lithify.model.settings.secrets import hidden
-from lithify.spark.kafka.cluster import CALL_S, StopAsked, missing_connector
+from lithify.model.staged import StagedLog
+from lithify.ports.source import Copying, OnBatch, StopAsked
+from lithify.spark.kafka.cluster import CALL_S, missing_connector
+from lithify.spark.kafka.copying import copied_logs
 
-Ends = Callable[[], Mapping[int, int]]
-"""Tells, by partition, the offset up to which a batch reads Kafka's log. Raises `EngineError`."""
-OnBatch = Callable[[DataFrame, Ends], None]
-"""Is called with the rows of a batch, and what tells its ends."""
 STREAM_STOPS_WITHIN_S = 3
 BATCH_STOPS_WITHIN_S = 2.0
 """How long Spark's thread may take to end, and then a batch that was given up."""
@@ -52,6 +51,22 @@ class StreamPlan:
     interval_ms: int
     checkpoint: str | None = None
     """A folder that the driver and the tasks can write to; None is a local one."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaBatch:
+    """A batch as Spark hands it over: its rows, and what tells up to where it reads Kafka's logs."""
+
+    rows: DataFrame
+    read_ends: Callable[[], Mapping[int, int]]
+
+    def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
+        """Raises the error of the first task that met one of ours."""
+        return copied_logs(self.rows, copying)
+
+    def ends(self) -> Mapping[int, int]:
+        """Raises `EngineError`."""
+        return self.read_ends()
 
 
 @dataclass(slots=True)
@@ -122,7 +137,7 @@ class TopicStream:
             if self._stopping:
                 return
             try:
-                self.on_batch(frame, lambda: self._ends(frame.sparkSession, batch_id))
+                self.on_batch(KafkaBatch(frame, lambda: self._ends(frame.sparkSession, batch_id)))
             except Exception as error:
                 if self._was_given_up(error):
                     return

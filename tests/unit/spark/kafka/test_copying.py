@@ -18,7 +18,7 @@ from lithify.model.log import LogState, TombstoneStep, TopicState
 from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.staged import Destination
-from lithify.spark.kafka.copying import Copying
+from lithify.ports.source import Copying
 from lithify.spark.source.options import write_options
 from lithify.spark.source.writing import BatchWriter
 

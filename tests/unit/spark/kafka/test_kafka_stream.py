@@ -24,7 +24,7 @@ class Refusing:
 
 def a_stream(checkpoint: str | None = None) -> TopicStream:
     plan = StreamPlan("t", {}, {0: 0}, True, None, 0, checkpoint)
-    return TopicStream(plan, lambda _frame, _ends: None)
+    return TopicStream(plan, lambda _batch: None)
 
 
 @pytest.mark.parametrize(
@@ -74,12 +74,12 @@ def stopped_in(on_batch):
     """A stream that was stopped while its batch went on, and why it ended."""
     begun, goes_on = Event(), Event()
 
-    def batch(frame, _ends):
+    def take(batch):
         begun.set()
         goes_on.wait(10)
-        on_batch(frame)
+        on_batch(batch.rows)
 
-    stream = TopicStream(StreamPlan("t", {}, {0: 0}, False, None, 0, "given"), batch)
+    stream = TopicStream(StreamPlan("t", {}, {0: 0}, False, None, 0, "given"), take)
     stream.query = OneBatch(stream._take)
     stream.query.thread.start()
     begun.wait(10)

@@ -1,9 +1,9 @@
-"""Copies topics of a Kafka cluster into the lake, and goes on where the copies end (C1, C6).
+"""Copies topics of another system into the lake, and goes on where the copies end (C1, C6).
 
-    cluster: topics, ids, offsets ─► where each copy goes on ─► a stream each ─► commits
-                                  └─► trouble: that topic alone stops
+    source: topics, ids, offsets ─► where each copy goes on ─► a stream each ─► commits
+                                 └─► trouble: that topic alone stops
 
-The copy has Kafka's partitions, offsets, timestamps, keys, values and headers. What it has is what its
+The copy has the source's partitions, offsets, timestamps, keys, values and headers. What it has is what its
 log ends say, and nothing else has to be remembered.
 """
 
@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lithify.errors import (
     BrokerError,
@@ -24,31 +23,23 @@ from lithify.errors import (
     UnknownSourceError,
     UnknownTopicError,
 )
-from lithify.kafka.ingest.settings import settings_like
-from lithify.kafka.ingest.targets import targets
 from lithify.lifecycle.source_continuation import GoesOn, Lost, WentBack, continuations
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName, TopicReference
 from lithify.model.segment import volume_of
-from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.source import SourceTopic
 from lithify.model.staged import Destination, by_partition, segments_of_parts
+from lithify.ports.source import Copying, Source, SourceBatch, SourceStream, StopAsked
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import CopiedTopic, Hole, IngestBatch, IngestedLog, IngestReport, IngestRequest, TellBatch
 from lithify.service.change.alter import alter
 from lithify.service.change.create import create_topic
 from lithify.service.documents import put_source, source_of
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
-from lithify.spark.kafka.cluster import KafkaCluster, SourceTopic, StopAsked
-from lithify.spark.kafka.copying import Copying, copied_logs
-from lithify.spark.kafka.stream import Ends, StreamPlan, TopicStream
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from lithify.service.ingest.targets import targets
 
 LOOK_S = 0.2
 """How often the streams are looked at."""
-MAX_AGE, MAX_AGE_MS = "metadata.max.age.ms", 300_000
-"""Kafka's setting for how long a client may not notice new topics, and its default."""
 NOT_BEGUN = Reached("", {})
 
 
@@ -57,7 +48,7 @@ class TopicIngest:
     """The copy of one topic while it goes on."""
 
     warehouse: Warehouse
-    cluster: KafkaCluster
+    cluster: Source
     request: IngestRequest
     source: str
     name: TopicName
@@ -94,13 +85,13 @@ class TopicIngest:
                     starts[partition] = end
                 case Lost(start, end):
                     raise SourceLostError(
-                        f"{log}: Kafka's {self.source} starts at {end}, and the copy ends at {start}: "
+                        f"{log}: {self._theirs} starts at {end}, and the copy ends at {start}: "
                         f"offsets {start} to {end - 1} are gone there",
                         hint="--accept-loss goes on at its start, and remembers the hole",
                     )
                 case WentBack(log_end, source_end):
                     raise SourceWentBackError(
-                        f"{log}: Kafka's {self.source} ends at {source_end}, below the {log_end} of the copy",
+                        f"{log}: {self._theirs} ends at {source_end}, below the {log_end} of the copy",
                         hint="it was made again or truncated: ingest it into another topic, or cut this one",
                     )
         self._remember(state)
@@ -108,8 +99,8 @@ class TopicIngest:
         self._commit(Copied(self.name, (), starts), self.warehouse.clock.new_id())
         return starts
 
-    def take(self, frame: DataFrame, ends: Ends) -> None:
-        """Copies and commits one batch, after which the logs end where `ends` says.
+    def take(self, batch: SourceBatch) -> None:
+        """Copies and commits one batch, after which the logs end where it was read to.
 
         Raises `ConflictError`, `InvalidRecordError`, `SourceWentBackError`, or what a commit raises.
         """
@@ -120,10 +111,10 @@ class TopicIngest:
         self.reached.check(state, state.partitions)  # first: one that was made again is not ours to alter
         state = self._with_partitions(state, source)
         copying = Copying(Destination.of(state), self.warehouse.files.access, run_id, self.request.drops_keyless)
-        copied = copied_logs(frame, copying)
+        copied = batch.copy(copying)
         # After it was read, so that what was read is surely of the topic that the copy is of.
         self._check_id(self.cluster.topic(self.source).topic_id)
-        state = self._commit(Copied(self.name, copied, ends()), run_id) or state
+        state = self._commit(Copied(self.name, copied, batch.ends()), run_id) or state
         counts = {p: volume_of(segments_of_parts(parts)).records for p, parts in by_partition(copied).items()}
         self.batches += 1
         self.records += sum(counts.values())
@@ -133,6 +124,11 @@ class TopicIngest:
         )
         took_ms = clock.now_ms() - begun_ms
         self.tell(IngestBatch(str(self.name), self.source, state.version, logs, took_ms))
+
+    @property
+    def _theirs(self) -> str:
+        """What the source's topic is called in messages."""
+        return f"{self.cluster.system}'s {self.source}"
 
     def report(self, error: LithifyError | None) -> IngestReport:
         took_ms = self.warehouse.clock.now_ms() - self.started_ms
@@ -151,9 +147,9 @@ class TopicIngest:
         try:
             return self.warehouse.store.load(self.name)
         except UnknownTopicError:
-            settings: TopicSettings = settings_like(self.cluster.config(self.source), self.request.settings)
-            count = len(source.partitions)
-            return create_topic(self.warehouse, TopicReference(self.name, str(self.name)), settings, count)
+            settings = self.cluster.settings(self.source, self.request.settings)
+            reference = TopicReference(self.name, str(self.name))
+            return create_topic(self.warehouse, reference, settings, len(source.partitions))
 
     def _with_partitions(self, state: TopicState, source: SourceTopic) -> TopicState:
         wanted = source.partitions[-1] + 1
@@ -170,14 +166,15 @@ class TopicIngest:
         self.holes = copied.holes
         if copied.name != self.source:
             raise RefusedError(
-                f"{self.name} is a copy of Kafka's {copied.name}, not of {self.source}", hint="name another --into"
+                f"{self.name} is a copy of {self.cluster.system}'s {copied.name}, not of {self.source}",
+                hint="name another --into",
             )
         self._check_id(copied.topic_id)
 
     def _check_id(self, topic_id: str) -> None:
         if topic_id != self.topic_id:
             raise SourceWentBackError(
-                f"{self.name}: Kafka's {self.source} was deleted and made again since it was copied",
+                f"{self.name}: {self._theirs} was deleted and made again since it was copied",
                 hint="ingest the new one into another topic",
             )
 
@@ -188,49 +185,36 @@ class TopicIngest:
 
 
 def ingest(
-    warehouse: Warehouse,
-    session: SparkSession,
-    request: IngestRequest,
-    tell: TellBatch = lambda _batch: None,
-    stops: Callable[[], bool] = lambda: False,
+    warehouse: Warehouse, source: Source, request: IngestRequest, tell: TellBatch, stops: Callable[[], bool]
 ) -> tuple[IngestReport, ...]:
     """Copies topics until all there is now is copied, or `continuous`, until it is to stop.
 
     A topic that fails ends with its error in its report; the others go on. Raises `BrokerError` or
     `ConnectorError` where nothing can begin.
     """
-    clock = warehouse.clock
-    with KafkaCluster(session, request.config, stops) as cluster:
-        copies = _Copies(warehouse, session, cluster, request, tell)
-        try:
-            sources = request.topics if request.pattern is None else cluster.topics(request.pattern)
-            if not sources:
-                raise UnknownSourceError(f"{cluster.where} has no topic that matches {request.pattern}")
-            copies.begin(sources)
-            while copies.go_on and not stops():
-                clock.sleep(LOOK_S)
-                copies.look_for_new()
-        except StopAsked:
-            pass
-        finally:
-            reports = copies.end()
+    copies = _Copies(warehouse, source, request, tell)
+    try:
+        topics = request.topics if request.pattern is None else source.topics(request.pattern)
+        if not topics:
+            raise UnknownSourceError(f"{source.where} has no topic that matches {request.pattern}")
+        copies.begin(topics)
+        while copies.go_on and not stops():
+            warehouse.clock.sleep(LOOK_S)
+            copies.look_for_new()
+    except StopAsked:
+        pass
+    finally:
+        reports = copies.end()
     return reports
 
 
 class _Copies:
     """The copies of one ingest, and what became of those that could not begin."""
 
-    def __init__(
-        self,
-        warehouse: Warehouse,
-        session: SparkSession,
-        cluster: KafkaCluster,
-        request: IngestRequest,
-        tell: TellBatch,
-    ) -> None:
-        self._warehouse, self._session, self._cluster = warehouse, session, cluster
+    def __init__(self, warehouse: Warehouse, source: Source, request: IngestRequest, tell: TellBatch) -> None:
+        self._warehouse, self._source = warehouse, source
         self._request, self._tell = request, tell
-        self._under_way: list[tuple[TopicIngest, TopicStream]] = []
+        self._under_way: list[tuple[TopicIngest, SourceStream]] = []
         self._reports: list[IngestReport] = []
         self._known: set[str] = set()
         self._looked_ms = warehouse.clock.now_ms()
@@ -239,45 +223,33 @@ class _Copies:
     def go_on(self) -> bool:
         return any(stream.is_active for _, stream in self._under_way)
 
-    def begin(self, sources: Sequence[str]) -> None:
+    def begin(self, topics: Sequence[str]) -> None:
         """Raises `RefusedError` or `InvalidNameError` where there is nowhere to copy them into."""
         clock = self._warehouse.clock
-        self._known.update(sources)
-        for source, name in targets(sources, self._request.into):
-            found = TopicIngest(self._warehouse, self._cluster, self._request, source, name, self._tell, clock.now_ms())
+        self._known.update(topics)
+        for topic, name in targets(topics, self._request.into):
+            copy = TopicIngest(self._warehouse, self._source, self._request, topic, name, self._tell, clock.now_ms())
             try:
-                stream = TopicStream(_plan(self._request, source, found.prepare()), found.take)
-                stream.start(self._session, clock.new_id())
+                stream = self._source.stream(topic, copy.prepare(), clock.new_id(), copy.take)
             except LithifyError as error:
-                self._reports.append(found.report(error))
+                self._reports.append(copy.report(error))
             else:
-                self._under_way.append((found, stream))
+                self._under_way.append((copy, stream))
 
     def look_for_new(self) -> None:
-        """Begins with topics that have come to match since, as often as Kafka's own clients look for some."""
-        request, now_ms = self._request, self._warehouse.clock.now_ms()
-        age_ms = int(request.config.get(MAX_AGE, MAX_AGE_MS))
-        if request.pattern is None or not request.continuous or now_ms - self._looked_ms < age_ms:
+        """Begins with topics that have come to match since, as often as the source's own clients look for some."""
+        pattern, now_ms = self._request.pattern, self._warehouse.clock.now_ms()
+        if pattern is None or not self._request.continuous:
+            return
+        if now_ms - self._looked_ms < self._source.look_interval_ms:
             return
         self._looked_ms = now_ms
         with suppress(BrokerError):  # the next look may find it again; the streams see to themselves
-            self.begin([source for source in self._cluster.topics(request.pattern) if source not in self._known])
+            self.begin([topic for topic in self._source.topics(pattern) if topic not in self._known])
 
     def end(self) -> tuple[IngestReport, ...]:
         """What became of all of them; nothing goes on behind."""
         if self._under_way:
             with ThreadPoolExecutor(len(self._under_way)) as pool:
-                list(pool.map(TopicStream.stop, (stream for _, stream in self._under_way)))
-        return (*self._reports, *(found.report(stream.end()) for found, stream in self._under_way))
-
-
-def _plan(request: IngestRequest, source: str, starts: Mapping[int, int]) -> StreamPlan:
-    return StreamPlan(
-        source=source,
-        config=request.config,
-        starts=starts,
-        available_now=not request.continuous,
-        max_records=request.max_records,
-        interval_ms=request.interval_ms,
-        checkpoint=request.checkpoint,
-    )
+                list(pool.map(lambda copy: copy[1].stop(), self._under_way))
+        return (*self._reports, *(copy.report(stream.end()) for copy, stream in self._under_way))

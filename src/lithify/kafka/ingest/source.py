@@ -1,0 +1,54 @@
+"""A Kafka cluster as the source of an ingest: its admin client, and Spark's Kafka source (`ports/source.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from lithify.kafka.ingest.settings import settings_like
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.ports.source import OnBatch, SourceStream
+from lithify.reports.ingest import IngestRequest
+from lithify.spark.kafka.cluster import KafkaCluster
+from lithify.spark.kafka.stream import StreamPlan, TopicStream
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MAX_AGE, MAX_AGE_MS = "metadata.max.age.ms", 300_000
+"""Kafka's setting for how long a client may not notice new topics, and its default."""
+
+
+class KafkaSource(KafkaCluster):
+    """Streams of its topics are Spark's. A context manager, as the cluster is."""
+
+    system = "Kafka"
+
+    def __init__(self, session: SparkSession, request: IngestRequest, stops: Callable[[], bool]) -> None:
+        super().__init__(session, request.config, stops)
+        self._session = session
+        self._request = request
+
+    @property
+    def look_interval_ms(self) -> int:
+        return int(self._request.config.get(MAX_AGE, MAX_AGE_MS))
+
+    def settings(self, topic: str, config: Mapping[str, object]) -> TopicSettings:
+        """Raises `InvalidSettingError` or `BrokerError`."""
+        return settings_like(self.config(topic), config)
+
+    def stream(self, topic: str, starts: Mapping[int, int], run_id: str, on_batch: OnBatch) -> SourceStream:
+        """Raises `ConnectorError` where the session does not know Kafka."""
+        request = self._request
+        plan = StreamPlan(
+            source=topic,
+            config=request.config,
+            starts=starts,
+            available_now=not request.continuous,
+            max_records=request.max_records,
+            interval_ms=request.interval_ms,
+            checkpoint=request.checkpoint,
+        )
+        stream = TopicStream(plan, on_batch)
+        stream.start(self._session, run_id)
+        return stream

@@ -1,0 +1,103 @@
+"""What an ingest needs of the system whose topics it copies.
+
+    Source ──► topics, ids, offsets, settings
+           └─► a stream for each topic ──► batches, each of which copies its records into segments
+
+A batch is copied where its records are read, in tasks. The service commits what they wrote, so a source
+knows nothing of versions, and the service nothing of clients and sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lithify.errors import LithifyError
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.source import SourceLog, SourceTopic
+from lithify.model.staged import Destination, StagedLog
+
+
+class StopAsked(Exception):  # noqa: N818 - no error
+    """A wait was given up, since everything is to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copying:
+    """What tasks need to know. `topic` is as of the version that the batch is to be committed on."""
+
+    topic: Destination
+    access: Any
+    """`SegmentFiles.access`."""
+    run_id: str
+    drops_keyless: bool
+
+
+class SourceBatch(Protocol):
+    """Records of one topic on their way into the lake."""
+
+    def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
+        """Writes them, in offset order, log by log. Raises the error of the first task that failed."""
+        ...
+
+    def ends(self) -> Mapping[int, int]:
+        """By partition, the offset up to which the batch reads the source. Raises `EngineError`."""
+        ...
+
+
+OnBatch = Callable[[SourceBatch], None]
+
+
+class SourceStream(Protocol):
+    """Batches of one topic, one after the other, until there are no more or it is stopped."""
+
+    @property
+    def is_active(self) -> bool: ...
+
+    def stop(self) -> None:
+        """Ends it, in bounded time. A batch under way is given up, or committed if it has got that far."""
+        ...
+
+    def end(self) -> LithifyError | None:
+        """Why it ended, None if all went well. What it left behind is deleted."""
+        ...
+
+
+class Source(Protocol):
+    """A cluster. Every call that waits raises `StopAsked` once the ingest is to end."""
+
+    @property
+    def system(self) -> str:
+        """What people call it, such as `Kafka`."""
+        ...
+
+    @property
+    def where(self) -> str:
+        """Its address, for messages."""
+        ...
+
+    @property
+    def look_interval_ms(self) -> int:
+        """How often to look for new topics."""
+        ...
+
+    def topics(self, pattern: str) -> tuple[str, ...]:
+        """Names of the topics that a regular expression matches as a whole. Raises `BrokerError`."""
+        ...
+
+    def topic(self, name: str) -> SourceTopic:
+        """Raises `UnknownSourceError` or `BrokerError`."""
+        ...
+
+    def logs(self, topic: SourceTopic) -> Mapping[int, SourceLog]:
+        """By partition, where its log starts, and where it ends for readers of committed records."""
+        ...
+
+    def settings(self, topic: str, config: Mapping[str, object]) -> TopicSettings:
+        """The settings that a copy of the topic is created with; `config` goes over them."""
+        ...
+
+    def stream(self, topic: str, starts: Mapping[int, int], run_id: str, on_batch: OnBatch) -> SourceStream:
+        """Starts to read a topic from these offsets on. Raises `ConnectorError` or `BrokerError`."""
+        ...

@@ -1,0 +1,87 @@
+"""An ingest from whatever source: where copies go on, what ends one of them, and the rules of topics (C1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify.errors import UnknownSourceError
+from lithify.lifecycle.partition_count import MAX_PARTITIONS
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.model.segment import volume_of
+from lithify.reports.ingest import Hole, IngestRequest
+from lithify.service.documents import source_of
+from lithify.service.ingest.ingest import ingest
+from lithify.store.memory import MemoryWarehouse
+from support.fake_clock import FakeClock
+from support.topics.listed_source import MARKERS, ListedSource
+
+
+@pytest.fixture
+def warehouse():
+    clock = FakeClock()
+    return MemoryWarehouse(clock.new_id, clock.now_ms).with_clock(clock)
+
+
+def some(partition, *offsets):
+    return [Record(b"%d" % offset, b"v", 1_000, partition=partition, offset=offset) for offset in offsets]
+
+
+def copied(warehouse, records, **request):
+    """What an ingest of these topics tells in the end."""
+    source = ListedSource(warehouse, records)
+    given = IngestRequest({}, **({"topics": tuple(records)} | request))
+    return ingest(warehouse, source, given, lambda _batch: None, lambda: False)
+
+
+def state(warehouse, topic="orders"):
+    return warehouse.store.load(TopicName("default", topic))
+
+
+def test_a_copy_has_the_offsets_of_its_source_and_goes_on_where_it_ends(warehouse):
+    (report,) = copied(warehouse, {"orders": {0: some(0, 3, 4), 1: some(1, 7)}})
+    assert (report.error, report.records, report.batches) == (None, 3, 1)
+    assert [log.log_end_offset for log in state(warehouse).logs] == [5 + MARKERS, 8 + MARKERS]
+    assert source_of(warehouse.store, state(warehouse)).topic_id == "id of orders"
+
+    (report,) = copied(warehouse, {"orders": {0: some(0, 3, 4, 9), 1: some(1, 7)}})
+    assert (report.error, report.records) == (None, 1)
+    (report,) = copied(warehouse, {"orders": {0: some(0, 3, 4, 9), 1: some(1, 7)}})
+    assert (report.error, report.batches) == (None, 0)
+    assert volume_of(warehouse.store.segments(state(warehouse))).records == 4
+
+
+def test_no_copy_has_more_partitions_than_a_topic_may_have(warehouse):
+    wide = {partition: [] for partition in range(MAX_PARTITIONS + 1)}
+    wide_report, other = copied(warehouse, {"wide": wide, "other": {0: some(0, 1)}})
+    assert f"a topic has 1 to {MAX_PARTITIONS}" in wide_report.error
+    assert (other.error, other.records) == (None, 1)
+    assert warehouse.store.topics() == (TopicName("default", "other"),)
+
+
+def test_no_copy_grows_beyond_it(warehouse):
+    copied(warehouse, {"orders": {0: some(0, 1)}})
+    (report,) = copied(warehouse, {"orders": {p: [] for p in range(MAX_PARTITIONS + 1)}})
+    assert f"a topic has 1 to {MAX_PARTITIONS}" in report.error
+    assert len(state(warehouse).logs) == 1
+
+
+def test_what_the_source_deleted_before_it_was_copied_is_told_or_remembered(warehouse):
+    copied(warehouse, {"orders": {0: some(0, 1)}})
+    later = {"orders": {0: some(0, 50)}}
+    (report,) = copied(warehouse, later)
+    assert f"Listed's orders starts at 50, and the copy ends at {2 + MARKERS}" in report.error
+    (report,) = copied(warehouse, later, accepts_loss=True)
+    assert (report.error, report.holes) == (None, (Hole(0, 2 + MARKERS, 50),))
+    assert source_of(warehouse.store, state(warehouse)).holes == report.holes
+
+
+def test_a_source_that_went_back_is_told(warehouse):
+    copied(warehouse, {"orders": {0: some(0, 5)}})
+    (report,) = copied(warehouse, {"orders": {0: some(0, 1)}})
+    assert "below the" in report.error
+
+
+def test_a_pattern_that_no_topic_matches(warehouse):
+    with pytest.raises(UnknownSourceError, match="a list has no topic that matches x"):
+        copied(warehouse, {"orders": {0: []}}, topics=(), pattern="x.*")
