@@ -14,7 +14,8 @@ from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.ports.inspector import RecordFinding, inspected
+from lithify.ports.inspector import RecordFinding
+from lithify.proof.inspection import inspected
 from lithify.proof.transition import Proof, Source
 from lithify.reports.verification import FindingKind, TombstoneCount
 from lithify.spark.proof.inspector import SparkInspector

@@ -15,7 +15,8 @@ from lithify.model.record import Record
 from lithify.model.settings.rates import RatesReport
 from lithify.model.start_position import Start
 from lithify.ports.engine import Progress
-from lithify.ports.store import Batch, Warehouse
+from lithify.ports.files import Batch
+from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
 from lithify.reports.alter import AlterReport
 from lithify.reports.cut import CutReport, SweepReport

@@ -21,7 +21,7 @@ from lithify.cleaner.rounds import Rounds
 from lithify.cleaner.work_finder import Look, WorkFinder
 from lithify.defects import as_lithify_error
 from lithify.model.names import TopicName
-from lithify.ports.store import Clock
+from lithify.ports.clock import Clock
 from lithify.reports.events import EventKind
 from lithify.schedule.agenda import TopicWork, in_order, next_batch
 

@@ -10,7 +10,7 @@ from lithify.cleaner.options import Tell
 from lithify.errors import LithifyError
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId, TopicName
-from lithify.ports.store import Clock
+from lithify.ports.clock import Clock
 from lithify.reports.cut import CutReport
 from lithify.reports.events import CleanerEvent, EventKind
 from lithify.reports.round import RoundReport

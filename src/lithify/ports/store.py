@@ -1,11 +1,8 @@
-"""What the services need from the world. Small protocols, several implementations of each.
+"""The versions of topics, and what stands behind one warehouse.
 
     service ──► LogStore      versions of topics: load, commit an edit, kept versions, documents
-            ──► SegmentFiles  the data files that versions name: write, read, look
-            ──► Clock         time, waiting and new ids
-
-The heavy work of rounds has a port of its own (`ports/engine.py`), and so have verification
-(`ports/inspector.py`), the leases of cleaners (`ports/leases.py`) and repair (`ports/repair.py`).
+            ──► SegmentFiles  the data files that versions name (`ports/files.py`)
+            ──► Clock         time, waiting and new ids (`ports/clock.py`)
 
 The store applies an edit only to the version that it was made on, and raises `StaleVersionError`
 otherwise. It raises `CommitUnknownError` when it cannot tell. Nobody but `service/commit.py` calls it.
@@ -16,16 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-from lithify.compaction.rules import SurvivorRules
 from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
-from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
+from lithify.ports.clock import Clock
 from lithify.ports.documents import Documents
+from lithify.ports.files import SegmentFiles
 
 
 class StaleVersionError(Exception):
@@ -34,54 +31,6 @@ class StaleVersionError(Exception):
 
 class CommitUnknownError(Exception):
     """The commit was sent and its answer lost; it may or may not have landed."""
-
-
-class Clock(Protocol):
-    """The only source of time and of new ids below `wiring`."""
-
-    def now_ms(self) -> int: ...
-    def monotonic_ms(self) -> int:
-        """Time that only goes forward, since some moment: for distances on this machine."""
-        ...
-
-    def sleep(self, seconds: float) -> None: ...
-    def new_id(self) -> str:
-        """A short id that nobody else has: letters and digits."""
-        ...
-
-
-class Batch(Protocol):
-    """Records on their way out, in offset order."""
-
-    def __len__(self) -> int: ...
-
-    @property
-    def end_offset(self) -> int: ...
-
-    def records(self) -> Iterator[Record]: ...
-    def offset_at(self, timestamp_ms: int) -> int | None:
-        """The offset of the first record whose timestamp is at or after that time, if there is one."""
-        ...
-
-    def to_arrow(self) -> Any:
-        """The same as a `pyarrow.Table` of the table's columns."""
-        ...
-
-
-class Arrivals(Protocol):
-    """Records on their way into one log, checked and in order. The services never look inside."""
-
-    @property
-    def records(self) -> int: ...
-    @property
-    def first_offset(self) -> int | None:
-        """Their own first offset with `keep_offsets`, else None."""
-        ...
-
-    @property
-    def last_timestamp_ms(self) -> int:
-        """The timestamp of the last of them (C36)."""
-        ...
 
 
 class LogStore(Documents, Protocol):
@@ -182,49 +131,6 @@ class LogStore(Documents, Protocol):
 
     def delete_files(self, state: TopicState, paths: Sequence[str]) -> None:
         """Deletes files of the topic's folder. Nobody but `service/change/sweep.py` calls it."""
-        ...
-
-
-class SegmentFiles(Protocol):
-    """The data files of topics."""
-
-    @property
-    def access(self) -> Any:
-        """What an engine's tasks need to open these files elsewhere: a small value that pickles."""
-        ...
-
-    def receive(self, state: TopicState, batch: Any, *, now_ms: int, keep_offsets: bool) -> Mapping[int, Arrivals]:
-        """Checks a batch of records (or an Arrow table) and sorts it to partitions.
-
-        Raises `InvalidRecordError` (which names the first refused record) or `InvalidInputError`.
-        """
-        ...
-
-    def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
-        """Writes new segments; their records get offsets from `base_offset` on unless they have their own.
-
-        A run asks for it once for each log of each version that it meets: then no file is written twice.
-        """
-        ...
-
-    def read(self, segment: Segment, start_offset: int) -> Iterator[Batch]:
-        """The records of a segment from an offset on. Raises `DamagedError`, which names the file."""
-        ...
-
-    def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[Batch]:
-        """The records of one log that survive `rules`, in offset order: `rules.table_rules` leaves its table."""
-        ...
-
-    def cut(self, state: TopicState, segment: Segment, end_offset: int, run_id: str) -> tuple[Segment, ...]:
-        """New segments with the records of `segment` below `end_offset`; none if there are none."""
-        ...
-
-    def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """Those of the paths where no file is."""
-        ...
-
-    def free_bytes(self, state: TopicState) -> int | None:
-        """Free space where new segments of the topic go; None where there is no such limit."""
         ...
 
 

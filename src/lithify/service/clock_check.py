@@ -6,7 +6,8 @@ from lithify.errors import ClockError
 from lithify.lifecycle.clocks import clock_fault
 from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.names import TopicName
-from lithify.ports.store import Clock, Warehouse
+from lithify.ports.clock import Clock
+from lithify.ports.store import Warehouse
 from lithify.service.commit import commit
 
 

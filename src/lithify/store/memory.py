@@ -24,8 +24,9 @@ from lithify.model.names import TopicName
 from lithify.model.segment import Segment, without
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
+from lithify.ports.clock import Clock
 from lithify.ports.documents import DocumentKind
-from lithify.ports.store import Clock, StaleVersionError, Warehouse
+from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.reports.round import REPORTS_KEPT
 from lithify.store.errors import check_removed, topic_exists, unknown_topic, unknown_version
 from lithify.store.memory_files import MemoryFiles

@@ -28,7 +28,7 @@ from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import FileKind, StoredFile
-from lithify.ports.store import Arrivals
+from lithify.ports.files import Arrivals
 
 RECORD_BYTES = 16
 """What a record takes in this store beyond its payload."""

@@ -15,8 +15,9 @@ from lithify.errors import LithifyError
 from lithify.model.record import Record, is_tombstone
 from lithify.model.segment import Segment
 from lithify.ports.engine import Progress
-from lithify.ports.inspector import InspectedSegment, InspectionResult, RecordFinding
-from lithify.ports.store import SegmentFiles
+from lithify.ports.files import SegmentFiles
+from lithify.ports.inspector import InspectionResult, RecordFinding
+from lithify.proof.inspection import InspectedSegment
 from lithify.proof.transition import Proof
 from lithify.reports.verification import Finding, FindingKind
 from lithify.store.memory_files import MemoryFiles, segment_of

@@ -22,7 +22,7 @@ from lithify.model.names import LogId
 from lithify.model.record import Record, is_tombstone
 from lithify.model.segment import Segment
 from lithify.ports.engine import PlannedLog, Progress, Rewrites, Rewritten, RunLimits, Written
-from lithify.ports.store import SegmentFiles
+from lithify.ports.files import SegmentFiles
 
 
 class OracleEngine:

@@ -16,7 +16,8 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings.topic_settings import settings_of
-from lithify.ports.store import LogStore, SegmentFiles
+from lithify.ports.files import SegmentFiles
+from lithify.ports.store import LogStore
 from lithify.reports.round import LogReport, Losers, RoundReport
 from lithify.store.iceberg import IcebergFiles, IcebergStore
 from lithify.store.iceberg.catalog.embedded import CatalogSource, EmbeddedCatalog

@@ -9,7 +9,8 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.staged import StagedLog
-from lithify.ports.store import SegmentFiles, Warehouse
+from lithify.ports.files import SegmentFiles
+from lithify.ports.store import Warehouse
 from lithify.service.write.append_staged import StagedBatch, append_staged
 
 

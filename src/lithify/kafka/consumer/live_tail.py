@@ -14,7 +14,7 @@ from lithify.kafka.client import SLICE_S, Cluster, client
 from lithify.lifecycle.source_continuation import Lost, WentBack, continuation
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.source import SourceLog
-from lithify.ports.store import Clock
+from lithify.ports.clock import Clock
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message

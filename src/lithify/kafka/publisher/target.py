@@ -9,7 +9,7 @@ from lithify.errors import RefusedError, UnknownSourceError
 from lithify.kafka.client import Cluster, client
 from lithify.kafka.consumer.live_tail import LiveTail
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.ports.store import Clock
+from lithify.ports.clock import Clock
 
 OVERHEAD_BYTES = 4096
 """What a record needs in a batch beside its own bytes, and more."""

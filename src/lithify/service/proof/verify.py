@@ -19,9 +19,10 @@ from lithify.model.log import LastRecord, TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment
 from lithify.ports.engine import Progress
-from lithify.ports.inspector import InspectionResult, Inspector, RecordFinding, inspected
+from lithify.ports.inspector import InspectionResult, Inspector, RecordFinding
 from lithify.ports.store import Warehouse
 from lithify.proof.consistency import metadata_findings
+from lithify.proof.inspection import inspected
 from lithify.proof.transition import Proof, Transition, left_behind, proofs, view_proof
 from lithify.reports.verification import FINDINGS_KEPT, Finding, FindingKind, TombstoneCount, VerifyReport
 from lithify.service.last_record import last_record

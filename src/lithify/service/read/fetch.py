@@ -19,7 +19,8 @@ from lithify.model.cursor import Cursor
 from lithify.model.log import LastRecord, TopicState, segments_of
 from lithify.model.record import Record
 from lithify.model.start_position import AtTime, From, Start
-from lithify.ports.store import Batch, Warehouse
+from lithify.ports.files import Batch
+from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading, pieces_of
 from lithify.service.read.version_reader import VersionReader
 

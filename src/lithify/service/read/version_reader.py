@@ -19,7 +19,8 @@ from lithify.model.log import LastRecord, LogState, TopicState
 from lithify.model.names import LogId
 from lithify.model.record import Record
 from lithify.model.start_position import AtTime, From, checked_offset
-from lithify.ports.store import Batch, Warehouse
+from lithify.ports.files import Batch
+from lithify.ports.store import Warehouse
 from lithify.reading.continuation import Continues, PutBack, continuation, lost_error
 from lithify.reading.pieces import Piece, Reading, pieces_of
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
-from lithify.ports.store import Clock
+from lithify.ports.clock import Clock
 
 
 @dataclass(slots=True)

@@ -20,7 +20,8 @@ from lithify.lifecycle.admission import check_offsets
 from lithify.model.log import LastRecord, LogState, TopicEdit, TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of
-from lithify.ports.store import Arrivals, Warehouse
+from lithify.ports.files import Arrivals
+from lithify.ports.store import Warehouse
 from lithify.service.commit import commit
 
 Staged = Mapping[int, tuple[Segment, ...]]

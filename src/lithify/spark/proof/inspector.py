@@ -22,7 +22,8 @@ from pyspark.sql import functions as F
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.inspect import DIGESTS, Piece, TombstonesOf, inspect_segment
 from lithify.ports.engine import Progress
-from lithify.ports.inspector import InspectedSegment, InspectionResult, RecordFinding
+from lithify.ports.inspector import InspectionResult, RecordFinding
+from lithify.proof.inspection import InspectedSegment
 from lithify.proof.transition import Proof
 from lithify.reports.verification import Finding, FindingKind
 from lithify.spark.proof.verdicts import header_names, rules_frame, verdicts

@@ -32,7 +32,7 @@ from lithify.model.log import TopicState
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.staged import Destination
-from lithify.ports.store import Arrivals
+from lithify.ports.files import Arrivals
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.error_mapping import writing
 from lithify.store.iceberg.io.folders import free_bytes

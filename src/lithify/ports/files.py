@@ -1,0 +1,88 @@
+"""The data files of topics: records on their way in, on their way out, and the files that versions name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from lithify.compaction.rules import SurvivorRules
+from lithify.model.log import TopicState
+from lithify.model.record import Record
+from lithify.model.segment import Segment
+
+
+class Batch(Protocol):
+    """Records on their way out, in offset order."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def end_offset(self) -> int: ...
+
+    def records(self) -> Iterator[Record]: ...
+    def offset_at(self, timestamp_ms: int) -> int | None:
+        """The offset of the first record whose timestamp is at or after that time, if there is one."""
+        ...
+
+    def to_arrow(self) -> Any:
+        """The same as a `pyarrow.Table` of the table's columns."""
+        ...
+
+
+class Arrivals(Protocol):
+    """Records on their way into one log, checked and in order. The services never look inside."""
+
+    @property
+    def records(self) -> int: ...
+    @property
+    def first_offset(self) -> int | None:
+        """Their own first offset with `keep_offsets`, else None."""
+        ...
+
+    @property
+    def last_timestamp_ms(self) -> int:
+        """The timestamp of the last of them (C36)."""
+        ...
+
+
+class SegmentFiles(Protocol):
+    """The data files of topics."""
+
+    @property
+    def access(self) -> Any:
+        """What an engine's tasks need to open these files elsewhere: a small value that pickles."""
+        ...
+
+    def receive(self, state: TopicState, batch: Any, *, now_ms: int, keep_offsets: bool) -> Mapping[int, Arrivals]:
+        """Checks a batch of records (or an Arrow table) and sorts it to partitions.
+
+        Raises `InvalidRecordError` (which names the first refused record) or `InvalidInputError`.
+        """
+        ...
+
+    def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
+        """Writes new segments; their records get offsets from `base_offset` on unless they have their own.
+
+        A run asks for it once for each log of each version that it meets: then no file is written twice.
+        """
+        ...
+
+    def read(self, segment: Segment, start_offset: int) -> Iterator[Batch]:
+        """The records of a segment from an offset on. Raises `DamagedError`, which names the file."""
+        ...
+
+    def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[Batch]:
+        """The records of one log that survive `rules`, in offset order: `rules.table_rules` leaves its table."""
+        ...
+
+    def cut(self, state: TopicState, segment: Segment, end_offset: int, run_id: str) -> tuple[Segment, ...]:
+        """New segments with the records of `segment` below `end_offset`; none if there are none."""
+        ...
+
+    def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of the paths where no file is."""
+        ...
+
+    def free_bytes(self, state: TopicState) -> int | None:
+        """Free space where new segments of the topic go; None where there is no such limit."""
+        ...
