@@ -92,8 +92,8 @@ def cases(draw: st.DrawFn) -> Case:
     # A changed setting leaves the state as it is (C43), apart from what `changes.py` does.
     lags = ("min_compaction_lag_ms", "min_compaction_lag_bytes", "retention_ms", "retention_bytes")
     changed = dict(zip(lags, (0, 0, -1, -1), strict=True)) if draw(st.integers(0, 4)) == 0 else {}
-    owed = draw(st.sampled_from(["", "", "", "", "changed: null.key"]))
-    state = replace(log.state, owed=owed or log.state.owed)
+    required = draw(st.sampled_from(["", "", "", "", "changed: null.key"]))
+    state = replace(log.state, round_required=required or log.state.round_required)
     return Case(state, log.segments, some_settings(**{**config, **changed}), now_ms + draw(st.integers(-20, 60)))
 
 
@@ -156,7 +156,9 @@ def later(answer: int | None) -> int | None:
 FLAWS: dict[str, MayBeDue] = {
     "never": lambda _state, _settings, _now_ms: None,
     "a millisecond late": lambda state, settings, now_ms: later(may_be_due_at_ms(state, settings, now_ms)),
-    "no debts": lambda state, settings, now_ms: may_be_due_at_ms(replace(state, owed=""), settings, now_ms),
+    "no round is required": lambda state, settings, now_ms: may_be_due_at_ms(
+        replace(state, round_required=""), settings, now_ms
+    ),
     "no tombstones": lambda state, settings, now_ms: may_be_due_at_ms(replace(state, steps=()), settings, now_ms),
     "the ratio is never passed": lambda state, settings, now_ms: may_be_due_at_ms(
         state, replace(settings, min_cleanable_dirty_ratio=1), now_ms

@@ -83,7 +83,7 @@ def test_undo_brings_no_deleted_record_back(place: RandomPlace) -> None:
     check_topic(topic)
 
 
-def test_what_an_undone_round_paid_is_owed_again(place: RandomPlace) -> None:
+def test_what_an_undone_round_cleared_is_required_again(place: RandomPlace) -> None:
     """C26, C43: the log was due for a changed setting as well as for what was deleted of it."""
     topic = CheckedTopic.create(place, 1, {"min.compaction.lag.ms": 15})
     topic.append([a_record(b"%d" % n, b"1") for n in range(6)])

@@ -74,7 +74,7 @@ def log_lines(
         yield f"  view: {draw(view) or '(no records)'}"
     steps = [f"{s.tombstones} below {s.end_offset} since {format_duration(s.time_ms)}" for s in state.steps]
     tombstones = f"; tombstones: {', '.join(steps)}" if state.tombstones else ""
-    owed = f"; owed: {state.owed}" if state.owed else ""
+    owed = f"; owed: {state.round_required}" if state.round_required else ""
     yield f"  S {state.log_start_offset}, D {state.first_dirty_offset}, E {state.log_end_offset}{tombstones}{owed}"
 
 

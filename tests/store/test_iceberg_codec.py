@@ -53,7 +53,7 @@ LOGS = st.builds(
     last_round_ms=st.none() | TIMES,
     last_round=st.text(max_size=12),
     deleted_below=OFFSETS,
-    owed=st.text(max_size=40),
+    round_required=st.text(max_size=40),
     uncovered=st.booleans(),
     held=st.none() | st.builds(HeldTombstones, OFFSETS, OFFSETS),
     aged_before_ms=st.none() | TIMES,

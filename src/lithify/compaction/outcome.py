@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from lithify.compaction.decisions import CountedSegment, Decision, Drop, Keep, Rewrite, decide, segments_of
-from lithify.compaction.eligible.required import deletion_debt
+from lithify.compaction.eligible.required import stored_deletion
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import Cause
 from lithify.compaction.tombstones.drops import Drops, with_drop
@@ -146,7 +146,7 @@ class LogOutcome:
     def changes(self) -> bool:
         """Whether there is anything to commit (C41)."""
         plan = self.plan
-        cuts = plan.gone or self.view_removed or plan.pays
+        cuts = plan.gone or self.view_removed or plan.clears_requirement
         counts = self.held != plan.base.held or _counted_too_many(self) or plan.ages_values
         return bool(plan.moves or self._changed or cuts or counts)
 
@@ -219,8 +219,9 @@ def state_after(
         view=None if plan.view is None else view_of(outcome.result, after.view_last_record, _view_start(plan.base)),
         dropped=_drops_after(outcome, current),
     )
-    # What was deleted while the round went on, or lies above its horizon, is owed still (C26).
-    return measured(replace(moved, owed=deletion_debt(moved, after.segments, outcome.result)), after.segments)
+    # What was deleted while the round went on, or lies above its horizon, requires another one (C26).
+    reason = stored_deletion(moved, after.segments, outcome.result)
+    return measured(replace(moved, round_required=reason), after.segments)
 
 
 def _held_after(outcome: LogOutcome) -> HeldTombstones | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from lithify.compaction.eligible.horizon import Horizon, compaction_horizon
-from lithify.compaction.eligible.required import payable
+from lithify.compaction.eligible.required import round_clears
 from lithify.compaction.eligible.retention import gone_segments, may_age, start_after, values_expire_before_ms
 from lithify.compaction.key_bounds import KeyBounds, key_bounds_of
 from lithify.compaction.rules import Cause, SurvivorRules
@@ -51,7 +51,7 @@ class LogPlan:
     """The round reads all expired tombstones."""
     ages_values: bool = False
     """The round checks values of the clean part for their age (C24)."""
-    pays: bool = False
+    clears_requirement: bool = False
     """The round clears a reason for which one is required (C26, C43)."""
 
     @property
@@ -97,7 +97,7 @@ class LogPlan:
     @property
     def is_idle(self) -> bool:
         """Nothing to read and nothing to record: a run on this state changes nothing (C41)."""
-        work = self.moves or self.scanned or self.gone or self.view_gone or self.pays
+        work = self.moves or self.scanned or self.gone or self.view_gone or self.clears_requirement
         return not (work or self.expires_tombstones)  # the steps may count tombstones that were dropped unread
 
     def bounds(self, key_reads: int) -> PlanBounds:
@@ -175,7 +175,7 @@ def plan_log(
         view=view if settings.side_by_side else None,
         expires_tombstones=expiring,
         ages_values=bool(aging),
-        pays=payable(state, segments, settings, horizon),
+        clears_requirement=round_clears(state, segments, settings, horizon),
     )
 
 

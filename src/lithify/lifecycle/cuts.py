@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lithify.compaction.eligible.required import deletion_owed, owed_by
+from lithify.compaction.eligible.required import carried_reason, deletion_reason
 from lithify.compaction.eligible.retention import start_after
 from lithify.compaction.tombstones.drops import with_drop, without_view
 from lithify.compaction.tombstones.steps import Steps, folded
@@ -64,7 +64,7 @@ def records_deleted(log: LogId, state: LogState, before: int, segments: tuple[Se
     )
     left_behind = any(s.base_offset < start for s in segments) or state.view is not None
     if left_behind and moved.deleted_below > state.deleted_below:
-        moved = replace(moved, owed=owed_by((state,), deletion_owed(moved.deleted_below)))
+        moved = replace(moved, round_required=carried_reason((state,), deletion_reason(moved.deleted_below)))
     return measured(moved, segments)
 
 

@@ -49,12 +49,12 @@ def _altered(log: LogState, segments: tuple[Segment, ...], before: TopicSettings
     if log.log_end_offset == 0:
         return log
     if after.compacts:
-        log = replace(log, owed=f"changed: {', '.join(changes(before, after))}")
+        log = replace(log, round_required=f"changed: {', '.join(changes(before, after))}")
     log = replace(log, held=None, aged_before_ms=None)  # both were judged by the earlier settings (C20, C24)
     if after.empty_is_tombstone and not before.empty_is_tombstone:
         log = replace(log, steps=(), uncovered=True)
     if (after.compacts and not before.compacts) or (after.side_by_side and not before.side_by_side):
-        return replace(uncompacted(log, segments_of(segments, log.partition)), owed=log.owed)
+        return replace(uncompacted(log, segments_of(segments, log.partition)), round_required=log.round_required)
     return log
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lithify.compaction.eligible.required import deletion_debt, owed_by
+from lithify.compaction.eligible.required import carried_reason, stored_deletion
 from lithify.model.log import LastRecord, LogState
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.segment import Segment
@@ -78,5 +78,5 @@ def state_after_undo(
         dropped=then.dropped,  # the deletes that the round dropped are restored; the epoch still grows
     )
     # What required the round requires one again (C43), and records deleted since are stored again (C26).
-    deleted = deletion_debt(back, files.segments, files.view)
-    return measured(replace(back, owed=owed_by((now, then), deleted)), files.segments)
+    deleted = stored_deletion(back, files.segments, files.view)
+    return measured(replace(back, round_required=carried_reason((now, then), deleted)), files.segments)

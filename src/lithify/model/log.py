@@ -133,7 +133,7 @@ class LogState:
     """The run of the last round that was committed and not undone."""
     deleted_below: int = 0
     """The offset of the last `delete-records` (C26). Views have no records below it either."""
-    owed: str = ""
+    round_required: str = ""
     """Why a round is required at any dirty ratio: a setting changed (C43), records were deleted (C26)."""
     uncovered: bool = False
     """The next round judges everything below its horizon as if no round had covered it (C43)."""

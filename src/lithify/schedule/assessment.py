@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from lithify.compaction.eligible.horizon import Horizon, compaction_horizon
-from lithify.compaction.eligible.required import payable
+from lithify.compaction.eligible.required import round_clears
 from lithify.compaction.eligible.retention import (
     expired_bytes,
     gone_segments,
+    segments_awaiting_round,
     values_expire_before_ms,
-    waiting_segments,
 )
 from lithify.compaction.tombstones.steps import next_expiry_ms
 from lithify.lifecycle.cuts import retained
@@ -171,13 +171,13 @@ def _reasons(
         yield Due(True, f"{dirt.dirty_bytes} dirty bytes > compaction.threshold.bytes={threshold}")
     if expiry_ms is not None and expiry_ms <= now_ms:
         yield Due(True, f"tombstones have expired, since {format_time(expiry_ms)}", expiry_ms)
-    if payable(state, segments, settings, horizon):
-        yield Due(True, state.owed)
+    if round_clears(state, segments, settings, horizon):
+        yield Due(True, state.round_required)
     total = volume_of(segments).size_bytes
     expired = expired_bytes(state, segments, horizon.offset, settings, now_ms)
     if expired > ratio * total:
         yield Due(True, f"some {expired} bytes in {total} are single records past retention")
-    if horizon.offset > state.first_dirty_offset and waiting_segments(state, segments, settings, now_ms):
+    if horizon.offset > state.first_dirty_offset and segments_awaiting_round(state, segments, settings, now_ms):
         yield Due(True, "segments past retention wait for a round: the view does not have them yet")
 
 

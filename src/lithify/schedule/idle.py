@@ -81,7 +81,7 @@ def _round_times(state: LogState, settings: TopicSettings, now_ms: int) -> Itera
     """When a round may be due for another reason (C28)."""
     if not settings.compacts:
         return
-    if state.owed:
+    if state.round_required:
         yield now_ms
     expiry_ms = _tombstone_expiry_ms(state, settings)
     if expiry_ms is not None:

@@ -130,15 +130,15 @@ def check_steps(topic: CheckedTopic, state: LogState, log: TextbookLog) -> None:
 
 
 def check_due(topic: CheckedTopic) -> None:
-    """C21, C26, C28, C43: what is owed, and tombstones that may go, make a log due."""
+    """C21, C26, C28, C43: a round that is required, and tombstones that may go, make a log due."""
     settings, now_ms = topic.model.settings, topic.place.clock.now_ms()
     segments = topic.moment().segments
     for status, log in zip(topic_status(topic.place.warehouse, topic.state).logs, topic.model.logs, strict=True):
         if not settings.compacts:
             continue
-        owed = status.due_reason.startswith(("changed: ", "records below "))
-        assert status.due or not log.owed, f"log {log.partition} is owed a round: {status.due_reason}"
-        assert not owed or log.owed or log.deleted_below, status.due_reason
+        says_so = status.due_reason.startswith(("changed: ", "records below "))
+        assert status.due or not log.round_required, f"log {log.partition} requires a round: {status.due_reason}"
+        assert not says_so or log.round_required or log.deleted_below, status.due_reason
         gone = len(log.gone(segments[log.partition], settings, now_ms))
         horizon = log.horizon(segments[log.partition][gone:], settings, now_ms)
         waiting = [r for r in log.reading(compacted=False) if at(r) >= horizon]

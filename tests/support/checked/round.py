@@ -145,7 +145,9 @@ class _Round:
         done = log.rounded(segments, planned.settings, now_ms, self.topic.offsets(partition))
         after = log.with_round(done, planned.settings, now_ms, "")
         same = after.reading(compacted=True) == log.reading(compacted=True) and after.dirty_from == log.dirty_from
-        return same and not log.owed and (done.held or not log.hidden or not self._stores_deleted(log, moment))
+        return (
+            same and not log.round_required and (done.held or not log.hidden or not self._stores_deleted(log, moment))
+        )
 
     def _stores_deleted(self, log: TextbookLog, moment: Moment) -> bool:
         """Whether something is stored that was deleted (C26): retention may have taken it since."""

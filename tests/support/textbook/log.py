@@ -37,7 +37,7 @@ class TextbookLog:
     low: Covers = ()
     high: Covers = ()
     uncovered: bool = False
-    owed: bool = False
+    round_required: bool = False
     """A setting was changed since the last round (C43)."""
     hidden: bool = False
     """Records were deleted that no round has taken out of storage (C26)."""
@@ -206,7 +206,7 @@ class TextbookLog:
             low=low,
             high=high,
             uncovered=False,
-            owed=False,
+            round_required=False,
             hidden=self.hidden and (done.held or self.deleted_below > planned.deleted_below),
             last_round=run_id,
             epoch=self.epoch + 1,
@@ -231,7 +231,7 @@ class TextbookLog:
             low=before.low,
             high=before.high,
             uncovered=before.uncovered,
-            owed=self.owed or before.owed,
+            round_required=self.round_required or before.round_required,
             hidden=self.hidden or before.hidden,
             last_round=before.last_round,
             epoch=self.epoch + 1,

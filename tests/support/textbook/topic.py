@@ -177,7 +177,7 @@ def _altered(log: TextbookLog, before: TopicSettings, after: TopicSettings) -> T
     log = replace(log, epoch=log.epoch + 1)
     if not log.end:
         return log
-    log = replace(log, owed=after.compacts or log.owed)
+    log = replace(log, round_required=after.compacts or log.round_required)
     if after.empty_value == "tombstone" and before.empty_value == "value":
         log = replace(log, low=(), high=(), uncovered=True)
     begins = after.compacts and not before.compacts

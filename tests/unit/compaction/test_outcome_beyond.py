@@ -116,19 +116,19 @@ def test_tombstones_without_a_version_are_counted_when_they_lose():
 def test_a_round_keeps_its_name_and_owes_nothing():
     """C7, C26, C43."""
     log = a_pure_log("a=1")
-    log.state = replace(log.state, owed="a setting changed", uncovered=True)
+    log.state = replace(log.state, round_required="a setting changed", uncovered=True)
     outcome = log.round(some_settings(), 7)
     after = state_after(outcome, log.state, After(log.segments, None), some_settings(), run_id="r7", now_ms=7)
-    assert (after.last_round, after.last_round_ms, after.owed, after.uncovered) == ("r7", 7, "", False)
+    assert (after.last_round, after.last_round_ms, after.round_required, after.uncovered) == ("r7", 7, "", False)
 
 
-def test_an_owed_round_with_nothing_to_do_is_recorded():
+def test_a_required_round_with_nothing_to_do_is_recorded():
     """C43, C41: or the log would be due for ever."""
     log = a_pure_log("a=1")
     log.round(some_settings(), 7)
-    log.state = replace(log.state, owed="a setting changed")
+    log.state = replace(log.state, round_required="a setting changed")
     assert log.round(some_settings(), 7).changes
-    assert (log.state.owed, log.round(some_settings(), 7).changes) == ("", False)
+    assert (log.state.round_required, log.round(some_settings(), 7).changes) == ("", False)
 
 
 def test_what_is_deleted_while_a_round_goes_on_stays_owed():
@@ -136,12 +136,14 @@ def test_what_is_deleted_while_a_round_goes_on_stays_owed():
     log = a_pure_log("a=1 b=1 c=1")
 
     def delete():
-        log.state = replace(log.state, log_start_offset=1, deleted_below=1, owed="records below 1 were deleted")
+        log.state = replace(
+            log.state, log_start_offset=1, deleted_below=1, round_required="records below 1 were deleted"
+        )
 
     log.round(some_settings(), 7, meanwhile=delete)
-    assert (log.state.owed, offsets(log.contents)) == ("records below 1 were deleted", [0, 1, 2])
+    assert (log.state.round_required, offsets(log.contents)) == ("records below 1 were deleted", [0, 1, 2])
     log.round(some_settings(), 7)
-    assert (log.state.owed, offsets(log.contents)) == ("", [1, 2])
+    assert (log.state.round_required, offsets(log.contents)) == ("", [1, 2])
 
 
 def test_everything_is_covered_anew_after_a_change():
@@ -149,7 +151,7 @@ def test_everything_is_covered_anew_after_a_change():
     log = a_pure_log("a='' b=∅ c=1")
     log.round(some_settings(), 1000)
     assert log.state.steps == (TombstoneStep(3, 1000, 1),)
-    log.state = replace(log.state, steps=(), uncovered=True, owed="changed: empty.value")
+    log.state = replace(log.state, steps=(), uncovered=True, round_required="changed: empty.value")
     settings = some_settings(empty_value="tombstone")
     log.round(settings, 2000)
     assert (log.state.steps, log.state.first_dirty_offset) == ((TombstoneStep(3, 2000, 2),), 3)

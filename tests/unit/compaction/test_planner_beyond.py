@@ -113,10 +113,10 @@ def test_after_a_change_everything_below_the_horizon_is_new():
     assert plan.moves and not plan.is_idle
 
 
-def test_an_owed_round_runs_with_nothing_to_look_at():
-    """C26, C43: so that it is owed no more."""
+def test_a_required_round_runs_with_nothing_to_look_at():
+    """C26, C43: so that it is required no more."""
     log = a_log("a=1 | b=2")
-    assert not log.plan(replace(log.state(dirty_from=2), owed="a setting changed")).is_idle
+    assert not log.plan(replace(log.state(dirty_from=2), round_required="a setting changed")).is_idle
 
 
 def test_a_first_round_side_by_side_makes_the_view_out_of_the_backlog():

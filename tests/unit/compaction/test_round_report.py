@@ -121,7 +121,7 @@ def test_side_by_side_a_report_is_about_the_view():
     report = outcome_report(log.round(settings, 100), {})
     assert report.losers == Losers(superseded=1)
     assert (report.records_in, report.records_out, report.log_start_offset_after) == (3, 2, 2)
-    log.state = replace(log.state, deleted_below=3, log_start_offset=3, first_dirty_offset=3, owed="deleted")
+    log.state = replace(log.state, deleted_below=3, log_start_offset=3, first_dirty_offset=3, round_required="deleted")
     report = outcome_report(log.round(settings, 100), {})
     assert (report.losers, report.records_in, report.records_out) == (Losers(below_start=2), 2, 0)
 

@@ -35,7 +35,7 @@ def test_retention_moves_the_log_start_behind_what_went():
     after = retain(STATE, 1)
     assert (after.log_start_offset, after.first_dirty_offset, after.log_end_offset) == (2, 4, 6)
     assert (after.clean, after.dirty) == (volume_of(LOG.segments[1:2]), volume_of(LOG.segments[2:]))
-    assert (after.last_record, after.owed, after.deleted_below) == (LastRecord(5, 6), "", 0)
+    assert (after.last_record, after.round_required, after.deleted_below) == (LastRecord(5, 6), "", 0)
 
 
 def test_retention_moves_the_first_dirty_offset_along_where_it_overtakes_it():
@@ -75,16 +75,16 @@ def test_deleting_records_moves_the_log_start_at_once_and_owes_a_round():
     """C26, C19: nothing is taken out of storage yet, and the steps count what is stored."""
     after = records_deleted(ID, STATE, 3, LOG.segments)
     assert (after.log_start_offset, after.first_dirty_offset, after.deleted_below) == (3, 4, 3)
-    assert after.owed == "records below 3 were deleted"
+    assert after.round_required == "records below 3 were deleted"
     assert (after.steps, after.volume, after.last_record) == (STEPS, STATE.volume, STATE.last_record)
 
 
-def test_a_setting_that_changed_before_stays_owed_as_well():
-    """C26, C43: any round pays it, also one that does not reach what was deleted."""
-    after = records_deleted(ID, replace(STATE, owed="changed: null.key"), 3, LOG.segments)
-    assert after.owed == "changed: null.key"
+def test_a_setting_that_changed_before_stays_required_as_well():
+    """C26, C43: any round clears it, also one that does not reach what was deleted."""
+    after = records_deleted(ID, replace(STATE, round_required="changed: null.key"), 3, LOG.segments)
+    assert after.round_required == "changed: null.key"
     further = records_deleted(ID, records_deleted(ID, STATE, 3, LOG.segments), 4, LOG.segments)
-    assert further.owed == "records below 4 were deleted"
+    assert further.round_required == "records below 4 were deleted"
 
 
 def test_deleting_records_beyond_the_first_dirty_offset_takes_it_along():
@@ -107,7 +107,7 @@ def test_deleting_records_where_none_are_stored_owes_nothing():
     """C26: a gap in the offsets."""
     log = a_log("a=1@5")
     after = records_deleted(ID, log.state(), 3, log.segments)
-    assert (after.log_start_offset, after.owed) == (3, "")
+    assert (after.log_start_offset, after.round_required) == (3, "")
 
 
 def test_deleting_records_side_by_side_cuts_the_view_too():
@@ -117,7 +117,7 @@ def test_deleting_records_side_by_side_cuts_the_view_too():
     trimmed = beside(log_start_offset=4)
     after = records_deleted(ID, trimmed, 3, LOG.segments[2:])
     assert (after.log_start_offset, after.deleted_below, after.compacted_start) == (4, 3, 3)
-    assert after.owed == "records below 3 were deleted"
+    assert after.round_required == "records below 3 were deleted"
 
 
 def test_of_a_view_that_was_deleted_whole_nothing_is_last():
@@ -211,10 +211,10 @@ def test_a_view_that_was_cut_says_what_is_left_of_it():
 
 
 def test_without_its_view_a_log_is_all_dirty():
-    """C35: D = S, no steps, nothing held, no round to take back; what is owed stays owed."""
-    state = beside(log_start_offset=2, held=HeldTombstones(4, 4), uncovered=True, last_round="r", owed="x")
+    """C35: D = S, no steps, nothing held, no round to take back; what is required stays required."""
+    state = beside(log_start_offset=2, held=HeldTombstones(4, 4), uncovered=True, last_round="r", round_required="x")
     after = uncompacted(state, LOG.segments[1:])
     assert (after.log_start_offset, after.first_dirty_offset, after.log_end_offset) == (2, 2, 6)
     assert (after.view, after.steps, after.held, after.uncovered, after.last_round) == (None, (), None, False, "")
-    assert (after.clean, after.dirty, after.owed) == (Volume(), volume_of(LOG.segments[1:]), "x")
+    assert (after.clean, after.dirty, after.round_required) == (Volume(), volume_of(LOG.segments[1:]), "x")
     assert after.oldest_dirty_timestamp_ms == 3

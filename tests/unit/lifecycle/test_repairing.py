@@ -75,7 +75,7 @@ def test_later_metadata_that_is_lost_makes_the_topic_anew(claims: int | None) ->
     (log,) = plan.logs
     assert (plan.way, plan.complete) == (Way.REBUILD, False)
     assert (log.state.log_start_offset, log.state.first_dirty_offset, log.state.log_end_offset) == (0, 0, 10)
-    assert log.state.uncovered and log.state.owed
+    assert log.state.uncovered and log.state.round_required
     assert [s.path for s in log.segments] == ["s"]
 
 

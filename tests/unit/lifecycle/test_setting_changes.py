@@ -75,8 +75,8 @@ def test_a_change_makes_the_log_due_once_and_moves_nothing(one, other):
     for before, then in ((one, other), (other, one)):
         found = after(before, then)
         changed = sorted(name.replace("_", ".") for name in {**one, **other} if one.get(name) != other.get(name))
-        assert found.owed.startswith("changed: ") and sorted(found.owed[9:].split(", ")) == changed
-        assert replace(found, owed="", held=STATE.held, aged_before_ms=9) == STATE
+        assert found.round_required.startswith("changed: ") and sorted(found.round_required[9:].split(", ")) == changed
+        assert replace(found, round_required="", held=STATE.held, aged_before_ms=9) == STATE
         assert (found.held, found.aged_before_ms) == (None, None)
 
 
@@ -96,7 +96,7 @@ def test_empty_values_that_become_tombstones_are_covered_anew():
     """C43: there are more tombstones than the steps knew; D stays, the next round covers all below its H."""
     found = after({"empty_value": "value"}, {"empty_value": "tombstone"})
     assert (found.steps, found.held, found.uncovered) == ((), None, True)
-    assert (found.first_dirty_offset, found.last_round, found.owed) == (3, "r", "changed: empty.value")
+    assert (found.first_dirty_offset, found.last_round, found.round_required) == (3, "r", "changed: empty.value")
 
 
 def test_empty_tombstones_that_become_values_leave_the_steps():
@@ -117,7 +117,7 @@ def test_from_delete_to_compact_no_round_has_been_over_the_log(policy):
     """C43: D = S."""
     found = after({"cleanup_policy": "delete"}, {"cleanup_policy": policy})
     assert (found.log_start_offset, found.first_dirty_offset, found.steps) == (1, 1, ())
-    assert (found.clean, found.dirty.records, found.owed) == (Volume(), 4, "changed: cleanup.policy")
+    assert (found.clean, found.dirty.records, found.round_required) == (Volume(), 4, "changed: cleanup.policy")
     assert found.last_round == ""
 
 
@@ -125,20 +125,25 @@ def test_from_delete_to_compact_no_round_has_been_over_the_log(policy):
 def test_from_compact_to_delete_nothing_is_owed(policy):
     """C43, C23: no round runs there."""
     found = after({"cleanup_policy": policy}, {"cleanup_policy": "delete"})
-    assert (found.owed, found.first_dirty_offset, found.steps) == ("", 3, STEPS)
+    assert (found.round_required, found.first_dirty_offset, found.steps) == ("", 3, STEPS)
 
 
 def test_from_in_place_to_side_by_side_the_log_becomes_the_backlog():
     """C43: D = S, no steps, and no view until a round makes it."""
     found = after({}, BESIDE)
-    assert (found.first_dirty_offset, found.steps, found.view, found.owed) == (1, (), None, "changed: compaction.mode")
+    assert (found.first_dirty_offset, found.steps, found.view, found.round_required) == (
+        1,
+        (),
+        None,
+        "changed: compaction.mode",
+    )
     assert found.dirty.records == 4
 
 
 def test_from_delete_to_side_by_side_at_once():
     """C43."""
     found = after({"cleanup_policy": "delete"}, BESIDE)
-    assert (found.first_dirty_offset, found.owed) == (1, "changed: compaction.mode, cleanup.policy")
+    assert (found.first_dirty_offset, found.round_required) == (1, "changed: compaction.mode, cleanup.policy")
 
 
 @pytest.mark.parametrize("view", [View(Volume(1, 5), 0), View()])
@@ -148,20 +153,20 @@ def test_from_side_by_side_to_in_place_is_refused_while_there_is_a_view(view):
         after(BESIDE, {}, log=replace(STATE, view=view))
     assert "topic uncompact" in error.value.hint
     found = after(BESIDE, {"null_key": "drop", **BESIDE}, log=replace(STATE, view=view))
-    assert (found.view, found.owed) == (view, "changed: null.key")
+    assert (found.view, found.round_required) == (view, "changed: null.key")
 
 
 def test_from_side_by_side_to_in_place_without_a_view():
     """C43."""
     without = LOG.state(start=1)
-    assert after(BESIDE, {}, log=without) == replace(without, owed="changed: compaction.mode")
+    assert after(BESIDE, {}, log=without) == replace(without, round_required="changed: compaction.mode")
 
 
 def test_new_partitions_are_empty_logs_and_the_others_stay():
-    """C43, C13: nothing is owed for it."""
+    """C43, C13: no round is required for it."""
     assert altered(topic(), LOG.segments, some_settings(), 3) == {1: LogState(1), 2: LogState(2)}
     both = altered(topic(), LOG.segments, some_settings(null_key="drop"), 2)
-    assert (both[0].owed, both[1]) == ("changed: null.key", LogState(1))
+    assert (both[0].round_required, both[1]) == ("changed: null.key", LogState(1))
 
 
 def test_partitions_never_shrink():

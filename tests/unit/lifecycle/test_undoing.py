@@ -98,13 +98,13 @@ def test_segments_that_retention_took_in_the_round_come_back():
 
 
 def test_what_was_deleted_since_stays_deleted():
-    """C26, C7: S is where it was moved to, and a round is owed for what is stored below."""
+    """C26, C7: S is where it was moved to, and a round is required for what is stored below."""
     round_ = Round("a=1 b=1", "a=2")
     round_.log.state = records_deleted(ID, round_.log.state, 1, round_.log.segments)
     assert round_.obstacle() is None
     state, files = round_.taken_back()
     assert (state.log_start_offset, state.first_dirty_offset, state.deleted_below) == (1, 2, 1)
-    assert state.owed == "records below 1 were deleted"
+    assert state.round_required == "records below 1 were deleted"
     assert offsets(round_.log.records_in(files.segments)) == [0, 1, 2]
 
 
@@ -152,19 +152,19 @@ def test_a_backlog_that_the_round_trimmed_is_whole_again():
 def test_what_a_change_owes_stays_owed():
     """C43: the settings are those of today."""
     round_ = Round("a=1", "a=2")
-    round_.log.state = replace(round_.log.state, owed="changed: null.key")
-    assert round_.taken_back()[0].owed == "changed: null.key"
-    round_.log.state = replace(round_.log.state, owed="")
-    round_.then = replace(round_.then, owed="changed: segment.bytes")
-    assert round_.taken_back()[0].owed == "changed: segment.bytes"
+    round_.log.state = replace(round_.log.state, round_required="changed: null.key")
+    assert round_.taken_back()[0].round_required == "changed: null.key"
+    round_.log.state = replace(round_.log.state, round_required="")
+    round_.then = replace(round_.then, round_required="changed: segment.bytes")
+    assert round_.taken_back()[0].round_required == "changed: segment.bytes"
 
 
-def test_a_round_that_covered_everything_anew_is_owed_again():
+def test_a_round_that_covered_everything_anew_is_required_again():
     """C43: with it goes what it knew of the tombstones."""
     round_ = Round("a=1", "a=2")
-    round_.then = replace(round_.then, uncovered=True, steps=(), owed="changed: empty.value")
+    round_.then = replace(round_.then, uncovered=True, steps=(), round_required="changed: empty.value")
     state, _ = round_.taken_back()
-    assert (state.uncovered, state.steps, state.owed) == (True, (), "changed: empty.value")
+    assert (state.uncovered, state.steps, state.round_required) == (True, (), "changed: empty.value")
 
 
 @pytest.mark.parametrize(

@@ -147,9 +147,9 @@ def test_held_tombstones_make_nothing_due_until_the_horizon_moves(held, expected
 
 
 @pytest.mark.parametrize("reason", ["records below 3 were deleted", "changed: null.key"])
-def test_a_round_that_is_owed_makes_the_log_due(reason):
-    """C26, C43: with nothing dirty at all; where nothing is compacted no round is owed."""
-    state = a_state(owed=reason)
+def test_a_round_that_is_required_makes_the_log_due(reason):
+    """C26, C43: with nothing dirty at all; where nothing is compacted no round is required."""
+    state = a_state(round_required=reason)
     assert judge(10**6, 0, state=state) == Due(True, reason)
     assert not judge(10**6, 0, state=state, cleanup_policy="delete", retention_ms=-1).due
 

@@ -106,8 +106,8 @@ def test_tombstones_expire_unless_they_are_held_whatever_the_horizon(held, expec
     assert judge(state, 0, delete_retention_ms=500, min_compaction_lag_ms=50) == expected
 
 
-def test_a_round_that_is_owed_is_due_where_there_are_rounds():
-    state = a_state(clean=100, owed="changed: null.key")
+def test_a_round_that_is_required_is_due_where_there_are_rounds():
+    state = a_state(clean=100, round_required="changed: null.key")
     assert judge(state) == NOW_MS
     assert judge(state, cleanup_policy="delete", retention_ms=-1) is None
 

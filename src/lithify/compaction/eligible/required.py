@@ -16,22 +16,22 @@ from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 
 
-def deletion_owed(below: int) -> str:
+def deletion_reason(below: int) -> str:
     """Why a round is required when records were deleted and are still stored."""
     return f"records below {below} were deleted"
 
 
-def other_debt(state: LogState) -> bool:
+def required_otherwise(state: LogState) -> bool:
     """Whether a round is required for more than deleted records: any round clears that."""
-    return state.owed not in ("", deletion_owed(state.deleted_below))
+    return state.round_required not in ("", deletion_reason(state.deleted_below))
 
 
-def owed_by(states: Iterable[LogState], deleted: str) -> str:
+def carried_reason(states: Iterable[LogState], deleted: str) -> str:
     """Why a log that comes from these states requires a round: changed settings come before `deleted` records."""
-    return next((state.owed for state in states if other_debt(state)), deleted)
+    return next((state.round_required for state in states if required_otherwise(state)), deleted)
 
 
-def deletion_debt(state: LogState, segments: tuple[Segment, ...], view: tuple[Segment, ...]) -> str:
+def stored_deletion(state: LogState, segments: tuple[Segment, ...], view: tuple[Segment, ...]) -> str:
     """Why deleted records in these segments require a round; empty if there are none.
 
     Rounds rewrite a view; of the backlog beside it they drop only whole segments.
@@ -41,12 +41,12 @@ def deletion_debt(state: LogState, segments: tuple[Segment, ...], view: tuple[Se
         stored = any(s.base_offset < below for s in segments)
     else:
         stored = any(s.base_offset < below for s in view) or any(s.end_offset <= below for s in segments)
-    return deletion_owed(below) if stored else ""
+    return deletion_reason(below) if stored else ""
 
 
-def payable(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, horizon: Horizon) -> bool:
+def round_clears(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, horizon: Horizon) -> bool:
     """Whether a round up to `horizon` clears any of it. `segments` are in offset order."""
-    if not state.owed or settings.side_by_side or other_debt(state):
-        return bool(state.owed)
+    if not state.round_required or settings.side_by_side or required_otherwise(state):
+        return bool(state.round_required)
     stored = [s for s in segments if s.base_offset < state.deleted_below]
     return not stored or stored[0].end_offset <= horizon.offset  # retention may have dropped them already

@@ -37,7 +37,7 @@ def gone_segments(
     return segments[:gone]
 
 
-def waiting_segments(
+def segments_awaiting_round(
     state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int
 ) -> tuple[Segment, ...]:
     """The segments past retention that wait for a round, after those that are dropped whole (C33).

@@ -56,7 +56,7 @@ def _altered_report(before: TopicState, after: TopicState) -> AlterReport:
         settings={name: SettingChange(old[name], new[name]) for name in names},
         partitions=len(before.logs),
         partitions_after=len(after.logs),
-        logs_due=sum(1 for log in after.logs if names and after.settings.compacts and log.owed),
+        logs_due=sum(1 for log in after.logs if names and after.settings.compacts and log.round_required),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.compaction.eligible.retention import waiting_segments
+from lithify.compaction.eligible.retention import segments_awaiting_round
 from lithify.model.failure import LogFailure
 from lithify.model.log import LogState, TopicState, segments_of
 from lithify.model.names import original_name
@@ -78,8 +78,8 @@ def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSet
         tombstones=log.tombstones + in_dirty_part,
         next_tombstone_expiry_ms=found.next_tombstone_expiry_ms,
         tombstones_held_below=log.held_below(horizon.offset),
-        retention_waiting_bytes=volume_of(waiting_segments(log, segments, settings, now_ms)).size_bytes,
-        owed=log.owed or None,
+        retention_waiting_bytes=volume_of(segments_awaiting_round(log, segments, settings, now_ms)).size_bytes,
+        owed=log.round_required or None,
         due=verdict.due,
         due_reason=verdict.reason,
         due_at_ms=verdict.due_at_ms,

@@ -1,4 +1,4 @@
-"""What is owed to a log, and which round pays it (C26, C28, C41, C43)."""
+"""Rounds that are required whatever the dirty ratio, and which round clears that (C26, C28, C41, C43)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_a_round_that_does_not_reach_deleted_records_does_not_forget_them():
     """C26: they are stored yet, and go by the first round that reaches them."""
     log = a_held_log()
     assert not log.round(LAG, 120).changes
-    assert (log.state.owed, offsets(log.contents)) == ("records below 2 were deleted", [0, 1, 2])
+    assert (log.state.round_required, offsets(log.contents)) == ("records below 2 were deleted", [0, 1, 2])
     log.round(LAG, 150)
-    assert (log.state.owed, offsets(log.contents)) == ("", [2])
+    assert (log.state.round_required, offsets(log.contents)) == ("", [2])
 
 
 def test_no_round_is_due_for_what_it_cannot_reach():
@@ -50,16 +50,16 @@ def test_the_newest_bytes_that_wait_hold_it_as_well():
     """C14, C26."""
     log = a_held_log()
     settings = some_settings(min_compaction_lag_bytes=10_000, min_cleanable_dirty_ratio=1)
-    assert not log.round(settings, 1000).changes and log.state.owed
+    assert not log.round(settings, 1000).changes and log.state.round_required
     assert not assess(log.state, log.segments, settings, 1000).verdict.due
 
 
 def test_a_changed_setting_is_paid_by_a_round_that_is_held_back():
-    """C43, C26: and what it cannot reach stays owed."""
+    """C43, C26: and what it cannot reach stays required."""
     log = a_held_log()
-    log.state = replace(log.state, owed="changed: null.key")
+    log.state = replace(log.state, round_required="changed: null.key")
     assert log.round(LAG, 120).changes
-    assert log.state.owed == "records below 2 were deleted"
+    assert log.state.round_required == "records below 2 were deleted"
     assert not log.round(LAG, 120).changes
 
 
@@ -68,7 +68,7 @@ def test_what_retention_has_taken_is_owed_by_no_round_any_more():
     log = a_held_log(before=3)
     log.segments = ()
     log.state = measured(log.state, ())
-    assert log.round(LAG, 120).changes and not log.state.owed
+    assert log.round(LAG, 120).changes and not log.state.round_required
 
 
 @pytest.mark.parametrize("before", [1, 2])
@@ -79,6 +79,10 @@ def test_side_by_side_the_view_is_all_that_a_round_rewrites(before):
     log.append(a_log("a=1 b=1 c=1").records)
     log.round(settings, 10)
     log.state = records_deleted(ID, log.state, before, log.segments)
-    assert log.state.owed
+    assert log.state.round_required
     log.round(settings, 20)
-    assert (log.state.owed, offsets(log.compacted), offsets(log.contents)) == ("", [*range(before, 3)], [0, 1, 2])
+    assert (log.state.round_required, offsets(log.compacted), offsets(log.contents)) == (
+        "",
+        [*range(before, 3)],
+        [0, 1, 2],
+    )

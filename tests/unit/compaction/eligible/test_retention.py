@@ -10,9 +10,9 @@ from lithify.compaction.eligible.retention import (
     expired_bytes,
     gone_segments,
     may_age,
+    segments_awaiting_round,
     start_after,
     values_expire_before_ms,
-    waiting_segments,
 )
 from lithify.model.log import LogState
 from support.builders import a_log, a_segment, some_settings
@@ -109,9 +109,9 @@ def test_what_waits_for_a_round_is_what_would_go_without_a_view():
     config = {"cleanup_policy": "compact,delete", "retention_ms": 50}
     state = OLD_AND_YOUNG.state(dirty_from=2)
     beside = some_settings(compaction_mode="side-by-side", **config)
-    assert [s.path for s in waiting_segments(state, OLD_AND_YOUNG.segments, beside, 100)] == ["s1"]
-    assert waiting_segments(state, OLD_AND_YOUNG.segments, beside, 61) == ()
-    assert waiting_segments(state, OLD_AND_YOUNG.segments, some_settings(**config), 100) == ()
+    assert [s.path for s in segments_awaiting_round(state, OLD_AND_YOUNG.segments, beside, 100)] == ["s1"]
+    assert segments_awaiting_round(state, OLD_AND_YOUNG.segments, beside, 61) == ()
+    assert segments_awaiting_round(state, OLD_AND_YOUNG.segments, some_settings(**config), 100) == ()
 
 
 def test_the_log_start_moves_to_the_end_of_what_went_and_never_back():
