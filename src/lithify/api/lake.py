@@ -15,7 +15,7 @@ from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, rates, run_limits
 from lithify.api.topic import Topic
 from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, Tell
-from lithify.errors import RefusedError, WarehouseError
+from lithify.errors import WarehouseError
 from lithify.model.names import parse_topic
 from lithify.model.settings.rates import RatesNote, RatesReport
 from lithify.model.settings.topic_settings import settings_of
@@ -147,8 +147,6 @@ class Lake:
         its error in its report. Raises `BrokerError`, `ConnectorError` or `UnknownSourceError` where
         nothing can begin.
         """
-        if bool(topics) == (pattern is not None):
-            raise RefusedError("nothing says what to copy, or two things do", hint="give topics or a pattern")
         request = IngestRequest(
             config=kafka,
             topics=tuple(topics),
@@ -175,10 +173,7 @@ class Lake:
 
         `folder` and `metadata` settle what cannot be told otherwise. Raises `UnknownTopicError` or `RefusedError`.
         """
-        reference = parse_topic(name)
-        if reference.partition is not None:
-            raise RefusedError(f"{name} names a partition; only a whole topic can be repaired")
-        request = RepairRequest(reference.name, repair, folder, metadata)
+        request = RepairRequest(parse_topic(name).whole("repaired"), repair, folder, metadata)
         return run_repair(self.warehouse, salvage_of(self.warehouse), request)
 
     def repairable(self) -> tuple[str, ...]:
@@ -190,10 +185,7 @@ class Lake:
 
         Raises `UnknownTopicError`, or `ConflictError` where it was made again meanwhile.
         """
-        reference = parse_topic(name)
-        if reference.partition is not None:
-            raise RefusedError(f"{name} names a partition; only a whole topic can be deleted")
-        return self.warehouse.store.drop_topic(reference.name)
+        return self.warehouse.store.drop_topic(parse_topic(name).whole("deleted"))
 
 
 def open_lake(warehouse: str | None = None, *, catalog: str | None = None) -> Lake:

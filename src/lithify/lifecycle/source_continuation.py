@@ -1,9 +1,9 @@
-"""Where a copy of a Kafka log continues, and when it must not: pure decisions from offsets alone.
+"""Where a copy of another system's log continues, and when it must not: pure decisions from offsets alone.
 
     copy     |-------------------------E
-    Kafka         |start ......................... end|      continue at E
-    Kafka                                   |start  end|      lost: [E, start) is nowhere any more
-    Kafka    |start ........ end|                             went back: recreated, or truncated
+    source        |start ......................... end|      continue at E
+    source                                  |start  end|      lost: [E, start) is nowhere any more
+    source   |start ........ end|                             went back: recreated, or truncated
 
 Only the offsets say how far the copy is: no checkpoint and no consumer group does (C1, C6).
 """
@@ -26,7 +26,7 @@ class GoesOn:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Kafka has deleted [start_offset, end_offset), which was never copied."""
+    """The source has deleted [start_offset, end_offset), which was never copied."""
 
     start_offset: int
     end_offset: int
@@ -34,7 +34,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class WentBack:
-    """Kafka's log ends at `source_end`, below the copy's `log_end`."""
+    """The source's log ends at `source_end`, below the copy's `log_end`."""
 
     log_end: int
     source_end: int

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from lithify.errors import InvalidNameError
+from lithify.errors import InvalidNameError, RefusedError
 
 DEFAULT_STREAM = "default"
 MAX_NAME_LENGTH = 249  # Kafka's own limit on a topic's name
@@ -51,6 +51,15 @@ class TopicReference:
     name: TopicName
     original: str
     partition: int | None = None
+
+    def whole(self, done: str) -> TopicName:
+        """The topic, where something is `done` to a topic alone. Raises `RefusedError` if a partition was named."""
+        if self.partition is not None:
+            raise RefusedError(
+                f"{self.original}-partition-{self.partition} names a partition; only a whole topic can be {done}",
+                hint=f"name the topic {self.original}",
+            )
+        return self.name
 
 
 def parse_topic(text: str) -> TopicReference:

@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, astuple, dataclass, field
 from typing import Any
 
+from lithify.errors import RefusedError
+
 
 @dataclass(frozen=True, slots=True)
 class IngestRequest:
-    """The request of an ingest. `config` are settings of Kafka's clients, `bootstrap.servers` among them.
+    """The request of an ingest. `config` are settings of the source's clients, such as `bootstrap.servers`.
 
-    `topics` are those of Kafka, or all that match `pattern`; `into` is as `kafka/ingest/targets.py` takes it. A record
-    without a key that the topic refuses is left out with `drops_keyless`, and stops the ingest without.
+    `topics` are those of the source, or all that match `pattern`; `into` is as `service/ingest/targets.py` takes
+    it. A record without a key that the topic refuses is left out with `drops_keyless`, and stops the ingest without.
     """
 
     config: Mapping[str, str] = field(repr=False)  # it has secrets
@@ -27,6 +29,11 @@ class IngestRequest:
     drops_keyless: bool = False
     accepts_loss: bool = False
     checkpoint: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises `RefusedError` unless exactly one of topics and a pattern is given."""
+        if bool(self.topics) == (self.pattern is not None):
+            raise RefusedError("nothing says what to copy, or two things do", hint="give topics or a pattern")
 
 
 @dataclass(frozen=True, slots=True)

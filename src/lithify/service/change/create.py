@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lithify.errors import RefusedError
 from lithify.lifecycle.partition_count import check_partitions
 from lithify.model.log import TopicState
 from lithify.model.names import TopicReference, check_printable
@@ -15,11 +14,6 @@ def create_topic(
 ) -> TopicState:
     """Makes a topic. Raises `TopicExistsError`, `InvalidNameError`, `RefusedError` or `WarehouseError`."""
     check_printable(reference)
-    if reference.partition is not None:
-        raise RefusedError(
-            f"{reference.original}-partition-{reference.partition} names a partition; "
-            f"create the topic {reference.original}"
-        )
     check_partitions(partitions)
     now_ms = warehouse.clock.now_ms()
-    return warehouse.store.create_topic(reference.name, reference.original, settings, partitions, now_ms)
+    return warehouse.store.create_topic(reference.whole("created"), reference.original, settings, partitions, now_ms)

@@ -1,10 +1,10 @@
-"""Committing what was copied from Kafka: at the log ends it was read from, or not at all (C1, C6).
+"""Committing what was copied from another system: at the log ends it was read from, or not at all (C1, C6).
 
-    log end E ─► read [E, end) ─► segments with Kafka's offsets ─► commit, if the log still ends at E
+    log end E ─► read [E, end) ─► segments with its offsets ─► commit, if the log still ends at E
                                                                   and ends at `end` from then on
 
-The log ends where Kafka was read to, also where nothing to keep comes last: a marker of a transaction,
-records without a key. Else they would seem lost once Kafka's retention takes them (C2).
+The log ends where the source was read to, also where nothing to keep comes last: a marker of a transaction,
+records without a key. Else they would seem lost once the source's retention deletes them (C2).
 
 Whoever commits first has the range. Another copy of the same log finds that its end has moved, and
 says so; nothing is ever there twice, and nothing is left out.
@@ -26,7 +26,7 @@ from lithify.service.write.append import appended, ended
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What tasks have written for one topic, in offset order, and up to where they have read Kafka's logs."""
+    """What tasks have written for one topic, in offset order, and up to where they have read the source's logs."""
 
     topic: TopicName
     logs: tuple[StagedLog, ...]

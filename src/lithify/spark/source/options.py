@@ -137,10 +137,7 @@ def _subscription(given: Mapping[str, str]) -> Subscription:
 
 
 def _topic(text: str) -> TopicName:
-    reference = parse_topic(text)
-    if reference.partition is not None:
-        raise RefusedError(f"{text} names a partition", hint=f"name the topic {reference.original}")
-    return reference.name
+    return parse_topic(text).whole("read or written")
 
 
 def _bound(given: Mapping[str, str], which: str) -> Bound | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.errors import UnknownSourceError
+from lithify.errors import RefusedError, UnknownSourceError
 from lithify.lifecycle.partition_count import MAX_PARTITIONS
 from lithify.model.names import TopicName
 from lithify.model.record import Record
@@ -85,3 +85,14 @@ def test_a_source_that_went_back_is_told(warehouse):
 def test_a_pattern_that_no_topic_matches(warehouse):
     with pytest.raises(UnknownSourceError, match="a list has no topic that matches x"):
         copied(warehouse, {"orders": {0: []}}, topics=(), pattern="x.*")
+
+
+def test_a_partition_is_no_place_for_a_copy(warehouse):
+    with pytest.raises(RefusedError, match="only a whole topic can be copied into"):
+        copied(warehouse, {"orders": {0: some(0, 1)}}, into="persistent://t/n/orders-partition-3")
+
+
+@pytest.mark.parametrize("asked", [{"topics": ()}, {"topics": ("orders",), "pattern": "o.*"}])
+def test_a_request_says_one_thing_to_copy(asked):
+    with pytest.raises(RefusedError, match="nothing says what to copy, or two things do"):
+        IngestRequest({}, **asked)
