@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lithify.cleaner.loop import Loop
-from lithify.cleaner.options import CleanerOptions, Tell
+from lithify.cleaner.options import CleanerOptions, EventListener
 from lithify.cleaner.starting import make_loop
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.inspector import Inspector
@@ -148,7 +148,7 @@ FAIR = {"spark.scheduler.mode": "FAIR"}
 
 
 def cleaner_loop(
-    warehouse: Warehouse, choice: SparkChoice, options: CleanerOptions, coordination: Coordination, tell: Tell
+    warehouse: Warehouse, choice: SparkChoice, options: CleanerOptions, coordination: Coordination, tell: EventListener
 ) -> Loop:
     """A cleaner of all topics of a warehouse, not started yet."""
     engine = spark_engine(warehouse, SparkChoice(choice.session, {**FAIR, **choice.conf}))

@@ -174,7 +174,7 @@ def test_a_machine_that_slept_ends_no_cleaner(lake: LiveLake) -> None:
 
 
 def test_an_idle_cleaner_says_now_and_then_that_it_has_looked(lake: LiveLake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lithify.cleaner.cleaner.TELL_MS", 200)
+    monkeypatch.setattr("lithify.cleaner.cleaner.REPORT_MS", 200)
     lake.topic("idle")
     with lake.running():
         until(lambda: len(lake.told(EventKind.LOOKED)) > 2, "nothing is told")

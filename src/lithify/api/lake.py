@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, rates, run_limits
 from lithify.api.topic import Topic
 from lithify.cleaner.loop import Loop
-from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, Tell
+from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, EventListener
 from lithify.errors import WarehouseError
 from lithify.model.names import parse_topic
 from lithify.model.settings.rates import RatesNote, RatesReport
@@ -98,7 +98,7 @@ class Lake:
         write_rate: int | str | None = None,
         spark: SparkSession | None = None,
         spark_conf: Mapping[str, str] | None = None,
-        tell: Tell = lambda _event: None,
+        tell: EventListener = lambda _event: None,
     ) -> Loop:
         """A cleaner of all topics, whose `run` goes on until its `stop` is asked to.
 

@@ -1,8 +1,8 @@
 """What a topic needs besides rounds, each on a clock of its own: retention, old versions, sweep.
 
     retention   when whole segments can go, as the look finds           (C24)
-    upkeep      every hour or so: kept versions whose time is over are
-                let go of, then files that nothing names are deleted    (C6, C7)
+    upkeep      every hour or so: kept versions whose time is over
+                expire, then files that nothing names are deleted       (C6, C7)
 
 A topic in which upkeep finds nothing, and nobody has committed, is visited half as often each time,
 down to once a day. One cleaner does the upkeep of a catalog: the one that holds the role.
@@ -42,7 +42,7 @@ class Visit:
 
 @dataclass(slots=True)
 class Chores:
-    """Does chores one at a time; several threads may ask. Remembers one small entry for each topic."""
+    """Does one chore per call; several threads may call. Remembers one small entry for each topic."""
 
     warehouse: Warehouse
     leases: LeaseKeeper
@@ -54,7 +54,7 @@ class Chores:
     visits: dict[TopicName, Visit] = field(default_factory=dict)
 
     def retain(self, work: TopicWork) -> None:
-        """Lets the segments go that are past retention."""
+        """Drops the segments that are past retention."""
         if work.identity not in self.leases.take([work.identity]):
             return
         try:
@@ -62,7 +62,7 @@ class Chores:
             if report.changed:
                 self.reporter.retained(work.name, report)
         except (UnknownTopicError, PolicyError):
-            pass  # deleted, or altered: the next look judges it as it is
+            pass  # deleted, or altered: the next look assesses it as it is
         except Exception as error:
             self.finder.back_off(work.name, as_lithify_error(error, work.name), self.warehouse.clock.now_ms())
         finally:
@@ -95,7 +95,7 @@ class Chores:
             self.leases.take([self.role])
 
     def upkeep(self, name: TopicName) -> None:
-        """Lets old versions go, then the files that nothing names any more."""
+        """Expires old versions, then deletes the files that nothing names any more."""
         try:
             expired = expire_versions(self.warehouse, name)
             if expired is not None:

@@ -28,7 +28,7 @@ from lithify.schedule.agenda import TopicWork, in_order, next_batch
 BUSY_WAIT_MS = 200
 """How soon a thread asks again while another one looks at the topics."""
 
-TELL_MS = 600_000
+REPORT_MS = 600_000
 """A cleaner that finds nothing to do says so often that it looks: silence is then no good sign."""
 
 
@@ -68,7 +68,7 @@ class Cleaner:
     _busy: set[TopicName] = field(default_factory=set)
     _next_look_ms: int = 0
     """By the clock that only goes forward."""
-    _told_ms: int | None = None
+    _reported_ms: int | None = None
     _chores_turn: bool = True
     _lock: Lock = field(default_factory=Lock)
 
@@ -159,13 +159,13 @@ class Cleaner:
             self.last_look_ms, self.last_trouble = self.clock.now_ms(), ""
             self._agenda = in_order([work for work in found.work if work.required.rounds])
             self._retaining = [work for work in found.work if work.required.retains]
-        told_ms = begun_ms if self._told_ms is None else self._told_ms
-        if found.work or ended_ms - told_ms >= TELL_MS:
-            told_ms = ended_ms
-            self._tell(found, ended_ms - begun_ms)
-        self._told_ms = told_ms
+        reported_ms = begun_ms if self._reported_ms is None else self._reported_ms
+        if found.work or ended_ms - reported_ms >= REPORT_MS:
+            reported_ms = ended_ms
+            self._report(found, ended_ms - begun_ms)
+        self._reported_ms = reported_ms
 
-    def _tell(self, found: Look, duration_ms: int) -> None:
+    def _report(self, found: Look, duration_ms: int) -> None:
         self.reporter.report(
             EventKind.LOOKED,
             topics=found.topics,

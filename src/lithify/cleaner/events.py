@@ -1,4 +1,4 @@
-"""Makes the events of a cleaner, one at a time."""
+"""Reports the events of a cleaner, one at a time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from lithify.cleaner.options import Tell
+from lithify.cleaner.options import EventListener
 from lithify.errors import LithifyError
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId, TopicName
@@ -22,14 +22,14 @@ class EventReporter:
 
     clock: Clock
     cleaner_id: str
-    tell: Tell
+    listener: EventListener
     _lock: Lock = field(default_factory=Lock)
 
     def report(self, kind: EventKind, topic: TopicName | None = None, **facts: Any) -> None:
         """Names of facts have their units last."""
         event = CleanerEvent(kind, self.clock.now_ms(), self.cleaner_id, None if topic is None else str(topic), facts)
         with self._lock:
-            self.tell(event)
+            self.listener(event)
 
     def trouble(self, topic: TopicName | None, error: LithifyError) -> None:
         """Something cannot be read or reached."""

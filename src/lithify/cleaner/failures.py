@@ -21,7 +21,7 @@ class Failures:
 
     warehouse: Warehouse
     trouble: Callable[[TopicName | None, LithifyError], None]
-    """Is told of what is stored and damaged."""
+    """Is called with what is stored and damaged."""
     _unwritten: dict[str, dict[int, LogFailure | None]] = field(default_factory=dict)
     """By identity of a topic and by partition, what could not be stored; None is forgotten."""
     _worked_ms: dict[Blame, int] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Failures:
     def of(self, state: TopicState) -> Mapping[int, LogFailure]:
         """By partition. Raises `WarehouseError` where they cannot be asked for.
 
-        Damaged ones are told and not known: their logs are tried, and fail again if they do.
+        Damaged ones are reported and not known: their logs are tried, and fail again if they do.
         """
         return self._known(state, self.trouble)
 

@@ -1,4 +1,4 @@
-"""Whether a cleaner gets on with its looks at the topics: seen by itself, and told to others (C50).
+"""Whether a cleaner gets on with its looks at the topics: as it sees itself, and as others may ask (C50).
 
 A cleaner in which they do not is of no use to anybody:
 

@@ -78,7 +78,7 @@ class Loop:
             self.stop.gives_up.set()
             ended = _joined(workers, GIVE_UP_S)
         self.stop.gives_up.set()
-        return _joined(_started(self._leave, self._say_stopped), FAREWELL_S) and ended
+        return _joined(_started(self._leave, self._report_stopped), FAREWELL_S) and ended
 
     def _no_look(self, limit_ms: int) -> str:
         trouble = self.cleaner.last_trouble
@@ -93,7 +93,7 @@ class Loop:
             with suppress(CoordinationError):
                 self.coordination.drop_note(self.options.cleaner_id)
 
-    def _say_stopped(self) -> None:
+    def _report_stopped(self) -> None:
         # Whoever listened may be gone: then there is nobody to tell.
         with suppress(OSError):
             self.reporter.report(EventKind.STOPPED, reason=self.stop.reason, last_look_ms=self.cleaner.last_look_ms)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lithify.ports.engine import RunLimits
 from lithify.reports.events import CleanerEvent
 
-Tell = Callable[[CleanerEvent], None]
+EventListener = Callable[[CleanerEvent], None]
 """Is called with everything that a cleaner does, by several threads, one at a time."""
 
 INTERVAL_MS = 15_000

@@ -1,6 +1,6 @@
 """Rounds of a batch of topics, under leases (C29, C31, C44).
 
-    batch ─► leases ─► still as judged? ─► one run for all ─► told, remembered ─► leases given back
+    batch ─► leases ─► still due? ─► one run for all ─► reported, remembered ─► leases given back
                   └─ others have it: left to them
 
 A lease that is lost on the way, or a cleaner that is to stop, ends the run within a second or two.
@@ -62,7 +62,7 @@ class Rounds:
                     self.finder.look_again(work.name)
 
     def _still_due(self, batch: Sequence[TopicWork]) -> dict[TopicName, tuple[TopicState, TopicWork]]:
-        """The topics of which a round is due now: others may have done it since they were judged."""
+        """The topics of which a round is due now: others may have done it since they were assessed."""
         found = parallel(self._as_it_is, batch, self.warehouse.store.at_once)
         return {topic[1].name: topic for topic in found if topic is not None}
 
@@ -104,11 +104,11 @@ class Rounds:
 
     def _note(self, state: TopicState, work: TopicWork, results: Results) -> None:
         try:
-            self._tell(state, work, results)
-        except Exception as error:  # what became of the other topics is told all the same
+            self._report(state, work, results)
+        except Exception as error:  # what became of the other topics is reported all the same
             self.finder.back_off(work.name, as_lithify_error(error, work.name), self.warehouse.clock.now_ms())
 
-    def _tell(self, state: TopicState, work: TopicWork, results: Results) -> None:
+    def _report(self, state: TopicState, work: TopicWork, results: Results) -> None:
         result = results[work.name]
         now_ms = self.warehouse.clock.now_ms()
         if isinstance(result, TopicResult):
@@ -124,9 +124,9 @@ class Rounds:
             if not result.report.changed and not errors:
                 self.finder.let_rest(work.name, now_ms + LONGEST_BACKOFF_MS)
         for partition, error in errors.items():
-            self._tell_failure(state, partition, error, now_ms)
+            self._report_failure(state, partition, error, now_ms)
 
-    def _tell_failure(self, state: TopicState, partition: int, error: LithifyError, now_ms: int) -> None:
+    def _report_failure(self, state: TopicState, partition: int, error: LithifyError, now_ms: int) -> None:
         log = LogId(state.name, partition)
         if (isinstance(error, EngineError) or error.blames is Blame.ENGINE) and self.stop.asked.is_set():
             # A signal to all processes of a service ends Spark's as well.
@@ -137,7 +137,7 @@ class Rounds:
             case ConflictError():
                 self.reporter.left(EventKind.CONFLICT, log, error)
             case _ if error.blames is Blame.NOBODY or self.failures.is_gone(state, error):
-                pass  # deleted, or altered: the next look judges it as it is
+                pass  # deleted, or altered: the next look assesses it as it is
             case _:
                 self.reporter.log_failed(log, error, self.failures.failed(state, partition, error, now_ms))
 

@@ -8,7 +8,7 @@ from lithify.cleaner.events import EventReporter
 from lithify.cleaner.failures import Failures
 from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.loop import Loop
-from lithify.cleaner.options import CleanerOptions, Tell
+from lithify.cleaner.options import CleanerOptions, EventListener
 from lithify.cleaner.rounds import Rounds
 from lithify.cleaner.stop import Stop
 from lithify.cleaner.work_finder import WorkFinder
@@ -23,10 +23,10 @@ def make_cleaner(
     leases: LeaseKeeper,
     options: CleanerOptions,
     stop: Stop,
-    tell: Tell,
+    listener: EventListener,
 ) -> Cleaner:
     """A cleaner that takes steps, under leases that somebody renews."""
-    reporter = EventReporter(warehouse.clock, options.cleaner_id, tell)
+    reporter = EventReporter(warehouse.clock, options.cleaner_id, listener)
     failures = Failures(warehouse, reporter.trouble)
     finder = WorkFinder(warehouse.store, failures, reporter)
     rounds = Rounds(warehouse, engine, leases, failures, finder, reporter, options.limits, stop)
@@ -35,11 +35,15 @@ def make_cleaner(
 
 
 def make_loop(
-    warehouse: Warehouse, engine: RewriteEngine, coordination: Coordination, options: CleanerOptions, tell: Tell
+    warehouse: Warehouse,
+    engine: RewriteEngine,
+    coordination: Coordination,
+    options: CleanerOptions,
+    listener: EventListener,
 ) -> Loop:
     """A cleaner with its threads, not started yet."""
     stop = Stop()
     owner = f"{options.cleaner_id}/{warehouse.clock.new_id()}"
     leases = LeaseKeeper(coordination, owner, options.lease_ms, warehouse.clock.monotonic_ms)
-    cleaner = make_cleaner(warehouse, engine, leases, options, stop, tell)
+    cleaner = make_cleaner(warehouse, engine, leases, options, stop, listener)
     return Loop(cleaner, leases, cleaner.reporter, stop, options, coordination)

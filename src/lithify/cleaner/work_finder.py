@@ -2,7 +2,7 @@
 
     assessments, failures ─► work                  good for a minute while it waits for its turn
                           ─► nothing               until somebody commits, or its time comes
-    cannot be read        ─► told, and left alone  each time for longer
+    cannot be read        ─► reported, left alone  each time for longer
 
 What is remembered is one small entry for each topic.
 """
@@ -112,7 +112,7 @@ class WorkFinder:
         return Finding(TopicWork(state.name, state.identity, state.version, required), now_ms + TURN_MS)
 
     def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[Found]:
-        """For the watch: tells of an error of a topic as a whole."""
+        """For the watch: reports an error of a topic as a whole."""
         if isinstance(error, UnknownVersionError):  # somebody has committed meanwhile: the next look finds it
             return Finding(None, now_ms)
         self.reporter.trouble(name, error)

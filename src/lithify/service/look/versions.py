@@ -20,5 +20,5 @@ def kept_versions(warehouse: Warehouse, name: TopicName) -> tuple[VersionReport,
 def _state(warehouse: Warehouse, name: TopicName, kept: KeptVersion) -> TopicState | None:
     try:
         return warehouse.store.load_version(name, kept.version)
-    except UnknownVersionError:  # a commit of somebody else let go of it since it was listed
+    except UnknownVersionError:  # another commit has released it since it was listed
         return None

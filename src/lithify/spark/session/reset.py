@@ -1,4 +1,4 @@
-"""Lets go of a local session whose JVM has died or whose Spark has stopped, so that the next round starts another.
+"""Resets PySpark after its local JVM has died or Spark has stopped in it, so that the next round starts another.
 
 A cleaner runs for months; a JVM may end of memory, or be ended by somebody, and Spark stops in it where a
 master stays away. PySpark goes on holding the dead one, and every call of it fails. Leans on names of
@@ -14,11 +14,11 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 ENDS_WITHIN_S = 5.0
-"""A JVM that was let go of and whose input is closed; then it is killed."""
+"""After its input was closed; then it is killed."""
 
 
 def forget_dead_session() -> bool:
-    """Whether there was a JVM that this process had started, and that is of no use: PySpark then knows of none."""
+    """Makes PySpark forget a JVM that this process started and that is of no use; returns whether there was one."""
     process = getattr(SparkContext._gateway, "proc", None)
     if process is None or (process.poll() is None and not _has_stopped(SparkContext._active_spark_context)):
         return False
