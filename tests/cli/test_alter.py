@@ -105,7 +105,7 @@ def test_what_contradicts_or_shrinks_is_refused_and_changes_nothing(orders):
         "null.key is given with --config and with --unset (give one of them)"
     )
     assert orders.error(*command, "--config", "compaction.strategy=header") == (
-        "compaction.strategy=header needs compaction.strategy.header (name the header that has the version of a record)"
+        "compaction.strategy=header needs compaction.strategy.header (name the header that has the order of a record)"
     )
     both = ("--config", "compaction.mode=side-by-side", "--config", "cleanup.policy=delete")
     assert orders.error(*command, *both).startswith(

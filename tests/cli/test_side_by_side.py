@@ -147,4 +147,4 @@ def test_a_round_says_what_went_whole_and_what_had_no_version(lithify, masked):
     encoded = line.replace('"a"', '"YQ=="').replace('"1"', '"MQ=="')
     lithify("produce", "versioned", "--encoding", "base64", stdin=encoded)
     lithify("produce", "versioned", stdin='{"key":"a","value":null}')
-    assert "1 superseded; 1 tombstone without a version lost" in " ".join(lithify("compact", "versioned").out.split())
+    assert "1 superseded; 1 tombstone without an order lost" in " ".join(lithify("compact", "versioned").out.split())

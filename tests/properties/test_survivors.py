@@ -34,7 +34,7 @@ def rank(record: Record, rules: SurvivorRules) -> float:
         return 0
     if rules.strategy == "timestamp":
         return record.timestamp or 0
-    value = ([None] + [v for name, v in record.headers if name == rules.version_header])[-1]
+    value = ([None] + [v for name, v in record.headers if name == rules.order_header])[-1]
     number = int.from_bytes(value or b"", "big")
     return float("-inf") if value is None or len(value) != 8 else number - 2**64 * (number >> 63)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lithify.compaction.record_order import version_of
+from lithify.compaction.record_order import order_of
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
 from lithify.model.record import Record, is_tombstone
@@ -105,7 +105,7 @@ class LogJournal:
             empty_is_tombstone=settings.empty_is_tombstone,
             tombstones_expire_below=self.end if settings.delete_retention_ms < DAY_MS else 0,
             strategy=settings.compaction_strategy,
-            version_header=settings.compaction_strategy_header,
+            order_header=settings.compaction_strategy_header,
             values_expire_before_ms=before_ms,
         )
         every = list(self.from_on(self.deleted_below).values())
@@ -142,7 +142,7 @@ def _old_tombstones(records: Iterable[Record], rules: SurvivorRules, before_ms: 
     """Old tombstones that no young record beats: they go with a whole segment, which is a matter of luck (C24)."""
     if rules.tombstones_expire_below:
         return {}
-    ordered = sorted(records, key=lambda r: (version_of(r, rules), at(r)))
+    ordered = sorted(records, key=lambda r: (order_of(r, rules), at(r)))
     winners = {r.key: r for r in ordered}
     return {
         at(r): r

@@ -4,7 +4,7 @@ Everything is drawn so that what is left at the end does not depend on when roun
 
 - old records are three days old and the limit of age is a day, so that nothing gets old meanwhile;
 - where a late record could tell whether a tombstone is still there, tombstones stay for a day;
-- with strategy `header` old records have lower versions than young ones where age matters.
+- with strategy `header` old records have lower orders than young ones where age matters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DAY_MS = 86_400_000
 OLD_MS = 3 * DAY_MS
 MOST_PARTITIONS = 4
 
-VERSION_HEADER = "v"
+ORDER_HEADER = "v"
 KINDS = (
     ("in-place", "compact", 35),
     ("in-place", "compact,delete", 20),
@@ -69,7 +69,7 @@ def drawn_topic(luck: Random, sizes: Sizes) -> Draw:
         "compaction.mode": mode,
         "cleanup.policy": policy,
         "compaction.strategy": strategy,
-        "compaction.strategy.header": VERSION_HEADER,
+        "compaction.strategy.header": ORDER_HEADER,
         "null.key": luck.choice(["reject", "drop", "retain"]),
         "empty.value": luck.choice(["value", "tombstone"]),
         "delete.retention.ms": luck.choice([0, 2_000, DAY_MS]) if strategy == "offset" else DAY_MS,
@@ -127,14 +127,14 @@ def _drawn_record(
     if luck.random() < 0.1:
         headers = (("trace", luck.choice([None, b"", b"\x00\x01"])),)
     if settings.compaction_strategy == "header":
-        headers += _version(luck, old=old, always=settings.deletes)
+        headers += _order(luck, old=old, always=settings.deletes)
     return Record(key, value, timestamp, headers, partition)
 
 
-def _version(luck: Random, *, old: bool, always: bool) -> tuple[tuple[str, bytes | None], ...]:
+def _order(luck: Random, *, old: bool, always: bool) -> tuple[tuple[str, bytes | None], ...]:
     """The header that decides; sometimes none, or one that is not 8 bytes long, where age cannot matter."""
     number = luck.randint(-1_000, -1) if old else luck.randint(0, 1_000)
     chance = 1.0 if always else luck.random()
     if chance < 0.05:
         return ()
-    return ((VERSION_HEADER, b"short" if chance < 0.1 else number.to_bytes(8, "big", signed=True)),)
+    return ((ORDER_HEADER, b"short" if chance < 0.1 else number.to_bytes(8, "big", signed=True)),)

@@ -74,7 +74,7 @@ def test_rounds_over_hard_keys(shape, engine, tmp_path, null_key):
 
 
 def versioned_records(random: Random, count: int, now_ms: int) -> list[Record]:
-    """Records late and out of order by timestamp and by header; some without a version, or with a wrong one."""
+    """Records late and out of order by timestamp and by header; some without an order, or with a wrong one."""
     versions = [None, b"1234567", b"123456789", *((n % 2**64).to_bytes(8) for n in (-5, 0, 1, 2, 3, 2**63))]
     return [
         record._replace(

@@ -57,7 +57,7 @@ def some_rules(random: Random, end: int) -> SurvivorRules | None:
         empty_is_tombstone=random.random() < 0.5,
         tombstones_expire_below=random.choice([0, horizon, random.randint(0, horizon)]),
         strategy=random.choice(["offset", "timestamp", "header"]),
-        version_header="v",
+        order_header="v",
         values_expire_before_ms=random.choice([None, 101, 103]),
     )
 

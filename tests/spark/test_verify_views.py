@@ -1,4 +1,4 @@
-"""`verify` of topics whose rounds go by versions, and of compacted views (C8, C10, C20, C22, C24, C33)."""
+"""`verify` of topics whose rounds go by orders in headers, and of compacted views (C8, C10, C20, C22, C24, C33)."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ pytestmark = pytest.mark.spark
 DAY_MS = 86_400_000
 
 
-def record(n: int, version: int, *, deletes: bool = False) -> lithify.Record:
-    """One of seven keys; the version is in a header, as old as may be."""
+def record(n: int, order: int, *, deletes: bool = False) -> lithify.Record:
+    """One of seven keys; the order is in a header, as old as may be."""
     value = None if deletes else b"value-%d" % n
-    headers = (("v", version.to_bytes(8, "big", signed=True)),) if n % 6 else ()
+    headers = (("v", order.to_bytes(8, "big", signed=True)),) if n % 6 else ()
     return lithify.Record(key=b"key-%d" % (n % 7), value=value, timestamp=1_700_000_000_000 - n, headers=headers)
 
 
 @pytest.mark.parametrize(("mode", "strategy"), [("in-place", "header"), ("side-by-side", "timestamp")])
 def test_late_records_and_held_tombstones_are_no_finding(tmp_path: Path, mode: str, strategy: str) -> None:
-    """C10, C20, C22: rounds by version, tombstones that have to wait for what they beat, records that come late."""
+    """C10, C20, C22: rounds by order, tombstones that have to wait for what they beat, records that come late."""
     config = {"compaction.mode": mode, "compaction.strategy": strategy, "compaction.strategy.header": "v"}
     topic = lithify.open(str(tmp_path / "warehouse")).create_topic("orders", config=config)
     now_ms = topic.warehouse.clock.now_ms()

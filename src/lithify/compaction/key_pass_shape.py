@@ -23,8 +23,8 @@ MOST_MEMORY_BYTES = 3 * 2**30
 BYTES_PER_KEY = 24
 """Memory that finding the latest record of one key takes, besides the key itself."""
 
-BYTES_PER_VERSION = 52
-"""The same where a version decides."""
+BYTES_PER_ORDERED_KEY = 52
+"""The same where an order decides."""
 
 LEAST_RECORDS = 1_000_000
 """A range of fewer is not worth a task of its own."""
@@ -56,7 +56,7 @@ def key_pass_shapes(plans: Sequence[LogPlan], task_memory_bytes: int, slots: int
 
 def key_pass_shape(plan: LogPlan, *, task_memory_bytes: int, slots: int, logs: int) -> KeyPassShape:
     """Ranges for one of `logs` logs that share `slots` tasks at once."""
-    per_key = BYTES_PER_KEY if plan.rules.strategy == "offset" else BYTES_PER_VERSION
+    per_key = BYTES_PER_KEY if plan.rules.strategy == "offset" else BYTES_PER_ORDERED_KEY
     needed_bytes = sum(s.records * per_key + s.scan_bytes for s in plan.dirty)  # what else is read passes by
     by_memory = -(-needed_bytes // winners_memory(task_memory_bytes))
     scanned = sum(s.records for s in plan.scanned + plan.waiting)

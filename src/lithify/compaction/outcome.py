@@ -44,7 +44,7 @@ class LogFindings:
     tombstones_held: int = 0
     """Those of both parts."""
     tombstones_unversioned: int = 0
-    """Tombstones without a version in their headers that lost (C11)."""
+    """Tombstones without an order in their headers that lost (C11)."""
     bytes_read: int = 0
 
 

@@ -199,7 +199,7 @@ def _rules(state: LogState, horizon: Horizon, settings: TopicSettings, now_ms: i
             now_ms=now_ms,
         ),
         strategy=settings.compaction_strategy,
-        version_header=settings.compaction_strategy_header,
+        order_header=settings.compaction_strategy_header,
         values_expire_before_ms=values_expire_before_ms(settings, now_ms),
     )
 

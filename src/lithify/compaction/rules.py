@@ -28,7 +28,7 @@ class SurvivorRules:
     """The rules of one round over one log, [log_start, horizon).
 
     Records with a timestamp below `values_expire_before_ms` are past retention, unless they are
-    tombstones (C24); None is no limit. `version_header` counts with strategy `header` (C10).
+    tombstones (C24); None is no limit. `order_header` counts with strategy `header` (C10).
     """
 
     log_start: int
@@ -38,7 +38,7 @@ class SurvivorRules:
     empty_is_tombstone: bool
     tombstones_expire_below: int
     strategy: Strategy = "offset"
-    version_header: str = ""
+    order_header: str = ""
     values_expire_before_ms: int | None = None
 
     def verdict(self, fate: Fate) -> Cause | None:
@@ -67,7 +67,7 @@ def table_rules(state: LogState, settings: TopicSettings) -> SurvivorRules:
         empty_is_tombstone=settings.empty_is_tombstone,
         tombstones_expire_below=state.log_end_offset,
         strategy=settings.compaction_strategy,
-        version_header=settings.compaction_strategy_header,
+        order_header=settings.compaction_strategy_header,
     )
 
 

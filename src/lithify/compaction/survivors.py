@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lithify.compaction.record_order import NO_VERSION, version_of
+from lithify.compaction.record_order import NO_ORDER, order_of
 from lithify.compaction.rules import Cause, Fate, SurvivorRules
 from lithify.model.record import Record, is_tombstone
 
@@ -38,15 +38,15 @@ def survivors(records: Iterable[Record], rules: SurvivorRules) -> Survivors:
     below = [r for r in ordered if _offset(r) < rules.horizon]
     waiting = [r for r in ordered if _offset(r) >= rules.horizon]
     winners = _winners(below, rules)
-    beaten = _lowest_versions(waiting, rules)
+    beaten = _lowest_orders(waiting, rules)
     kept: list[Record] = []
     held: list[int] = []
-    unversioned = 0
+    unordered = 0
     losers: Counter[Cause] = Counter()
     for record in below:
         offset, key = _offset(record), record.key
         tombstone = _deletes(record, rules)
-        holds = key in beaten and beaten[key] < version_of(record, rules)
+        holds = key in beaten and beaten[key] < order_of(record, rules)
         wins = key is not None and winners.get(key) is record
         cause = rules.verdict(Fate(offset, record.timestamp or 0, key is not None, wins, tombstone, holds))
         if cause is None:
@@ -55,9 +55,9 @@ def survivors(records: Iterable[Record], rules: SurvivorRules) -> Survivors:
                 held.append(offset)
         else:
             losers[cause] += 1
-        if cause is Cause.SUPERSEDED and tombstone and version_of(record, rules) == NO_VERSION:
-            unversioned += 1  # C11
-    return Survivors(tuple(kept), dict(losers), len(winners), tuple(held), unversioned)
+        if cause is Cause.SUPERSEDED and tombstone and order_of(record, rules) == NO_ORDER:
+            unordered += 1  # C11
+    return Survivors(tuple(kept), dict(losers), len(winners), tuple(held), unordered)
 
 
 def _winners(below: Iterable[Record], rules: SurvivorRules) -> dict[bytes, Record]:
@@ -67,18 +67,18 @@ def _winners(below: Iterable[Record], rules: SurvivorRules) -> dict[bytes, Recor
         if record.key is None or _offset(record) < rules.log_start:
             continue
         best = winners.get(record.key)
-        if best is None or version_of(record, rules) >= version_of(best, rules):
+        if best is None or order_of(record, rules) >= order_of(best, rules):
             winners[record.key] = record
     return winners
 
 
-def _lowest_versions(waiting: Iterable[Record], rules: SurvivorRules) -> dict[bytes | None, int]:
-    """By key, the lowest version at or above the horizon; of equal versions the higher offset wins anyway."""
+def _lowest_orders(waiting: Iterable[Record], rules: SurvivorRules) -> dict[bytes | None, int]:
+    """By key, the lowest order at or above the horizon; of equal orders the higher offset wins anyway."""
     lowest: dict[bytes | None, int] = {}
     for record in waiting:
-        version = version_of(record, rules)
+        order = order_of(record, rules)
         if record.key is not None:
-            lowest[record.key] = min(version, lowest.get(record.key, version))
+            lowest[record.key] = min(order, lowest.get(record.key, order))
     return lowest
 
 

@@ -207,12 +207,12 @@ class FileRules:
     def test_latest_keeps_to_the_strategy_of_the_topic(self, place: Place, strategy: str) -> None:
         state = place.create(compaction_strategy=strategy, compaction_strategy_header="v")
 
-        def version(number: int) -> tuple[tuple[str, bytes | None], ...]:
+        def order(number: int) -> tuple[tuple[str, bytes | None], ...]:
             return (("v", number.to_bytes(8, "big", signed=True)),)
 
         batches = [
-            [Record(b"a", b"0", 50, version(-1), 0), Record(b"b", b"1", 20, version(9), 0)],
-            [Record(b"a", b"2", 40, version(3), 0), Record(b"b", None, 30, version(2), 0)],
+            [Record(b"a", b"0", 50, order(-1), 0), Record(b"b", b"1", 20, order(9), 0)],
+            [Record(b"a", b"2", 40, order(3), 0), Record(b"b", None, 30, order(2), 0)],
             [Record(b"a", b"3", 10, (), 0), Record(b"c", b"5", 10, (), 0), Record(b"c", b"6", 10, (), 0)],
         ]
         for batch in batches:

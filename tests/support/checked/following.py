@@ -20,7 +20,7 @@ from lithify.reading.pieces import Reading
 from lithify.service.read.fetch import LogReader, open_log
 from support.checked.topic import CheckedTopic
 from support.textbook.log import TextbookLog
-from support.textbook.records import Records, at, deletes, version
+from support.textbook.records import Records, at, deletes, order
 
 
 @dataclass(slots=True)
@@ -152,7 +152,7 @@ class Taker:
         return before or any(r.key == mine.key and self._rank(r) >= self._rank(mine) for r in log.aged)
 
     def _rank(self, record: Record) -> tuple[int, int]:
-        return version(record, self.topic.model.settings), at(record)
+        return order(record, self.topic.model.settings), at(record)
 
     def _folds_by(self) -> tuple[object, ...]:
         settings, back = self.topic.model.settings, self.topic.model.brought_back

@@ -38,6 +38,7 @@ from support.checked.strategies import (
     LONG_MS,
     LOOKS,
     MOST_PARTITIONS,
+    ORDER_HEADER,
     PARTITIONS,
     RECORDS,
     SETTING,
@@ -46,7 +47,6 @@ from support.checked.strategies import (
     TIMES_MS,
     TROUBLED,
     TROUBLES,
-    VERSION_HEADER,
     Trouble,
 )
 from support.checked.sweep import check_expired, check_sweep
@@ -88,7 +88,7 @@ class RandomTopicMachine(RuleBasedStateMachine):
         self.begun_ms = place.clock.now_ms()
         if config["compaction.mode"] == "side-by-side" and config["cleanup.policy"] == "delete":
             config["cleanup.policy"] = "compact,delete"
-        config = {"compaction.strategy.header": VERSION_HEADER, **config}
+        config = {"compaction.strategy.header": ORDER_HEADER, **config}
         config = {name: self._sized(name, value, place.size_unit) for name, value in config.items()}
         plain = to_config(settings_of({}))
         told = [f"{name}={value}" for name, value in config.items() if str(value) != plain[name]]

@@ -21,7 +21,7 @@ from lithify.service.read.fetch import LogReader, open_log, table_batches
 from support.checked.topic import BOTH, NAME, CheckedTopic
 from support.engines.inspector import ReadingInspector
 from support.textbook.log import TextbookLog
-from support.textbook.records import Records, at, deletes, version
+from support.textbook.records import Records, at, deletes, order
 from support.textbook.topic import TextbookTopic
 from support.topics.whole_logs import check_whole
 
@@ -146,7 +146,7 @@ def check_due(topic: CheckedTopic) -> None:
             last = log.ages(at(record))[1]
             if record.key is None or not deletes(record, settings) or last is None or log.uncovered:
                 continue
-            held = any(r.key == record.key and version(r, settings) < version(record, settings) for r in waiting)
+            held = any(r.key == record.key and order(r, settings) < order(record, settings) for r in waiting)
             if last + settings.delete_retention_ms <= now_ms and not held:
                 assert status.due, f"the tombstone at {at(record)} has expired (C21): {status.due_reason}"
 

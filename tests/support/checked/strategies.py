@@ -10,12 +10,12 @@ from lithify.model.record import Record
 from support.faults.injection import Kind
 
 MOST_PARTITIONS = 3
-VERSION_HEADER = "v"
+ORDER_HEADER = "v"
 
 KEYS = st.sampled_from([b"a", b"a", b"a", b"a", b"b", b"b", b"b", b"c", b"c", b"aa", b"d", b"", None])
 """Few, so that records meet; and rarely none, since that refuses a whole batch in most topics."""
 VALUES = st.sampled_from([None, None, b"", b"1", b"22", b"x" * 40, b"x" * 600, b"x" * 600])
-VERSIONS = st.sampled_from([None, None, -1, 0, 1, 2])
+ORDERS = st.sampled_from([None, None, -1, 0, 1, 2])
 PARTITIONS = st.integers(0, MOST_PARTITIONS - 1)
 SHARES = st.floats(0, 1)
 TIMES_MS = st.sampled_from([-60, -45, -30, -30, -15, -15, 0, 0, 1, 15, 30])
@@ -42,10 +42,10 @@ LOOKS = st.sampled_from(
 @st.composite
 def drawn_record(draw: st.DrawFn) -> Record:
     """Timestamps are relative to when the topic was made."""
-    version = draw(VERSIONS)
+    order = draw(ORDERS)
     headers: tuple[tuple[str, bytes | None], ...] = ()
-    if version is not None:
-        headers = ((VERSION_HEADER, version.to_bytes(8, "big", signed=True)),)
+    if order is not None:
+        headers = ((ORDER_HEADER, order.to_bytes(8, "big", signed=True)),)
     return Record(draw(KEYS), draw(VALUES), draw(TIMES_MS), headers, draw(PARTITIONS))
 
 

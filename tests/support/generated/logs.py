@@ -19,12 +19,12 @@ KEY_POOLS = st.sampled_from(
 """Appends of few keys that lie together, so that rounds can pass over segments of others."""
 
 VALUES = st.sampled_from([None, None, b"", b"1", b"22", b"\xff" * 40])
-VERSIONS = tuple(number.to_bytes(8, "big", signed=True) for number in (-(2**63), -1, 0, 1, 255, 256, 2**63 - 1))
+ORDERS = tuple(number.to_bytes(8, "big", signed=True) for number in (-(2**63), -1, 0, 1, 255, 256, 2**63 - 1))
 HEADERS = st.one_of(
-    st.sampled_from([(), (), (("h", b"1"),), (("h", None), ("h", b"")), (("h", VERSIONS[3]), ("h", b"1234567"))]),
-    st.sampled_from(VERSIONS).map(lambda version: (("h", b"x"), ("g", VERSIONS[6]), ("h", version))),
+    st.sampled_from([(), (), (("h", b"1"),), (("h", None), ("h", b"")), (("h", ORDERS[3]), ("h", b"1234567"))]),
+    st.sampled_from(ORDERS).map(lambda order: (("h", b"x"), ("g", ORDERS[6]), ("h", order))),
 )
-"""None, other headers, and versions in the last header `h`, or before it, or not quite."""
+"""None, other headers, and orders in the last header `h`, or before it, or not quite."""
 STRATEGIES = st.sampled_from(["offset", "timestamp", "header"])
 
 
@@ -67,7 +67,7 @@ def rules_for(records: Sequence[Record]) -> st.SearchStrategy[SurvivorRules]:
             empty_is_tombstone=empty,
             tombstones_expire_below=min(expire, bounds[2]),
             strategy=strategy,
-            version_header="h",
+            order_header="h",
             values_expire_before_ms=before_ms,
         ),
         bounds,

@@ -33,10 +33,10 @@ headers = st.one_of(
 )
 
 
-VERSION_HEADER = "v"
-version_headers = st.lists(
+ORDER_HEADER = "v"
+order_headers = st.lists(
     st.tuples(
-        st.sampled_from([VERSION_HEADER, VERSION_HEADER, "V", "vv"]),
+        st.sampled_from([ORDER_HEADER, ORDER_HEADER, "V", "vv"]),
         st.one_of(
             st.none(),
             st.sampled_from([b"", b"\x00" * 7, b"\x00" * 9]),
@@ -45,7 +45,7 @@ version_headers = st.lists(
     ),
     max_size=3,
 ).map(tuple)
-"""Headers that hold a version, or almost: of another length, null, under another name, several (C10)."""
+"""Headers that hold an order, or almost: of another length, null, under another name, several (C10)."""
 
 
 def records(keys: tuple[bytes | None, ...] = HARD_KEYS) -> st.SearchStrategy[Record]:
@@ -54,6 +54,6 @@ def records(keys: tuple[bytes | None, ...] = HARD_KEYS) -> st.SearchStrategy[Rec
         key=st.sampled_from(keys),
         value=values,
         timestamp=st.integers(0, 2000),
-        headers=st.one_of(headers, version_headers, version_headers),
+        headers=st.one_of(headers, order_headers, order_headers),
         timestamp_type=st.sampled_from(["CreateTime", "LogAppendTime"]),
     )

@@ -17,7 +17,7 @@ from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from support.textbook.ages import Cover, Covers, Dropped, ended_at
-from support.textbook.records import Records, at, deletes, version, winners_of
+from support.textbook.records import Records, at, deletes, order, winners_of
 from support.textbook.rounded import Rounded
 
 
@@ -173,8 +173,8 @@ class TextbookLog:
         self, tombstone: Record, waiting: Records, settings: TopicSettings, now_ms: int, there: Container[int]
     ) -> bool:
         """Whether a winning tombstone goes in a round (C18, C20)."""
-        mine = version(tombstone, settings)
-        if any(r.key == tombstone.key and version(r, settings) < mine for r in waiting):
+        mine = order(tombstone, settings)
+        if any(r.key == tombstone.key and order(r, settings) < mine for r in waiting):
             return False  # C20
         if settings.delete_retention_ms == 0:
             return True

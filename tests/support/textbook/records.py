@@ -6,7 +6,7 @@ from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
 
 Records = tuple[Record, ...]
-UNVERSIONED = -(2**63) - 1
+UNORDERED = -(2**63) - 1
 
 
 def at(record: Record) -> int:
@@ -20,7 +20,7 @@ def deletes(record: Record, settings: TopicSettings) -> bool:
     return record.value is None or (record.value == b"" and settings.empty_value == "tombstone")
 
 
-def version(record: Record, settings: TopicSettings) -> int:
+def order(record: Record, settings: TopicSettings) -> int:
     """What decides before the offset does (C10)."""
     if settings.compaction_strategy == "offset":
         return 0
@@ -28,11 +28,11 @@ def version(record: Record, settings: TopicSettings) -> int:
         return record.timestamp or 0
     named = [value for name, value in record.headers if name == settings.compaction_strategy_header]
     if not named or named[-1] is None or len(named[-1]) != 8:
-        return UNVERSIONED
+        return UNORDERED
     return int.from_bytes(named[-1], "big", signed=True)
 
 
 def winners_of(records: Records, settings: TopicSettings) -> dict[bytes, Record]:
     """By key: sorted by what decides, the last (C9, C10)."""
-    ordered = sorted(records, key=lambda r: (version(r, settings), at(r)))
+    ordered = sorted(records, key=lambda r: (order(r, settings), at(r)))
     return {r.key: r for r in ordered if r.key is not None}

@@ -137,7 +137,7 @@ def test_a_record_without_an_offset_is_refused():
 
 
 BY_TIME = {"strategy": "timestamp"}
-BY_HEADER = {"strategy": "header", "version_header": "v"}
+BY_HEADER = {"strategy": "header", "order_header": "v"}
 
 
 def round_of(text, **rules):
@@ -173,7 +173,7 @@ def test_the_highest_timestamp_of_a_key_wins(text, expected):
         ("a=1#256 a=2#255", "a=1@0"),
     ],
 )
-def test_the_highest_version_in_the_header_wins(text, expected):
+def test_the_highest_order_in_the_header_wins(text, expected):
     """C10: signed and big-endian; a record without one loses to any that has it, and among its like by offset."""
     assert left(text, **BY_HEADER) == expected
 
@@ -191,14 +191,14 @@ def test_an_older_tombstone_does_not_delete_a_newer_value():
     assert outcome.losers == {Cause.SUPERSEDED: 2}
 
 
-def test_a_tombstone_with_the_highest_version_deletes_what_came_later():
+def test_a_tombstone_with_the_highest_order_deletes_what_came_later():
     """C11."""
     assert left("a=∅#9 a=1#5 a=2", **BY_HEADER) == "a=∅@0"
     assert left("a=∅#9 a=1#5 a=2", **BY_HEADER, tombstones_expire_below=1) == ""
 
 
-def test_a_tombstone_without_the_version_header_loses_and_is_counted():
-    """C11: one that wins among its like is not, nor one that a higher version beats."""
+def test_a_tombstone_without_the_order_header_loses_and_is_counted():
+    """C11: one that wins among its like is not, nor one that a higher order beats."""
     outcome = round_of("a=1#0 a=∅ b=1 b=∅ c=1#2 c=∅#1 a=∅#x", **BY_HEADER)
     assert draw([outcome.records]) == "a=1@0 b=∅@3 c=1@4"
     assert outcome.tombstones_unversioned == 2
@@ -206,7 +206,7 @@ def test_a_tombstone_without_the_version_header_loses_and_is_counted():
 
 
 def test_an_expired_tombstone_waits_for_what_it_beats_above_the_horizon():
-    """C20: under C10 a late record of lower version waits there; the tombstone is what deletes it."""
+    """C20: under C10 a late record of lower order waits there; the tombstone is what deletes it."""
     outcome = round_of("a=∅!9 b=∅!9 a=1!5", horizon=2, tombstones_expire_below=2, **BY_TIME)
     assert draw([outcome.records]) == "a=∅@0"
     assert (outcome.held, outcome.losers) == ((0,), {Cause.EXPIRED_TOMBSTONE: 1})
@@ -216,7 +216,7 @@ def test_an_expired_tombstone_waits_for_what_it_beats_above_the_horizon():
     ("waiting", "held"), [("a=1!9", ()), ("a=1!10", ()), ("a=1!8", (0,)), ("a=1!10 a=2!8", (0,)), ("·=1!1 b=1!1", ())]
 )
 def test_only_what_it_beats_holds_a_tombstone(waiting, held):
-    """C20, C10: one of the same version beats it, its offset being higher; other keys and keyless ones do not count."""
+    """C20, C10: one of the same order beats it, its offset being higher; other keys and keyless ones do not count."""
     outcome = round_of(f"a=∅!9 {waiting}", horizon=1, tombstones_expire_below=1, **BY_TIME)
     assert outcome.held == held
 
@@ -238,7 +238,7 @@ def test_a_tombstone_that_lost_goes_whatever_waits():
     assert (draw([outcome.records]), outcome.held) == ("a=1@0", ())
 
 
-def test_unversioned_records_that_wait_are_beaten_by_any_version():
+def test_unordered_records_that_wait_are_beaten_by_any_order():
     """C20, C10."""
     outcome = round_of("a=∅#-5 b=∅ a=1 b=1", horizon=2, tombstones_expire_below=2, **BY_HEADER)
     assert (draw([outcome.records]), outcome.held) == ("a=∅@0", (0,))

@@ -48,7 +48,7 @@ def _removed(log: LogReport) -> str:
     if log.tombstones_held:
         notes.append(f"{plural(log.tombstones_held, 'expired tombstone')} held by records above the horizon")
     if log.tombstones_unversioned:
-        notes.append(f"{plural(log.tombstones_unversioned, 'tombstone')} without a version lost")
+        notes.append(f"{plural(log.tombstones_unversioned, 'tombstone')} without an order lost")
     held = "" if log.horizon_limited_by == "log end" else f" (horizon held by {log.horizon_limited_by})"
     return "; ".join(notes) + held
 

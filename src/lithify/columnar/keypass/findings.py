@@ -51,6 +51,6 @@ def log_findings(
         clean_tombstones_lost=tuple(int(n) for n in total.clean_tombstones_lost[:steps]),
         clean_tombstones_held=total.clean_held,
         tombstones_held=total.held_winners + total.clean_held,
-        tombstones_unversioned=total.dirty_unversioned - total.winning_unversioned + total.clean_unversioned,
+        tombstones_unversioned=total.dirty_unordered - total.winning_unordered + total.clean_unordered,
         bytes_read=total.bytes_read,
     )

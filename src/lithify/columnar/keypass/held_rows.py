@@ -9,23 +9,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columnar.keys.latest_rows import BYTES_PER_ORDERED_ROW, BYTES_PER_ROW
-from lithify.columnar.keys.ranks import RANK, VERSION, Flags
+from lithify.columnar.keys.ranks import ORDER, RANK, Flags
 from lithify.columnar.segment.positions import Integers
 from lithify.columnar.segment.schema import KEY
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Keys, their ranks and, where they decide, their versions; null is none, and below every other (C10)."""
+    """Keys, their ranks and, where they decide, their orders; null is none, and below every other (C10)."""
 
     keys: pa.BinaryArray
     ranks: Integers
-    versions: pa.Int64Array | None
+    orders: pa.Int64Array | None
 
     @staticmethod
     def of(batch: pa.RecordBatch) -> Rows:
-        versions = batch.column(VERSION) if VERSION in batch.schema.names else None
-        return Rows(batch.column(KEY), np.asarray(batch.column(RANK).to_numpy(), np.int64), versions)
+        orders = batch.column(ORDER) if ORDER in batch.schema.names else None
+        return Rows(batch.column(KEY), np.asarray(batch.column(RANK).to_numpy(), np.int64), orders)
 
     @property
     def count(self) -> int:
@@ -33,21 +33,21 @@ class Rows:
 
     @property
     def held_bytes(self) -> int:
-        return int(self.keys.nbytes) + (8 if self.versions is None else 17) * self.count
+        return int(self.keys.nbytes) + (8 if self.orders is None else 17) * self.count
 
     @property
     def compared_bytes(self) -> int:
         """What comparing them takes besides."""
-        return (BYTES_PER_ROW if self.versions is None else BYTES_PER_ORDERED_ROW) * self.count
+        return (BYTES_PER_ROW if self.orders is None else BYTES_PER_ORDERED_ROW) * self.count
 
     def only(self, wanted: Flags) -> Rows:
         mask = pa.array(wanted)
-        versions = None if self.versions is None else self.versions.filter(mask)
-        return Rows(self.keys.filter(mask), self.ranks[wanted], versions)
+        orders = None if self.orders is None else self.orders.filter(mask)
+        return Rows(self.keys.filter(mask), self.ranks[wanted], orders)
 
     def first(self, count: int) -> Rows:
-        versions = None if self.versions is None else self.versions.slice(0, count)
-        return Rows(self.keys.slice(0, count), self.ranks[:count], versions)
+        orders = None if self.orders is None else self.orders.slice(0, count)
+        return Rows(self.keys.slice(0, count), self.ranks[:count], orders)
 
     def sorted(self) -> Rows:
         """The same in log order."""
@@ -55,22 +55,22 @@ class Rows:
             return self
         order = np.argsort(self.ranks)  # blocks of a shuffle come in any order
         taken = pa.array(order)
-        versions = None if self.versions is None else self.versions.take(taken)
-        return Rows(self.keys.take(taken), self.ranks[order], versions)
+        orders = None if self.orders is None else self.orders.take(taken)
+        return Rows(self.keys.take(taken), self.ranks[order], orders)
 
-    def by_version(self) -> Integers | None:
-        """The rows from the lowest version to the highest, those of one version as they are here."""
-        if self.versions is None:
+    def by_order(self) -> Integers | None:
+        """The rows from the lowest order to the highest, those of equal order as they are here."""
+        if self.orders is None:
             return None
-        order = np.argsort(_numbers(self.versions), kind="stable")
-        without = _without(self.versions)[order]
+        order = np.argsort(_numbers(self.orders), kind="stable")
+        without = _without(self.orders)[order]
         return np.concatenate([order[without], order[~without]])
 
-    def by_version_descending(self) -> Integers:
-        """From the highest to the lowest, those of one version as they are here all the same."""
-        assert self.versions is not None  # else nothing waits
-        order = np.argsort(~_numbers(self.versions), kind="stable")
-        without = _without(self.versions)[order]
+    def by_order_descending(self) -> Integers:
+        """From the highest to the lowest, those of equal order as they are here all the same."""
+        assert self.orders is not None  # else nothing waits
+        order = np.argsort(~_numbers(self.orders), kind="stable")
+        without = _without(self.orders)[order]
         return np.concatenate([order[~without], order[without]])
 
 
@@ -103,20 +103,20 @@ class Held:
         taken, self._pieces = self._pieces, []
         self._held_bytes = self._key_bytes = self._compared_bytes = self.rows = 0
         ranks = np.concatenate([_NO_RANKS, *(rows.ranks for rows in taken)])
-        versions = [rows.versions for rows in taken if rows.versions is not None]
+        orders = [rows.orders for rows in taken if rows.orders is not None]
         keys = [_NO_KEYS, *(rows.keys for rows in taken)]
         taken.clear()  # what is not needed any more goes before the keys are put together
-        versions = [pa.concat_arrays(versions)] if versions else [None]
+        orders = [pa.concat_arrays(orders)] if orders else [None]
         keys = [pa.concat_arrays(keys)]
-        return Rows(keys[0], ranks, versions[0]).sorted()
+        return Rows(keys[0], ranks, orders[0]).sorted()
 
 
-def _numbers(versions: pa.Int64Array) -> Integers:
-    return np.asarray(pc.fill_null(versions, 0).to_numpy(), np.int64)
+def _numbers(orders: pa.Int64Array) -> Integers:
+    return np.asarray(pc.fill_null(orders, 0).to_numpy(), np.int64)
 
 
-def _without(versions: pa.Int64Array) -> Flags:
-    return np.asarray(versions.is_null().to_numpy(zero_copy_only=False), np.bool_)
+def _without(orders: pa.Int64Array) -> Flags:
+    return np.asarray(orders.is_null().to_numpy(zero_copy_only=False), np.bool_)
 
 
 _NO_KEYS = pa.array([], pa.binary())

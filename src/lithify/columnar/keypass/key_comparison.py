@@ -2,9 +2,9 @@
 
     dirty ────► held ──► the highest of each key, whenever memory is full ──► winners
     clean ────► some at a time, beside the winners ──► the higher of both stays
-    waiting ──► some at a time, beside the expired tombstones that stay ──► held if one has a lower version
+    waiting ──► some at a time, beside the expired tombstones that stay ──► held if one has a lower order
 
-The highest is the last in log order, or the last by version and then in log order. Each clean key is there
+The highest is the last in log order, or of those with the highest order the last. Each clean key is there
 once (C4), so the clean part passes by, as what waits does: memory follows the keys that are dirty.
 """
 
@@ -108,7 +108,7 @@ class KeyComparison:
         for rows in self._beside(Portion.WAITING, tombstones):
             waiting = rows.count - tombstones.count
             self._source.tally.asked += waiting
-            lowest = latest_rows(rows.keys, self._hashes(rows.keys), rows.by_version_descending())
+            lowest = latest_rows(rows.keys, self._hashes(rows.keys), rows.by_order_descending())
             held |= ~lowest[waiting:]
         return held
 
@@ -136,7 +136,7 @@ class KeyComparison:
         return rows.only(self._are_highest(rows))
 
     def _are_highest(self, rows: Rows) -> Flags:
-        return latest_rows(rows.keys, self._hashes(rows.keys), rows.by_version())
+        return latest_rows(rows.keys, self._hashes(rows.keys), rows.by_order())
 
     def _check(self, held: Held) -> None:
         if held.rows > 1 and held.needed_bytes() > self._memory_bytes * FULL_AGAIN:

@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.keys.order_columns import header_versions
+from lithify.columnar.keys.order_columns import header_orders
 from lithify.columnar.keys.ranks import (
     EXPIRED_BIT,
+    ORDERED_KEYS,
     ORDINAL_SHIFT,
     PAST_BIT,
     RANKED_KEYS,
     STEP_SHIFT,
     TOMBSTONE_BIT,
-    UNVERSIONED_BIT,
-    VERSIONED_KEYS,
+    UNORDERED_BIT,
     Flags,
     Portion,
     tombstones_by_step,
@@ -81,7 +81,7 @@ class Rows:
         self._table = table
         self._scanned = scanned
         self._offsets = self._numbers(OFFSET)
-        self._versions = self._version_column()
+        self._orders = self._order_column()
         rules, null_keys = scanned.rules, scanned.segment.null_keys
         self._keys = table.column(KEY)
         self.keyless = self._keys.is_null().to_numpy() if null_keys else np.zeros(self.count, np.bool_)
@@ -98,17 +98,17 @@ class Rows:
             self.ranks |= (self.past & ~self.tombstones) * PAST_BIT
 
     @property
-    def unversioned(self) -> Flags:
-        """Tombstones that have no version (C11)."""
-        return np.asarray(self.ranks & UNVERSIONED_BIT > 0, np.bool_)
+    def unordered(self) -> Flags:
+        """Tombstones that have no order (C11)."""
+        return np.asarray(self.ranks & UNORDERED_BIT > 0, np.bool_)
 
     def to_compare(self) -> Iterator[pa.RecordBatch]:
-        """(key, rank) and, where it decides, the version of those that have to be compared."""
+        """(key, rank) and, where it decides, the order of those that have to be compared."""
         columns = [self._keys, pa.array(self.ranks)]
-        if self._versions is None:
+        if self._orders is None:
             table = pa.Table.from_arrays(columns, schema=RANKED_KEYS)
         else:
-            table = pa.Table.from_arrays([*columns, self._versions], schema=VERSIONED_KEYS)
+            table = pa.Table.from_arrays([*columns, self._orders], schema=ORDERED_KEYS)
         if not self.compared.all():
             table = table.filter(pa.array(self.compared))
         yield from table.to_batches()
@@ -120,14 +120,14 @@ class Rows:
         scanned = self._scanned
         bits = self.tombstones * TOMBSTONE_BIT
         bits |= (self.tombstones & self._below(scanned.rules.tombstones_expire_below)) * EXPIRED_BIT
-        if self._versions is not None and self._versions.null_count:
-            without = self._versions.is_null().to_numpy(zero_copy_only=False)
-            bits |= (self.tombstones & without) * UNVERSIONED_BIT
+        if self._orders is not None and self._orders.null_count:
+            without = self._orders.is_null().to_numpy(zero_copy_only=False)
+            bits |= (self.tombstones & without) * UNORDERED_BIT
         if scanned.is_clean:
             bits |= (self.tombstones * self._steps(scanned.step_ends)) << STEP_SHIFT
         return bits
 
-    def _version_column(self) -> pa.Array | pa.ChunkedArray | None:
+    def _order_column(self) -> pa.Array | pa.ChunkedArray | None:
         rules = self._scanned.rules
         match rules.strategy:
             case "offset":
@@ -135,7 +135,7 @@ class Rows:
             case "timestamp":
                 return self._table.column(TIMESTAMP)
             case "header" if HEADERS in self._table.column_names:
-                return header_versions(self._table.column(HEADERS), rules.version_header)
+                return header_orders(self._table.column(HEADERS), rules.order_header)
             case "header":
                 return pa.nulls(self.count, pa.int64())
 

@@ -1,10 +1,10 @@
 """Reads the keys of segments for the key pass, and settles every record that needs no comparing.
 
     Parquet: key, offset, value size ──► settled here: below the log start (C26), keyless (C16)
-             and what decides (C10)  └─► (key, rank, version) of all others, to be compared by key
+             and what decides (C10)  └─► (key, rank, order) of all others, to be compared by key
 
 Values are never read (C38), and of the rest only what can decide something (`key_rows`). Keys that
-wait above the horizon are read for expired tombstones alone (C20), and only where a version decides.
+wait above the horizon are read for expired tombstones alone (C20), and only where an order decides.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.key_rows import Rows, ScannedSegment
 from lithify.columnar.keypass.key_source import pieces
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.keys.ranks import RANKED_KEYS, VERSIONED_KEYS, Portion
+from lithify.columnar.keys.ranks import ORDERED_KEYS, RANKED_KEYS, Portion
 from lithify.columnar.pace.throttle import unthrottled
 from lithify.columnar.segment.positions import DeadRecords, ordinal_starts
 from lithify.columnar.segment.reader import SegmentReader
@@ -73,8 +73,8 @@ class LogScan:
 
 
 def keys_schema(rules: SurvivorRules) -> pa.Schema:
-    """What is compared under these rules: a version goes with the key only where it decides (C10)."""
-    return RANKED_KEYS if rules.strategy == "offset" else VERSIONED_KEYS
+    """What is compared under these rules: an order goes with the key only where it decides (C10)."""
+    return RANKED_KEYS if rules.strategy == "offset" else ORDERED_KEYS
 
 
 class KeyScan:
@@ -146,7 +146,7 @@ class KeyScan:
         if portion is Portion.DIRTY:
             tally.dirty_keyed += int(rows.compared.sum())
             tally.dirty_tombstones += int((rows.compared & rows.tombstones).sum())
-            tally.dirty_unversioned += int((rows.compared & rows.unversioned).sum())
+            tally.dirty_unordered += int((rows.compared & rows.unordered).sum())
             self.dead.spare(rows.ordinals[stays])
             return
         gone = ~(rows.compared | stays)

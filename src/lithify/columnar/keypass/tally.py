@@ -11,7 +11,7 @@ from lithify.columnar.keys.ranks import (
     PAST_BIT,
     STEP_MASK,
     TOMBSTONE_BIT,
-    UNVERSIONED_BIT,
+    UNORDERED_BIT,
     Flags,
     has,
     tombstones_by_step,
@@ -32,7 +32,7 @@ class Tally:
     waiting_keyed: int = 0
     """The same of those that wait above the horizon."""
     dirty_tombstones: int = 0
-    dirty_unversioned: int = 0
+    dirty_unordered: int = 0
     compared: int = 0
     """Records of the dirty part that were compared."""
     asked: int = 0
@@ -40,13 +40,13 @@ class Tally:
     winners: int = 0
     """Of the dirty part, as all that follow up to `held_winners`."""
     winning_tombstones: int = 0
-    winning_unversioned: int = 0
+    winning_unordered: int = 0
     expired_winners: int = 0
     past_winners: int = 0
     held_winners: int = 0
     clean_superseded: int = 0
-    clean_unversioned: int = 0
-    """Superseded tombstones without a version."""
+    clean_unordered: int = 0
+    """Superseded tombstones without an order."""
     clean_expired: int = 0
     clean_past: int = 0
     clean_held: int = 0
@@ -63,7 +63,7 @@ class Tally:
         expired, past = has(ranks, EXPIRED_BIT), has(ranks, PAST_BIT)
         self.winners += len(ranks)
         self.winning_tombstones += _count(has(ranks, TOMBSTONE_BIT))
-        self.winning_unversioned += _count(has(ranks, UNVERSIONED_BIT))
+        self.winning_unordered += _count(has(ranks, UNORDERED_BIT))
         self.expired_winners += _count(expired & ~held)
         self.held_winners += _count(expired & held)
         self.past_winners += _count(past)
@@ -74,7 +74,7 @@ class Tally:
         expired, past = has(ranks, EXPIRED_BIT) & ~superseded, has(ranks, PAST_BIT) & ~superseded
         goes = superseded | past | expired & ~held
         self.clean_superseded += _count(superseded)
-        self.clean_unversioned += _count(superseded & has(ranks, UNVERSIONED_BIT))
+        self.clean_unordered += _count(superseded & has(ranks, UNORDERED_BIT))
         self.clean_expired += _count(expired & ~held)
         self.clean_held += _count(expired & held)
         self.clean_past += _count(past)

@@ -1,8 +1,8 @@
-"""The versions of records, as a column: what decides between two of a key (C10).
+"""The orders of records, as a column: what decides between two of a key (C10).
 
     strategy    timestamp                 header
     column      timestamp                 headers: the last of the name, if its value has 8 bytes
-    version     as it is                  big-endian signed; null where there is none
+    order       as it is                  big-endian signed; null where there is none
 
 `compaction.record_order` says the same of one record. Whole columns only: no Python per record.
 """
@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columnar.segment.positions import Integers
-from lithify.compaction.record_order import VERSION_BYTES
+from lithify.compaction.record_order import ORDER_BYTES
 
 
-def header_versions(headers: pa.ChunkedArray, name: str) -> pa.Array:
-    """The version in the headers of every record: int64, null where there is none."""
+def header_orders(headers: pa.ChunkedArray, name: str) -> pa.Array:
+    """The order in the headers of every record: int64, null where there is none."""
     chunks = [_of_chunk(chunk, name) for chunk in headers.chunks]
     return pa.concat_arrays(chunks) if chunks else pa.nulls(0, pa.int64())
 
@@ -31,12 +31,12 @@ def _of_chunk(headers: pa.ListArray, name: str) -> pa.Array:
     is_last = np.append(records[1:] != records[:-1], True)[: len(records)]
     records, named = records[is_last], named[is_last]
     values = pc.struct_field(every, "value").take(pa.array(named))
-    valid = pc.fill_null(pc.equal(pc.binary_length(values), VERSION_BYTES), False)
+    valid = pc.fill_null(pc.equal(pc.binary_length(values), ORDER_BYTES), False)
     found = np.zeros(len(headers), np.int64)
     missing = np.ones(len(headers), np.bool_)
-    with_version = records[valid.to_numpy(zero_copy_only=False)]
-    found[with_version] = _big_endian(values.filter(valid))
-    missing[with_version] = False
+    with_order = records[valid.to_numpy(zero_copy_only=False)]
+    found[with_order] = _big_endian(values.filter(valid))
+    missing[with_order] = False
     return pa.array(found, mask=missing)
 
 

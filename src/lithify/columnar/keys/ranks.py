@@ -2,11 +2,11 @@
 
 A rank is one number that sorts like the offset and carries what decides about a winner:
 
-    rank = ordinal << 12 | step << 4 | unversioned << 3 | past << 2 | expired << 1 | tombstone
+    rank = ordinal << 12 | step << 4 | unordered << 3 | past << 2 | expired << 1 | tombstone
 
 The ordinal numbers the records of a scan through (see `positions`); the step is the one that covers a
-clean tombstone. With a strategy other than `offset` a version goes with it and decides first (C10);
-a null version is none, and below every other.
+clean tombstone. With a strategy other than `offset` an order goes with it and decides first (C10);
+a null order is none, and below every other.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from lithify.columnar.segment.positions import Integers
 from lithify.columnar.segment.schema import KEY
 
 RANK = "rank"
-VERSION = "version"
+ORDER = "order"
 RANKED_KEYS = pa.schema([pa.field(KEY, pa.binary()), pa.field(RANK, pa.int64())])
-VERSIONED_KEYS = RANKED_KEYS.append(pa.field(VERSION, pa.int64()))
+ORDERED_KEYS = RANKED_KEYS.append(pa.field(ORDER, pa.int64()))
 
 TOMBSTONE_BIT = 1
 EXPIRED_BIT = 2
 """A tombstone past its time (C18)."""
 PAST_BIT = 4
 """A value past retention (C24)."""
-UNVERSIONED_BIT = 8
-"""A tombstone without a version in its headers (C11)."""
+UNORDERED_BIT = 8
+"""A tombstone without an order in its headers (C11)."""
 STEP_SHIFT = 4
 STEP_MASK = 0xFF
 ORDINAL_SHIFT = 12

@@ -1,7 +1,7 @@
 """Reading a whole segment to check it: its facts, its order, and a digest of every record.
 
 The digest covers every field of a record, so that the same offset in two files can be compared
-without moving values. Versions in headers (C10) are read here by SQL, another way than rounds take.
+without moving values. Orders in headers (C10) are read here by SQL, another way than rounds take.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ DIGESTS = pa.schema(
         pa.field("value_size", pa.int32()),
         pa.field("timestamp", pa.int64()),
         pa.field("digest", pa.int64()),
-        pa.field("versions", pa.list_(pa.int64())),
+        pa.field("orders", pa.list_(pa.int64())),
     ]
 )
-"""One row a record; `versions` has one for each header that was asked for, null where there is none."""
+"""One row a record; `orders` has one for each header that was asked for, null where there is none."""
 
 _DIGEST = """
 SELECT "offset", key, value_size, "timestamp",
        (hash("timestamp", timestamp_type, key, value, value_size, headers) >> 1)::BIGINT AS digest,
-       [{versions}]::BIGINT[] AS versions
+       [{orders}]::BIGINT[] AS orders
 FROM records
 """
 
-_VERSION = """
+_ORDER = """
 (SELECT CASE WHEN octet_length(last) <> 8 THEN NULL
              WHEN last >= '\\x80'::BLOB THEN (('0x' || hex(last))::UBIGINT::HUGEINT - 18446744073709551616)::BIGINT
              ELSE ('0x' || hex(last))::UBIGINT::BIGINT END
@@ -69,13 +69,13 @@ def inspect_segment(
 ) -> Iterator[Piece]:
     """What is wrong with the file, the tombstones to `count` in it, and its `DIGESTS`, a row group at a time.
 
-    With `headers` being None there are no digests; else they have the versions in headers of these names.
+    With `headers` being None there are no digests; else they have the orders in headers of these names.
     """
     tombstones = np.zeros(0 if count is None else len(count.step_ends) + 1, np.int64)
     try:
         with SegmentReader(access, segment) as reader, duckdb.connect(config=_IN_MEMORY) as connection:
             yield from _wrong_facts(segment, reader)
-            digest = _DIGEST.format(versions=", ".join(_VERSION.format(name=_quoted(name)) for name in headers or ()))
+            digest = _DIGEST.format(orders=", ".join(_ORDER.format(name=_quoted(name)) for name in headers or ()))
             last = -1
             for group in range(reader.row_groups):
                 records = reader.read(group, SEGMENT_SCHEMA.names)

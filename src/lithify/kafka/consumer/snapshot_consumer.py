@@ -127,11 +127,11 @@ class SnapshotConsumer:
         """Brings a plain dict up to what Kafka has now: the latest record of every live key, by key.
 
         Returns how many records that took; the next call goes on from there. A stored position is of use
-        only to a table that is kept as well. Raises `RefusedError` where versions decide and a position was stored
+        only to a table that is kept as well. Raises `RefusedError` where orders decide and a position was stored
         before: what they had deleted by then is in no table, and a late record would bring it back (C11).
         """
         self._check_open()
-        if self._goes_on and self._fold.by_version:
+        if self._goes_on and self._fold.by_order:
             raise RefusedError(
                 f"{self._name}: a table cannot be gone on with from a stored position, as "
                 "compaction.strategy is not offset: late records may be older than what deleted their keys",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
 
-from lithify.compaction.record_order import version_of
+from lithify.compaction.record_order import order_of
 from lithify.compaction.rules import SurvivorRules, table_rules
 from lithify.model.log import LogState
 from lithify.model.record import Record, is_tombstone
@@ -20,7 +20,7 @@ Table = MutableMapping[bytes, Record]
 class TableFold:
     """Puts records of a topic with these settings into tables, in offset order.
 
-    Where a late record may lose to an older one (C10), it remembers which versions deleted keys.
+    Where a late record may lose to an older one (C10), it remembers the order of what deleted keys.
     """
 
     settings: InitVar[TopicSettings]
@@ -32,15 +32,15 @@ class TableFold:
         self._rules = table_rules(LogState(0), settings)
 
     @property
-    def by_version(self) -> bool:
+    def by_order(self) -> bool:
         """Whether what was deleted decides about late records (C10, C11): then a table alone cannot be gone on with."""
         return self._rules.strategy != "offset"
 
     def put_all(self, table: Table, records: Iterable[Record]) -> None:
         """Each wins its key, deletes it, or is older than what won. Keyless ones count for nothing."""
-        versioned = self.by_version
+        by_order = self.by_order
         for record in records:
-            if record.key is None or not record.value or versioned:
+            if record.key is None or not record.value or by_order:
                 self._put(table, record)
             else:  # nearly all of them, and no value that has bytes deletes anything
                 table[record.key] = record
@@ -51,7 +51,7 @@ class TableFold:
             return
         size = None if record.value is None else len(record.value)
         deletes = is_tombstone(size, empty_is_tombstone=self._rules.empty_is_tombstone)
-        if self.by_version and not self._wins(table, key, record, deletes=deletes):
+        if self.by_order and not self._wins(table, key, record, deletes=deletes):
             return
         if deletes:
             table.pop(key, None)
@@ -59,12 +59,12 @@ class TableFold:
             table[key] = record
 
     def _wins(self, table: Table, key: bytes, record: Record, *, deletes: bool) -> bool:
-        version, held = version_of(record, self._rules), table.get(key)
-        before = self._deleted.get(key) if held is None else version_of(held, self._rules)
-        if before is not None and version < before:
+        order, held = order_of(record, self._rules), table.get(key)
+        before = self._deleted.get(key) if held is None else order_of(held, self._rules)
+        if before is not None and order < before:
             return False
         if deletes:
-            self._deleted[key] = version  # C11: an older value must not come back
+            self._deleted[key] = order  # C11: an older value must not come back
         else:
             self._deleted.pop(key, None)
         return True

@@ -87,13 +87,13 @@ _TABLE = (
     ),
     Setting(
         "compaction.strategy",
-        doc="Which record of a key wins: the one with the highest offset, timestamp, or version in a header.",
+        doc="Which record of a key wins: the one with the highest offset, timestamp, or order in a header.",
         **_choice("offset", "timestamp", "header"),
     ),
     Setting(
         "compaction.strategy.header",
         accepts="the name of a header",
-        doc="With strategy header: where the version is, a signed big-endian integer of 8 bytes.",
+        doc="With strategy header: where the order of a record is, a signed big-endian integer of 8 bytes.",
         parse=str,
     ),
     Setting(

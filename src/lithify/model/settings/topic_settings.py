@@ -142,7 +142,7 @@ def _check_consistent(settings: TopicSettings) -> None:
     if settings.compaction_strategy == "header" and not settings.compaction_strategy_header:
         raise InvalidSettingError(
             "compaction.strategy=header needs compaction.strategy.header",
-            hint="name the header that has the version of a record",
+            hint="name the header that has the order of a record",
         )
     if settings.side_by_side and not settings.compacts:
         raise InvalidSettingError(

@@ -37,7 +37,7 @@ TASK_RECORDS = 500_000
 _ROWS = pa.schema([pa.field("segment", pa.int32()), *DIGESTS, pa.field("about", pa.string())])
 _ROWS_DDL = (
     "segment int, offset long, key binary, value_size int, timestamp long, digest long, "
-    "versions array<long>, about string"
+    "orders array<long>, about string"
 )
 _MEMBERS_DDL = "segment int, proof int, before boolean, after boolean, from_offset long"
 _NO_PROOF = -1

@@ -27,9 +27,9 @@ _RULES_DDL = (
 
 
 def header_names(proofs: Sequence[Proof]) -> list[str]:
-    """The headers that have versions; a row's `versions` are in this order."""
+    """The headers that have orders; a row's `orders` are listed like these."""
     rules = (c.rules for c in proofs)
-    return sorted({r.version_header for r in rules if r is not None and r.strategy == "header"})
+    return sorted({r.order_header for r in rules if r is not None and r.strategy == "header"})
 
 
 def rules_frame(session: SparkSession, proofs: Sequence[Proof]) -> DataFrame:
@@ -48,7 +48,7 @@ def _rules_row(number: int, how: Proof, headers: Sequence[str]) -> tuple[object,
         number,
         True,
         rules.strategy,
-        headers.index(rules.version_header) if rules.strategy == "header" else None,
+        headers.index(rules.order_header) if rules.strategy == "header" else None,
         *shared,
         how.empty_is_tombstone,
         rules.log_start,
@@ -76,9 +76,9 @@ def verdicts(rows: DataFrame, rules: DataFrame, proofs: Sequence[Proof], *, part
 
 def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) -> DataFrame:
     """One row for each record of a proof, whichever versions have it."""
-    version = (
+    order = (
         F.when(F.col("strategy") == "timestamp", F.col("timestamp"))
-        .when(F.col("strategy") == "header", F.get("versions", F.col("header")))
+        .when(F.col("strategy") == "header", F.get("orders", F.col("header")))
         .otherwise(F.lit(0))
     )
     key = F.when(F.col("judged"), F.col("key"))
@@ -96,7 +96,7 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) 
         "digest",
         "value_size",
         F.when(F.col("before"), F.col("timestamp")).alias("timestamp"),
-        F.when(F.col("before"), version).alias("version"),
+        F.when(F.col("before"), order).alias("order"),
         (F.col("key").isNotNull()).alias("has_key"),
     )
     return (
@@ -109,7 +109,7 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) 
             F.max("digest").alias("highest_digest"),
             F.max("value_size").alias("value_size"),
             F.max("timestamp").alias("timestamp"),
-            F.max("version").alias("version"),
+            F.max("order").alias("order"),
             F.max("has_key").alias("has_key"),
         )
         .drop("unforeseen")
@@ -137,7 +137,7 @@ def _by_key(by_offset: DataFrame, rules: DataFrame, proofs: Sequence[Proof]) -> 
     )
     # The hash comes first so that sorting compares numbers; the key still decides.
     by_offset_alone = strategies == {"offset"}
-    order = [F.col("rank"), *([] if by_offset_alone else [F.col("version").desc_nulls_last()]), offset.desc()]
+    order = [F.col("rank"), *([] if by_offset_alone else [F.col("order").desc_nulls_last()]), offset.desc()]
     of_key = Window.partitionBy("spread", "proof", "alone", "key").orderBy(*order)
     above = of_key.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     first = F.coalesce(F.lag("rank").over(of_key), F.lit(WAITS)) == WAITS
@@ -151,11 +151,11 @@ def _by_key(by_offset: DataFrame, rules: DataFrame, proofs: Sequence[Proof]) -> 
 
 
 def _beats_one(waits: Column, above: Window) -> Column:
-    """Whether a row has a higher version than one of those that wait; no version is lower than any (C10)."""
-    lowest = F.min(F.when(waits, F.col("version"))).over(above)
-    unversioned = F.max(waits & F.col("version").isNull()).over(above)
-    beats = unversioned | (lowest < F.col("version"))
-    return F.coalesce(F.col("version").isNotNull() & beats, F.lit(False))
+    """Whether a row has a higher order than one of those that wait; no order is lower than any (C10)."""
+    lowest = F.min(F.when(waits, F.col("order"))).over(above)
+    unordered = F.max(waits & F.col("order").isNull()).over(above)
+    beats = unordered | (lowest < F.col("order"))
+    return F.coalesce(F.col("order").isNotNull() & beats, F.lit(False))
 
 
 def _verdict() -> Column:

@@ -1,4 +1,4 @@
-"""Records that compete by version: who wins, what is taken back, what is held (C10, C11, C20)."""
+"""Records that compete by order: who wins, what is taken back, what is held (C10, C11, C20)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.keys.hash_range import HashRange
 from lithify.columnar.keys.ranks import (
     EXPIRED_BIT,
+    ORDERED_KEYS,
     ORDINAL_SHIFT,
     PAST_BIT,
     TOMBSTONE_BIT,
-    UNVERSIONED_BIT,
-    VERSIONED_KEYS,
+    UNORDERED_BIT,
     Portion,
 )
 from lithify.columnar.segment.positions import DeadRecords
@@ -28,9 +28,9 @@ EXPIRED = TOMBSTONE_BIT | EXPIRED_BIT
 
 
 class Keys:
-    """A `KeySource` over (key, version) or (key, version, bits), numbered from 0, clean ones first."""
+    """A `KeySource` over (key, order) or (key, order, bits), numbered from 0, clean ones first."""
 
-    schema = VERSIONED_KEYS
+    schema = ORDERED_KEYS
 
     def __init__(self, *, clean=(), dirty=(), waiting=()) -> None:
         self.starts = np.array([0, len(clean), len(clean) + len(dirty)])
@@ -47,9 +47,9 @@ class Keys:
         records = self._portions[portion]
         first = len(self._portions[Portion.CLEAN]) if portion is Portion.DIRTY else 0
         ranks = [i << ORDINAL_SHIFT | (bits[0] if bits else 0) for i, (_, _, *bits) in enumerate(records, first)]
-        columns = [[key for key, *_ in records], ranks, [version for _, version, *_ in records]]
-        arrays = [pa.array(c, f.type) for c, f in zip(columns, VERSIONED_KEYS, strict=True)]
-        yield pa.record_batch(arrays, schema=VERSIONED_KEYS)
+        columns = [[key for key, *_ in records], ranks, [order for _, order, *_ in records]]
+        arrays = [pa.array(c, f.type) for c, f in zip(columns, ORDERED_KEYS, strict=True)]
+        yield pa.record_batch(arrays, schema=ORDERED_KEYS)
 
 
 def compare(**portions) -> tuple[Tally, list[int], list[int]]:
@@ -59,7 +59,7 @@ def compare(**portions) -> tuple[Tally, list[int], list[int]]:
 
 
 @pytest.mark.parametrize(
-    ("versions", "winner"),
+    ("orders", "winner"),
     [
         ([3, 1, 2], 0),
         ([1, 3, 3, 2], 2),
@@ -70,21 +70,21 @@ def compare(**portions) -> tuple[Tally, list[int], list[int]]:
         ([0, HIGHEST, HIGHEST, -1], 2),
     ],
 )
-def test_the_highest_version_wins_and_of_equal_ones_the_last(versions, winner):
-    tally, _, stays = compare(dirty=[(b"k", version) for version in versions])
+def test_the_highest_order_wins_and_of_equal_ones_the_last(orders, winner):
+    tally, _, stays = compare(dirty=[(b"k", order) for order in orders])
     assert stays == [winner]
-    assert (tally.compared, tally.winners) == (len(versions), 1)
+    assert (tally.compared, tally.winners) == (len(orders), 1)
 
 
-@pytest.mark.parametrize("version", [LOWEST, -7, 0, HIGHEST])
-def test_the_rank_comes_back_whole_from_every_version(version):
-    bits = TOMBSTONE_BIT | UNVERSIONED_BIT
-    tally, _, stays = compare(dirty=[(b"other", 0), (b"k", version, bits)])
+@pytest.mark.parametrize("order", [LOWEST, -7, 0, HIGHEST])
+def test_the_rank_comes_back_whole_from_every_order(order):
+    bits = TOMBSTONE_BIT | UNORDERED_BIT
+    tally, _, stays = compare(dirty=[(b"other", 0), (b"k", order, bits)])
     assert stays == [0, 1]
-    assert (tally.winning_tombstones, tally.winning_unversioned) == (1, 1)
+    assert (tally.winning_tombstones, tally.winning_unordered) == (1, 1)
 
 
-def test_a_clean_record_loses_to_an_equal_version_and_beats_a_lower_one():
+def test_a_clean_record_loses_to_an_equal_order_and_beats_a_lower_one():
     clean = [(b"equal", 5), (b"higher", 5), (b"lower", 5), (b"alone", 5)]
     tally, goes, stays = compare(clean=clean, dirty=[(b"equal", 5), (b"higher", 4), (b"lower", 6), (b"new", 0)])
     assert goes == [0, 2]
@@ -96,14 +96,14 @@ def test_what_a_beaten_winner_had_counted_is_taken_back():
     """C18, C24: of the dirty part nothing won, so nothing of it expired, was held or was past retention."""
     clean = [(b"tombstone", 9), (b"expired", 9), (b"past", 9), (b"held", 9)]
     dirty = [
-        (b"tombstone", None, TOMBSTONE_BIT | UNVERSIONED_BIT),
+        (b"tombstone", None, TOMBSTONE_BIT | UNORDERED_BIT),
         (b"expired", 1, EXPIRED),
         (b"past", 1, PAST_BIT),
         (b"held", 1, EXPIRED),
     ]
     tally, goes, stays = compare(clean=clean, dirty=dirty, waiting=[(b"held", 0)])
     assert (goes, stays) == ([], [])
-    assert (tally.winners, tally.winning_tombstones, tally.winning_unversioned) == (0, 0, 0)
+    assert (tally.winners, tally.winning_tombstones, tally.winning_unordered) == (0, 0, 0)
     assert (tally.expired_winners, tally.past_winners, tally.held_winners) == (0, 0, 0)
 
 
@@ -124,8 +124,8 @@ def test_what_a_beaten_winner_had_counted_is_taken_back():
     ],
 )
 def test_an_expired_tombstone_stays_while_what_it_beats_waits(tombstone, waiting, held):
-    """C20: strictly, since of equal versions the later wins."""
-    portions = {"waiting": [(b"k", version) for version in waiting] + [(b"other", LOWEST)]}
+    """C20: strictly, since of equal orders the later wins."""
+    portions = {"waiting": [(b"k", order) for order in waiting] + [(b"other", LOWEST)]}
     tally, _, stays = compare(dirty=[(b"k", tombstone, EXPIRED)], **portions)
     assert (stays == [0]) is held
     assert (tally.held_winners, tally.expired_winners) == (int(held), int(not held))

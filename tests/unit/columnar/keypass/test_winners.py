@@ -146,13 +146,13 @@ def test_blocks_hold_every_key_once_in_its_range(tmp_path):
     assert shared_out(parts, starts) == ([], sorted(last.values()))
 
 
-@pytest.mark.parametrize("schema", ["RANKED_KEYS", "VERSIONED_KEYS"])
+@pytest.mark.parametrize("schema", ["RANKED_KEYS", "ORDERED_KEYS"])
 def test_memory_follows_the_limit_and_not_the_number_of_keys(schema):
     peaks = [int(measured_peak(0, count, schema)) for count in (500_000, 4_000_000)]
     assert peaks[1] - peaks[0] < 120 * 2**20
 
 
-@pytest.mark.parametrize("schema", ["RANKED_KEYS", "VERSIONED_KEYS"])
+@pytest.mark.parametrize("schema", ["RANKED_KEYS", "ORDERED_KEYS"])
 def test_memory_does_not_follow_the_clean_keys(schema):
     peaks = [int(measured_peak(count, 100_000, schema)) for count in (100_000, 4_000_000)]
     assert peaks[1] - peaks[0] < 40 * 2**20
@@ -164,7 +164,7 @@ def measured_peak(clean: int, dirty: int, schema: str) -> str:
 import resource, numpy as np, pyarrow as pa
 from lithify.columnar.keys.hash_range import HashRange
 from lithify.columnar.segment.positions import DeadRecords
-from lithify.columnar.keys.ranks import ORDINAL_SHIFT, RANKED_KEYS, VERSIONED_KEYS, Portion
+from lithify.columnar.keys.ranks import ORDINAL_SHIFT, RANKED_KEYS, ORDERED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder
 
@@ -216,7 +216,7 @@ def test_what_decides_is_read_only_where_it_can_decide(tmp_path):
     keys_only = bytes_read(without, rules)
     with_timestamps = bytes_read(without, replace(rules, strategy="timestamp"))
     assert keys_only < with_timestamps
-    by_header = replace(rules, strategy="header", version_header="v")
+    by_header = replace(rules, strategy="header", order_header="v")
     assert bytes_read(without, by_header) == keys_only
     assert bytes_read(headers, by_header) > bytes_read(headers, rules)
     for limit_ms, columns in ((0, keys_only), (500, with_timestamps), (1000, keys_only)):

@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
-from lithify.columnar.keys.order_columns import header_versions
+from lithify.columnar.keys.order_columns import header_orders
 from lithify.columnar.segment import writer
 from lithify.columnar.segment.convert import to_table
-from lithify.compaction.record_order import NO_VERSION, header_version
+from lithify.compaction.record_order import NO_ORDER, header_order
 from lithify.compaction.rules import table_rules
 from lithify.compaction.survivors import survivors
 from lithify.lifecycle.setting_changes import altered
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
 from support.engines.kernel import KernelEngine
-from support.generated.records import VERSION_HEADER, records, version_headers
+from support.generated.records import ORDER_HEADER, order_headers, records
 from support.topics.stored_topics import ACCESS, StoredTopic
 
 
@@ -43,7 +43,7 @@ topic_settings = st.builds(
     cleanup_policy=st.sampled_from(["compact", "compact,delete"]),
     retention_ms=st.sampled_from([-1, 200, 1000]),
     compaction_strategy=st.sampled_from(["offset", "timestamp", "header"]),
-    compaction_strategy_header=st.just(VERSION_HEADER),
+    compaction_strategy_header=st.just(ORDER_HEADER),
 )
 engines = st.builds(KernelEngine, st.sampled_from([1, 2, 3]), st.booleans())
 appends = st.lists(st.lists(records(), min_size=1, max_size=12), min_size=1, max_size=4)
@@ -104,7 +104,7 @@ def test_latest_offsets_are_those_that_the_oracle_leaves(topic_settings, batches
         assert list(found) == [r.offset for r in survivors(topic.records(0), rules).records]
 
 
-@given(st.lists(version_headers, max_size=30), st.integers(0, 5), st.booleans())
+@given(st.lists(order_headers, max_size=30), st.integers(0, 5), st.booleans())
 @settings(deadline=None)
 def test_versions_in_headers_are_those_of_single_records(headers, cut, chunked):
     """C10: the last header of the name, if it has exactly 8 bytes."""
@@ -114,9 +114,9 @@ def test_versions_in_headers_are_those_of_single_records(headers, cut, chunked):
         headers = [*headers[cut + 2 :], *headers[cut : cut + 2]]
     else:
         headers = headers[cut:]
-    expected = [header_version(h, VERSION_HEADER) for h in headers]
-    found = header_versions(column, VERSION_HEADER).to_pylist()
-    assert [NO_VERSION if version is None else version for version in found] == expected
+    expected = [header_order(h, ORDER_HEADER) for h in headers]
+    found = header_orders(column, ORDER_HEADER).to_pylist()
+    assert [NO_ORDER if order is None else order for order in found] == expected
 
 
 def with_gaps(batch: list[Record], first: int, gap: int) -> list[Record]:

@@ -37,8 +37,8 @@ def settings_of(strategy: str) -> TopicSettings:
     return TopicSettings(compaction_strategy=strategy, compaction_strategy_header="v", delete_retention_ms=0)
 
 
-def versioned(key: bytes, version: int, value: bytes | None = b"v") -> Record:
-    return Record(key, value, 1000 + version, (("v", version.to_bytes(8, "big")),))
+def ordered(key: bytes, order: int, value: bytes | None = b"v") -> Record:
+    return Record(key, value, 1000 + order, (("v", order.to_bytes(8, "big")),))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -51,7 +51,7 @@ def test_rounds_leave_what_the_oracle_leaves(tmp_path, chosen, engine, strategy)
     for _ in range(2):
         for batch in (keys, random.sample(keys, 1200)):
             values = random.choices([None, b"v"], [1, 3], k=len(batch))
-            topic.append(0, [versioned(k, random.randrange(9), v) for k, v in zip(batch, values, strict=True)])
+            topic.append(0, [ordered(k, random.randrange(9), v) for k, v in zip(batch, values, strict=True)])
         topic.round(engine, limits=LEAST, now_ms=2000)
 
 
@@ -59,19 +59,19 @@ def test_rounds_leave_what_the_oracle_leaves(tmp_path, chosen, engine, strategy)
 def test_more_chosen_keys_than_memory_holds(tmp_path, strategy):
     """C38: as many of one hash ended every round with an error."""
     topic, keys = StoredTopic(tmp_path, settings_of(strategy)), CHOSEN["one_duckdb_hash"](40_000)
-    topic.append(0, [versioned(key, 1) for key in keys])
-    topic.append(0, [versioned(key, 1 + number % 3 - 1) for number, key in enumerate(keys[:1000])])
+    topic.append(0, [ordered(key, 1) for key in keys])
+    topic.append(0, [ordered(key, 1 + number % 3 - 1) for number, key in enumerate(keys[:1000])])
     outcome = topic.round(KernelEngine(), limits=LEAST)[0]
     assert sum(outcome.findings.survivors.values()) == len(keys)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_chosen_keys_take_no_longer_than_others(tmp_path, strategy):
-    """C38: with versions, time grew with the square of their number."""
+    """C38: with orders, time grew with the square of their number."""
     took = {}
     for name, keys in {"chosen": CHOSEN["one_duckdb_hash"](50_000), "others": random_keys(50_000)}.items():
         topic = StoredTopic(tmp_path / name, settings_of(strategy))
-        topic.append(0, [versioned(key, 1) for key in keys])
+        topic.append(0, [ordered(key, 1) for key in keys])
         log = LogScan(topic.plans()[0].rules, (), topic.segments[0])
         begun = time.process_time()
         tally, _ = WinnerFinder(MEMORY_BYTES, "seed").find(
@@ -99,7 +99,7 @@ def sized(request, tmp_path_factory):
     """Keys in the order of their offsets, and a topic that has them."""
     keys, topic = request.param(), StoredTopic(tmp_path_factory.mktemp("sized"))
     for start in range(0, len(keys), 20_000):
-        topic.append(0, [versioned(key, 1) for key in keys[start : start + 20_000]])
+        topic.append(0, [ordered(key, 1) for key in keys[start : start + 20_000]])
     return keys, topic
 
 
@@ -107,7 +107,7 @@ def sized(request, tmp_path_factory):
 def test_memory_is_bounded_whatever_the_keys(sized, strategy):
     """C38: besides a row group as it was read, what there is for winners and as much for the allocator."""
     keys, topic = sized
-    rules = some_rules(len(keys), strategy=strategy, version_header="v")
+    rules = some_rules(len(keys), strategy=strategy, order_header="v")
     found, grown_bytes = measured(LogScan(rules, (), topic.segments[0]))
     assert found == sorted({key: offset for offset, key in enumerate(keys)}.values())
     row_group = min(64 * 2**20, sum(map(len, keys)))
@@ -152,8 +152,8 @@ class OneHash:
 def test_keys_that_share_their_hashes_are_parted_by_others(tmp_path, monkeypatch, strategy, shared):
     """C12, C38: though it cannot be made to happen."""
     topic, keys = StoredTopic(tmp_path / "topic", settings_of(strategy)), of_long_prefixes(20_000)
-    topic.append(0, [versioned(key, 1) for key in keys])
-    topic.append(0, [versioned(key, 2) for key in keys[:50]])
+    topic.append(0, [ordered(key, 1) for key in keys])
+    topic.append(0, [ordered(key, 2) for key in keys[:50]])
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(winners, "KeyHash", OneHash(shared))
     assert set(topic.round(KernelEngine(), limits=LEAST)[0].findings.survivors.values()) == {len(keys) - 50, 50}
@@ -163,7 +163,7 @@ def test_keys_that_share_their_hashes_are_parted_by_others(tmp_path, monkeypatch
 def test_keys_that_share_every_hash_are_told_apart_where_memory_holds_them(tmp_path, monkeypatch):
     monkeypatch.setattr(winners, "KeyHash", OneHash(lambda _: True))
     topic = StoredTopic(tmp_path)
-    topic.append(0, [versioned(b"%d" % (n % 700), 1) for n in range(2000)])
+    topic.append(0, [ordered(b"%d" % (n % 700), 1) for n in range(2000)])
     assert topic.round(KernelEngine(), limits=LEAST)[0].findings.survivors.popitem()[1] == 700
 
 
@@ -171,7 +171,7 @@ def test_where_they_are_too_many_it_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(winners, "KeyHash", OneHash(lambda _: True))
     monkeypatch.setattr(winners, "MAX_DEPTH", 2)
     topic = StoredTopic(tmp_path)
-    topic.append(0, [versioned(key, 1) for key in of_long_prefixes(20_000)])
+    topic.append(0, [ordered(key, 1) for key in of_long_prefixes(20_000)])
     with pytest.raises(EngineError, match="share 2 hashes") as caught:
         topic.round(KernelEngine(), limits=LEAST)
     assert "--task-memory" in (caught.value.hint or "")
