@@ -150,7 +150,7 @@ def test_a_view_of_records_that_the_backlog_has_not_is_dropped_only_when_told(li
     for yes in ((), ("--yes",)):
         assert lithify.error("topic", "uncompact", "orders", *yes) == (
             "orders-0: 2 records of the view lie below the log start 2 of the backlog, which was trimmed, "
-            "and would be lost (--lose-trimmed drops the view all the same)"
+            "and would be lost (--lose-trimmed drops the view with them)"
         )
     assert len(lithify("consume", "orders", "--compacted").lines) == 2
     dropped = lithify("topic", "uncompact", "orders", "--lose-trimmed", "--yes", "--json").json

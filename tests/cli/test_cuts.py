@@ -127,7 +127,7 @@ def test_delete_records_hides_them_at_once(orders):
     done = orders(*command, "--yes")
     assert done.out == "LOG  START  CLEAN BELOW\n  0  0 → 2        0 → 2\n"
     assert done.err == (
-        "orders: partition 0 starts at 2, the next round takes what is below out of storage, version 4\n"
+        "orders: partition 0 starts at 2, the next round removes the records below from storage, version 4\n"
     )
     assert offsets(orders, "orders") == [2, 3, 4]
     log = orders("status", "orders", "--json").json["logs"][0]
@@ -140,7 +140,7 @@ def test_truncate_makes_offsets_free_for_new_records(orders):
     """C26: the segment that straddles the cut is written again."""
     command = ("truncate", "orders", "--partition", 0, "--to", 4)
     assert orders.error(*command) == (
-        "orders-0: nothing was truncated (--yes takes what is at 4 and above away, at most 1 record, for good)"
+        "orders-0: nothing was truncated (--yes removes records at 4 and above, at most 1 record, irreversibly)"
     )
     done = orders(*command, "--yes")
     assert done.out == "LOG    END  CLEAN BELOW  SEGMENTS  RECORDS\n  0  5 → 4            0     -1 +1       -1\n"

@@ -82,21 +82,20 @@ def test_undo_takes_the_last_round_back_and_leaves_what_came_since(orders, maske
     """C7."""
     first = orders("status", "orders", "--json").json["logs"][0]
     assert masked(orders.error("undo", "orders")) == (
-        "orders: nothing was taken back "
-        "(--yes takes the round of TIME back in 1 log, with 1 record that it had removed)"
+        "orders: nothing was undone (--yes takes the round of TIME back in 1 log, with 1 record that it had removed)"
     )
     assert len(read(orders, "consume", "orders")) == 3
     done = orders("undo", "orders", "--yes")
     assert done.out == "LOG  START  CLEAN BELOW  SEGMENTS  RECORDS\n  0      0        3 → 0     -1 +1       +1\n"
     assert done.err == (
-        f"orders: the round {first['last_round_id']} was taken back in 1 log, "
+        f"orders: the round {first['last_round_id']} was undone in 1 log, "
         "with 1 record that it had removed, version 6\n"
     )
     assert read(orders, "consume", "orders") == [(0, "a", "1"), (1, "b", "1"), (2, "a", "2"), (3, "c", "1")]
     log = orders("status", "orders", "--json").json["logs"][0]
     assert (log["first_dirty_offset"], log["last_round_id"], log["last_round_ms"]) == (0, None, None)
     assert orders.error("undo", "orders", "--yes") == (
-        "orders: there is no round to take back (`lithify history` shows its rounds)"
+        "orders: there is no round to undo (`lithify history` shows its rounds)"
     )
 
 

@@ -231,7 +231,7 @@ def test_a_round_whose_segments_were_replaced_and_swept_is_planned_again(
         still.go_on()
         assert still.refused is None, (still.where, still.refused)
         errors = [log.error for log in reports[0].failed]
-        assert all("stood still" in str(error) for error in errors), (still.where, errors)
+        assert all("stalled" in str(error) for error in errors), (still.where, errors)
         check_whole(still.warehouse, NAME)
 
 

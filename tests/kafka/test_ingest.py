@@ -163,7 +163,7 @@ def test_a_topic_that_was_made_again_is_refused(place: KafkaCopy) -> None:
     place.produce(0, 50)
     report = place.ingest()
     assert report.records == 0
-    assert report.error is not None and "made again" in report.error
+    assert report.error is not None and "recreated" in report.error
     assert [len(list(place.lake.topic("copy").reader(p))) for p in range(2)] != [0, 0]
 
 

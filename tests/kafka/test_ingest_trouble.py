@@ -61,7 +61,7 @@ def test_a_topic_that_is_made_again_in_the_middle(tmp_path: Path, broker: KafkaB
             copy.produce(1000, 1200)
 
     report = copy.ingest(continuous=True, interval_ms=100, tell=made_again)
-    assert report.error is not None and "was deleted and made again" in report.error
+    assert report.error is not None and "was deleted and recreated" in report.error
     assert report.records == 50
 
 
@@ -76,7 +76,7 @@ def test_a_copy_that_is_made_again_in_the_middle(tmp_path: Path, broker: KafkaBr
             copy.produce(50, 80)
 
     report = copy.ingest(continuous=True, interval_ms=100, tell=made_again)
-    assert report.error is not None and "was deleted and made again meanwhile" in report.error
+    assert report.error is not None and "was deleted and recreated meanwhile" in report.error
     info = copy.lake.topic("copy").info()
     assert (info.partitions, info.version) == (1, 1)
 

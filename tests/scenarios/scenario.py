@@ -19,7 +19,7 @@
     > alter null.key=drop              also `--unset null.key` and `--partitions 2`
     > trust-clock                      somebody says that the clock is right
     > uncompact                        also `--lose-trimmed`
-    > make-again                       the topic is deleted and made again
+    > make-again                       the topic is deleted and recreated
     > lose 0, lose view 0              the first data file goes missing, of the log or of its view
 
 Lines that begin with `>` are commands, indented lines below are their output, all else is prose.

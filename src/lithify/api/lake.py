@@ -74,7 +74,7 @@ class Lake:
         return tuple(Topic(self.warehouse, name) for name in sorted(self.warehouse.store.topics()))
 
     def status(self, *, now_ms: int | None = None) -> CatalogOverview:
-        """How every topic stands, as its worst log does, the worst first. Reads metadata only.
+        """The state of every topic, by its worst log, the worst first. Reads metadata only.
 
         A topic that cannot be read is one of them. Raises `WarehouseError` if the catalog cannot be read.
         """
@@ -100,7 +100,7 @@ class Lake:
         spark_conf: Mapping[str, str] | None = None,
         tell: EventListener = lambda _event: None,
     ) -> Loop:
-        """A cleaner of all topics, whose `run` goes on until its `stop` is asked to.
+        """A cleaner of all topics, whose `run` runs until `stop.ask` is called.
 
         `tell` is called with everything that it does. Raises `CoordinationError` where the database of
         leases cannot be used.
@@ -143,7 +143,7 @@ class Lake:
     ) -> tuple[IngestReport, ...]:
         """Copies topics of a Kafka cluster, with their offsets; `kafka` are settings of Kafka's clients.
 
-        Ends with what is there now, or with `continuous` when `stops` says so. A topic that fails has
+        Ends after the current records, or with `continuous` when `stops` returns true. A topic that fails has
         its error in its report. Raises `BrokerError`, `ConnectorError` or `UnknownSourceError` where
         nothing can begin.
         """
@@ -171,19 +171,19 @@ class Lake:
     ) -> RepairReport:
         """What can be made of a topic whose catalog entry or metadata is lost; with `repair` it is made.
 
-        `folder` and `metadata` settle what cannot be told otherwise. Raises `UnknownTopicError` or `RefusedError`.
+        `folder` and `metadata` choose between several. Raises `UnknownTopicError` or `RefusedError`.
         """
         request = RepairRequest(parse_topic(name).whole("repaired"), repair, folder, metadata)
         return run_repair(self.warehouse, salvage_of(self.warehouse), request)
 
     def repairable(self) -> tuple[str, ...]:
-        """Names of all topics that the catalog lists, and of those that only folders in the warehouse tell of."""
+        """Names of all topics that the catalog lists, and of those found only as folders in the warehouse."""
         return tuple(str(name) for name in salvage_of(self.warehouse).topics())
 
     def delete_topic(self, name: str) -> tuple[str, ...]:
         """Deletes a topic and its files, for good; returns files of others in its folder, which stay.
 
-        Raises `UnknownTopicError`, or `ConflictError` where it was made again meanwhile.
+        Raises `UnknownTopicError`, or `ConflictError` if it was recreated meanwhile.
         """
         return self.warehouse.store.drop_topic(parse_topic(name).whole("deleted"))
 

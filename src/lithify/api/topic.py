@@ -173,7 +173,7 @@ class Topic:
         return compact(self.warehouse, engine, self.topic_name, request, progress).unless_all_failed()
 
     def throttle(self, *, read_rate: int | str | None = None, write_rate: int | str | None = None) -> RatesReport:
-        """Other rates for the rounds under way, within 10 seconds, in place of their own (C40).
+        """Changes the rates of the running rounds, within 10 seconds (C40).
 
         In bytes per second over the whole run, or text with a unit; None is no limit. Rounds that
         start later have their own.
@@ -226,7 +226,7 @@ class Topic:
         unset: Sequence[str] = (),
         partitions: int | None = None,
     ) -> AlterReport:
-        """Changes settings and adds partitions in one commit (C43); what is unset gets its default.
+        """Changes settings and adds partitions in one commit (C43); settings in `unset` get their defaults.
 
         Raises `InvalidSettingError`, or `PolicyError` where a compacted view would be in the way.
         """

@@ -36,7 +36,7 @@ class Failures:
         return self._known(state, self.trouble)
 
     def is_gone(self, state: TopicState, error: LithifyError) -> bool:
-        """Whether files are missing because the topic was deleted meanwhile, or deleted and made again."""
+        """Whether files are missing because the topic was deleted meanwhile, or deleted and recreated."""
         if not isinstance(error, DamagedError):
             return False
         try:

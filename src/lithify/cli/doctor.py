@@ -1,4 +1,4 @@
-"""`lithify doctor`: what Lithify stands on, what is missing, and how to get it. Starts no Spark."""
+"""`lithify doctor`: what Lithify needs, what is missing, and how to get it. Starts no Spark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LIBRARIES = ("duckdb", "pyarrow", "pyiceberg")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. `hint` says what to do if it is not `ok`."""
+    """One check. `hint` says what to do if it is not `ok`."""
 
     name: str
     ok: bool
@@ -136,5 +136,5 @@ def _warehouse(invocation: Invocation) -> list[Check]:
     room = free >= LITTLE_SPACE_BYTES
     return [
         Check("warehouse", True, f"{folder}, {'writable' if there else 'made with the first topic'}"),
-        Check("free space", room, format_bytes(free), "" if room else "a round needs room for what it rewrites"),
+        Check("free space", room, format_bytes(free), "" if room else "a round needs space for the segments it writes"),
     ]

@@ -3,7 +3,7 @@
     lithify --json --warehouse W compact orders        the same as
     lithify compact orders --json --warehouse W
 
-The flags write into one `Invocation`, which the group makes and every verb is handed.
+The flags write into one `Invocation`, which the group creates and passes to every verb.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     0  done                         2  wrong usage or refused input
     1  failed                       3  finished, with findings        130  interrupted
 
-Verbs import what is heavy only when they run, so that `--help` answers at once.
+Verbs import heavy libraries only when they run, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def topic_group() -> None:
 def cleaner_group() -> None:
     """Keep all topics compacted, day and night.
 
-    A cleaner looks at every topic of a catalog, and does what is due: rounds, retention, sweep.
+    A cleaner looks at every topic of a catalog, and runs what is due: rounds, retention, sweep.
     """
 
 
@@ -99,7 +99,7 @@ def quarantine_group() -> None:
 def kafka_group() -> None:
     """Copy topics from a Kafka cluster, and back.
 
-    A copy has Kafka's partitions and offsets; what it has is what its log ends say.
+    A copy has Kafka's partitions and offsets; its log ends say how far it is.
     """
 
 
@@ -163,7 +163,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        _discard_output()  # whoever read it has seen enough, as `| head` does: that is no failure
+        _discard_output()  # the reader has closed the pipe, as `| head` does: that is no failure
         return 0
     except Exception as error:
         if invocation.debug:

@@ -54,7 +54,7 @@ def rewrite(
 ) -> tuple[tuple[Segment, ...], int]:
     """The new segments in offset order, and the compressed bytes read for them.
 
-    `attempt` is as `SegmentWriter` wants it. Raises `DamagedError`, which names the source.
+    `attempt` is as in `SegmentWriter`. Raises `DamagedError`, which names the source.
     """
     writer = SegmentWriter(access, spec, attempt=attempt, acquire=throttles.write)
     bytes_read = 0

@@ -33,7 +33,7 @@ def obstacle(now: LogState, then: LogState, round_: LogReport, run_id: str) -> s
     if now.generation != then.generation:
         return "the log was truncated since"
     if now.last_round != run_id:
-        return "its round was taken back already, or its result was given up since"
+        return "its round was undone already, or its result was given up since"
     if now.uncovered and not then.uncovered:
         return "empty.value was changed since"
     retained = round_.log_start_offset_after < now.log_start_offset > max(then.first_dirty_offset, now.deleted_below)

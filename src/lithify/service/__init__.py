@@ -1,1 +1,1 @@
-"""Doing it: append, read, compact, commit. Knows ports, not what stands behind them."""
+"""What verbs do: append, read, compact, commit. Uses ports, never their implementations."""

@@ -1,4 +1,4 @@
-"""A clock that would drop what it should not: refused, until somebody says that it is right (C46)."""
+"""Refuses to drop anything by a clock that is far from the topic's commits, until a person confirms it (C46)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lithify.service.commit import commit
 def check_clock(clock: Clock, state: TopicState, judged_ms: int) -> None:
     """Raises `ClockError` where nothing of the topic may be dropped by a clock that has said `judged_ms`.
 
-    Whoever read it a day ago and stood still since then has no clock that is behind, and drops less.
+    A run that read the clock a day ago and stalled since is not refused: an early time only drops less.
     """
     fault = clock_fault(state, max(judged_ms, clock.now_ms()))
     if fault is not None:
@@ -25,7 +25,7 @@ def check_clock(clock: Clock, state: TopicState, judged_ms: int) -> None:
 
 
 def trust_clock(warehouse: Warehouse, name: TopicName) -> None:
-    """Has the clock vouched for from now on, whatever commits said before. Raises what `commit` raises."""
+    """Makes the clock's time the trusted one, whatever commits said before. Raises what `commit` raises."""
     run_id = warehouse.clock.new_id()
 
     def decide(newest: TopicState) -> TopicEdit | None:

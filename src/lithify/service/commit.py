@@ -6,7 +6,7 @@
       └────── the answer was lost: settle ────────────────────┘
 
 A swap asserts the version it was decided on, so a stale decision can never land. When the answer
-of a swap is lost, the log itself tells: it remembers the ids of its latest runs.
+of a swap is lost, the log's state decides: it has the ids of its latest runs.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ ATTEMPTS = 25
 """Swaps tried before a commit gives up."""
 MAX_WAIT_S = 1.0
 LOADS_AFTER_LOSS = 6
-"""Times that the newest version is asked for after a lost answer, within some 8 seconds."""
+"""Times that the newest version is loaded after a lost answer, within some 8 seconds."""
 
 Decide = Callable[[TopicState], TopicEdit | None]
 """Given the newest version: what to commit on it, or None if there is nothing left to commit."""
 
 
 def commit(warehouse: Warehouse, name: TopicName, run_id: str, decide: Decide) -> TopicState:
-    """Commits what `decide` says, on the newest version, whatever others do in the meantime.
+    """Commits the edit that `decide` returns for the newest version, also while other writers commit.
 
     Returns the version that has it (the newest one if there was nothing to commit). Raises what
     `decide` and `check_written` raise, `ConflictError` after `ATTEMPTS`, or `UnknownOutcomeError`.
@@ -62,7 +62,7 @@ def commit(warehouse: Warehouse, name: TopicName, run_id: str, decide: Decide) -
             return retrying(_swap, warehouse, name, run_id, decide, sent)
     except StaleVersionError as error:
         if isinstance(error.__cause__, CommitUnknownError):
-            raise _unknown(name, run_id) from error  # what became of the last one, nobody has looked up
+            raise _unknown(name, run_id) from error  # the outcome of the last swap was not looked up
         raise ConflictError(
             f"{name}: others committed first, {ATTEMPTS} times in a row",
             hint="nothing was changed; try again, or with fewer writers at once",
@@ -96,13 +96,13 @@ def _swap(
 
 
 def _decided(warehouse: Warehouse, run_id: str, decide: Decide, state: TopicState) -> TopicEdit | None:
-    """What `decide` says of `state`, once it is sure that what was written for it is there.
+    """The edit that `decide` returns for `state`, once its new files are known to exist.
 
-    What fails with it counts only while `state` is the newest version. Else others may have let go of a
-    version or a file since `state` was loaded, and what is to be said of that is said on the newest.
+    Its errors count only while `state` is the newest version. Otherwise a version or file may have expired
+    since `state` was loaded, so it decides again on the newest version.
     """
     try:
-        check_not_abandoned(state, [run_id])  # first, as what it has written may be read again
+        check_not_abandoned(state, [run_id])  # first, as `decide` may read its files
         edit = decide(state)
         if edit is not None:
             check_written(warehouse, state, edit)
@@ -115,9 +115,9 @@ def _decided(warehouse: Warehouse, run_id: str, decide: Decide, state: TopicStat
 
 
 def _marked(edit: TopicEdit, base: TopicState) -> TopicEdit:
-    """`edit`, whose logs remember its run (C6) and are in the epoch that it begins, if it begins one (C44).
+    """`edit`, with its run in the states of its logs (C6), and the epoch that it begins, if it begins one (C44).
 
-    And the time that commits vouch for with it (C46), which is that of what it appends (C14).
+    It also has the trusted time of the commit (C46), which is that of its appends (C14).
     """
     logs = {partition: log.with_run(edit.run_id) for partition, log in edit.logs.items()}
     if edit.verb not in KEEPS_EPOCH:
@@ -131,7 +131,7 @@ def _marked(edit: TopicEdit, base: TopicState) -> TopicEdit:
 
 
 def _load_after(warehouse: Warehouse, name: TopicName, sent: list[tuple[TopicState, TopicEdit]]) -> TopicState:
-    """The newest version. After a lost answer it is asked for with patience: without it the outcome is unknown."""
+    """The newest version. After a lost answer it is loaded with more retries: without it the outcome is unknown."""
     if not sent:
         return warehouse.store.load(name)
     asking = Retrying(
@@ -149,6 +149,6 @@ def _load_after(warehouse: Warehouse, name: TopicName, sent: list[tuple[TopicSta
 
 def _unknown(name: TopicName, run_id: str) -> UnknownOutcomeError:
     return UnknownOutcomeError(
-        f"{name}: the commit of run {run_id} was sent and its answer lost; whether it landed cannot be told",
+        f"{name}: the commit of run {run_id} was sent and its answer lost; whether it landed is unknown",
         hint="look with `lithify status` and `lithify consume` before sending the same again",
     )

@@ -1,4 +1,4 @@
-"""The documents of topics as values: reports, rates, failures, sources, signs of life.
+"""The documents of topics as values: reports, rates, failures, sources, heartbeats.
 
 Each is read and written here alone; what a document says is checked, and damage names its file (C48).
 """
@@ -36,7 +36,7 @@ def reports_of(store: LogStore, topic: TopicState) -> Iterator[RoundReport]:
 
 
 def put_rates(store: Documents, topic: TopicState | None, rates: RatesDocument) -> None:
-    """Stores rates, which the rounds under way then keep to; without a topic all cleaners (C40).
+    """Stores rates, which the running rounds then keep to; without a topic all cleaners (C40).
 
     Raises `WarehouseError`, also where there is no warehouse yet.
     """
@@ -44,7 +44,7 @@ def put_rates(store: Documents, topic: TopicState | None, rates: RatesDocument) 
 
 
 def rates_note(store: Documents, topic: TopicState | None) -> RatesNote:
-    """What of them there is now: a round follows what comes later. Raises `WarehouseError`.
+    """The current rates: a round follows later ones. Raises `WarehouseError`.
 
     A damaged document counts as none.
     """
@@ -57,7 +57,7 @@ def rates_note(store: Documents, topic: TopicState | None) -> RatesNote:
 
 
 def put_failures(store: Documents, topic: TopicState, failures: Mapping[int, LogFailure]) -> None:
-    """Stores, by partition, the logs whose last rounds failed, in place of what was there. Raises `WarehouseError`."""
+    """Stores, by partition, the logs whose last rounds failed, replacing the document. Raises `WarehouseError`."""
     store.put_document(topic, DocumentKind.FAILURES, failures_to_json(failures))
 
 
@@ -90,5 +90,5 @@ def source_of(store: Documents, topic: TopicState) -> CopiedTopic | None:
 
 
 def put_heartbeat(store: Documents, topic: TopicState, run_id: str) -> None:
-    """Leaves a sign of life of a run, in place of its last one (C45). Raises `WarehouseError`."""
+    """Stores a heartbeat of a run, replacing its last one (C45). Raises `WarehouseError`."""
     store.put_document(topic, DocumentKind.HEARTBEAT, {"run": run_id}, run_id)

@@ -1,4 +1,4 @@
-"""Where the last record of some segments stands, kept in the metadata so that nobody has to look (C36)."""
+"""The offset and timestamp of the last record of some segments, which the metadata stores (C36)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ def check_not_abandoned(newest: TopicState, run_ids: Iterable[str]) -> None:
     """Raises `RunExpiredError` if a sweep has abandoned one of these runs."""
     for run_id in sorted(set(run_ids).intersection(newest.abandoned)):
         raise RunExpiredError(
-            f"{newest.name}: run {run_id} stood still for longer than sweep.grace.ms, and its files were swept",
+            f"{newest.name}: run {run_id} stalled for longer than sweep.grace.ms, and its files were swept",
             hint="nothing was changed; run it again",
         )
 
@@ -22,7 +22,7 @@ def check_not_abandoned(newest: TopicState, run_ids: Iterable[str]) -> None:
 def check_written(warehouse: Warehouse, newest: TopicState, edit: TopicEdit) -> None:
     """Looks after what `edit` names for the first time, for a commit on `newest`.
 
-    Whatever is there now stays there until the swap: a sweep that deletes it abandons the run first,
+    Files that exist now stay until the swap: a sweep that deletes them abandons the run first,
     which moves the version. Raises `RunExpiredError`, or `DamagedError` if a file is gone.
     """
     check_not_abandoned(newest, (run_of(segment.path) for segment in edit.written))
@@ -30,6 +30,6 @@ def check_written(warehouse: Warehouse, newest: TopicState, edit: TopicEdit) -> 
     if missing:
         raise DamagedError(
             f"{missing[0]}: a file that was written for this commit is gone before it",
-            hint="nothing was changed; run it again if it stood still for longer than sweep.grace.ms: sweeps took it; "
+            hint="nothing was changed; run it again if it stalled for longer than sweep.grace.ms: a sweep deleted it; "
             "else find out first who deletes files of the warehouse",
         )

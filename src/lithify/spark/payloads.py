@@ -1,10 +1,10 @@
 """Work on its way to tasks: as rows of Spark, which are written to disk, but never with credentials.
 
-    work ──► pickled, `FileAccess` left out ──► row ──► shuffle files, readable by who reads the disk
+    work ──► pickled, `FileAccess` left out ──► row ──► shuffle files, readable for users of the disk
     FileAccess ──► with the code of the task ──► memory of the executors
 
 Spark writes code to disk only where an executor runs out of storage memory, and then encrypted wherever
-`spark.io.encryption.enabled` is on, as it is in sessions of ours (docs/security.md).
+`spark.io.encryption.enabled` is on, as in Lithify's own sessions (docs/security.md).
 """
 
 from __future__ import annotations

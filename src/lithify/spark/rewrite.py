@@ -73,7 +73,7 @@ def rewritten(
 
 
 def collect_outcomes(results: DataFrame) -> dict[int, Rewritten | LithifyError]:
-    """Runs the rewrite: by number of the rewrite, what came of it. Facts of files, nothing per record."""
+    """Runs the rewrites; returns by number the result of each: facts of files, nothing per record."""
     rows = results.select(REWRITE, OUTCOME).toArrow()
     return {number: pickle.loads(outcome) for number, outcome in columns(iter(rows.to_batches()), REWRITE, OUTCOME)}
 

@@ -2,8 +2,8 @@
 
     driver: packed task ──► row (part, payload) ──► task ──► rows of results ──► driver: counts
 
-A task that meets an error of ours (a damaged file, say) returns it as its result, so that the
-other logs of the run go on. Anything else fails the Spark job, which may try the task again: every
+A task that gets a `LithifyError` (a damaged file, say) returns it as its result, so that the
+other logs of the run continue. Anything else fails the Spark job, which may retry the task: every
 task only reads, or writes files that no other attempt writes.
 """
 
@@ -69,7 +69,7 @@ class TaskPace:
 class Workers:
     """What tasks work with: how they open files, how many run at once, the time they go by.
 
-    `new_id` gives what nobody else has, and nobody can foresee.
+    `new_id` gives unique, unpredictable ids.
     """
 
     access: FileAccess
@@ -85,7 +85,7 @@ class Workers:
 
 
 def in_worker(run: Callable[Concatenate[Batches, P], Batches]) -> Callable[Concatenate[Batches, P], Batches]:
-    """For what Spark's Python workers run: what they have imported by then costs no more time.
+    """For Spark's Python workers: objects imported by then are left out of later garbage collections.
 
     PySpark looks for garbage after every task. With all modules to look through that took 40 ms each time,
     a twelfth of a round of ten tasks; what is there when a worker's first task begins is left out of it.
@@ -136,7 +136,7 @@ def columns(batches: Batches, *names: str) -> Iterator[tuple[Any, ...]]:
 
 @contextmanager
 def job_errors() -> Iterator[None]:
-    """Turns whatever a Spark job fails with into one clear line, which says as well what is to blame."""
+    """Turns any exception of a Spark job into one clear line, with what caused it (`Blame`)."""
     try:
         yield
     except LithifyError:
@@ -167,7 +167,7 @@ def _reason(error: Exception) -> str:
 
 
 def _is_of_the_machine(reason: str) -> bool:
-    """Whether what a task raised, of which only the text comes back, is of a class that tells of its machine."""
+    """Whether a task's exception, of which only the text comes back, is of a class for errors of the machine."""
     name = reason.partition(":")[0].rpartition(".")[2]
     kinds = (getattr(module, name, None) for module in (builtins, pa))
     return any(isinstance(kind, type) and issubclass(kind, OF_THE_MACHINE) for kind in kinds)

@@ -211,7 +211,7 @@ def test_a_view_that_was_cut_says_what_is_left_of_it():
 
 
 def test_without_its_view_a_log_is_all_dirty():
-    """C35: D = S, no steps, nothing held, no round to take back; what is required stays required."""
+    """C35: D = S, no steps, nothing held, no round to undo; what is required stays required."""
     state = beside(log_start_offset=2, held=HeldTombstones(4, 4), uncovered=True, last_round="r", round_required="x")
     after = uncompacted(state, LOG.segments[1:])
     assert (after.log_start_offset, after.first_dirty_offset, after.log_end_offset) == (2, 2, 6)

@@ -38,6 +38,6 @@ def delete_records(invocation: Invocation, topic_name: str, partition: int | Non
     print_cut(
         invocation,
         report,
-        f"partition {number} starts at {count(before)}, the next round takes what is below out of storage",
+        f"partition {number} starts at {count(before)}, the next round removes the records below from storage",
         f"partition {number} starts at or above {count(before)} already",
     )

@@ -1,4 +1,4 @@
-"""`lithify repair`: a topic made again from the files that are there, where catalog or metadata is lost."""
+"""`lithify repair`: recreates a topic from its files, where catalog or metadata is lost."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 _DOES = {
     "register": "has the catalog name version {version} again, as it was",
-    "rebuild": "makes the topic anew from its segments",
+    "rebuild": "recreates the topic from its segments",
     "finish-deletion": "deletes what its deletion left",
 }
 _DONE = {
     "register": "the catalog names version {version} again, as it was",
-    "rebuild": "made anew from its segments",
+    "rebuild": "recreated from its segments",
     "finish-deletion": "what its deletion left is deleted",
 }
 
@@ -30,15 +30,15 @@ _DONE = {
 @verb("repair")
 @click.argument("topic_name", metavar="[TOPIC]", required=False)
 @click.option("--all", "every", is_flag=True, help="Every topic that needs it.")
-@click.option("--folder", metavar="URI", help="Where the topic's files are, if that cannot be told.")
-@click.option("--metadata", metavar="URI", help="The metadata file to go by, if that cannot be told.")
+@click.option("--folder", metavar="URI", help="Where the topic's files are, if there are several folders.")
+@click.option("--metadata", metavar="URI", help="The metadata file to use, if several are equally new.")
 @click.option("--yes", is_flag=True, help="Really repair it. Without it the plan is shown.")
 def repair(
     invocation: Invocation, topic_name: str | None, every: bool, folder: str | None, metadata: str | None, yes: bool
 ) -> int:
     """Make a topic again whose catalog entry or metadata is lost.
 
-    It goes by the files that are there: the newest metadata that is whole, or else the segments
+    It uses the files that are there: the newest intact metadata, or else the segments
     alone. It tells what cannot be known, and deletes nothing. Also sets back what other programs
     have changed about a table. Without --yes nothing is changed; without a topic it lists what
     needs repair. Stop everything that writes to the topic before.

@@ -44,7 +44,7 @@ def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: boo
 
 
 def _idle(topic: Topic, now_ms: int | None) -> str:
-    """Why nothing goes: nothing is past retention, or the view has to have it first (C33)."""
+    """Why nothing is dropped: nothing is past retention, or the view has to have it first (C33)."""
     waiting = sum(log.retention_waiting_bytes for log in topic.status(now_ms=now_ms).logs)
     if waiting:
         return f"{format_bytes(waiting)} past retention wait for a round, until the view has them"

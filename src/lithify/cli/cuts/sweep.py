@@ -1,4 +1,4 @@
-"""`lithify sweep`: files that no kept version names, and their end (C6)."""
+"""`lithify sweep`: lists and deletes files that no kept version names (C6)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @verb("sweep")
 @click.argument("topic_name", metavar="[TOPIC]", required=False)
 @click.option("--yes", is_flag=True, help="Delete the files. Without it they are listed.")
-@click.option("--allow-unusual", is_flag=True, help="Delete even if most of what is stored was never named.")
+@click.option("--allow-unusual", is_flag=True, help="Delete even if no version ever named most of the stored bytes.")
 @allow_clock_jump
 def sweep(
     invocation: Invocation, topic_name: str | None, yes: bool, allow_unusual: bool, allow_clock_jump: bool
@@ -28,8 +28,8 @@ def sweep(
     Of one topic, or of all. A file may go when no kept version names it: one that a commit replaced,
     versions.retention.ms after that commit, and one that no version ever named, such as a run that
     failed leaves behind, sweep.grace.ms after its last change. Before files of the second kind are
-    deleted, a commit sees to it that no run under way can still name them. Files that Lithify did not
-    write are left alone. Nothing else deletes files of a topic that exists.
+    deleted, a commit makes sure that no running run can still name them. Files that Lithify did not
+    write stay. Nothing else deletes files of a topic that exists.
 
     \b
     Examples:

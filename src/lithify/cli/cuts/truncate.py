@@ -1,4 +1,4 @@
-"""`lithify truncate`: the end of a log goes, and its offsets are given anew (C26)."""
+"""`lithify truncate`: removes the end of a log, whose offsets are assigned again (C26)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lithify.cli.text.cuts import print_cut
 @click.argument("topic_name", metavar="TOPIC")
 @click.option("--partition", type=int, metavar="P", help="Which log. Not needed where there is only one.")
 @click.option("--to", type=int, required=True, metavar="OFFSET", help="The new log end: records at it and above it go.")
-@click.option("--below-compacted", is_flag=True, help="Also where a round has been: what it removed stays removed.")
+@click.option("--below-compacted", is_flag=True, help="Also below the first dirty offset; removed values stay gone.")
 @click.option("--yes", is_flag=True, help="Really take them away.")
 def truncate(
     invocation: Invocation, topic_name: str, partition: int | None, to: int, below_compacted: bool, yes: bool
@@ -37,7 +37,7 @@ def truncate(
         (cut,) = planned.logs
         refuse(
             f"{topic.name}-{number}: nothing was truncated",
-            f"takes what is at {count(to)} and above away, at most {plural(cut.records_removed, 'record')}, for good",
+            f"removes records at {count(to)} and above, at most {plural(cut.records_removed, 'record')}, irreversibly",
         )
     report = topic.truncate(number, to, below_compacted=below_compacted)
     print_cut(

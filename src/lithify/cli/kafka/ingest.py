@@ -60,7 +60,7 @@ class IngestFlags:
 @click.option("--topic-pattern", "pattern", metavar="REGEX", help="All topics whose whole name matches.")
 @click.option("--into", metavar="TOPIC|STREAM/", help="Where to. Default: the same name in the stream default.")
 @click.option(
-    "--continuous/--available-now", default=False, help="Go on with what comes, or end with what is there (default)."
+    "--continuous/--available-now", default=False, help="Keep copying, or end after the current records (default)."
 )
 @click.option(
     "--interval", "interval_ms", type=DurationType(), default="1s", show_default=True, help="Between two batches."
@@ -69,7 +69,7 @@ class IngestFlags:
     "--max-records-per-trigger", "max_records", type=click.IntRange(1), metavar="N", help="In one batch, at most."
 )
 @click.option("--null-key", type=click.Choice(("reject", "drop")), default="reject", help="Records without a key.")
-@click.option("--accept-loss", "accepts_loss", is_flag=True, help="Go on after records that Kafka has let go of.")
+@click.option("--accept-loss", "accepts_loss", is_flag=True, help="Continue after records that Kafka has deleted.")
 @click.option("--config", type=PairType(), multiple=True, help="A setting of topics that are made.")
 @click.option("--jars", metavar="DIR", help="Of Spark's Kafka connector. Default: $LITHIFY_JARS, or Spark fetches.")
 @click.option("--checkpoint", metavar="DIR", help="Where Spark keeps notes meanwhile; on a cluster, a shared place.")
@@ -80,10 +80,10 @@ def ingest(invocation: Invocation, **given: Any) -> int:
     Partitions, offsets, timestamps, keys, values and headers stay as they are; only committed records
     are copied. Topics that are not there are made, with the compaction settings that they have in Kafka.
 
-    Where a copy goes on is said by its own log ends, so it can be killed at any time and started again:
-    nothing is there twice and nothing is left out. A topic with trouble stops with an error, and the
-    others go on: one that was deleted and made again, offsets that went back, or records that Kafka
-    has let go of before they were copied.
+    A copy continues at its own log ends, so it can be killed at any time and started again: every
+    record is copied exactly once. A topic stops with an error, and the others are copied, if it was
+    deleted and recreated, if its offsets went back, or if Kafka has deleted records before they were
+    copied.
 
     \b
     Examples:
@@ -127,7 +127,7 @@ def ingest(invocation: Invocation, **given: Any) -> int:
 
 
 def _stop_on_signals() -> Event:
-    """The batch under way is given up or committed, and nothing else begins. A second signal ends it all at once."""
+    """The running batch is abandoned or committed, and no other starts. A second signal ends the program at once."""
     stopped = Event()
 
     def handle(number: int, _frame: FrameType | None) -> None:

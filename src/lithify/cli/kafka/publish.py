@@ -37,7 +37,7 @@ def publish(
     compaction.mode=side-by-side, what the compacted view has and what follows it. Offsets are the target's.
 
     It can be ended at any time and started again: nothing is put in twice, and nothing is left out. When the
-    topic has grown, the same command brings what is new. A target in which others write is refused.
+    topic has grown, the same command publishes the new records. A target with other writers is refused.
 
     \b
     Examples:

@@ -100,7 +100,7 @@ def read_properties(path: Path) -> Mapping[str, str]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Without comments; a line that ends with a backslash goes on in the next one."""
+    """Without comments; a line that ends with a backslash continues in the next one."""
     begun = ""
     for line in map(str.lstrip, text.splitlines()):
         if not begun and (not line or line[0] in "#!"):

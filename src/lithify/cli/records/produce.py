@@ -120,7 +120,7 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
 
 
 def _sources(files: tuple[str, ...], flags: ProduceFlags) -> list[tuple[str, Format]]:
-    """The files and their formats, all of them looked at before anything is written."""
+    """The files and their formats, all of them checked before anything is written."""
     sources = [(path, format_of(path, flags.format_name)) for path in files or (STDIN,)]
     tsv = any(kind == "tsv" for _, kind in sources)
     if flags.null_marker is not None and not tsv:

@@ -83,7 +83,7 @@ def check_readable(path: str, format_name: Format) -> None:
                 check_columns(file.file.schema_arrow)
             except InvalidInputError as error:
                 raise InvalidInputError(f"{path}: {error.message}", hint=error.hint) from None
-    elif path != STDIN and not Path(path).is_fifo():  # what is in a pipe is lost with the first opening
+    elif path != STDIN and not Path(path).is_fifo():  # opening a pipe a second time would lose its content
         with _opened(path):
             pass
 
@@ -122,7 +122,7 @@ def _bounded_lines(file: BinaryIO, source: str, most: int) -> Iterator[bytes]:
 
 
 def _line_batches(file: Iterator[bytes]) -> Iterator[tuple[list[bytes], list[int]]]:
-    """Lines without their ends, and their numbers; blank ones are passed over."""
+    """Lines without their line ends, and their numbers; blank ones are skipped."""
     lines: list[bytes] = []
     numbers: list[int] = []
     size = 0

@@ -1,1 +1,1 @@
-"""`compact` and what shows, proves or takes back a round."""
+"""`compact`, and the verbs that show, verify or undo a round."""

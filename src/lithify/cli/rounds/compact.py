@@ -58,7 +58,7 @@ class CompactFlags:
 def compact(invocation: Invocation, topic_name: str, **given: Any) -> int:
     """Keep the latest record of every key: a round now.
 
-    It runs whatever the dirty ratio, over each log from its start up to the horizon: the first
+    It runs at any dirty ratio, over each log from its start up to the horizon: the first
     segment that is too young for min.compaction.lag.ms, or the log end. Records keep their offsets; a
     tombstone stays for delete.retention.ms after the first round that covered it. Readers and
     producers go on meanwhile. A second round with nothing new changes nothing.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
     """Take the last round back.
 
-    Below its horizon every log is again what it was before the round; what was appended since
+    Below its horizon every log is again what it was before the round; records appended since
     stays. Said again, it takes the round before that back, as long as the version before it is
     kept (`lithify versions`). It is refused, with the reason, where that cannot be done whole.
     Without --yes nothing is changed.
@@ -37,9 +37,9 @@ def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
     if not yes:
         planned = topic.plan_undo()
         back = f"takes {_round(planned, topic.state())} back {_summary(planned)}"
-        refuse(f"{topic.name}: nothing was taken back", back)
+        refuse(f"{topic.name}: nothing was undone", back)
     report = topic.undo()
-    print_cut(invocation, report, f"the round {report.undone_run_id} was taken back {_summary(report)}", "")
+    print_cut(invocation, report, f"the round {report.undone_run_id} was undone {_summary(report)}", "")
 
 
 def _round(planned: CutReport, state: TopicState) -> str:

@@ -1,4 +1,4 @@
-"""What verbs do before something that cannot be taken back: say what would go, and ask for `--yes`."""
+"""Confirmation of irreversible verbs: without `--yes` they only say what they would remove."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ allow_clock_jump = click.option(
 
 
 def refuse(refused: str, consequence: str) -> NoReturn:
-    """Raises `RefusedError` where there is no `--yes`: what was not done, and what it would do."""
+    """Raises `RefusedError` for a verb without `--yes`: what was not done, and what it would do."""
     raise RefusedError(refused, hint=f"--yes {consequence}")
 
 

@@ -1,8 +1,8 @@
 """Printing: results on stdout, everything else on stderr, tables for people and JSON for scripts.
 
 All that verbs print goes through here, and nothing in it can steer a terminal or begin a line of its own:
-names, settings, paths and errors may be a stranger's (docs/security.md). Whatever cannot be printed is
-shown as Python and JSON escape it; the styles that we give are told from escapes in the text.
+names, settings, paths and errors may come from an attacker (docs/security.md). Unprintable characters are
+shown as Python and JSON escape them; Lithify's own styles are distinguished from escapes in the text.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from lithify.model.settings.units import format_duration, format_time
 
 _ESCAPE = "\x1b"
 _OUR_ESCAPE = chr(0xF0000 + int.from_bytes(os.urandom(2)) % 0xFFFE)
-"""Stands for the escape of a style until it is printed. Drawn anew by each process, so that no text can have it."""
+"""A placeholder for the escape of a style until it is printed; random in each process, so that no text can have it."""
 _STEERING = re.compile(
     "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-"""What JSON may have as it is, and a terminal acts on or hides: controls, direction of text, what has no width."""
+"""Characters that JSON allows and a terminal acts on or hides: controls, direction marks, zero-width characters."""
 
 
 def visible(text: str) -> str:
@@ -66,7 +66,7 @@ def say(text: str) -> None:
 
 
 def say_lines(text: str) -> None:
-    """Several lines, for tracebacks: those behind the first are set in, as none of them may look like one of ours."""
+    """Several lines, for tracebacks: lines after the first are indented, so that none looks like Lithify's own."""
     for number, one in enumerate(text.splitlines()):
         say(f"  {one}" if number else one)
 

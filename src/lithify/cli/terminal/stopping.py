@@ -38,14 +38,14 @@ def _watch(told: int) -> None:
 
 
 def end_spark(within_s: float) -> None:
-    """Ends Spark's process, where one was started for this one: it would wait for others as long as they let it."""
+    """Ends the Spark process that this program started, which could otherwise wait for its clients without a limit."""
     session = sys.modules.get("lithify.spark.session.start")
     if session is not None:
         session.end_started(within_s)
 
 
 def leave(code: int) -> NoReturn:
-    """Ends the program; not by Python's own way where a request was left to itself, which that would wait for."""
+    """Ends the program; without Python's normal exit if a request was abandoned, as that would wait for it."""
     deadline = sys.modules.get("lithify.waits.deadline")
     if deadline is not None and deadline.hanging():
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The three streams of the program, also where whoever started it has closed some.
+"""The three streams of the program, also if its parent has closed some.
 
     0 1 2    taken by /dev/null where they are closed    ─► 3 4 ...    files that are opened from then on
 
@@ -15,7 +15,7 @@ _STDIN, _STDOUT, _STDERR = range(3)
 
 
 def take_closed() -> None:
-    """Nothing comes from a stdin that is closed, and whoever closes stdout or stderr wants none of it."""
+    """A closed stdin reads as empty, and output to a closed stdout or stderr is discarded."""
     for number in (_STDIN, _STDOUT, _STDERR):
         try:
             os.fstat(number)

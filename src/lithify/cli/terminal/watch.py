@@ -69,7 +69,7 @@ def _print_lines(frame: Frame) -> None:
 def _draw_in_place(look: Callable[[], Frame], interval_ms: int) -> NoReturn:
     """On a screen of its own, with the notes on top, as the bottom may be cut.
 
-    Under an error there is what was seen before. What was seen last stays in the terminal.
+    Under an error the last successful look is shown, and the last screen stays in the terminal.
     """
     from rich.console import Console
     from rich.live import Live
@@ -101,7 +101,7 @@ def _tried(look: Callable[[], Frame]) -> Frame | str:
         return look()
     except LithifyError as error:
         return str(error)
-    except Exception as error:  # whatever it is, it may be over the next time
+    except Exception as error:  # any error may be gone at the next look
         return f"{type(error).__name__}: {error}"
 
 

@@ -53,7 +53,7 @@ def judged(report: CutReport) -> str:
 
 
 def removed_records(report: CutReport) -> str:
-    """`12 records in 2 segments`: what was removed for good, segments written again not counted twice."""
+    """`12 records in 2 segments`: the removed records; a rewritten segment is not counted."""
     records = sum(log.records_removed - log.records_added for log in report.logs)
     segments = sum(log.segments_removed for log in report.logs)
     return f"{plural(records, 'record')} in {plural(segments, 'segment')}"

@@ -45,7 +45,7 @@ def overview_notes(found: CatalogOverview, *, everything: bool = False) -> list[
 def _cleaner_notes(found: CatalogOverview) -> Iterator[str]:
     """When each cleaner last looked."""
     if found.cleaners_error is not None:
-        yield f"cleaners cannot be asked for: {found.cleaners_error}"
+        yield f"cleaners cannot be read: {found.cleaners_error}"
     for note in found.cleaners or ():
         looked = (
             f"has not completed a look since it started {when(note.started_ms, found.now_ms)}"

@@ -1,4 +1,4 @@
-"""Where every log of a topic stands, as text."""
+"""The state of every log of a topic, as text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _failure_notes(topic: str, log: LogStatus, now_ms: int) -> list[str]:
         release = f"`lithify quarantine release {topic} --partition {log.partition}` lets it go on"
         after = f"after {plural(log.failures, 'failure')}: {log.error}"
         return [f"QUARANTINED since {when(log.failed_ms, now_ms)} {after}", release]
-    # A failure that is told by a clock that was ahead keeps nobody waiting.
+    # A failure with the time of a clock that was ahead delays no retry.
     waits = log.retry_ms is not None and log.failed_ms <= now_ms < log.retry_ms
     tried = when(log.retry_ms or 0, now_ms) if waits else "now"
     return [f"FAILED {number_of_times(log.failures)}, next try {tried}: {log.error}"]

@@ -15,7 +15,7 @@ from lithify.cli.terminal.output import plural, print_json, say, show
 def delete(invocation: Invocation, topic_name: str, yes: bool) -> None:
     """Delete a topic and its files, for good. Without --yes nothing is changed.
 
-    Files that others have put into its folder stay, and are told.
+    Files of other programs in its folder stay, and are listed.
 
     \b
     Example:

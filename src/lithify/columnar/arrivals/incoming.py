@@ -75,7 +75,7 @@ class _Arrival:
         self._settings, self._partitions = topic.settings, len(topic.log_ends)
         self._now_ms, self._keep_offsets = now_ms, keep_offsets
         self._last_offsets: dict[int, int] = {}
-        # Keyless records go on round from where the topic has got to, whoever appends.
+        # Keyless records continue the topic's round robin, whichever producer appends.
         self._keyless = sum(topic.log_ends)
 
     def take(self, given: pa.RecordBatch, first_index: int) -> list[tuple[int, pa.RecordBatch]]:
@@ -150,7 +150,7 @@ class _Arrival:
         )
 
     def _completed(self, given: pa.RecordBatch, places: Places) -> pa.RecordBatch:
-        """The columns of the segment: what was left out by the producer is filled in."""
+        """The columns of the segment, with defaults for those that the producer left out."""
         by_log = self._settings.message_timestamp_type == "LogAppendTime" and not self._keep_offsets
         count = given.num_rows
         if by_log:

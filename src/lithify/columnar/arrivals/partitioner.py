@@ -55,7 +55,7 @@ def partitions_of(keys: pa.Array, partitions: int, *, round_from: int = 0) -> np
 
 
 def _hashes(keys: pa.Array) -> Hashes:
-    """murmur2 of every key; what comes out for a null means nothing."""
+    """murmur2 of every key; the result for a null is undefined."""
     _, offsets_buffer, data_buffer = keys.buffers()
     if len(keys) == 0 or data_buffer is None or data_buffer.size == 0:
         return np.full(len(keys), murmur2(b""), np.uint32)
@@ -108,7 +108,7 @@ def _finish_columns(
 
 
 def _mix_words(state: int, words: bytes) -> int:
-    """Mixes whole words into a hash that is under way."""
+    """Mixes whole words into an unfinished hash."""
     mixed = np.frombuffer(words, "<u4") * np.uint32(_M)
     mixed ^= mixed >> np.uint32(24)
     for word in (mixed * np.uint32(_M)).tolist():

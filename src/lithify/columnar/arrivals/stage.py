@@ -5,7 +5,7 @@
                                                still the log end, and numbers the others anew
 
 Records that bring offsets of their own, from Kafka, keep them. All are checked as `append` checks them
-(C16). What a task holds is bounded by `HELD_BYTES`, whatever the number of partitions.
+(C16). `HELD_BYTES` bounds the memory of a task, for any number of partitions.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Stage:
             self._sort_out()
 
     def close(self) -> tuple[StagedLog, ...]:
-        """Ends the files: what was written, by partition."""
+        """Closes the files; returns the segments by partition."""
         self._sort_out()
         return tuple(
             StagedLog(self._topic.name, self._topic.identity, partition, writer.close(), self._last_ms[partition])
@@ -105,7 +105,7 @@ class Stage:
             self._held_bytes = 0
 
     def _placed(self, error: InvalidRecordError, together: pa.Table) -> InvalidRecordError:
-        """The same error, which names the record by its offset if it brings one: nobody knows our batches."""
+        """The same error, naming the record by its offset if it has one, as users do not see the task's batches."""
         if not self._keep_offsets or not {PARTITION, OFFSET} <= set(together.column_names):
             return error
         partition, offset = (together.column(name)[error.index].as_py() for name in (PARTITION, OFFSET))

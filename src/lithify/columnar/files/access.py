@@ -70,7 +70,7 @@ class FileAccess:
 
 
 def check_file(path: str, found: os.stat_result) -> None:
-    """Raises `DamagedError` for a pipe, a device or a folder: who opens one may wait for ever, or read without end."""
+    """Raises `DamagedError` for a pipe, a device or a folder, whose reads may block or never end."""
     if not stat.S_ISREG(found.st_mode):
         raise DamagedError(
             f"{path}: it is not a file any more, but a {_KINDS.get(stat.S_IFMT(found.st_mode), 'special file')}",

@@ -33,13 +33,13 @@ def make_lasting(location: str) -> None:
 def start_writing(location: str, start: int, size: int) -> None:
     """Has the disk begin with these bytes of a file that is being written, without waiting for it.
 
-    Only a hint, and nowhere else but on Linux: what the disk has not begun with, `make_lasting` waits for.
+    Only a hint, and only on Linux: `make_lasting` waits for the rest.
     """
     local = local_path(location)
     if local is None or size < EARLY_BYTES or sys.platform != "linux":
         return
     with Path(local).open("rb") as file, suppress(OSError):  # a file system may not know it
-        # Of bytes that wait to be written this starts the writing; it lets go of those only that were.
+        # For dirty pages this starts the write-back; it evicts only clean ones.
         os.posix_fadvise(file.fileno(), start, size, os.POSIX_FADV_DONTNEED)
 
 

@@ -1,4 +1,4 @@
-"""A file of an object store, read a column chunk at a time: each in one request, however often it is looked at."""
+"""A file of an object store, read a column chunk at a time: each in one request, however often it is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small JSON files that tell whether they are what was written, and as which file (C48).
+"""Small JSON files with a checksum of their content and path (C48).
 
     {"failures": ..., "checksum": "5d1c..."}     of the content and of where it belongs
 
@@ -35,7 +35,7 @@ def checksum_of_json(value: Any) -> str:
 
 def sealed(path: str, content: Mapping[str, Any]) -> bytes:
     """A document as it is to stand at `path`."""
-    plain = json.loads(json.dumps(content))  # as whoever reads it will see it
+    plain = json.loads(json.dumps(content))  # as a reader will get it
     return json.dumps({**plain, CHECKSUM: _checksum(path, plain)}, indent=1).encode()
 
 

@@ -1,4 +1,4 @@
-"""The rows of one row group as the key pass sees them: what is known of each without comparing it.
+"""The rows of one row group in the key pass, with the facts of each that need no comparison.
 
 Columns that cannot decide anything in a segment are not read: value sizes where no record can be a
 tombstone, timestamps where none or all are past retention, offsets where no limit lies inside it.

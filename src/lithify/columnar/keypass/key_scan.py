@@ -27,7 +27,7 @@ from lithify.compaction.rules import SurvivorRules
 from lithify.model.segment import Segment
 
 PIECE_BYTES = 4 * 2**20
-"""Keys are handed out in pieces of so much, so that it shows how many of them filled a memory."""
+"""Bytes of a piece of keys, so that the progress at which memory filled up is known."""
 
 
 @dataclass(frozen=True, slots=True)

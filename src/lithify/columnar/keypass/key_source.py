@@ -31,7 +31,7 @@ class KeySource(Protocol):
 
     @property
     def dirty_read(self) -> float:
-        """How much of the dirty portion has been handed out, from 0 to 1."""
+        """The share of the dirty portion that was read, from 0 to 1."""
         ...
 
     def has(self, portion: Portion) -> bool: ...

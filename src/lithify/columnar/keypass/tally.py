@@ -1,4 +1,4 @@
-"""What a key pass counts. Numbers only, whatever the number of records (C38)."""
+"""The counts of a key pass: a fixed set of numbers, for any number of records (C38)."""
 
 from __future__ import annotations
 

@@ -59,14 +59,14 @@ Open = Callable[[HashRange], KeySource]
 class WinnerFinder:
     """Finds winners within `memory_bytes`.
 
-    Hashes are those of the `seed`: one that nobody can foresee, the same for all that works on one log.
+    Hashes use the `seed`: secret, and the same for all tasks of one log.
     """
 
     memory_bytes: int
     seed: str = field(repr=False)
 
     def find(self, open_source: Open, hash_range: HashRange) -> tuple[Tally, DeadRecords]:
-        """What stays of the dirty part and what goes of the clean part, of the keys of one range.
+        """Positions that survive of the dirty part, and that lose of the clean part, for the keys of one range.
 
         `open_source` is called anew for every part of the range that is tried. Raises `EngineError` where keys
         cannot be spooled.
@@ -112,7 +112,7 @@ class WinnerFinder:
         return True
 
     def _find_spooled(self, source: KeySource, part: HashRange, count: int, depth: int) -> None:
-        """Reads the part once, into so many on disk, and adds to the source what is found of each of them."""
+        """Reads the part once, divides it into so many parts on disk, and adds the findings of each to the source."""
         if depth == MAX_DEPTH:
             raise EngineError(
                 f"keys that take more than {format_bytes(self._memory_bytes)} share {MAX_DEPTH} hashes",

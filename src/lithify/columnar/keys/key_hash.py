@@ -1,13 +1,13 @@
-"""The hash of keys: one that nobody can foresee who does not know its seed, so that no keys can be chosen
-to share it (C38). It only says where to look for a key; keys are compared whole (C12).
+"""The hash of keys: unpredictable without its seed, so that an attacker cannot choose keys that share it
+(C38). It only says where to look for a key; keys are compared whole (C12).
 
     key     its length and its words of 32 bits                    n, w0 w1 .. wn
     seed    a number and a factor for each, all of 64 bits, secret  a, b, f0 f1 .. fn
     hash    a + b n + f0 w0 + f1 w1 + .. + fn wn  mod 2^64; then the upper half is mixed into the lower
 
-Whatever two keys are, the chance that they share half of such a hash is 2^-32 (Lemire and Kaser, "Strongly
+For any two keys, the chance that they share half of such a hash is 2^-32 (Lemire and Kaser, "Strongly
 universal string hashing is fast", 2013). Some secret bytes before each key would not do with one of the usual
-fast hashes: keys can be made that share it whatever stands before them. Long keys take a keyed BLAKE2b each.
+fast hashes: keys can be constructed that share it behind any prefix. Long keys take a keyed BLAKE2b each.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FACTORS = LONG_BYTES // 4 + 2
 _UPPER_HALF = np.uint64(32)
 
 _BLOCK = 1 << 16
-"""So many keys are hashed at a time: what is computed of them stays in a processor's cache."""
+"""Keys hashed at a time, so that intermediate arrays stay in a processor's cache."""
 
 
 class KeyHash:

@@ -20,13 +20,13 @@ from lithify.columnar.keys.ranks import Flags
 from lithify.columnar.segment.positions import Integers
 
 BYTES_PER_ROW = 14
-"""Memory that `latest_rows` takes for a row, besides what it is given."""
+"""Bytes of memory that `latest_rows` takes for a row, besides its arguments."""
 
 BYTES_PER_ORDERED_ROW = 31
 """The same where rows have an order of their own, with making it."""
 
 _BLOCK = 1 << 16
-"""So many rows are looked at at a time: what is gathered of their keys stays in a processor's cache."""
+"""Rows compared at a time, so that their gathered keys stay in a processor's cache."""
 
 
 def latest_rows(keys: pa.BinaryArray, hashes: Hashes, order: Integers | None = None) -> Flags:
@@ -38,7 +38,7 @@ def latest_rows(keys: pa.BinaryArray, hashes: Hashes, order: Integers | None = N
     low = np.uint64((1 << count.bit_length()) - 1)
     if order is not None:
         hashes = hashes[order]
-    hashes &= ~low  # what is cut off only makes more keys to tell apart
+    hashes &= ~low  # dropping bits only adds collisions, which are compared whole
     np.bitwise_or(hashes, np.arange(count, dtype=np.uint32), out=hashes)
     hashes.sort()
     last = np.ones(count, np.bool_)

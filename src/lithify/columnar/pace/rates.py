@@ -62,7 +62,7 @@ class FollowedRates:
             return
         self._looked_at = now
         for note in self._notes:
-            with suppress(Exception):  # whatever a store fails with, the rates stay as they are
+            with suppress(Exception):  # on any error of the store the rates stay as they are
                 found = read_rates(self._access, note.path)
                 if found.id != note.id:
                     self._rates = found.rates

@@ -18,7 +18,7 @@ BURST_SECONDS = 1.0
 """Time not used for moving bytes that may be made up for."""
 
 SLICE_SECONDS = 1.0
-"""The longest sleep before the rate is asked for again."""
+"""Seconds of the longest sleep before the rate is read again."""
 
 _PAID_SECONDS = 1e-9
 """What is owed for less time than this is carried over: no sleep is that short."""

@@ -1,1 +1,1 @@
-"""Footers and pages of Parquet files, looked at before Arrow decodes them (C51)."""
+"""Footers and pages of Parquet files, checked before Arrow decodes them (C51)."""

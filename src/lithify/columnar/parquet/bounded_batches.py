@@ -1,4 +1,4 @@
-"""Row groups of a Parquet file in pieces of bounded memory, whatever the file expands to (C51).
+"""Row groups of a Parquet file in pieces of bounded memory, however much they expand (C51).
 
     row group ──► headers of its pages: what a row can take ──► so few rows at a time ──► pieces for one append
 

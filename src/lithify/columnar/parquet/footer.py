@@ -38,7 +38,7 @@ class UnsoundFileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Where a column of a row group lies in the file, and how many values it has.
+    """The byte range of a column of a row group in the file, and its number of values.
 
     `expanded_bytes` is what its pages are said to have when they are decompressed.
     """

@@ -2,7 +2,7 @@
 
     struct ──► {field id: value}        list ──► [value, ...]        text and bytes ──► bytes
 
-Parquet files are looked at with this before Arrow opens them (C51): Arrow allocates what a file claims to
+Parquet files are checked with this before Arrow opens them (C51): Arrow allocates what a file claims to
 need, and ends the process for some claims that contradict each other. So every count is held against
 the bytes that are there, and nesting has an end.
 """

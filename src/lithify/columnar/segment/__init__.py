@@ -1,1 +1,1 @@
-"""Segments: Parquet files of ours, written, read and checked."""
+"""Segments: Lithify's Parquet files, written, read and checked."""

@@ -1,6 +1,6 @@
 """The facts of a segment, as the footer of its Parquet file tells them.
 
-These are what goes to the manifests and what planning works with, so that neither opens a file.
+Manifests store them and planning uses them, so that neither opens a file.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ DIGESTS = pa.schema(
         pa.field("orders", pa.list_(pa.int64())),
     ]
 )
-"""One row a record; `orders` has one for each header that was asked for, null where there is none."""
+"""One row for each record; `orders` has an element for each requested header, null where the record has none."""
 
 _DIGEST = """
 SELECT "offset", key, value_size, "timestamp",
@@ -50,12 +50,12 @@ _ORDER = """
 """
 
 _IN_MEMORY = {"threads": 1, "temp_directory": ""}
-"""A row group fits; DuckDB would else spill records into the folder that the process stands in."""
+"""A row group fits; otherwise DuckDB would spill records into the current folder of the process."""
 
 
 @dataclass(frozen=True, slots=True)
 class TombstonesOf:
-    """How many tombstones of a segment lie in each of the steps it was asked about, and behind the last."""
+    """The number of tombstones of a segment in each of the given steps, and after the last."""
 
     partition: int
     counts: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Reading a segment: a row group at a time, each looked at before it is decoded.
+"""Reading a segment: a row group at a time, each checked before it is decoded.
 
     footer    checked: sizes, places, types            (`parquet_footer`)
     schema    that of a segment
@@ -79,7 +79,7 @@ class SegmentReader:
         return self._footer.metadata
 
     def read(self, row_group: int, columns: Sequence[str]) -> pa.Table:
-        """Some columns of a row group, as `SEGMENT_SCHEMA` types them, in the order asked for."""
+        """Some columns of a row group, with the types of `SEGMENT_SCHEMA`, in the requested order."""
         chunks = list(self._footer.of_columns(row_group, columns).values())
         with damage_named(self._segment.path):
             if isinstance(self._source, HeldFile):
@@ -116,9 +116,9 @@ class SegmentReader:
         return True
 
     def first_row_group_at(self, offset: int) -> int:
-        """One that no record at or above `offset` stands before; `row_groups` if there is no such record.
+        """A row group with no record at or above `offset` before it; `row_groups` if there is no such record.
 
-        The footer tells, which nothing guards: so the last record that is passed over is looked at (C8).
+        The footer has no checksum, so the last record that is skipped by it is read and checked (C8).
         """
         if offset <= self._segment.base_offset:
             return 0
@@ -152,10 +152,10 @@ _RESTORE = "restore the file from a backup or a replica; nothing was changed"
 
 
 class damage_named:  # noqa: N801 - used as a statement: `with damage_named(path):`
-    """Turns whatever goes wrong with reading a file into a `DamagedError` that names it.
+    """Turns any exception of reading a file into a `DamagedError` that names it.
 
-    Arrow tells of damage by errors of a dozen kinds, so that the rest cannot be told from a mistake of ours;
-    what is under this statement is to be reading, and nothing else.
+    Arrow reports damage by a dozen kinds of exceptions, which cannot be distinguished from defects of Lithify;
+    so only code that reads belongs under this statement.
     """
 
     def __init__(self, path: str) -> None:
@@ -168,7 +168,7 @@ class damage_named:  # noqa: N801 - used as a statement: `with damage_named(path
         if isinstance(error, FileNotFoundError):
             raise DamagedError(f"{self._path}: the file is missing", hint=_RESTORE) from error
         if isinstance(error, (MemoryError, LithifyError)):
-            return  # of this machine, and not of the file, whose claims were looked at before
+            return  # an error of this machine, not of the file, whose claims were checked before
         if isinstance(error, Exception):
             raise DamagedError(f"{self._path}: the file cannot be read: {_one_line(error)}", hint=_RESTORE) from error
 

@@ -40,7 +40,7 @@ from lithify.model.staged import Destination
 ROW_GROUP_RECORDS = 128 * 1024
 ROW_GROUP_BYTES = 64 * 2**20
 OWN_PATH = "lithify.path"
-"""In the footer: the path of the file, from the topic's folder on, so that another one in its place is noticed."""
+"""In the footer: the path of the file, from the topic's folder on, so that another one in its place is detected."""
 HEADER_KEY_PATH = "headers.list.element.key"
 """Where Parquet keeps the names of headers; its null count tells whether there are any."""
 
@@ -125,7 +125,7 @@ class SegmentWriter:
         return int(min(ROW_GROUP_RECORDS - self._pending_records, by_bytes))
 
     def flush(self) -> None:
-        """Writes what is waiting as a row group, however small."""
+        """Writes the buffered records as a row group, however small."""
         if not self._pending:
             return
         group = pa.concat_tables(self._pending)

@@ -49,7 +49,7 @@ class PublishedLog:
 
 @dataclass(frozen=True, slots=True)
 class PublishReport:
-    """What `publish` did. `created`: the target was made; `resumed`: some of it was there already."""
+    """What `publish` did. `created`: it created the target; `resumed`: it continued an earlier run."""
 
     topic: str
     version: int

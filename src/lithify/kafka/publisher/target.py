@@ -1,4 +1,4 @@
-"""The Kafka topic that a topic of the lake is published into: made, or looked at before anything is sent."""
+"""The Kafka topic that a topic of the lake is published into: created, or checked before anything is sent."""
 
 from __future__ import annotations
 

@@ -128,5 +128,5 @@ def _check_not_trimmed(warehouse: Warehouse, name: LogId, log: LogState, view: t
         raise PolicyError(
             f"{name}: {only_here} records of the view lie below the log start {log.log_start_offset} of the backlog, "
             "which was trimmed, and would be lost",
-            hint="--lose-trimmed drops the view all the same",
+            hint="--lose-trimmed drops the view with them",
         )

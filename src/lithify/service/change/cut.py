@@ -101,7 +101,7 @@ def truncate(
 def plan_truncate(
     warehouse: Warehouse, name: TopicName, partition: int, to: int, *, below_compacted: bool = False
 ) -> CutReport:
-    """What `truncate` would do to the newest version, read off its metadata; raises what it raises.
+    """What `truncate` would do to the newest version, by its metadata; raises what it raises.
 
     The number of records is an upper bound, since a segment that is cut in two is not opened for it.
     """
@@ -132,7 +132,7 @@ class _Pieces:
 
 @dataclass(slots=True)
 class _Cutter:
-    """Cuts segments; what was written for one try is used again by the next."""
+    """Cuts segments; a retry reuses the files of the attempt before."""
 
     warehouse: Warehouse
     run_id: str

@@ -3,7 +3,7 @@
     kept     14   19   22   27   30      closed longer than versions.retention.ms ago: 14, 19, 22
     after                   27   30      `sweep` may delete what only the others needed
 
-Nothing else lets go of them but newer versions that push them out, and a quiet topic has none.
+Otherwise only newer versions replace them, and an idle topic has none.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from lithify.service.commit import commit
 
 @dataclass(frozen=True, slots=True)
 class ExpireReport:
-    """What was let go of. The field names are the JSON keys."""
+    """The versions that expired. The field names are the JSON keys."""
 
     topic: str
     version: int
     """The newest version, from which on they are not kept any more."""
     expired: tuple[int, ...]
-    """The versions that were let go of, newest first."""
+    """The versions that expired, newest first."""
     now_ms: int
 
     def to_json(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Making a topic again whose catalog entry or metadata is lost, from the files that are there.
 
-    what is left ─► plan (`compaction/repairing`) ─► shown ─► with `repair`: register, or rebuild
+    remains ─► plan (`lifecycle/repairing.py`) ─► shown ─► with `repair`: register, or rebuild
 
 It works where `commit` cannot, since there is no version to commit on. What it makes is one commit all the
 same: the catalog has the topic as it was, or as it is planned, or not at all.
@@ -23,7 +23,7 @@ from lithify.service.last_record import last_record
 
 @dataclass(frozen=True, slots=True)
 class RepairRequest:
-    """`folder` and `metadata` settle what cannot be told; without `repair` it is only planned."""
+    """`folder` and `metadata` choose between several; without `repair` it is only planned."""
 
     name: TopicName
     repair: bool = False

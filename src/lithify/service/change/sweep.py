@@ -72,7 +72,7 @@ class _Look:
     named: NamedFiles = field(default=NamedFiles(frozenset()))
     """What was named once the folder was listed."""
     named_ms: int = 0
-    """A time right after that: what was not named then had stopped being so by this time."""
+    """A time right after that: files not named then were unnamed by this time."""
 
     def plan(self) -> SweepPlan:
         """What may go."""
@@ -120,6 +120,6 @@ class _Look:
         known = (*(run_id for run_id in newest.abandoned if run_id not in abandon), *abandon)
         if len(known) <= RUNS_REMEMBERED:
             return known
-        # Looked at anew: what another sweep abandoned since the first look is not in that, and still to be deleted.
+        # Read again: files that another sweep abandoned since the first look are still to be deleted.
         stored = self.warehouse.store.stored_files(newest)
         return remembered(known, {*abandon, *still_abandoned(newest.abandoned, stored, named)})

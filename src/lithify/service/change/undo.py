@@ -22,7 +22,7 @@ from lithify.service.last_record import last_record
 
 
 def undo(warehouse: Warehouse, name: TopicName) -> CutReport:
-    """Takes the last round back that was not taken back yet, in all logs that it changed.
+    """Undoes the last round that was not undone yet, in all logs that it changed.
 
     Raises `NothingToUndoError`, which says why, `UnknownTopicError`, or what `commit` raises.
     """
@@ -47,7 +47,7 @@ def plan_undo(warehouse: Warehouse, name: TopicName) -> CutReport:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The round to take back: the version it closed, and its part in each log that it changed."""
+    """The round to undo: the version it closed, and its part in each log that it changed."""
 
     run_id: str
     then: TopicState
@@ -55,11 +55,11 @@ class _Target:
 
 
 def _target(warehouse: Warehouse, newest: TopicState) -> _Target:
-    """The newest round whose result still stands. Raises `NothingToUndoError`."""
+    """The newest round that was not undone. Raises `NothingToUndoError`."""
     name = newest.name
     stands = {log.last_round for log in newest.logs} - {""}
     if not stands:
-        raise NothingToUndoError(f"{name}: there is no round to take back", hint="`lithify history` shows its rounds")
+        raise NothingToUndoError(f"{name}: there is no round to undo", hint="`lithify history` shows its rounds")
     kept = [v for v in warehouse.store.versions(name) if v.verb is Verb.COMPACT and v.closed_by in stands]
     if not kept:
         raise NothingToUndoError(
@@ -141,7 +141,7 @@ class _Edit:
         missing = self._warehouse.files.missing([segment.path for segment in segments])
         if missing:
             raise NothingToUndoError(
-                f"{LogId(self._newest.name, partition)}: {missing[0]} is gone, so the round cannot be taken back"
+                f"{LogId(self._newest.name, partition)}: {missing[0]} is gone, so the round cannot be undone"
             )
 
 

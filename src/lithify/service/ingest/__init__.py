@@ -1,1 +1,1 @@
-"""Committing what was copied from another system."""
+"""Commits records copied from another system."""

@@ -1,4 +1,4 @@
-"""Committing what was copied from another system: at the log ends it was read from, or not at all (C1, C6).
+"""Commits records copied from another system: at the log ends that they were read from, or not at all (C1, C6).
 
     log end E ─► read [E, end) ─► segments with its offsets ─► commit, if the log still ends at E
                                                                   and ends at `end` from then on
@@ -6,8 +6,8 @@
 The log ends where the source was read to, also where nothing to keep comes last: a marker of a transaction,
 records without a key. Else they would seem lost once the source's retention deletes them (C2).
 
-Whoever commits first has the range. Another copy of the same log finds that its end has moved, and
-says so; nothing is ever there twice, and nothing is left out.
+The first commit takes the range. Another copy of the same log finds that the log end has moved, and
+ends with an error; so every record is copied exactly once.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Reached:
     def check(self, newest: TopicState, partitions: Iterable[int]) -> None:
         """Raises `ConflictError` where one of these logs is not as the copier has left it."""
         if newest.identity != self.identity:
-            raise ConflictError(f"{newest.name}: the topic was deleted and made again meanwhile", hint="start again")
+            raise ConflictError(f"{newest.name}: the topic was deleted and recreated meanwhile", hint="start again")
         for partition in partitions:
             left, end = self.ends.get(partition, 0), newest.log(partition).log_end_offset
             if end != left:

@@ -174,7 +174,7 @@ class TopicIngest:
     def _check_id(self, topic_id: str) -> None:
         if topic_id != self.topic_id:
             raise SourceWentBackError(
-                f"{self.name}: {self._theirs} was deleted and made again since it was copied",
+                f"{self.name}: {self._theirs} was deleted and recreated since it was copied",
                 hint="ingest the new one into another topic",
             )
 

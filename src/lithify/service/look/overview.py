@@ -1,7 +1,7 @@
-"""The catalog at a glance: how every topic stands, the worst first (C28, C29, C31).
+"""The catalog at a glance: the state of every topic, the worst first (C28, C29, C31).
 
-Whoever looks again reads only what has been committed to since, where the catalog tells, and what is
-known of failures; what was read before is assessed again from memory.
+A second look reads only topics with new commits, if the catalog has change tokens, and
+failures; other topics are assessed again from memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Find
 
 @dataclass(slots=True)
 class StatusWatch:
-    """Tells how a whole catalog stands, once or again and again. Not for several threads at once."""
+    """Assesses a whole catalog, once or repeatedly. Not safe to use from several threads."""
 
     warehouse: Warehouse
     cleaners: Callable[[], tuple[CleanerNote, ...] | None] = lambda: None
@@ -32,9 +32,9 @@ class StatusWatch:
         self._watch = CatalogWatch(self.warehouse.store, self)
 
     def overview(self, *, now_ms: int | None = None) -> CatalogOverview:
-        """How every topic stands at `now_ms` or by the clock. Raises `WarehouseError` if the catalog cannot be read.
+        """The state of every topic at `now_ms` or by the clock. Raises `WarehouseError` if the catalog cannot be read.
 
-        A topic that cannot be read stands for itself; the others are there all the same.
+        A topic that cannot be read is reported as unreadable; the others are assessed.
         """
         assessed_ms = self.warehouse.clock.now_ms() if now_ms is None else now_ms
         self._watch.look(assessed_ms)

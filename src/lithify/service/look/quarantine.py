@@ -32,7 +32,7 @@ def failing_logs(warehouse: Warehouse) -> QuarantineReport:
             failures = failures_of(warehouse.store, warehouse.store.load(name))
         except UnknownTopicError:
             continue
-        except Exception as error:  # the others are listed all the same (C50)
+        except Exception as error:  # the others are listed (C50)
             unreadable.append(UnreadableTopic(str(name), str(as_lithify_error(error, name))))
             continue
         logs += [failing_log(LogId(name, partition), failure) for partition, failure in failures.items()]

@@ -1,4 +1,4 @@
-"""Other rates for the rounds of a topic that are under way, or for those of all cleaners (C40).
+"""Changes the rates of a topic's running rounds, or of all cleaners' (C40).
 
 A round follows the document that comes after its own start, or the start of its cleaner; see
 `model/settings/rates.py`. There is no commit and no version.

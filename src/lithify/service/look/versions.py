@@ -20,5 +20,5 @@ def kept_versions(warehouse: Warehouse, name: TopicName) -> tuple[VersionReport,
 def _state(warehouse: Warehouse, name: TopicName, kept: KeptVersion) -> TopicState | None:
     try:
         return warehouse.store.load_version(name, kept.version)
-    except UnknownVersionError:  # another commit has released it since it was listed
+    except UnknownVersionError:  # it expired in another commit since it was listed
         return None

@@ -1,1 +1,1 @@
-"""`verify`: the trail of versions, and what is held against what."""
+"""`verify`: the trail of versions, and the proofs along it."""

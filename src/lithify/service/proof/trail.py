@@ -54,7 +54,7 @@ class Trail:
     reports: tuple[RoundReport, ...]
 
     def transitions(self, partition: int) -> Iterator[Transition]:
-        """What became of one log, oldest first."""
+        """The transitions of one log, oldest first."""
         real = [v for index, v in enumerate(self.versions) if index == 0 or v.closed is None or _removes(v.closed)]
         strays = [v for v in self.versions if v not in real]
         for before, after in pairwise(real):
@@ -108,7 +108,7 @@ def trail_to(warehouse: Warehouse, newest: VersionSeen, against: int | None) -> 
 
 
 def undone_by(reports: tuple[RoundReport, ...], before: TopicState) -> RoundReport | None:
-    """The report of the round that an `undo` made on `before` took back: the newest whose result stood."""
+    """The report of the round that an `undo` of `before` undid: the newest that was not undone."""
     stood = {log.last_round for log in before.logs} - {""}
     return next((r for r in reports if r.run_id in stood and r.version <= before.version), None)
 
@@ -127,7 +127,7 @@ def _start(name: TopicName, kept: list[KeptVersion], against: int | None) -> int
 
 
 def _check_reported(name: TopicName, kept: list[KeptVersion], reports: tuple[RoundReport, ...]) -> None:
-    """A round can be worked out anew only if its report, which tells its clock, is still there."""
+    """A round can be planned again only if its report, which has its time, is still there."""
     known = {report.version for report in reports}
     unknown = [v.version for v in kept if v.verb is Verb.COMPACT and v.version + 1 not in known]
     if unknown:

@@ -4,9 +4,9 @@
     what closed it, and those after it    round, retain, ...   ├─ what must be there, and is it?
     newest version                        [ b' d ][ e ]        ┘
 
-It reads every file of these versions whole, works out anew what each commit had to leave, by other
-means than the round did, and compares record by record. Nothing of what the compactor found or
-counted is believed; `proof/transition.py` says what metadata alone cannot decide.
+It reads every file of these versions whole, computes what each commit had to leave, by other
+means than the round did, and compares record by record. It uses no results or counts of the
+compactor; `proof/transition.py` says what metadata alone cannot decide.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SAYS = {
 }
 
 _BY_WINNERS = {FindingKind.RECORD_LOST, FindingKind.TOMBSTONE_REMOVED_EARLY, FindingKind.EXPIRED_TOMBSTONE_KEPT}
-"""What cannot be told below the horizon of a round some of whose records cannot be read."""
+"""Findings that are not reliable below the horizon of a round with unreadable records."""
 
 
 def verify(
@@ -55,7 +55,7 @@ def verify(
     """Checks the newest version of a topic against an earlier one.
 
     `against` defaults to the version before the last round. Raises `UnknownTopicError`,
-    `UnknownVersionError`, or `VersionSweptError` for one that was let go of meanwhile.
+    `UnknownVersionError`, or `VersionSweptError` for a version that expired meanwhile.
     """
     started_ms = warehouse.clock.now_ms()
     warehouse.store.clear_file_cache()
@@ -103,7 +103,7 @@ def _versions(
 
 
 def _check_kept(warehouse: Warehouse, newest: VersionSeen, trail: Trail, result: InspectionResult) -> None:
-    """That files of an earlier version are missing is no damage if the version was let go of meanwhile (C7)."""
+    """Missing files of an earlier version are no damage if the version expired meanwhile (C7)."""
     needed = {s.path for s in newest.segments + newest.view}
     missing = [f.path for f in result.files if f.kind is FindingKind.FILE_MISSING and f.path not in needed]
     if not missing:
@@ -112,8 +112,7 @@ def _check_kept(warehouse: Warehouse, newest: VersionSeen, trail: Trail, result:
     earlier = {v.state.version for v in (*trail.versions, *trail.restorable)} - {newest.state.version}
     for version in sorted(earlier - kept):
         raise VersionSweptError(
-            f"{newest.state.name}: version {version} was let go of and swept while it was verified: "
-            f"{missing[0]} is gone",
+            f"{newest.state.name}: version {version} expired and was swept while it was verified: {missing[0]} is gone",
             hint="nothing is known to be damaged; verify again",
         )
 
@@ -155,7 +154,7 @@ def _counts(newest: VersionSeen) -> dict[str, TombstoneCount]:
     counts: dict[str, TombstoneCount] = {}
     for log in newest.state.logs:
         if log.uncovered:
-            continue  # the next round counts anew (C43)
+            continue  # the next round counts again (C43)
         files, settings = newest.log(log.partition).files, newest.state.settings
         count = TombstoneCount(
             start=log.deleted_below if settings.side_by_side else log.log_start_offset,
@@ -191,7 +190,7 @@ def _broken(result: InspectionResult) -> set[str]:
 
 
 def _unexplained(result: InspectionResult, whole: Sequence[Proof]) -> Iterator[RecordFinding]:
-    """Findings without those that a broken file explains: its records are gone with it, and what they beat."""
+    """Findings without those that a damaged file explains: its records are missing, and what they superseded."""
     broken = _broken(result)
     gone: dict[int, list[range]] = {}
     winners_unknown: set[int] = set()
@@ -210,7 +209,7 @@ def _unexplained(result: InspectionResult, whole: Sequence[Proof]) -> Iterator[R
 
 
 def _named(name: TopicName, whole: Sequence[Proof], found: Iterator[RecordFinding]) -> Iterator[Finding]:
-    """Findings with what they mean. A record that is gone and another in its place is one that was altered."""
+    """Findings with their texts. A missing record and another at its offset are one altered record."""
     kinds: dict[tuple[int, int], set[FindingKind]] = {}
     for record in found:
         kinds.setdefault((record.proof, record.offset), set()).add(record.kind)

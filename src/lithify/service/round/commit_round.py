@@ -65,7 +65,7 @@ def commit_round(
         results = good.values()
         return TopicEdit(
             run_id=run_id,
-            time_ms=commit_ms,  # what this commit stops naming stays from now on, whatever --now says (C7)
+            time_ms=commit_ms,  # retention of replaced files counts from the commit, whatever --now says (C7)
             logs={p: _new_state(warehouse, newest, segments, o, run_id, time_ms) for p, o in good.items()},
             add=tuple(segment for outcome in results for segment in outcome.added),
             remove=tuple(segment for outcome in results for segment in outcome.removed),
@@ -85,7 +85,7 @@ def overtaken(
 ) -> tuple[TopicState, dict[int, str]]:
     """The newest version, and by partition why the round of a log cannot be committed on it any more.
 
-    Raises what `load` and `segments` raise, or `ConflictError` if the topic was made again.
+    Raises what `load` and `segments` raise, or `ConflictError` if the topic was recreated.
     """
     newest = warehouse.store.load(planned_on.name)
     segments = warehouse.store.segments(newest, [p for p in plans if p in newest.partitions])
@@ -101,7 +101,7 @@ def _conflicts(
 ) -> dict[int, str]:
     """By partition, why the round of a log cannot be committed on the newest version."""
     if newest.identity != planned_on.identity:
-        raise ConflictError(f"{newest.name}: the topic was deleted and made again during the round")
+        raise ConflictError(f"{newest.name}: the topic was deleted and recreated during the round")
     if newest.settings != planned_on.settings:
         return dict.fromkeys(plans, "a setting was changed")
     if newest.version == planned_on.version:

@@ -20,7 +20,7 @@ from lithify.service.round.run import Run, run_rounds, silent
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What was asked for. `now_ms` judges lags and expiry; None is the clock."""
+    """The request of a round. `now_ms` judges lags and expiry; None is the clock."""
 
     partitions: Sequence[int] | None = None
     now_ms: int | None = None
@@ -57,7 +57,7 @@ def compact(
     request: RunRequest,
     progress: Progress = silent,
 ) -> RoundReport:
-    """One round now over the logs of a topic, whatever their dirty ratio (C30).
+    """One round now over the logs of a topic, at any dirty ratio (C30).
 
     A log that fails has an `error` in the report. Raises `UnknownTopicError`, `PolicyError`, or
     `UnknownOutcomeError` if the answer to the commit was lost for good.

@@ -1,8 +1,8 @@
 """Signs of life of a run that may take longer than `sweep.grace.ms` (C45).
 
-What a run has written, and not committed yet, is named by nothing. While it goes on, a small file in
+No version names the files that a run has written and not committed yet. While it runs, a small file in
 the folder of each of its topics is written again and again, and `sweep` leaves the run's files alone.
-A run that is suspended gives no sign: its files may go, and what it then tries to commit is refused.
+A suspended run writes no heartbeat: its files may be swept, and its commit is then refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Heartbeat:
     progress: Progress
 
     def following(self) -> Progress:
-        """`progress`, with a sign of life in each topic whenever one is due."""
+        """`progress`, with a heartbeat in each topic whenever one is due."""
         clock = self.warehouse.clock
         last_ms = {topic.name: clock.monotonic_ms() for topic in self.topics}
         lock = Lock()

@@ -2,7 +2,7 @@
 
     load ─► plan ─► key pass ─► group ─► rewrite ─► audit ─► commit of each topic ─► reports
              ▲      └───── execute, all logs together ────┘      │
-             └────────── logs that someone else changed meanwhile ◄┘
+             └────────── logs that other commits changed ◄─────────┘
 
 All logs of a run go through the engine together, so that many small ones are one job; those of a
 topic are committed together, and topics side by side where a commit waits for other machines. A log
@@ -32,14 +32,14 @@ from lithify.service.round.topic_run import LogOutcomes, TopicResult, TopicRun
 from lithify.waits.parallel import for_each, parallel
 
 REPLANS = 5
-"""How often logs that someone else changed under a round are planned in one run."""
+"""How often one run plans a log that other commits change during the round."""
 
 Wanted = Mapping[TopicName, tuple[int, ...] | None]
 """By topic, the partitions whose logs are to be compacted; None is all of them."""
 
 
 def silent(_phase: str, _done: int, _total: int) -> None:
-    """Progress that nobody follows."""
+    """Progress that is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class Run:
 def run_rounds(
     run: Run, wanted: Wanted, loaded: Mapping[TopicName, TopicState] = MappingProxyType({})
 ) -> dict[TopicName, TopicResult | LithifyError]:
-    """One round now over the logs of each topic, whatever their dirty ratio.
+    """One round now over the logs of each topic, at any dirty ratio.
 
     Topics that were `loaded` just now are not loaded again. A topic that cannot be loaded or planned
-    has its error, and so has one of which nobody can tell whether its commit landed.
+    has its error, and so has one whose commit's outcome is unknown.
     """
     clock, at_once = run.warehouse.clock, run.warehouse.store.at_once
     watch = Stopwatch(clock)
@@ -70,7 +70,7 @@ def run_rounds(
     ]
     for_each(TopicRun.load, topics, at_once)
     if len(topics) == 1:
-        # Once, so that what is said to the first of several attempts holds for the others (C40).
+        # Once, so that rates set during the first of several attempts hold for the others (C40).
         run = replace(run, limits=replace(run.limits, notes=(*run.limits.notes, *topics[0].rates_notes())))
     for attempt in range(REPLANS):
         pending = [topic for topic in topics if topic.is_pending]
@@ -88,7 +88,7 @@ def run_rounds(
 
 
 def _commit(run: Run, topics: Sequence[TopicRun], by_topic: Mapping[TopicName, LogOutcomes], run_id: str) -> None:
-    """Commits what changed of each topic, as long as nobody gives the run up."""
+    """Commits what changed of each topic, unless `progress` abandons the run."""
     begun = count()
 
     def commit(topic: TopicRun) -> None:
@@ -103,7 +103,7 @@ def _commit(run: Run, topics: Sequence[TopicRun], by_topic: Mapping[TopicName, L
 
 
 def _outcomes(run: Run, logs: Sequence[PlannedLog], watch: Stopwatch, run_id: str) -> Outcomes:
-    """What becomes of each planned log, up to and without the commit."""
+    """The outcome of each planned log, before the commit."""
     outcomes: dict[LogId, LogOutcome | LithifyError] = {
         log.id: idle_outcome(log.plan) for log in logs if log.plan.is_idle
     }

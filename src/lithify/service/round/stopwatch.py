@@ -16,7 +16,7 @@ class _Phase:
     threads: int = 0
     spent_ms: int = 0
     left: bool = False
-    """Whether somebody has ever left it."""
+    """Whether it was ever left."""
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Stopwatch:
 
     @property
     def phases_ms(self) -> Mapping[str, int]:
-        """What each phase has taken, as of the last time that somebody left it."""
+        """The time of each phase, up to the last time that it was left."""
         with self._lock:
             return {name: phase.spent_ms for name, phase in self._phases.items() if phase.left}
 

@@ -1,6 +1,6 @@
 """One topic of a run: what is planned of it, committed, and reported (C42, C44).
 
-Whatever fails with it is its own failure: the other topics of the run go on (C50).
+Its errors do not stop the other topics of the run (C50).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from lithify.service.round.planning import plan_rounds
 from lithify.service.round.stopwatch import Stopwatch
 
 LogOutcomes = Mapping[int, LogOutcome | LithifyError]
-"""By partition of one topic, what became of its log up to the commit."""
+"""By partition of one topic, the outcome of its log before the commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicResult:
-    """What became of one topic: its report, and by partition the errors of logs that are as they were."""
+    """The result of one topic: its report, and by partition the errors of unchanged logs."""
 
     report: RoundReport
     errors: Mapping[int, LithifyError]
@@ -74,7 +74,7 @@ class TopicRun:
         self._read_clock()
 
     def rates_notes(self) -> tuple[RatesNote, ...]:
-        """What the rates of this topic's rounds are, if somebody has said so."""
+        """The stored rates of this topic's rounds, if any."""
         try:
             return () if self.state is None else (rates_note(self.warehouse.store, self.state),)
         except Exception as error:
@@ -106,7 +106,7 @@ class TopicRun:
                 with self.watch.phase("commit"):
                     self._commit(changed, run_id)
             except UnknownOutcomeError as error:
-                self.failure = error  # whether the logs are as they were is just what nobody knows
+                self.failure = error  # whether the logs have changed is unknown
                 return
             except Exception as error:
                 for partition in changed:
@@ -121,7 +121,7 @@ class TopicRun:
         self.wanted = tuple(self.left_out)
 
     def result(self, attempts: int) -> TopicResult | LithifyError:
-        """What became of it after so many attempts."""
+        """Its result after so many attempts."""
         if self.failure is not None or self.state is None:
             assert self.failure is not None
             return self.failure
@@ -132,7 +132,7 @@ class TopicRun:
         return TopicResult(self._report(self.state.version, logs), self.errors)
 
     def _planned(self) -> tuple[LogPlan, ...]:
-        """On the version that was read, or on the newest where others have let go of that one meanwhile."""
+        """Planned on the version that was read, or on the newest if that one expired meanwhile."""
         assert self.state is not None
         try:
             return plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms)
@@ -148,7 +148,7 @@ class TopicRun:
         """Notes what failed; returns the newest version, and by partition why a log is to be planned again instead.
 
         A file that is missing or damaged counts only where the newest version needs it too: others may have
-        replaced it, and a sweep may have deleted it, while the round stood still.
+        replaced it, and a sweep may have deleted it, while the round stalled.
         """
         assert self.state is not None
         newest: TopicState | None = None

@@ -66,7 +66,7 @@ def append(
 
     With `keep_offsets` the records bring partition and offset; a first offset below the log end
     refuses the batch, which makes replays harmless. `end_offsets` are, by partition, where logs end
-    after it: what is between the last record and there is a gap, as in Kafka (C2). Raises
+    after it: between the last record and there is a gap, as in Kafka (C2). Raises
     `InvalidRecordError`, `InvalidInputError`, `UnknownTopicError`, or what `commit` raises.
     """
     if end_offsets and not keep_offsets:
@@ -82,7 +82,7 @@ def append(
     def decide(newest: TopicState) -> TopicEdit | None:
         nonlocal staged
         if newest.identity != state.identity:
-            raise ConflictError(f"{name}: the topic was deleted and made again during the append", hint="append again")
+            raise ConflictError(f"{name}: the topic was deleted and recreated during the append", hint="append again")
         staged = _stage(warehouse, newest, arrivals, staged, run_id)
         written = tuple(segment for segments in staged.values() for segment in segments)
         logs = {p: appended(newest.log(p), staged[p], arrivals[p].last_timestamp_ms) for p in arrivals}

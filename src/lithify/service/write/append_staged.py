@@ -4,7 +4,7 @@
     commit   ─► the log ends at E, one task wrote to it: its files as they are
                 else: their records, task by task, in new files from the log end on
 
-The topic remembers the latest batch of each query, in the very commit that appends it: a batch that
+The topic stores the latest batch of each query, in the same commit that appends it: a batch that
 Spark sends again, because it fell between this commit and its own checkpoint, changes nothing. Spark
 sends none but the latest again: an earlier one is of a stream that was started anew under the name of
 another, or set back, and is refused, since to pass it over would lose its records.
@@ -29,7 +29,7 @@ from lithify.service.staged_files import check_not_abandoned
 from lithify.service.write.append import appended
 
 MEMORY_PARTITION = 0
-"""The log whose state remembers the batches of the whole topic: every topic has it."""
+"""The log whose state has the batches of the whole topic: every topic has it."""
 
 Renumber = Callable[[TopicState, Sequence[Segment], int, str], tuple[Segment, ...]]
 """Writes the records of segments of one log once more, from an offset on, for a run."""
@@ -47,8 +47,8 @@ class StagedBatch:
 def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch) -> TopicState:
     """Commits a batch; returns the version that has it, the newest one if it was there already.
 
-    Raises `ConflictError` if the topic was made again since the tasks wrote, `RefusedError` for a batch of a
-    query that has gone on from it, or what `commit` raises.
+    Raises `ConflictError` if the topic was recreated since the tasks wrote, `RefusedError` for a batch of a
+    query that has a later one, or what `commit` raises.
     """
     run_id = warehouse.clock.new_id()
     by_log = by_partition(staged.logs)
@@ -58,7 +58,7 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
     def is_there(newest: TopicState) -> bool:
         if any(log.identity != newest.identity for log in staged.logs):
             raise ConflictError(
-                f"{staged.topic}: the topic was deleted and made again while the batch was written",
+                f"{staged.topic}: the topic was deleted and recreated while the batch was written",
                 hint="write it again",
             )
         return staged.batch is not None and _was_appended(newest, staged.batch)
@@ -103,7 +103,7 @@ def _was_appended(newest: TopicState, batch: WrittenBatch) -> bool:
         other = f", of another stream ({latest.stream_id})," if other_stream else ""
         raise RefusedError(
             f"{newest.name}: batch {batch.batch_id} of query {batch.query_id!r} comes, and the topic has batch "
-            f"{latest.batch_id} of it{other} already: the query was started anew or set back",
+            f"{latest.batch_id} of it{other} already: the query was restarted or set back",
             hint="nothing was appended; give a query with a new checkpoint a queryId that was not used yet",
         )
     return batch.batch_id == latest.batch_id

@@ -1,8 +1,8 @@
-"""What a Kafka cluster says of its topics, asked through the client that Spark's connector brings.
+"""Calls to a Kafka cluster about its topics, through the client of Spark's Kafka connector.
 
-So there is one client, one set of settings and one set of credentials: what `kafka.` options say to
-Spark's Kafka source is what is asked here. Every call ends after `CALL_S`, or as soon as it is to stop; and a
-cluster that has never answered is waited for only once, however many topics it is asked about.
+So there is one client, one set of settings and one set of credentials: the `kafka.` options of Spark's
+Kafka source count here too. Every call ends after `CALL_S`, or as soon as it is to stop; and a
+cluster that has never answered is waited for only once, for any number of topics.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lithify.ports.source import StopAsked
 
 CALL_S = 30
 SLICE_MS = 200
-"""How often a wait is looked at whether it is to end."""
+"""Seconds between two checks whether a wait is to end."""
 
 _REFUSED = (
     "AuthenticationException",
@@ -36,7 +36,7 @@ _UNKNOWN = ("UnknownTopicOrPartitionException", "InvalidTopicException", "Unknow
 
 
 class KafkaCluster:
-    """Asks a cluster. A context manager: it holds connections. Every call raises `StopAsked` once `stops` says so."""
+    """A client of a cluster, and a context manager. Calls raise `StopAsked` once `stops()` is true."""
 
     def __init__(
         self, session: SparkSession, config: Mapping[str, str], stops: Callable[[], bool] = lambda: False

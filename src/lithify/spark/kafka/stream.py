@@ -3,7 +3,7 @@
     Spark's Kafka source, from our log ends on ─► batch ─► segments, in the tasks ─► commit ─► next batch
                                               └─► offsets up to which it reads: the log ends after it
 
-Spark's own checkpoint is made anew by every run and thrown away: how far the copy got is what its log
+Every run creates Spark's own checkpoint and deletes it: how far the copy is is what its log
 ends say, so that nothing has to be kept in step with them (C6).
 """
 
@@ -71,7 +71,7 @@ class KafkaBatch:
 
 @dataclass(slots=True)
 class TopicStream:
-    """A stream under way."""
+    """A running stream."""
 
     plan: StreamPlan
     on_batch: OnBatch
@@ -81,7 +81,7 @@ class TopicStream:
     _checkpoint: str = field(default="")
     _stopping: bool = False
     _batch: Lock = field(default_factory=Lock)
-    """Held by the batch under way: Spark gives it up without waiting for what is in Python of it."""
+    """Held by the running batch: Spark abandons one without waiting for its Python part."""
 
     def start(self, session: SparkSession, run_id: str) -> None:
         """Raises `ConnectorError` where the session does not know Kafka."""
@@ -89,7 +89,7 @@ class TopicStream:
         base = plan.checkpoint or tempfile.mkdtemp(prefix="lithify-ingest-")
         self._checkpoint = f"{base.rstrip('/')}/{run_id}"
         try:
-            session = session.newSession()  # whose settings are nobody else's
+            session = session.newSession()  # with settings of its own
             session.conf.set("spark.sql.streaming.stopTimeout", f"{STREAM_STOPS_WITHIN_S}s")
             frame = session.readStream.format("kafka").options(**_options(plan)).load()
             writer = frame.writeStream.foreachBatch(self._take).option("checkpointLocation", self._checkpoint)
@@ -103,7 +103,7 @@ class TopicStream:
                 raise missing_connector() from error
             raise self._error(error) from error
         finally:
-            if self.query is None:  # nobody ends what did not start
+            if self.query is None:  # a stream that did not start has nothing to stop
                 self._throw_away_checkpoint()
 
     @property
@@ -111,12 +111,12 @@ class TopicStream:
         return self.query is not None and self.query.isActive
 
     def stop(self) -> None:
-        """Ends it, in bounded time. A batch under way is given up, or committed if it has got that far."""
+        """Ends it, in bounded time. A running batch is abandoned, or committed if it is that far."""
         if not self.is_active:
             return
         assert self.query is not None
         self._stopping = True
-        with suppress(PySparkException, Py4JError):  # it did not end in time: what it waits for ends soon after
+        with suppress(PySparkException, Py4JError):  # it did not end in time: its own deadlines end it soon after
             self.query.stop()
         if self._batch.acquire(timeout=BATCH_STOPS_WITHIN_S):
             self._batch.release()
@@ -146,7 +146,7 @@ class TopicStream:
                 raise RuntimeError("the batch failed") from None
 
     def _ends(self, session: SparkSession, batch_id: int) -> Mapping[int, int]:
-        """Up to where a batch reads: Spark notes it before it begins with one, and tells nobody else in time."""
+        """Up to where a batch reads, from the checkpoint: Spark writes it there before the batch starts."""
         path = f"{self._checkpoint}/offsets/{batch_id}"
         jvm: Any = session._jvm
         place = jvm.org.apache.hadoop.fs.Path(path)
@@ -158,7 +158,7 @@ class TopicStream:
         return noted_ends(text, self.plan.source, path)
 
     def _was_given_up(self, error: Exception) -> bool:
-        """Whether that is what an interrupted batch says, by whatever call it was in."""
+        """Whether that is the error of an interrupted batch, in any of its calls."""
         if isinstance(error, StopAsked):
             return True
         return self._stopping and (isinstance(error, BrokerError) or not isinstance(error, LithifyError))
@@ -168,7 +168,7 @@ class TopicStream:
             shutil.rmtree(self._checkpoint.rpartition("/")[0], ignore_errors=True)
 
     def _error(self, error: Any) -> LithifyError:
-        """What went wrong in the source, by what it says."""
+        """The error of the source, by its text."""
         text, source = hidden(" ".join(str(error).split()), self.plan.config), self.plan.source
         for signs, kind, hint in _SIGNS:
             if any(sign in text for sign in signs):
@@ -192,7 +192,7 @@ _SIGNS: tuple[tuple[tuple[str, ...], type[LithifyError], str], ...] = (
     (
         ("OffsetOutOfRange", "FAIL_ON_DATA_LOSS", "failOnDataLoss", "may have been lost", "data loss"),
         SourceLostError,
-        "Kafka has let go of records that were not copied yet; --accept-loss goes on after them",
+        "Kafka has deleted records that were not copied yet; --accept-loss continues after them",
     ),
     (
         ("UnknownTopicOrPartition", "UnknownTopicId", "partitions were deleted"),

@@ -3,8 +3,8 @@
     segments ─► mapInArrow: (segment, offset, key, digest, ...) ─► one row per proof ─► `verdicts`
                    └─► what is wrong with the file, and how many tombstones it has
 
-Every file is read once. The winner of a key is worked out with Spark's own window functions over
-exact keys: another way than the round takes, so that the two do not share a mistake. Values stay
+Every file is read once. Spark's own window functions over exact keys find the winner of a
+key: another way than the round takes, so that the two do not share a mistake. Values stay
 in the tasks.
 """
 
@@ -44,7 +44,7 @@ _NO_PROOF = -1
 
 
 class SparkInspector:
-    """Compares versions on a Spark session. `new_id` gives what nobody can foresee."""
+    """Compares versions on a Spark session. `new_id` gives unpredictable ids."""
 
     def __init__(self, session: Callable[[], SparkSession], access: FileAccess, new_id: Callable[[], str]) -> None:
         self._session = session
@@ -71,7 +71,7 @@ class SparkInspector:
             partitions=_tasks(segments),
             secret=self._new_id(),
         )
-        # What is about files comes first, and is not to crowd out what is about records, nor the other way round.
+        # Findings about files come first; the limit leaves room for both kinds.
         about_file = F.col("proof") == _NO_PROOF
         listed = found.orderBy(~about_file, "proof", "offset").limit(2 * len(segments) + 2 * (most + 1)).collect()
         progress("verify", 1, 1)
@@ -119,7 +119,7 @@ def _as_rows(number: int, piece: Piece) -> Iterator[pa.RecordBatch]:
 
 
 def _compared(session: SparkSession, rows: DataFrame, segments: Sequence[InspectedSegment]) -> DataFrame:
-    """One row for each proof that a record is part of; what is about files is part of none."""
+    """One row for each proof that a record is part of; findings about files are part of none."""
     members = [
         (number, part.proof, part.before, part.after, part.from_offset)
         for number, inspected in enumerate(segments)

@@ -64,7 +64,7 @@ def verdicts(rows: DataFrame, rules: DataFrame, proofs: Sequence[Proof], *, part
 
     `rows` have a proof, `before` and `after`, and the columns of `DIGESTS`; a row that has
     `about` is passed on as a finding. `rules` are those of `proofs`, as `rules_frame` gives them.
-    Whoever does not know `secret` can choose no keys that make grouping slow.
+    Without `secret` an attacker cannot choose keys that make grouping slow.
     """
     judged = _by_key(_by_offset(rows, rules, partitions, secret), rules, proofs)
     # What only the verdict needs is joined last, so that it is neither sent nor sorted.
@@ -88,7 +88,7 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) 
         # What has no key has nothing in common: without this it would all meet in one task.
         F.when(key.isNull(), F.col("offset")).otherwise(F.lit(-1)).alias("alone"),
         "offset",
-        # Spark's hash of a group has no seed: by what comes before the key nobody knows what it has to make up for.
+        # Spark's hash of a group has no seed: the secret column before the key makes it unpredictable.
         F.xxhash64(F.lit(secret), "offset").alias("unforeseen"),
         "about",
         "before",

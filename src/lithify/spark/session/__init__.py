@@ -1,1 +1,1 @@
-"""The Spark session: found or started, watched, started anew."""
+"""The Spark session: found or started, watched, restarted."""

@@ -67,7 +67,7 @@ def find_java() -> Java:
 def java_home(java: Java) -> Path:
     """A JAVA_HOME for Spark with a wrapper of this Java, in the user's cache or a new temporary folder.
 
-    What lies there is run, so nobody else may be able to put something in its place.
+    Lithify executes its files, so no other user may be able to replace them.
     """
     wrapper = _WRAPPER.format(java=shlex.quote(str(java.executable)))
     name = f"java-{hashlib.sha256(wrapper.encode()).hexdigest()[:12]}"
@@ -98,7 +98,7 @@ def _temporary_folder() -> Path:
 
 
 def _ours_alone(folder: Path) -> bool:
-    """Whether nobody but this user and root can change what is in `folder`, or put another in its place."""
+    """Whether only this user and root can change the files in `folder`, or replace it."""
     if folder.stat().st_uid != os.getuid():
         return False
     return all(_is_kept(place.stat()) for place in (folder, *folder.parents))
@@ -133,7 +133,7 @@ def _version(executable: Path) -> int | None:
 
 
 def _made(home: Path, wrapper: str) -> Path:
-    """`home` with its wrapper: written aside and moved, so that nobody ever sees a half of it."""
+    """`home` with its wrapper: written elsewhere and moved, so that it never appears half written."""
     executable = home / "bin" / "java"
     if not (executable.is_file() and executable.read_text() == wrapper):
         for folder in (home, executable.parent):

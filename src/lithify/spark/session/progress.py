@@ -113,7 +113,7 @@ def _told_of_interrupts(interrupted: Event) -> Iterator[None]:
 
 
 JVM_GONE = (Py4JError, OSError)
-"""What a call ends with if the JVM has: whoever waits for the job is told as well."""
+"""The exceptions of calls to a JVM that has ended, raised in the thread that waits for the job too."""
 
 
 def _poll(context: SparkContext, watch: Watch, ended: Event, interrupted: Event, refused: list[LithifyError]) -> None:

@@ -1,7 +1,7 @@
 """Resets PySpark after its local JVM has died or Spark has stopped in it, so that the next round starts another.
 
-A cleaner runs for months; a JVM may end of memory, or be ended by somebody, and Spark stops in it where a
-master stays away. PySpark goes on holding the dead one, and every call of it fails. Leans on names of
+A cleaner runs for months; a JVM may run out of memory, or be killed, and Spark stops in it when its
+master is unreachable. PySpark keeps the dead session, and every call of it fails. Uses private names of
 PySpark that it gives no promise about.
 """
 
@@ -14,7 +14,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 ENDS_WITHIN_S = 5.0
-"""After its input was closed; then it is killed."""
+"""Seconds for an abandoned JVM with closed input to end; then it is killed."""
 
 
 def forget_dead_session() -> bool:

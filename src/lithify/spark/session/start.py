@@ -3,8 +3,8 @@
 given ──► it                   spark-submit, Spark Connect ──► theirs, by `getOrCreate`
 else ──► local[*] of this machine, quiet, no web page, on a Java that `java.py` finds
 
-What a local one puts on disk lies in folders of this user alone, encrypted, and it talks to nobody
-who does not know its secret (docs/security.md).
+A local one keeps its files encrypted in folders of this user alone, and its processes authenticate
+each other (docs/security.md).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COMPILES_WELL = "-XX:TieredStopAtLevel=4"
 """Java's own way, for sessions in which the JVM goes over records itself."""
 PURGE_DELAY_MS = "60000"
 """After so long a Python worker gives memory of Arrow's back that it does not use. With Arrow's own second it
-gives back between two row groups what it needs again, which took a fifth of the CPU time of a round."""
+frees between two row groups memory that it needs again, which took a fifth of the CPU time of a round."""
 LOCAL_FOLDERS = "spark.local.dir"
 _QUIET = Path(__file__).with_name("log4j2.properties")
 
@@ -123,13 +123,13 @@ def _made(conf: Mapping[str, str]) -> SparkSession:
     with variables, _environment(SPARK_LOCAL_DIRS=",".join(folders), **address), _interrupts_held():
         session = _get_or_create(merged)
     for folder in folders:
-        # Its own files the JVM deletes as it ends, and after them what is marked so.
+        # The JVM deletes its own files when it ends, and after them those that are marked so.
         session.sparkContext._jvm.java.io.File(folder).deleteOnExit()
     return session
 
 
 def _private_folders(conf: Mapping[str, str]) -> list[str]:
-    """A new folder that only this user can enter in each place that Spark is told to use: it lets all read its own."""
+    """A new folder of mode 700 in each folder that Spark is configured to use, as Spark's own are readable for all."""
     given = os.environ.get("SPARK_LOCAL_DIRS") or conf.get(LOCAL_FOLDERS) or tempfile.gettempdir()
     try:
         return [tempfile.mkdtemp(prefix="lithify-spark-", dir=place.strip()) for place in given.split(",")]
@@ -157,11 +157,11 @@ def _get_or_create(conf: Mapping[str, str]) -> SparkSession:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Lets an interrupt wait until Spark has started, or its JVM would be left behind for good.
+    """Delays an interrupt until Spark has started, or its JVM would never end.
 
-    PySpark would delete the file in which the JVM tells its port; the JVM then neither goes on nor ends.
+    PySpark would delete the file in which the JVM writes its port; the JVM then neither continues nor ends.
     The handler that PySpark sets goes as well: it calls the JVM in the middle of another call, which
-    fails loudly, and whoever runs a job here cancels it when interrupted.
+    fails loudly, and code that runs a job here cancels it when interrupted.
     """
     if current_thread() is not main_thread():
         yield

@@ -4,7 +4,7 @@
     Spark      topic partition offset timestamp  timestampType   key value headers
                                       (ms ► µs, UTC)
 
-Only the columns that are asked for are read from files.
+Only the requested columns are read from files.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _STORED = {KAFKA_TIMESTAMP_TYPE: TIMESTAMP_TYPE}
 
 
 def schema_of(columns: Sequence[str] | None, *, include_headers: bool) -> StructType:
-    """The schema of a read: the columns that are named, else all, `headers` only if asked for."""
+    """The schema of a read: the named columns, else all, `headers` only with `includeHeaders`."""
     if columns is None:
         columns = [name for name in SCHEMA.names if include_headers or name != HEADERS]
     for name in columns:

@@ -10,7 +10,7 @@ from lithify.model.scan import Offsets
 
 
 def limited(start: Offsets, end: Offsets, most: int) -> dict[str, dict[int, int]]:
-    """Ends with about `most` offsets above `start` in all; a log in which something waits goes on by 1 at least."""
+    """Ends about `most` offsets above `start` in all; a log with a backlog advances by 1 at least."""
     total = sum(max(0, at - start[topic][p]) for topic, logs in end.items() for p, at in logs.items())
     if total <= most:
         return {topic: dict(logs) for topic, logs in end.items()}

@@ -1,7 +1,7 @@
 """The options of the data source, under the names that Spark's Kafka source gives them.
 
 Names are taken in any case, as Spark takes them. An unknown one is refused by name: a misspelled
-option that is passed over would read other records than were asked for.
+ignored option would read other records than requested.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ READING = (
 )
 WRITING = ("topic", "queryId", "batchId")
 _OF_SPARK = ("checkpointLocation", "queryName")
-"""What Spark itself is told by options of a stream, and hands on."""
+"""Options of a stream that are for Spark itself, which passes them on."""
 
 Options = Mapping[str, str]
 T = TypeVar("T")

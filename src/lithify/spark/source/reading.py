@@ -1,7 +1,7 @@
 """Readers: the driver turns options into tasks, tasks turn pieces of segments into Arrow batches.
 
     driver   states ─► offsets [start, end) ─► tasks      metadata only
-    task     piece  ─► row groups ─► columns asked for ─► record batches of some 16,000
+    task     piece  ─► row groups ─► requested columns ─► record batches of some 16,000
 
 What Spark calls a stream's offset is the cursors of its logs (`lithify.reading.stream_cursors`).
 """

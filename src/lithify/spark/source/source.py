@@ -29,7 +29,7 @@ class LithifySource(DataSource):  # type: ignore[misc]
         """How to open the warehouse or catalog that options name, or the default one."""
 
     def schema(self) -> StructType:
-        """That of Spark's Kafka source, or the `columns` that are asked for."""
+        """The schema of Spark's Kafka source, or the requested `columns`."""
         options = read_options(self.options)
         return schema_of(options.columns, include_headers=options.include_headers)
 

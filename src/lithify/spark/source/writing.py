@@ -3,8 +3,8 @@
     task    batches ─► by topic ─► checked, by partition ─► files     ─► Staged
     driver  all Staged of a topic ─► append_staged ─► one version, or none
 
-A batch of a stream is known by the query's id, which its tasks are told by Spark, and the batch id. In
-`foreachBatch` the name of the query is its writer's choice; Spark's id tells a stream started anew from it.
+A batch of a stream is identified by the query's id, which Spark passes to its tasks, and the batch id. In
+`foreachBatch` the user chooses the name of the query; Spark's id distinguishes a restarted stream from it.
 Records that go to several topics are one commit in each of them.
 """
 
@@ -43,7 +43,7 @@ _TAKEN = {
     HEADERS: ("array<struct<key:string,value:binary>>",),
 }
 _PASSED_OVER = (OFFSET, KAFKA_TIMESTAMP_TYPE)
-"""What a read gives and an append decides anew, so that a topic can be copied as it was read."""
+"""Columns of a read that an append assigns itself: ignored, so that a topic can be copied as it was read."""
 
 
 @dataclass(frozen=True, slots=True)

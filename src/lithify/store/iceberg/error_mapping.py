@@ -56,7 +56,7 @@ _SQLITE_TROUBLE = {
 }
 
 _SQLITE_WRITES = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC)
-"""I/O errors that come before the journal goes, so that the transaction is taken back. Others may come after."""
+"""I/O errors that come before the journal goes, so that the transaction is rolled back. Others may come after."""
 _NOT_WRITTEN = ("its catalog.db could not be written", "look at the disk; nothing was lost")
 
 _CREDENTIALS = "look at the credentials in the catalog's configuration; nothing was changed"

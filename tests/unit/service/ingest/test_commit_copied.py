@@ -69,6 +69,6 @@ def test_what_another_has_copied_meanwhile_is_not_copied_again(topic):
 def test_a_topic_that_was_made_again_is_another_one(topic):
     reached, batch = Reached.of(topic.state), copied(staged(topic, "a=1", 0))
     topic.make_again()
-    with pytest.raises(ConflictError, match="made again"):
+    with pytest.raises(ConflictError, match="recreated"):
         commit_copied(topic.warehouse, batch, reached, "run")
     assert topic.state.log(0).log_end_offset == 0

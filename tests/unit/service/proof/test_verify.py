@@ -246,7 +246,7 @@ def test_a_version_that_is_swept_meanwhile_is_no_damage():
             assert sweep(topic.warehouse, ORDERS, delete=True).files
             return super().inspect(*given)
 
-    with pytest.raises(VersionSweptError, match="was let go of and swept while it was verified"):
+    with pytest.raises(VersionSweptError, match="expired and was swept while it was verified"):
         verify(topic.warehouse, Overtaken(topic.files), ORDERS)
     assert verify(topic.warehouse, OracleInspector(topic.files), ORDERS).findings == ()
 

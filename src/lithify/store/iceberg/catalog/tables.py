@@ -148,7 +148,7 @@ class TopicTables:
             if table.metadata.table_uuid != uuid:
                 break
         raise ConflictError(
-            f"{name}: it was changed, or deleted and made again, while it was to be deleted",
+            f"{name}: it was changed, or deleted and recreated, while it was to be deleted",
             hint="look at what there is now before deleting it; nothing was changed",
         )
 
