@@ -41,6 +41,8 @@ BANNED_WORDS = {
     "lookout": "watch",
     "teller": "reporter",
     "debt": "a round that is required",
+    "revival": "reset",
+    "consent": "confirmation",
     "ts": "timestamp",
     "util": "a name that says what it does",
     "utils": "a name that says what it does",
@@ -49,6 +51,22 @@ BANNED_WORDS = {
     "misc": "a name that says what it does",
 }
 """Words that are not used in names of ours, and the word of this project for the idea."""
+
+BANNED_PHRASES = {
+    "made again": "recreated",
+    "made anew": "recreated",
+    "started anew": "restarted",
+    "let go of": "expired, released or deleted",
+    "lets go of": "expires, releases or deletes",
+    "nobody foresaw": "unexpected",
+    "nobody can foresee": "unpredictable",
+    "stood still": "stalled",
+    "stands still": "stalls",
+    "stand still": "stall",
+    "taken back": "undone",
+    "sign of life": "heartbeat",
+}
+"""Phrases that documents, comments and messages do not use, and the plain words for them."""
 
 FOREIGN_NAMES = {
     "max_message_bytes",
@@ -137,6 +155,13 @@ def banned_names(file: File) -> Iterator[str]:
         for word in words(name) if name.lower() not in FOREIGN_NAMES | {"message"} else ():
             if word in BANNED_WORDS:
                 yield file.at(line, f"{name}: say {BANNED_WORDS[word]}")
+
+
+def banned_phrases(file: File) -> Iterator[str]:
+    for number, line in enumerate(file.text.splitlines(), 1):
+        for phrase, plain in BANNED_PHRASES.items():
+            if phrase in line.lower():
+                yield file.at(number, f"{phrase}: say {plain}")
 
 
 def names_defined(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -244,6 +269,7 @@ BREAKS = {
     leftovers: "x = 1  # " + "TO" + "DO later",
     open_dataclasses: "@dataclass(frozen=True)\nclass A: ...",
     banned_names: "def dedupe_keys(): ...",
+    banned_phrases: "# the topic was Made Again",
     printing: "print(1)",
     pyspark_outside: "def f():\n    from pyspark.sql import functions",
     clocks_below_wiring: "stamp = datetime.now()",
@@ -286,6 +312,12 @@ def test_the_map_shows_every_package_and_nothing_else():
             above[depth:] = [above[depth - 1] / name]
             drawn.add(str(above[depth]))
     assert drawn == packages()
+
+
+def test_documents_and_modules_use_plain_phrases():
+    documents = [file for file in tracked() if file.path.endswith(".md") and not file.path.startswith("tests/")]
+    sources = modules("src", "scripts", "examples", "bench")
+    assert [finding for file in (*documents, *sources) for finding in banned_phrases(file)] == []
 
 
 def test_no_file_names_a_machine_or_a_package_registry():

@@ -1,4 +1,4 @@
-"""The Python API of one topic: it takes records, keeps them compacted, gives them back."""
+"""The Python API of one topic: append, read, compact, cut, verify."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ class Topic:
         return plan_truncate(self.warehouse, self.topic_name, partition, to, below_compacted=below_compacted)
 
     def truncate(self, partition: int, to: int, *, below_compacted: bool = False) -> CutReport:
-        """Takes records at and above offset `to` away; it becomes the log end (C26).
+        """Removes records at and above offset `to`, which becomes the log end (C26).
 
         Raises `OffsetOutOfRangeError`, or `PolicyError` below the first dirty offset.
         """
@@ -272,7 +272,7 @@ class Topic:
         return plan_undo(self.warehouse, self.topic_name)
 
     def undo(self) -> CutReport:
-        """Takes the last round back (C7). Raises `NothingToUndoError`, which says why it cannot."""
+        """Undoes the last round (C7). Raises `NothingToUndoError`, which says why it cannot."""
         return undo(self.warehouse, self.topic_name)
 
     def sweep(

@@ -25,7 +25,7 @@ from lithify.errors import CoordinationError, RefusedError
 from lithify.ports.leases import Coordination, Lease
 
 GONE_LEASES = 10
-"""After so many lease times in which it stood still a lease is removed. Who had it and wakes up has lost it."""
+"""A lease is removed after so many lease times without a renewal; an owner that resumes then has lost it."""
 REMOVED_AT_ONCE = 5_000
 
 CLEANER = "cleaner:"
@@ -68,7 +68,7 @@ Registration = Registered | Waiting | Refused
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A lease, since when it stands still, and whether it ever moved before that."""
+    """A lease, since when it was not renewed, and whether a renewal was ever seen before that."""
 
     lease: Lease
     since_ms: int
@@ -121,7 +121,7 @@ class LeaseKeeper:
         return Registered()
 
     def observe(self) -> None:
-        """Looks at all leases, to know since when each stands still, and removes those that do for long.
+        """Looks at all leases, to know since when each was not renewed, and removes those unrenewed for long.
 
         Raises `CoordinationError`.
         """
@@ -139,7 +139,7 @@ class LeaseKeeper:
         return self._is_free(name) and self._left_ms(seen) <= -(GONE_LEASES - 1) * self._lease_ms
 
     def take(self, names: Collection[str]) -> frozenset[str]:
-        """Those of the leases that are ours from now on: that nobody had, or whose owner stands still.
+        """The leases that this cleaner has taken: free ones, and those that their owners do not renew.
 
         Not those that we have already, as another thread works on them. If the database cannot be
         reached, none is taken, and the next `renew` says why.

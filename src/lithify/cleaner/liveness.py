@@ -4,7 +4,7 @@ A cleaner in which they do not is of no use to anybody:
 
     look   ├─ topic ─ topic ─ topic ─┤   ├─ topic ─ ...                 ← every one is a step
     ticks  . . . . . . . . . . . . . . . . . . . . . . . .
-                                                    ├─ limit ─┤  without a step: it stands still
+                                                    ├─ limit ─┤  without a step: it stalls
 
 A look may take as long as there are topics, so what counts is not its end but that it gets on. One
 that fails as a whole (a catalog that is away) is no step. Beside the leases a cleaner notes when its

@@ -15,7 +15,7 @@ INTERVAL_MS = 15_000
 """Between two looks at all topics: Kafka's `log.cleaner.backoff.ms` has the same default."""
 
 LEASE_MS = 30_000
-"""After so long without a sign of life others take over the work of a cleaner."""
+"""After so long without a renewal other cleaners take over the work of a cleaner."""
 
 SWEEP_INTERVAL_MS = 3_600_000
 """Between two sweeps of a topic that changes; one that does not is swept ever more seldom."""

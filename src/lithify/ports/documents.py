@@ -27,7 +27,7 @@ class DocumentKind(StrEnum):
     SOURCE = "source"
     """The topic elsewhere that this one is a copy of."""
     HEARTBEAT = "runs"
-    """The last sign of life of a run, by its id (C45)."""
+    """The last heartbeat of a run, by its id (C45)."""
 
 
 class Documents(Protocol):

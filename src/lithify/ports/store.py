@@ -50,7 +50,7 @@ class LogStore(Documents, Protocol):
     def drop_topic(self, name: TopicName) -> tuple[str, ...]:
         """Forgets the topic and deletes its files; returns paths in its folder that are not its own, which stay.
 
-        A topic that is made again meanwhile keeps all it has. Raises `UnknownTopicError` or `ConflictError`.
+        A topic that is recreated meanwhile keeps its files. Raises `UnknownTopicError` or `ConflictError`.
         """
         ...
 

@@ -174,7 +174,7 @@ class MemoryFiles:
                 yield StoredFile(path, 0, heartbeat_ms, FileKind.HEARTBEAT, path.rpartition("/")[2])
 
     def heartbeat(self, location: str, run_id: str) -> None:
-        """A sign of life of a run."""
+        """A heartbeat of a run."""
         self._heartbeats[f"{location}/runs/{run_id}"] = self._now_ms()
 
     def delete(self, paths: Sequence[str]) -> None:

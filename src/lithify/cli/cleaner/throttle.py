@@ -24,7 +24,7 @@ def throttle(
     given is no limit: give both to keep both.
 
     Without a topic it is for the cleaners that are running: all rounds of each of them together keep
-    to the rates, those under way and those to come, until it is started anew.
+    to the rates, running ones and later ones, until it is restarted.
 
     \b
     Examples:

@@ -117,7 +117,7 @@ class Transactions:
         self._asking.close()
 
     def _in_slices(self, call: Callable[[float], None]) -> None:
-        """A call that may be made again until it is through: Python hears of an interrupt between two of them."""
+        """A call that is repeated until it succeeds, so that Python handles an interrupt between two of them."""
         left = max(1, round(self._cluster.timeout_s / SLICE_S))
         while left:
             left -= 1

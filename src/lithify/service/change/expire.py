@@ -35,7 +35,7 @@ class ExpireReport:
 
 
 def expire_versions(warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None) -> ExpireReport | None:
-    """Lets go of every version that was closed `versions.retention.ms` before `now_ms` or the clock.
+    """Expires every version that was closed `versions.retention.ms` before `now_ms` or the clock.
 
     None if there is none. Raises `ClockError`, `UnknownTopicError`, or what `commit` raises.
     """

@@ -92,7 +92,7 @@ class TopicIngest:
                 case WentBack(log_end, source_end):
                     raise SourceWentBackError(
                         f"{log}: {self._theirs} ends at {source_end}, below the {log_end} of the copy",
-                        hint="it was made again or truncated: ingest it into another topic, or cut this one",
+                        hint="it was recreated or truncated: ingest it into another topic, or cut this one",
                     )
         self._remember(state)
         self.reached = Reached.of(state)
@@ -108,7 +108,7 @@ class TopicIngest:
         begun_ms, run_id = clock.now_ms(), clock.new_id()
         source = self.cluster.topic(self.source)
         state = self.warehouse.store.load(self.name)
-        self.reached.check(state, state.partitions)  # first: one that was made again is not ours to alter
+        self.reached.check(state, state.partitions)  # first: do not alter a recreated topic
         state = self._with_partitions(state, source)
         copying = Copying(Destination.of(state), self.warehouse.files.access, run_id, self.request.drops_keyless)
         copied = batch.copy(copying)

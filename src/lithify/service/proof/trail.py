@@ -121,7 +121,7 @@ def _start(name: TopicName, kept: list[KeptVersion], against: int | None) -> int
         known = ", ".join(str(version.version) for version in kept)
         raise UnknownVersionError(
             f"{name} keeps no version {against}",
-            hint=f"kept: {known or 'none; a version is kept when a round is committed, and let go of for its age'}",
+            hint=f"kept: {known or 'none; a version is kept when a round is committed, and expires by its age'}",
         )
     return against
 

@@ -6,7 +6,7 @@
 
 The topic stores the latest batch of each query, in the same commit that appends it: a batch that
 Spark sends again, because it fell between this commit and its own checkpoint, changes nothing. Spark
-sends none but the latest again: an earlier one is of a stream that was started anew under the name of
+sends none but the latest again: an earlier one is of a stream that was restarted under the name of
 another, or set back, and is refused, since to pass it over would lose its records.
 """
 
