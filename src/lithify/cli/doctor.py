@@ -59,10 +59,10 @@ def doctor(invocation: Invocation) -> int:
 def _lines(checks: list[Check]) -> Iterator[str]:
     good, bad = styled("ok     ", fg="green"), styled("MISSING", fg="red", bold=True)
     texts = fields([(c.name, c.detail + (f"; {c.hint}" if c.hint else "")) for c in checks], indent=" " * 9)
-    marks = iter([good if check.ok else bad for check in checks])
+    signs = iter([good if check.ok else bad for check in checks])
     for text in texts:
         begins = text[9:10] != " "  # the others go on with the line before
-        yield f"{next(marks)}  {text[9:]}" if begins else text
+        yield f"{next(signs)}  {text[9:]}" if begins else text
 
 
 def _python() -> Check:

@@ -6,11 +6,11 @@
 
 Order is kept and only neighbours merge, so the offsets of two segments never interleave.
 
-Who cares what was decided matches on it: `segments_of` here (what goes), `outcome.applied` (what is
-there instead), a law of the audit (what must be left) and the report (what is counted as what). A
-segment that stays but hides its dead records is one more case, `Mask(segment, dead)`: `decide` gives it
-instead of a `Rewrite`, and the type checker names these four and `service/round/execute.py`, which
-hands engines what they have to write.
+Whoever has to know matches on it: `segments_of` here (what it is about), `outcome.applied` (what is there
+instead), a law of the audit (what must be left) and the report (what is counted as what). A segment that
+stays but hides its dead records is one more case, `Mask(segment, dead)`: `decide` gives it instead of a
+`Rewrite`, the type checker names these four, and a function beside `rewrites_of` hands it to the engine,
+which knows the dead positions.
 """
 
 from __future__ import annotations
