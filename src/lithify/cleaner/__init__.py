@@ -1,1 +1,1 @@
-"""The cleaner: compaction that nobody has to start, for all topics of a catalog (C28, C29, C31)."""
+"""The cleaner: automatic compaction, for all topics of a catalog (C28, C29, C31)."""

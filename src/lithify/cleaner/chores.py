@@ -4,7 +4,7 @@
     upkeep      every hour or so: kept versions whose time is over
                 expire, then files that nothing names are deleted       (C6, C7)
 
-A topic in which upkeep finds nothing, and nobody has committed, is visited half as often each time,
+A topic in which upkeep finds nothing, and without new commits, is visited half as often each time,
 down to once a day. One cleaner does the upkeep of a catalog: the one that holds the role.
 """
 
@@ -49,7 +49,7 @@ class Chores:
     finder: WorkFinder
     reporter: EventReporter
     role: str
-    """Name of the lease of whoever does the upkeep of this catalog."""
+    """Name of the lease of the cleaner that does the upkeep of this catalog."""
     interval_ms: int
     visits: dict[TopicName, Visit] = field(default_factory=dict)
 

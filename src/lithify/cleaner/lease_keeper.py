@@ -194,7 +194,7 @@ class LeaseKeeper:
             self._give_back(ours)
 
     def leave(self) -> None:
-        """Gives everything back, the cleaner's id too, so that nobody has to wait. After the last renewal."""
+        """Gives everything back, the cleaner's id too, so that no other cleaner has to wait. After the last renewal."""
         with self._lock:
             self._registration = None
             names = tuple(self._held)
@@ -225,7 +225,7 @@ class LeaseKeeper:
     def _note_renewal(
         self, before: dict[str, _Held], renewed: frozenset[str], begun_ms: int
     ) -> tuple[frozenset[str], set[str]]:
-        """What is lost, and what is ours though nobody here knows of it. The latter is busy from now on."""
+        """What is lost, and leases of this cleaner that it does not know of. The latter is busy from now on."""
         with self._lock:
             # What was taken or given back while the database was asked is not judged by its answer.
             unchanged = [name for name, held in before.items() if self._held.get(name) is held]

@@ -49,7 +49,7 @@ class Rounds:
     stop: Stop
 
     def do(self, batch: Sequence[TopicWork]) -> None:
-        """The rounds of those topics of the batch that nobody else works on."""
+        """The rounds of those topics of the batch that no other cleaner works on."""
         taken = self.leases.take([work.identity for work in batch])
         try:
             states = self._still_due([work for work in batch if work.identity in taken])

@@ -25,7 +25,7 @@ def make_cleaner(
     stop: Stop,
     listener: EventListener,
 ) -> Cleaner:
-    """A cleaner that takes steps, under leases that somebody renews."""
+    """A cleaner that takes steps, under leases that a keeper renews."""
     reporter = EventReporter(warehouse.clock, options.cleaner_id, listener)
     failures = Failures(warehouse, reporter.trouble)
     finder = WorkFinder(warehouse.store, failures, reporter)

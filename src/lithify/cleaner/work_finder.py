@@ -1,7 +1,7 @@
 """What is to be done in a catalog: what the cleaner makes of the topics that it watches (C28, C29, C31).
 
     assessments, failures ─► work                  good for a minute while it waits for its turn
-                          ─► nothing               until somebody commits, or its time comes
+                          ─► nothing               until the next commit, or its time comes
     cannot be read        ─► reported, left alone  each time for longer
 
 What is remembered is one small entry for each topic.
@@ -24,7 +24,7 @@ from lithify.schedule.required_work import RequiredWork, required_work
 from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding
 
 TURN_MS = 60_000
-"""So long what was found of a topic is good while it waits for its turn and nobody commits."""
+"""So long what was found of a topic is good while it waits for its turn without a commit."""
 
 Found = TopicWork | LogFailure | None
 """What is to be done, or why the topic could not be read or worked on as a whole."""
@@ -75,7 +75,7 @@ class WorkFinder:
             self._reported[name] = Finding(None, until_ms)
 
     def look_again(self, name: TopicName) -> None:
-        """Somebody has worked on a topic: what was found of it is not good any more."""
+        """A round or chore has changed a topic: what was found of it is not good any more."""
         with self._lock:
             self._reported.setdefault(name, Finding(None, 0))
 
@@ -113,7 +113,7 @@ class WorkFinder:
 
     def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[Found]:
         """For the watch: reports an error of a topic as a whole."""
-        if isinstance(error, UnknownVersionError):  # somebody has committed meanwhile: the next look finds it
+        if isinstance(error, UnknownVersionError):  # another commit came meanwhile: the next look finds it
             return Finding(None, now_ms)
         self.reporter.trouble(name, error)
         known = self.watch.known.get(name)

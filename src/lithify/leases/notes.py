@@ -2,8 +2,8 @@
 
     lithify_cleaners   cleaner (primary key)   scope   interval_ms   started_ms   looked_ms
 
-It is made with the first note, so that whoever only reads needs no right to make tables, and leases
-work where nobody may.
+It is made with the first note, so that a reader needs no right to create tables, and leases
+work where no user may.
 """
 
 from __future__ import annotations

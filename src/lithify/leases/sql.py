@@ -96,7 +96,7 @@ class SqlCoordination:
         def renewed(connection: Connection) -> frozenset[str]:
             ours = LEASES.c.owner == owner
             connection.execute(update(LEASES).where(ours, LEASES.c.beats < beats).values(beats=beats))
-            # After the update, as from then on nobody takes one of them over.
+            # After the update, as no other cleaner takes over a renewed lease.
             return frozenset(connection.execute(select(LEASES.c.name).where(ours)).scalars())
 
         with self._many_rows:
@@ -168,7 +168,7 @@ def open_coordination(url: str, *, makes_table: bool = True) -> SqlCoordination:
 def of_engine(engine: Engine, *, makes_table: bool = True) -> Coordination:
     """Leases in the database of a catalog, on connections of our own. Raises `CoordinationError`."""
     if in_memory(engine.url):
-        return MemoryCoordination()  # nobody else can see the catalog either
+        return MemoryCoordination()  # no other process can see the catalog either
     kind = f"{engine.dialect.name}+{engine.driver}"
     return SqlCoordination(bounded_engine(engine.url.set(drivername=kind)), makes_table=makes_table)
 

@@ -15,5 +15,5 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None: ...
     def new_id(self) -> str:
-        """A short id that nobody else has: letters and digits."""
+        """A short, unique id of letters and digits."""
         ...

@@ -5,7 +5,7 @@
             ──► Clock         time, waiting and new ids (`ports/clock.py`)
 
 The store applies an edit only to the version that it was made on, and raises `StaleVersionError`
-otherwise. It raises `CommitUnknownError` when it cannot tell. Nobody but `service/commit.py` calls it.
+otherwise. It raises `CommitUnknownError` when it cannot tell. Only `service/commit.py` calls it.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class LogStore(Documents, Protocol):
         ...
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
-        """Every file in the topic's folder, whoever wrote it."""
+        """Every file in the topic's folder, also of other programs."""
         ...
 
     def named_files(self, name: TopicName) -> NamedFiles:
@@ -130,7 +130,7 @@ class LogStore(Documents, Protocol):
         ...
 
     def delete_files(self, state: TopicState, paths: Sequence[str]) -> None:
-        """Deletes files of the topic's folder. Nobody but `service/change/sweep.py` calls it."""
+        """Deletes files of the topic's folder. Only `service/change/sweep.py` calls it."""
         ...
 
 

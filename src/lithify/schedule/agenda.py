@@ -40,7 +40,7 @@ class TopicWork:
 
     @property
     def is_small(self) -> bool:
-        """Whether it may share a batch. What failed twice goes alone, so that it fails nobody else."""
+        """Whether it may share a batch. A log that failed twice is tried alone, so that it fails no other."""
         volume = self.required.volume
         small = volume.size_bytes < SMALL_BYTES and volume.records < SMALL_RECORDS
         return small and not self.required.failing and len(self.required.rounds) < BATCH_LOGS

@@ -22,7 +22,7 @@ FAILURES_ALLOWED = 7
 """Failures in a row after which a log is tried again; with the next it is quarantined."""
 
 ALONE_AFTER = 2
-"""Failures after which a log is tried alone, so that it fails nobody else."""
+"""Failures after which a log is tried alone, so that it fails no other."""
 
 ERROR_CHARACTERS = 1_000
 """What is kept of an error's text."""
@@ -53,7 +53,7 @@ def after_failure(before: LogFailure | None, error: str, now_ms: int, *, counts:
 
 
 def may_run(failure: LogFailure | None, now_ms: int) -> bool:
-    """Whether a log may be tried now. A clock that went back far makes nobody wait longer than was meant."""
+    """Whether a log may be tried now. A clock that went back far does not prolong the wait."""
     if failure is None:
         return True
     if failure.quarantined:

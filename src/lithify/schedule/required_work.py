@@ -39,7 +39,7 @@ class RequiredWork:
     has_failed: bool = False
     """Whether anything is known of failures, which a round that gets through makes forgotten."""
     look_at_ms: int | None = None
-    """When to look again even if nobody commits; None is never."""
+    """When to look again even without a commit; None is never."""
 
 
 def required_work(

@@ -1,4 +1,4 @@
-"""`lithify cleaner run`: compaction that nobody has to start (C28, C29, C31)."""
+"""`lithify cleaner run`: automatic compaction (C28, C29, C31)."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class SnapshotConsumer:
     the consumer stores there how far its user came, and goes on from it the next time. `timeout_s` bounds
     every wait for a cluster that does not answer. For one thread.
 
-    Raises `UnknownSourceError`, `SourceLostError` (which names the range of offsets that nobody has),
+    Raises `UnknownSourceError`, `SourceLostError` (which names the missing range of offsets),
     `SourceWentBackError`, `BrokerError` for a cluster that does not answer or does not let us in,
     `LogTruncatedError` where it cannot continue at a stored position, `ConnectorError` without Kafka's client.
     """

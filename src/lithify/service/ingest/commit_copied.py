@@ -37,7 +37,7 @@ class Copied:
 class Reached:
     """How far one copier has come: the topic that it writes to, and where it has left each log.
 
-    It is never read off the newest version while the copy goes on: what somebody else has put there
+    It is never read off the newest version while the copy goes on: what another writer has put there
     would then be taken for the copier's own.
     """
 

@@ -53,11 +53,11 @@ class Finding(Generic[T]):
 
     value: T
     look_at_ms: int | None
-    """When to look again even if nobody commits; None is never."""
+    """When to look again even without a commit; None is never."""
     whoever_commits: bool = False
-    """Whether nobody's commit makes that earlier."""
+    """Whether no commit makes that earlier."""
     topic: AssessedTopic | None = None
-    """To be assessed again without a read as long as nobody commits; for those who have memory for it."""
+    """To be assessed again without a read until the next commit; for callers that have memory for it."""
 
 
 class Watcher(Protocol[T]):
@@ -92,7 +92,7 @@ class Known(Generic[T]):
         return self.rests(now_ms) and (self.finding.whoever_commits or self.is_at(token))
 
     def is_at(self, token: str | None) -> bool:
-        """Whether nobody has committed since."""
+        """Whether there was no commit since."""
         return token is not None and token == self.token
 
 

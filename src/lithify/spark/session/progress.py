@@ -90,7 +90,7 @@ def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
 def _told_of_interrupts(interrupted: Event) -> Iterator[None]:
     """Sets `interrupted` when the program is.
 
-    On the way out of an interrupt PySpark waits until the job has ended, so that somebody else has to
+    After an interrupt PySpark waits until the job has ended, so that another thread has to
     cancel it: the poller.
     """
     before = signal.getsignal(signal.SIGINT)

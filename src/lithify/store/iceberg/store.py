@@ -5,7 +5,7 @@
     commit      see `swap`
 
 A state stays good for `segments` after others have committed: its manifest list is remembered,
-since snapshots that nobody named are gone from the metadata as soon as the next commit lands.
+since snapshots without a branch or tag are gone from the metadata as soon as the next commit lands.
 """
 
 from __future__ import annotations

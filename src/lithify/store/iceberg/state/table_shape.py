@@ -1,6 +1,6 @@
 """What a topic's table has to be like before Lithify writes to it: as it was made, whatever strangers did.
 
-    columns          ours, each under its id, name and type     more of them: nobody is disturbed
+    columns          ours, each under its id, name and type     more of them: ignored
     partition spec   ours is the default one                    sort order: segments have theirs anyway
     format version   2                                          newer ones have fields that we do not write
     properties       none that moves files elsewhere, names a program for it, or has commits retried

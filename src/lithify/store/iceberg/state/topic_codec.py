@@ -14,7 +14,7 @@
     lithify.refs, .checksum  what branches, tags and these properties are, to notice others (`checksums`)
 
 They change together with the data, in the commit that adds a snapshot to main, and the sequence number of
-that snapshot is the version. If main is at another, someone else moved it, and the state says nothing of it.
+that snapshot is the version. If main is at another, another program moved it, and the state says nothing of it.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def reports_changed(ids: Iterable[str]) -> dict[str, str]:
 
 
 def _logs(properties: Properties) -> tuple[LogState, ...]:
-    # Nobody who counts no epochs commits any more once the topic is of a format that has them.
+    # Once the topic is of a format with epochs, versions of Lithify without them refuse to commit.
     new_epoch = 0 if int(properties[_FORMAT]) < EPOCHS_SINCE else FIRST_EPOCH
     stored = {int(name.removeprefix(_LOG)): text for name, text in properties.items() if name.startswith(_LOG)}
     return tuple(log_from_json(p, json.loads(stored[p]), new_epoch) for p in range(len(stored)))
