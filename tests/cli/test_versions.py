@@ -117,7 +117,7 @@ def test_a_version_that_goes_while_they_are_listed_is_left_out():
 
 
 class ListsOneTooMany:
-    """A store that still lists a version which another commit has let go of."""
+    """A store that still lists a version that expired in another commit."""
 
     def __init__(self, store):
         self.load, self.load_version = store.load, store.load_version

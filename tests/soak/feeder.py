@@ -36,7 +36,7 @@ FOLLOWED = 0.12
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A topic was deleted in this time, and made again."""
+    """A topic was deleted in this time, and recreated."""
 
     topic: str
     begun_ms: int

@@ -223,4 +223,4 @@ def test_what_is_appended_before_the_catalog_lets_go_of_a_topic_goes_with_it(tmp
         assert not Path(local_path(state.location) or "").exists(), step
         if len(appended) <= step:
             break
-    assert appended, "the catalog let go of it before anything else"
+    assert appended, "the catalog removed it before anything else"

@@ -1,4 +1,4 @@
-"""A topic whose catalog entry or metadata is lost is made again from the files that are there.
+"""A topic whose catalog entry or metadata is lost is recreated from the files that are there.
 
 random history ─► lose something ─► repair ─► the latest values are the same, and the topic goes on
 """

@@ -1,4 +1,4 @@
-"""What a cleaner is told when it starts."""
+"""The options of a cleaner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a cleaner is told to stop."""
+"""The request that a cleaner stops."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def cut(access: FileAccess, spec: SegmentSpec, segment: Segment, end_offset: int
     """New segments with the records of `segment` below `end_offset`, a row group at a time (C26).
 
     None if there are none. The same run may cut a segment of the log and one of its view that begin
-    at the same offset, so their files are told apart by what they were cut from. Raises
+    at the same offset, so the names of their sources distinguish their files. Raises
     `DamagedError`, which names the segment.
     """
     origin = hashlib.blake2b(f"{segment.path} {end_offset}".encode(), digest_size=6).hexdigest()

@@ -54,7 +54,7 @@ def in_order(work: Sequence[TopicWork]) -> list[TopicWork]:
 def next_batch(work: Sequence[TopicWork], cleaners: int = 1) -> tuple[TopicWork, ...]:
     """What to do next of `work`, which is in order and which so many cleaners share.
 
-    It is the first topic and those that go along.
+    It is the first topic and those that share its job.
     """
     if not work:
         return ()

@@ -35,7 +35,7 @@ class RequiredWork:
     volume: Volume = Volume()
     """Of the logs that are due for a round."""
     failing: bool = False
-    """Whether one of them has failed more than once, and may fail those that go along."""
+    """Whether one of them has failed more than once, and may fail those that share its job."""
     has_failed: bool = False
     """Whether anything is known of failures, which a round that gets through makes forgotten."""
     look_at_ms: int | None = None

@@ -1,4 +1,4 @@
-"""Topics: made, listed, loaded, deleted, made again."""
+"""Topics: created, listed, loaded, deleted, recreated."""
 
 from __future__ import annotations
 

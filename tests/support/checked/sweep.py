@@ -65,7 +65,7 @@ class _Others:
 
 
 def check_expired(topic: CheckedTopic, given_ms: int | None = None, trouble: Trouble = None) -> None:
-    """C7: only versions that were closed long enough ago are let go of, and no newer one before an older."""
+    """C7: only versions that were closed long enough ago expire, and no newer one before an older."""
     store, clock, others = topic.place.warehouse.store, topic.place.clock, _Others(topic)
     before, times, settings = store.versions(NAME), [clock.now_ms()], [topic.model.settings]
 

@@ -50,7 +50,7 @@ DROPS = {
 @pytest.mark.parametrize("ahead_ms", [YEARS_MS, 30 * YEARS_MS])
 def test_nothing_is_dropped_by_a_clock_that_is_years_ahead(place: RandomPlace, drop: str, ahead_ms: int) -> None:
     """C46: an append by the same clock is no witness for it."""
-    if drop == "sweep":  # let go of a version, so that there are files that nothing names
+    if drop == "sweep":  # expire a version, so that there are unnamed files
         expire_versions(place.warehouse, NAME, now_ms=place.clock.now_ms() + 3 * DAY_MS)
     files = {file.path for file in place.warehouse.store.stored_files(place.warehouse.store.load(NAME))}
     place.clock.advance(ahead_ms)

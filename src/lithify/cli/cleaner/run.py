@@ -126,7 +126,7 @@ def _run(loop: Loop, *, once: bool) -> int:
     code = 1 if loop.stop.failed else 0
     if loop.stop.failed:
         say_error(loop.stop.reason)
-    if not ended:  # a thread that hangs, in a store that does not answer, must not hold the process up
+    if not ended:  # a thread that hangs, in a store that does not answer, must not delay the end of the process
         os._exit(code)
     return code
 

@@ -63,7 +63,7 @@ class LiveTail:
         return not self._waiting
 
     def is_at_end(self, timeout_s: float) -> bool:
-        """Whether all that Kafka has was taken, as far as can be told within that time."""
+        """Whether all of Kafka's records were read, as far as that is known within that time."""
         deadline_ms = self._clock.monotonic_ms() + round(timeout_s * 1000)
         while not self._waiting and len(self.ends) < len(self.offsets):
             left_s = (deadline_ms - self._clock.monotonic_ms()) / 1000

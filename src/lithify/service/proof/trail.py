@@ -1,4 +1,4 @@
-"""The trail of a topic from a kept version to the newest: what `verify` goes along.
+"""The trail of a topic from a kept version to the newest: the versions that `verify` compares.
 
 kept 7 ──round──► ... kept 12 ──truncate──► ... kept 15 ──round──► ... 18, the newest
      └── proof ──┘   └──── proof ─────┘   └─── proof ───┘

@@ -169,9 +169,9 @@ class IcebergStore(TopicFolders):
         FILE_CACHE.clear()
 
     def _newest_with(self, state: TopicState, edit: TopicEdit) -> TopicState | None:
-        """The newest version, if it has `edit`. Raises `CommitUnknownError` where that cannot be told.
+        """The newest version, if it has `edit`. Raises `CommitUnknownError` if that is unknown.
 
-        A transport that sends again by itself is told of a conflict: with its own first sending.
+        A transport that repeats a request by itself gets a conflict with its own first sending.
         """
         try:
             newest = self.load(state.name)

@@ -192,7 +192,7 @@ class RemoteFile(PyArrowFile):
 
 
 class RemoteStream:
-    """An open file of Arrow's, whose errors are told apart."""
+    """An open file of Arrow's; its errors distinguish a missing file from an unreachable store."""
 
     def __init__(
         self,
