@@ -233,12 +233,12 @@ def machine_bound(file: File) -> Iterator[str]:
             yield file.at(number, found[0])
 
 
-_IMPORT_OF_OURS = re.compile(r"^ *from ((?:lithify|support)\b[\w.]*) import (\w[\w, ]*|\([^)]*\))$", re.M)
+_IMPORT = re.compile(r"^ *from (\w[\w.]*) import (\w[\w, ]*|\([^)]*\))$", re.M)
 
 
 def stale_imports(file: File) -> Iterator[str]:
     """Names of ours that are imported but not there: by modules, and by programs in strings for other processes."""
-    for found in _IMPORT_OF_OURS.finditer(file.text):
+    for found in _IMPORT.finditer(file.text):
         module, names = found.groups()
         missing = [name for name in re.findall(r"(\w+)(?: as \w+)?", names) if not _defines(module, name)]
         line = file.text.count("\n", 0, found.start()) + 1
@@ -246,7 +246,12 @@ def stale_imports(file: File) -> Iterator[str]:
 
 
 def _defines(module: str, name: str) -> bool:
-    place = ROOT / ("src" if module.startswith("lithify") else "tests") / module.replace(".", "/")
+    """True of what is not ours."""
+    top = module.partition(".")[0]
+    root = next((root for root in (ROOT / "src", ROOT / "tests") if (root / top).is_dir()), None)
+    if root is None or top in sys.stdlib_module_names:
+        return True
+    place = root / module.replace(".", "/")
     text = next((f.read_text("utf-8") for f in (place / "__init__.py", place.with_suffix(".py")) if f.is_file()), "")
     return (place / f"{name}.py").is_file() or re.search(rf"\b{name}\b", text) is not None
 

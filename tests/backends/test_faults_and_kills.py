@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 import lithify
-from faults.test_every_call import NAME, Prepared, check_struck_append, check_struck_round, prepared, strikes
 from lithify.errors import UnknownTopicError
 from lithify.ports.store import Warehouse
 from support.faults.injection import Kind
+from support.faults.struck import Prepared, check_struck_append, check_struck_round, prepared, strikes
+from support.faults.topics import NAME
 from support.processes.producer import BATCH_RECORDS, batch
 from support.store.builders import Place
 from support.topics.whole_logs import check_whole, contents

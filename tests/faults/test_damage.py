@@ -15,11 +15,8 @@ from typing import Any
 
 import pytest
 
-from faults.test_every_call import NAME, iceberg_warehouse, records
-from faults.test_every_cut import IN_PLACE, SIDE_BY_SIDE, prepared
-from faults.test_every_reader import COMPACTED
-from faults.test_several_topics import TOPICS
-from faults.test_several_topics import prepared as prepared_topics
+from faults.several import TOPICS
+from faults.several import prepared as prepared_topics
 from lithify.api.lake import Lake
 from lithify.columnar.files.access import local_path
 from lithify.compaction.outcome import LogFindings
@@ -28,6 +25,7 @@ from lithify.model.names import LogId, TopicName
 from lithify.model.settings.rates import Rates
 from lithify.ports.engine import PlannedLog, Progress, Rewrites, RunLimits, Written
 from lithify.ports.store import Warehouse
+from lithify.reading.pieces import Reading
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
@@ -46,6 +44,7 @@ from lithify.service.round.topic_run import TopicResult
 from lithify.service.write.append import append
 from support.engines.kernel import KernelEngine, KernelRound
 from support.fake_clock import FakeClock
+from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, iceberg_warehouse, prepared, records
 from support.topics.whole_logs import check_whole
 
 DAY_MS = 86_400_000
@@ -120,7 +119,7 @@ VERBS: dict[str, Callable[[Warehouse], object]] = {
     "append": lambda w: append(w, NAME, records(range(60, 70), keys=6)),
     "compact": a_round,
     "read": lambda w: list(open_log(w, w.store.load(NAME), LOG)),
-    "read compacted": lambda w: list(open_log(w, w.store.load(NAME), LOG, "earliest", COMPACTED)),
+    "read compacted": lambda w: list(open_log(w, w.store.load(NAME), LOG, "earliest", Reading(compacted=True))),
     "table": lambda w: list(table_batches(w, w.store.load(NAME))),
     "status": lambda w: topic_status(w, w.store.load(NAME)),
     "versions": lambda w: kept_versions(w, NAME),

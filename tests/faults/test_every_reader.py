@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from faults.test_every_call import NAME, memory_warehouse, records, strikes
-from faults.test_every_cut import IN_PLACE, SIDE_BY_SIDE, prepared
 from lithify.api.topic import Topic
 from lithify.errors import LithifyError
 from lithify.model.record import Record
@@ -36,6 +34,8 @@ from lithify.service.write.append import append
 from support.engines.inspector import OracleInspector
 from support.engines.oracle import OracleEngine
 from support.faults.injection import CrashError, FaultyPort, Injector, Kind, faulty
+from support.faults.struck import strikes
+from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, memory_warehouse, prepared, records
 
 COMPACTED = Reading(compacted=True)
 

@@ -16,17 +16,17 @@ from types import CodeType, FrameType, FunctionType
 import pytest
 
 import lithify.service
-from faults.test_every_call import NAME, memory_warehouse
-from faults.test_every_call import prepared as prepared_for_rounds
-from faults.test_every_cut import CASES, SIDE_BY_SIDE, prepared
+from faults.cases import CASES
+from faults.several import prepared as prepared_topics
 from faults.test_every_reader import READS
 from faults.test_every_repair import a_repair
 from faults.test_several_topics import a_run
-from faults.test_several_topics import prepared as prepared_topics
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.round.run import Run
 from lithify.store.memory_files import MemoryFiles
 from support.faults.injection import Injector, Kind, faulty
+from support.faults.struck import prepared as prepared_for_rounds
+from support.faults.topics import NAME, SIDE_BY_SIDE, memory_warehouse, prepared
 
 LOAD = 2
 """Which of the calls of a look at a catalog loads the first topic."""

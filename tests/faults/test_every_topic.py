@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from faults.test_every_call import MAKERS, NAME, PARTITIONS, records
 from lithify.api.lake import Lake
 from lithify.errors import LithifyError, TopicExistsError, UnknownTopicError
 from lithify.ports.store import Warehouse
 from lithify.service.write.append import append
 from support.faults.injection import CrashError, Injector, Kind, faulty
+from support.faults.topics import MAKERS, NAME, PARTITIONS, records
 from support.topics.whole_logs import check_whole, contents
 
 CONFIG = {"cleanup.policy": "compact,delete", "retention.ms": 500}

@@ -18,12 +18,19 @@ from typing import Any
 
 import pytest
 
+from faults.cases import a_batch, an_ingest
+from faults.history import (
+    CONFIGS,
+    GRACE_MS,
+    START_MS,
+    a_history,
+    a_round,
+    iceberg_warehouse,
+    memory_warehouse,
+    records,
+)
 from faults.prepared import prepared_again
-from faults.test_every_call import NAME, PARTITIONS
-from faults.test_every_call import records as numbered
-from faults.test_every_cut import IN_PLACE, SIDE_BY_SIDE, a_batch, a_copy, picture
 from lithify.errors import EngineError, LithifyError
-from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.engine import Progress
 from lithify.ports.store import Warehouse
@@ -35,44 +42,26 @@ from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from lithify.store.iceberg import open_store
-from lithify.store.memory import MemoryWarehouse
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
 from support.faults.frozen import LONG_MS, Freezer, LateClock, Verb, freezing, outcome
+from support.faults.injection import CrashError
+from support.faults.topics import NAME, PARTITIONS, picture
 from support.topics.whole_logs import check_whole
 
 MOST_CALLS = 120
 """No service makes so many port calls."""
 ICEBERG_SAMPLE = 14
 """Of all (configuration, one, other, call) so many are tried on Iceberg."""
-DAY_MS = 86_400_000
-GRACE_MS = 3_600_000
-RETENTION_MS = 2 * DAY_MS
-START_MS = time.time_ns() // 10**6
-"""Files on a disk have times of their own."""
 PAUSES_MS = (0, LONG_MS)
 
 
-def memory_warehouse(_: Path) -> Warehouse:
-    clock = FakeClock(START_MS)
-    return MemoryWarehouse(clock.new_id, clock.now_ms).with_clock(clock)
-
-
-def iceberg_warehouse(folder: Path) -> Warehouse:
-    clock = FakeClock(START_MS)
-    return Warehouse(*open_store(str(folder), None, clock.new_id), clock)
-
-
-def records(numbers: range, keys: int) -> list[Record]:
-    return [r._replace(timestamp=START_MS + number) for number, r in zip(numbers, numbered(numbers, keys), strict=True)]
-
-
-def a_round(warehouse: Warehouse, partitions: tuple[int, ...] | None = None) -> object:
-    report = compact(warehouse, OracleEngine(warehouse.files), NAME, RunRequest(partitions))
-    if report.failed:
-        raise EngineError(str(report.failed[0].error))
-    return report
+def a_copy(warehouse: Warehouse) -> object:
+    """Of a source; it refuses where somebody else has written meanwhile."""
+    try:
+        return an_ingest(warehouse)
+    except CrashError as error:
+        raise EngineError(str(error)) from error
 
 
 def recreate(warehouse: Warehouse) -> object:
@@ -84,7 +73,7 @@ def recreate(warehouse: Warehouse) -> object:
 VERBS: Mapping[str, Verb] = {
     "append": lambda w: append(w, NAME, records(range(60, 70), keys=9)),
     "batch": a_batch,
-    "copy": a_copy,
+    "ingest": a_copy,
     "round": a_round,
     "retain": lambda w: retain(w, NAME),
     "delete-records": lambda w: delete_records(w, NAME, 0, 12),
@@ -99,33 +88,6 @@ VERBS: Mapping[str, Verb] = {
 }
 ONES = [name for name in VERBS if name != "recreate"]
 """`recreate` is two calls of the store; whoever stands still between them has deleted the topic."""
-CONFIGS: Mapping[str, dict[str, object]] = {
-    "in-place": {**IN_PLACE, "retention.ms": RETENTION_MS, "delete.retention.ms": 0},
-    "aging": {**IN_PLACE, "retention.ms": -1, "delete.retention.ms": DAY_MS, "compaction.strategy": "timestamp"},
-    "view": {**SIDE_BY_SIDE, "cleanup.policy": "compact,delete", "retention.ms": -1, "delete.retention.ms": DAY_MS},
-}
-
-
-def a_history(make: Callable[[Path], Warehouse], folder: Path, config: dict[str, object]) -> Warehouse:
-    """Two rounds, deletes and values that no round has seen yet, and what a run that died has left."""
-    warehouse = make(folder)
-    clock = warehouse.clock
-    assert isinstance(clock, FakeClock)
-    warehouse.store.create_topic(NAME, "orders", settings_of(config), PARTITIONS, clock.now_ms())
-    engine = OracleEngine(warehouse.files)
-    young = [Record(b"young%d" % p, b"v", clock.now_ms() + 3_000_000, (), p) for p in range(PARTITIONS)]
-    append(warehouse, NAME, [*records(range(0, 20), keys=6), *young])
-    append(warehouse, NAME, records(range(20, 40), keys=7))
-    compact(warehouse, engine, NAME, RunRequest())
-    clock.advance(RETENTION_MS + 1_000)
-    compact(warehouse, engine, NAME, RunRequest())  # where there is retention it takes values, and D stays
-    append(warehouse, NAME, [r._replace(timestamp=clock.now_ms(), value=None) for r in records(range(12), keys=6)])
-    append(warehouse, NAME, [r._replace(timestamp=clock.now_ms()) for r in records(range(40, 50), keys=8)])
-    state, files = warehouse.store.load(NAME), warehouse.files
-    left = files.receive(state, records(range(70, 80), keys=3), now_ms=clock.now_ms(), keep_offsets=False)
-    for partition, arrivals in left.items():
-        files.write(state, arrivals, state.log(partition).log_end_offset, clock.new_id())
-    return warehouse
 
 
 def seen(warehouse: Warehouse) -> object:

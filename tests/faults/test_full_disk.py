@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.test_every_call import NAME, iceberg_warehouse, records
-from faults.test_every_cut import CASES, IN_PLACE, SIDE_BY_SIDE, Case, picture, prepared
+from faults.cases import CASES, Case
 from lithify.api.lake import Lake
 from lithify.errors import InsufficientSpaceError, LithifyError, WarehouseError
 from lithify.model.failure import LogFailure
@@ -24,6 +23,7 @@ from lithify.service.documents import put_failures, put_report
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.write.append import append
 from support.engines.kernel import KernelEngine
+from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, iceberg_warehouse, picture, prepared, records
 from support.store.builders import a_report
 from support.store.trouble import no_file_larger_than, small_disk
 from support.topics.whole_logs import check_whole

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from faults.standing import Standing
-from faults.test_every_call import NAME, PARTITIONS
-from faults.test_every_cut import a_batch
-from faults.test_frozen import (
+from faults.cases import a_batch
+from faults.history import (
     CONFIGS,
     GRACE_MS,
     RETENTION_MS,
@@ -24,6 +22,7 @@ from faults.test_frozen import (
     iceberg_warehouse,
     memory_warehouse,
 )
+from faults.standing import Standing
 from lithify.errors import RunExpiredError, UnknownVersionError
 from lithify.lifecycle.sweeping import RUNS_REMEMBERED
 from lithify.model.record import Record
@@ -40,6 +39,7 @@ from lithify.store.memory_files import MemoryFiles
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
 from support.faults.frozen import LONG_MS, Verb
+from support.faults.topics import NAME, PARTITIONS
 from support.processes.system_calls import Stop
 from support.topics.whole_logs import check_whole, contents
 

@@ -1,0 +1,128 @@
+"""The verbs that cut, alter, undo and sweep, each with a topic on which it changes something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lithify.lifecycle.clocks import LEAP_MS
+from lithify.model.log import WrittenBatch
+from lithify.model.settings.rates import Rates
+from lithify.ports.store import Warehouse
+from lithify.reports.ingest import IngestRequest
+from lithify.service.change.alter import alter, uncompact
+from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.expire import expire_versions
+from lithify.service.change.retain import retain
+from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import undo
+from lithify.service.clock_check import trust_clock
+from lithify.service.documents import failures_of, rates_note
+from lithify.service.ingest.ingest import ingest
+from lithify.service.look.quarantine import release
+from lithify.service.look.throttle import throttle
+from lithify.service.round.compact import RunRequest, compact
+from support.engines.oracle import OracleEngine
+from support.fake_clock import FakeClock
+from support.faults.injection import CrashError, Kind
+from support.faults.topics import IN_PLACE, NAME, PARTITIONS, SIDE_BY_SIDE, picture, records
+from support.store.staged_batches import append_batch
+from support.topics.listed_source import ListedSource
+
+Verb = Callable[[Warehouse], object]
+FROM_SOURCE = records(range(45), keys=5)
+"""What each log of a source has from offset 0 on; ours have some 30 of them."""
+YEARS_LATER_MS = 10 * LEAP_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A verb, the topic that it is tried on, and whether a second one right after it changes nothing."""
+
+    verb: Verb
+    config: dict[str, object]
+    again: bool = True
+    look: Callable[[Warehouse], object] = picture
+    """What the verb changes."""
+
+
+def a_round(warehouse: Warehouse) -> object:
+    # The engine's own calls are struck elsewhere: there one log may fail and the other go on.
+    files = getattr(warehouse.files, "_real", warehouse.files)
+    report = compact(warehouse, OracleEngine(files), NAME, RunRequest())
+    if report.failed:
+        raise CrashError(report.failed[0].error)
+    return report
+
+
+def kept(warehouse: Warehouse) -> object:
+    """The versions that are kept, and what the newest looks like."""
+    return [version.version for version in warehouse.store.versions(NAME)], picture(warehouse)
+
+
+def failing(warehouse: Warehouse) -> object:
+    return dict(failures_of(warehouse.store, warehouse.store.load(NAME)))
+
+
+def a_batch(warehouse: Warehouse) -> object:
+    """What two tasks wrote, as the batch of a query: sent again, it is there."""
+    files = getattr(warehouse.files, "_real", warehouse.files)
+    tasks = [records(numbers, keys=5) for numbers in (range(100, 110), range(110, 120))]
+    return append_batch(warehouse, NAME, tasks, WrittenBatch("query", 7), files)
+
+
+def an_ingest(warehouse: Warehouse) -> object:
+    """What a source has behind the log ends: a second time there is nothing left to copy."""
+    ports = [getattr(port, "_real", port) for port in (warehouse.store, warehouse.files)]
+    logs = {p: [r._replace(partition=p, offset=n) for n, r in enumerate(FROM_SOURCE)] for p in range(PARTITIONS)}
+    source = ListedSource(Warehouse(*ports, warehouse.clock), {str(NAME): logs})
+    (report,) = ingest(warehouse, source, IngestRequest({}, (str(NAME),)), lambda _batch: None, lambda: False)
+    if report.error is not None:
+        raise CrashError(report.error)
+    return report
+
+
+def years_later(warehouse: Warehouse) -> object:
+    """A clock that is refused, unless somebody says that it is right (C46)."""
+    clock = warehouse.clock
+    assert isinstance(clock, FakeClock)
+    clock.set(YEARS_LATER_MS)
+    return trust_clock(warehouse, NAME)
+
+
+def is_trusted(warehouse: Warehouse) -> object:
+    return (warehouse.store.load(NAME).clock_ms or 0) >= YEARS_LATER_MS
+
+
+def has_rates(warehouse: Warehouse) -> object:
+    return rates_note(warehouse.store, warehouse.store.load(NAME)).id is not None
+
+
+CASES = {
+    "retain": Case(lambda w: retain(w, NAME, now_ms=1_545), IN_PLACE),
+    "delete-records": Case(lambda w: delete_records(w, NAME, 0, 12), IN_PLACE),
+    "truncate": Case(lambda w: truncate(w, NAME, 0, 25), IN_PLACE),
+    "truncate-view": Case(lambda w: truncate(w, NAME, 0, 12, below_compacted=True), SIDE_BY_SIDE),
+    "alter": Case(lambda w: alter(w, NAME, {"empty.value": "tombstone"}, partitions=3), IN_PLACE),
+    "alter-mode": Case(lambda w: alter(w, NAME, {"compaction.mode": "side-by-side"}), IN_PLACE),
+    "uncompact": Case(lambda w: uncompact(w, NAME), SIDE_BY_SIDE),
+    "undo": Case(lambda w: undo(w, NAME), IN_PLACE, again=False),
+    "undo-view": Case(lambda w: undo(w, NAME), SIDE_BY_SIDE, again=False),
+    "view": Case(a_round, SIDE_BY_SIDE),
+    "trust-clock": Case(years_later, IN_PLACE, look=is_trusted),
+    "throttle": Case(lambda w: throttle(w, NAME, Rates(1, 2)), IN_PLACE, look=has_rates),
+    "expire": Case(lambda w: expire_versions(w, NAME), IN_PLACE, look=kept),
+    "expire-view": Case(lambda w: expire_versions(w, NAME), SIDE_BY_SIDE, look=kept),
+    "release": Case(lambda w: release(w, NAME, [1]), IN_PLACE, look=failing),
+    "batch": Case(a_batch, IN_PLACE),
+    "ingest": Case(an_ingest, IN_PLACE),
+    "sweep": Case(lambda w: sweep(w, NAME, delete=True), {**IN_PLACE, "versions.kept": 1}),
+}
+
+
+STRIKES = [
+    *(("memory", kind) for kind in Kind),
+    # What a service makes of an error does not depend on the store; what is left behind does.
+    ("iceberg", Kind.LOSES_ANSWER),
+    ("iceberg", Kind.CRASHES_BEFORE),
+]
