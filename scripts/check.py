@@ -9,8 +9,8 @@ if one fails; the exit code is 1 if any did. `just check`, `just check-all` and 
 
 Two cores are kept busy by two lanes, as much of a test is waiting for a JVM, a broker or a timeout:
 
-    the quick sections, one by one ──► lane 1  tests in two processes    ──► summary
-                                  └──► lane 2  tests in one process    ──┘
+    the quick sections, one by one ──► lane 1  tests in two processes ──► those alone ──► summary
+                                  └──► lane 2  tests in one process  ──┘
 
 What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes.
 """
@@ -37,6 +37,8 @@ SERIAL = ("tidy", "formats", "cli", "spark", "mutated", "examples", "engines", "
 """Test folders that run in one process: they share a session, a broker or a cluster, or are too short to split."""
 SPLIT_THEMSELVES = ("kills",)
 """One process too, but what they start keeps two cores busy."""
+ALONE = ("backends",)
+"""Nothing runs beside them: they cut the product's waits to half a second, which a busy machine would exceed."""
 
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)")
 
@@ -125,18 +127,19 @@ def run(section: Section, *, alone: bool = True) -> Outcome:
 
 
 def run_all(wanted: Sequence[Section]) -> list[Outcome]:
-    """The quick ones one by one, then the others in two lanes."""
+    """The quick ones one by one, then the others in two lanes, and at the end those that run alone."""
     done = [run(section) for section in wanted if section.name in QUICK]
-    slow = [section for section in wanted if section.name not in QUICK]
+    slow = [section for section in wanted if section.name not in QUICK + ALONE]
     with ThreadPoolExecutor(1) as split, ThreadPoolExecutor(1) as serial:
         lanes = [serial if section.name in SERIAL else split for section in slow]
         running = [lane.submit(run, s, alone=len(slow) == 1) for lane, s in zip(lanes, slow, strict=True)]
         try:
-            return done + [section.result() for section in running]
+            done += [section.result() for section in running]
         except KeyboardInterrupt:  # which those at work have heard too
             for section in running:
                 section.cancel()
             raise
+    return done + [run(section) for section in wanted if section.name in ALONE]
 
 
 def main() -> int:
