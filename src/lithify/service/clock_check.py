@@ -12,7 +12,7 @@ from lithify.service.commit import commit
 
 
 def check_clock(clock: Clock, state: TopicState, judged_ms: int) -> None:
-    """Raises `ClockError` where nothing of the topic may be dropped by a clock that has said `judged_ms`.
+    """Raises `ClockError` where nothing of the topic may be dropped by a clock that read `judged_ms`.
 
     A run that read the clock a day ago and stalled since is not refused: an early time only drops less.
     """
@@ -25,7 +25,7 @@ def check_clock(clock: Clock, state: TopicState, judged_ms: int) -> None:
 
 
 def trust_clock(warehouse: Warehouse, name: TopicName) -> None:
-    """Makes the clock's time the trusted one, whatever commits said before. Raises what `commit` raises."""
+    """Makes the clock's time the trusted one, whatever the times of commits before. Raises what `commit` raises."""
     run_id = warehouse.clock.new_id()
 
     def decide(newest: TopicState) -> TopicEdit | None:

@@ -1,12 +1,12 @@
-"""The one gate through which every change of a topic goes (C6, C44).
+"""Commits an edit of a topic; every change of a topic goes through here (C6, C44).
 
-    load ─► decide (on the newest version) ─► files there? ─► swap ──ok──► done
+    load ─► decide (on the newest version) ─► files exist? ─► swap ──ok──► done
       ▲                                                       │
-      └────── the topic moved on ─────────────────────────────┤
-      └────── the answer was lost: settle ────────────────────┘
+      └────── another commit was first ───────────────────────┤
+      └────── the answer was lost: did it land? ──────────────┘
 
 A swap asserts the version it was decided on, so a stale decision can never land. When the answer
-of a swap is lost, the log's state decides: it has the ids of its latest runs.
+of a swap is lost, the log's state tells whether it landed: it has the ids of its latest runs.
 """
 
 from __future__ import annotations
@@ -115,9 +115,9 @@ def _decided(warehouse: Warehouse, run_id: str, decide: Decide, state: TopicStat
 
 
 def _marked(edit: TopicEdit, base: TopicState) -> TopicEdit:
-    """`edit`, with its run in the states of its logs (C6), and the epoch that it begins, if it begins one (C44).
+    """`edit`, with its run in the states of its logs (C6), and their new epoch, if its verb begins one (C44).
 
-    It also has the trusted time of the commit (C46), which is that of its appends (C14).
+    It also gets the trusted time of the commit (C46), which is that of its appends (C14).
     """
     logs = {partition: log.with_run(edit.run_id) for partition, log in edit.logs.items()}
     if edit.verb not in KEEPS_EPOCH:

@@ -1,6 +1,6 @@
 """The documents of topics as values: reports, rates, failures, sources, heartbeats.
 
-Each is read and written here alone; what a document says is checked, and damage names its file (C48).
+No other module reads or writes them. Contents are checked, and an error about damage names the file (C48).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def reports_of(store: LogStore, topic: TopicState) -> Iterator[RoundReport]:
 
 
 def put_rates(store: Documents, topic: TopicState | None, rates: RatesDocument) -> None:
-    """Stores rates, which the running rounds then keep to; without a topic all cleaners (C40).
+    """Stores rates, which the running rounds of the topic, or without one of all cleaners, then keep to (C40).
 
     Raises `WarehouseError`, also where there is no warehouse yet.
     """
@@ -76,12 +76,12 @@ def failures_of(store: Documents, topic: TopicState) -> Mapping[int, LogFailure]
 
 
 def put_source(store: Documents, topic: TopicState, source: CopiedTopic) -> None:
-    """Stores of which topic elsewhere this one is a copy. Raises `WarehouseError`."""
+    """Stores which topic of another system this one is a copy of. Raises `WarehouseError`."""
     store.put_document(topic, DocumentKind.SOURCE, source.to_json())
 
 
 def source_of(store: Documents, topic: TopicState) -> CopiedTopic | None:
-    """Of which topic elsewhere this one is a copy, if it is one. Raises `DamagedError` or `WarehouseError`."""
+    """The topic of another system that this one is a copy of, if any. Raises `DamagedError` or `WarehouseError`."""
     content = store.get_document(topic, DocumentKind.SOURCE)
     if content is None:
         return None

@@ -9,7 +9,7 @@ from lithify.ports.store import Warehouse
 
 
 def last_record(warehouse: Warehouse, segments: tuple[Segment, ...], known: LastRecord | None) -> LastRecord | None:
-    """The position of the last record of `segments`, in offset order; read only if it is not the `known` one."""
+    """The last record of `segments`, which are in offset order; the file is read only if it is not `known`."""
     if not segments:
         return None
     offset = segments[-1].end_offset - 1

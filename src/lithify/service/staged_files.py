@@ -1,4 +1,4 @@
-"""Files that a commit is about to name must be there, and stay (C6, C45): `sweep` may have been at work meanwhile."""
+"""Checks that the files a commit is about to name exist, and that no `sweep` may delete them (C6, C45)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def check_not_abandoned(newest: TopicState, run_ids: Iterable[str]) -> None:
 
 
 def check_written(warehouse: Warehouse, newest: TopicState, edit: TopicEdit) -> None:
-    """Looks after what `edit` names for the first time, for a commit on `newest`.
+    """Checks the files that `edit` names for the first time, before a commit on `newest`.
 
-    Files that exist now stay until the swap: a sweep that deletes them abandons the run first,
-    which moves the version. Raises `RunExpiredError`, or `DamagedError` if a file is gone.
+    Files that exist now exist until the swap: a sweep that deletes them abandons the run first, which
+    makes a new version. Raises `RunExpiredError`, or `DamagedError` if a file is missing.
     """
     check_not_abandoned(newest, (run_of(segment.path) for segment in edit.written))
     missing = warehouse.files.missing([segment.path for segment in edit.written])

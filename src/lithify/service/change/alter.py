@@ -61,7 +61,7 @@ def _altered_report(before: TopicState, after: TopicState) -> AlterReport:
 
 
 def uncompact(warehouse: Warehouse, name: TopicName, *, lose_trimmed: bool = False) -> CutReport:
-    """Drops the compacted view of every log; the backlog is all there is (C35).
+    """Drops the compacted view of every log; the backlog alone remains (C35).
 
     Raises `PolicyError` for an in-place topic, or where the backlog was trimmed and the view alone
     has records, unless `lose_trimmed`.
@@ -110,7 +110,7 @@ def _views_to_drop(warehouse: Warehouse, newest: TopicState, lose_trimmed: bool)
     try:
         return warehouse.store.view(newest)
     except DamagedError:
-        if lose_trimmed:  # to drop a view that cannot be read is the way out of that
+        if lose_trimmed:  # this repairs a topic whose view cannot be read
             return ()
         raise
 

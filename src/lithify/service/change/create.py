@@ -1,4 +1,4 @@
-"""Making topics: what every face and every ingest asks for the same way."""
+"""Creates topics, for the CLI, the Python API and ingests alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lithify.ports.store import Warehouse
 def create_topic(
     warehouse: Warehouse, reference: TopicReference, settings: TopicSettings, partitions: int
 ) -> TopicState:
-    """Makes a topic. Raises `TopicExistsError`, `InvalidNameError`, `RefusedError` or `WarehouseError`."""
+    """Creates a topic. Raises `TopicExistsError`, `InvalidNameError`, `RefusedError` or `WarehouseError`."""
     check_printable(reference)
     check_partitions(partitions)
     now_ms = warehouse.clock.now_ms()

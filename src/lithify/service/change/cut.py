@@ -19,7 +19,7 @@ from lithify.service.last_record import last_record
 
 
 def delete_records(warehouse: Warehouse, name: TopicName, partition: int, before: int) -> CutReport:
-    """Makes every record below offset `before` unreadable at once; the next round takes them out of storage.
+    """Makes every record below offset `before` unreadable at once; the next round removes them from storage.
 
     Raises `OffsetOutOfRangeError`, `UnknownTopicError`, or what `commit` raises.
     """
@@ -58,7 +58,7 @@ def plan_delete_records(warehouse: Warehouse, name: TopicName, partition: int, b
 def truncate(
     warehouse: Warehouse, name: TopicName, partition: int, to: int, *, below_compacted: bool = False
 ) -> CutReport:
-    """Takes away every record at or above offset `to`, which becomes the log end.
+    """Removes every record at or above offset `to`, which becomes the log end.
 
     Raises `OffsetOutOfRangeError`, `PolicyError` below the first dirty offset without
     `below_compacted`, `UnknownTopicError`, or what `commit` raises.
@@ -117,13 +117,13 @@ def plan_truncate(
 
 
 def _at_most(cut: LogCut, records: int) -> LogCut:
-    """`cut`, which takes no more records away than there are offsets."""
+    """`cut`, with no more records removed than there are offsets."""
     return replace(cut, records_removed=min(cut.records_removed, records))
 
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """What a cut makes of some segments."""
+    """The segments after a cut, those that it removed and those that it wrote."""
 
     left: tuple[Segment, ...]
     removed: tuple[Segment, ...]

@@ -1,9 +1,9 @@
-"""Letting go of kept versions whose time is over (C6, C7). A commit of its own, which changes no log.
+"""Expires kept versions after `versions.retention.ms` (C6, C7), in a commit of its own that changes no log.
 
     kept     14   19   22   27   30      closed longer than versions.retention.ms ago: 14, 19, 22
-    after                   27   30      `sweep` may delete what only the others needed
+    after                   27   30      `sweep` may delete the files that only the others named
 
-Otherwise only newer versions replace them, and an idle topic has none.
+Without this commit only the rounds of later versions would expire them, and an idle topic has none.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ExpireReport:
 
     topic: str
     version: int
-    """The newest version, from which on they are not kept any more."""
+    """The newest version, since which they are no longer kept."""
     expired: tuple[int, ...]
     """The versions that expired, newest first."""
     now_ms: int
@@ -47,7 +47,7 @@ def expire_versions(warehouse: Warehouse, name: TopicName, *, now_ms: int | None
         before_ms = expiry_ms(newest.settings, judged_ms)
         kept = warehouse.store.versions(name)
         going = kept[len(unexpired(kept, before_ms)) :]
-        # Of a try whose answer was lost nothing tells but that its versions are gone, so they are counted too.
+        # If an attempt landed and its answer was lost, the next one no longer lists its versions: count both.
         expired.update(dict.fromkeys(version.version for version in going))
         if not going:
             return None

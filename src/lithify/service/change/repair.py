@@ -1,9 +1,9 @@
-"""Making a topic again whose catalog entry or metadata is lost, from the files that are there.
+"""Recreates a topic whose catalog entry or metadata is lost, from the files in its folder.
 
     remains ─► plan (`lifecycle/repairing.py`) ─► shown ─► with `repair`: register, or rebuild
 
-It works where `commit` cannot, since there is no version to commit on. What it makes is one commit all the
-same: the catalog has the topic as it was, or as it is planned, or not at all.
+It works where `commit` cannot, since there is no version to commit on. It is atomic all the same: afterwards
+the catalog has the topic as it was, or as it was planned, or not at all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lithify.service.last_record import last_record
 
 @dataclass(frozen=True, slots=True)
 class RepairRequest:
-    """`folder` and `metadata` choose between several; without `repair` it is only planned."""
+    """`folder` and `metadata` choose one of several; without `repair` the repair is only planned."""
 
     name: TopicName
     repair: bool = False
@@ -34,7 +34,7 @@ class RepairRequest:
 def repair(warehouse: Warehouse, salvage: Salvage, request: RepairRequest) -> RepairReport:
     """Plans the repair of a topic, and does it if asked to.
 
-    Raises `UnknownTopicError`, `RefusedError` where it cannot be decided, `ConflictError` where others were faster,
+    Raises `UnknownTopicError`, `RefusedError` where it cannot be decided, `ConflictError` where others committed first,
     `DamagedError` or `WarehouseError`.
     """
     remains = salvage.remains(request.name, request.folder, request.metadata)

@@ -1,4 +1,4 @@
-"""Retention now: segments that are past it go from the front of every log (C24, C25). No Spark."""
+"""Applies retention now: drops segments that are past it from the front of every log (C24, C25). No Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deleting files that nothing names any more: the only place that does (C6, C45).
+"""Deletes files that no kept version names any more; no other module deletes them (C6, C45).
 
 named before ─► list the folder ─► named after ─► plan: what may go, and since when
                                                     │ with `delete`
@@ -6,10 +6,10 @@ named before ─► list the folder ─► named after ─► plan: what may go,
      never named   delete ◄── fence: a commit that ◄┘
                               moves the version and abandons the runs whose files go
 
-Nothing that the fence found unnamed can be named afterwards: what was staged for an earlier version
-does not land, and the gate refuses the abandoned runs. So the files may be deleted however long that
-takes, also by a sweep that was suspended in between. What was named once can be named again only by
-taking back a round whose version is kept, and then it is still named.
+No commit after the fence can name a file that the fence found unnamed: an edit decided on an earlier version
+is refused as stale, and `commit` refuses the abandoned runs. So the files may be deleted however long that
+takes, also by a sweep that was suspended in between. A file that was named once can be named again only by
+an `undo` of a round whose version is kept, and that version still names it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from lithify.service.commit import commit
 
 
 def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual: bool = False) -> SweepReport:
-    """The files of a topic that may go; with `delete` they go.
+    """Lists the files of a topic that may be deleted; with `delete` it deletes them.
 
     Raises `UnusualSweepError` where a person should look first, unless `allow_unusual`; `DamagedError`
     where a file that is needed is not in the folder; `UnknownTopicError`, or what `commit` raises.
@@ -70,12 +70,12 @@ class _Look:
     now_ms: int
     stored: tuple[StoredFile, ...] = field(default=())
     named: NamedFiles = field(default=NamedFiles(frozenset()))
-    """What was named once the folder was listed."""
+    """The files that were named after the folder was listed."""
     named_ms: int = 0
     """A time right after that: files not named then were unnamed by this time."""
 
     def plan(self) -> SweepPlan:
-        """What may go."""
+        """The files that may be deleted."""
         store, name = self.warehouse.store, self.state.name
         before = store.named_files(name)
         self.stored = tuple(store.stored_files(self.state))
@@ -95,7 +95,7 @@ class _Look:
             self.warehouse.store.delete_files(self.state, [file.path for file in files])
 
     def fenced(self, plan: SweepPlan) -> tuple[SweptFile, ...]:
-        """Those files of a plan that a commit could have named, and that none names from now on."""
+        """Commits the fence; returns the unnamed files of the plan, which no commit can name from then on."""
         if not plan.unnamed:
             return ()
         warehouse, run_id = self.warehouse, self.warehouse.clock.new_id()
@@ -116,7 +116,7 @@ class _Look:
         return files
 
     def _abandoned(self, newest: TopicState, abandon: tuple[str, ...], named: NamedFiles) -> tuple[str, ...]:
-        """The runs that can commit no more: those that were abandoned before, as long as need be, and these."""
+        """The runs that may not commit: these, and those abandoned before while they still have files."""
         known = (*(run_id for run_id in newest.abandoned if run_id not in abandon), *abandon)
         if len(known) <= RUNS_REMEMBERED:
             return known

@@ -1,4 +1,4 @@
-"""Taking the last round back: `undo` (C6, C7).
+"""Undoes the last round: `undo` (C6, C7).
 
 versions    12 ──round r──► 13 ──append──► 14 ──undo──► 15     below the horizon of r the logs are
             kept                                               those of 12 again, with what 14 added
@@ -106,7 +106,7 @@ class _Edit:
         )
 
     def report(self, version: int) -> CutReport:
-        """What it comes to, committed as `version`."""
+        """The report of the edit, committed as `version`."""
         now_ms, undone = self._warehouse.clock.now_ms(), self._target.run_id
         return CutReport(
             str(self._newest.name), Verb.UNDO, version, True, tuple(self.cuts), now_ms, undone_run_id=undone

@@ -3,11 +3,11 @@
     log end E ─► read [E, end) ─► segments with its offsets ─► commit, if the log still ends at E
                                                                   and ends at `end` from then on
 
-The log ends where the source was read to, also where nothing to keep comes last: a marker of a transaction,
-records without a key. Else they would seem lost once the source's retention deletes them (C2).
+The log ends where the source was read to, also if its last offsets hold nothing to copy: a transaction
+marker, records without a key. Else they would seem lost once the source's retention deletes them (C2).
 
-The first commit takes the range. Another copy of the same log finds that the log end has moved, and
-ends with an error; so every record is copied exactly once.
+The first commit takes the range. A second ingest of the same log finds that the log end has moved and
+fails, so every record is copied exactly once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lithify.service.write.append import appended, ended
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What tasks have written for one topic, in offset order, and up to where they have read the source's logs."""
+    """What tasks have written for one topic, in offset order, and by partition the offset they have read up to."""
 
     topic: TopicName
     logs: tuple[StagedLog, ...]
@@ -35,10 +35,10 @@ class Copied:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How far one copier has come: the topic that it writes to, and where it has left each log.
+    """The progress of one ingest: the topic that it writes to, and by partition the log end after its last commit.
 
-    It is never read off the newest version while the copy goes on: what another writer has put there
-    would then be taken for the copier's own.
+    It is never taken from the newest version, which may have records of another writer: the ingest would
+    take those for its own.
     """
 
     identity: str
@@ -46,19 +46,19 @@ class Reached:
 
     @classmethod
     def of(cls, state: TopicState) -> Reached:
-        """Where a copier begins."""
+        """The progress of an ingest that starts at the log ends of `state`."""
         return cls(state.identity, {log.partition: log.log_end_offset for log in state.logs})
 
     def after(self, copied: Copied) -> Reached:
-        """With these committed as well."""
+        """The progress once `copied` is committed too."""
         return replace(self, ends={**self.ends, **copied.ends})
 
     def needs(self, ends: Mapping[int, int]) -> bool:
-        """Whether a log is to end elsewhere than the copier has left it."""
+        """Whether a log does not end at the offset in `ends` yet."""
         return any(self.ends.get(partition, 0) != end for partition, end in ends.items())
 
     def check(self, newest: TopicState, partitions: Iterable[int]) -> None:
-        """Raises `ConflictError` where one of these logs is not as the copier has left it."""
+        """Raises `ConflictError` where one of these logs does not end where this ingest's last commit ended it."""
         if newest.identity != self.identity:
             raise ConflictError(f"{newest.name}: the topic was deleted and recreated meanwhile", hint="start again")
         for partition in partitions:
@@ -72,10 +72,10 @@ class Reached:
 
 
 def commit_copied(warehouse: Warehouse, copied: Copied, reached: Reached, run_id: str) -> TopicState:
-    """Adds what tasks have written to the logs of one topic, and moves their ends: all of it, or nothing.
+    """Adds the segments that tasks have written to the logs of one topic and moves their ends, atomically.
 
-    Raises `ConflictError` where a log does not end where the copier has left it or the topic was made
-    again, `DamagedError`, or what `commit` raises.
+    Raises `ConflictError` where another writer has moved a log end or the topic was recreated,
+    `DamagedError`, or what `commit` raises.
     """
     by_log = by_partition(copied.logs)
 

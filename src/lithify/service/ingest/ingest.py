@@ -1,10 +1,10 @@
-"""Copies topics of another system into the lake, and goes on where the copies end (C1, C6).
+"""Copies topics of another system into the lake, and continues where the copies end (C1, C6).
 
-    source: topics, ids, offsets ─► where each copy goes on ─► a stream each ─► commits
-                                 └─► trouble: that topic alone stops
+    source: topics, ids, offsets ─► where each copy continues ─► a stream each ─► commits
+                                 └─► an error: that topic alone stops
 
-The copy has the source's partitions, offsets, timestamps, keys, values and headers. What it has is what its
-log ends say, and nothing else has to be remembered.
+The copy has the source's partitions, offsets, timestamps, keys, values and headers. Its log ends alone say
+how far it has got; no other progress is stored.
 """
 
 from __future__ import annotations
@@ -39,19 +39,21 @@ from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
 from lithify.service.ingest.targets import targets
 
 LOOK_S = 0.2
-"""How often the streams are looked at."""
+"""Between two checks whether the streams are still active."""
 NOT_BEGUN = Reached("", {})
 
 
 @dataclass(slots=True)
 class TopicIngest:
-    """The copy of one topic while it goes on."""
+    """The copy of one topic by one ingest."""
 
     warehouse: Warehouse
-    cluster: Source
+    source: Source
     request: IngestRequest
-    source: str
+    topic: str
+    """Its name in the source."""
     name: TopicName
+    """Its name in the lake."""
     tell: TellBatch
     started_ms: int
     batches: int = 0
@@ -61,18 +63,18 @@ class TopicIngest:
     reached: Reached = NOT_BEGUN
 
     def prepare(self) -> Mapping[int, int]:
-        """Makes the topic if there is none; by partition, the offset to go on from.
+        """Creates the topic in the lake if it is missing; returns, by partition, the offset to continue at.
 
-        Raises `UnknownSourceError`, `SourceWentBackError`, `SourceLostError`, or what making and altering
+        Raises `UnknownSourceError`, `SourceWentBackError`, `SourceLostError`, or what creating and altering
         a topic raises.
         """
-        source = self.cluster.topic(self.source)
-        self.topic_id = source.topic_id
-        state = self._state(source)
+        found = self.source.topic(self.topic)
+        self.topic_id = found.topic_id
+        state = self._state(found)
         self._check_same(state)
-        state = self._with_partitions(state, source)
+        state = self._with_partitions(state, found)
         starts: dict[int, int] = {}
-        for partition, how in continuations(state, self.cluster.logs(source)).items():
+        for partition, how in continuations(state, self.source.logs(found)).items():
             log = LogId(self.name, partition)
             match how:
                 case GoesOn(offset):
@@ -100,73 +102,73 @@ class TopicIngest:
         return starts
 
     def take(self, batch: SourceBatch) -> None:
-        """Copies and commits one batch, after which the logs end where it was read to.
+        """Copies and commits one batch; afterwards the logs end where the batch was read to.
 
         Raises `ConflictError`, `InvalidRecordError`, `SourceWentBackError`, or what a commit raises.
         """
         clock = self.warehouse.clock
         begun_ms, run_id = clock.now_ms(), clock.new_id()
-        source = self.cluster.topic(self.source)
+        found = self.source.topic(self.topic)
         state = self.warehouse.store.load(self.name)
         self.reached.check(state, state.partitions)  # first: do not alter a recreated topic
-        state = self._with_partitions(state, source)
+        state = self._with_partitions(state, found)
         copying = Copying(Destination.of(state), self.warehouse.files.access, run_id, self.request.drops_keyless)
         copied = batch.copy(copying)
-        # After it was read, so that what was read is surely of the topic that the copy is of.
-        self._check_id(self.cluster.topic(self.source).topic_id)
+        # After the read: the topic may have been recreated before it, and the batch would be of the new one.
+        self._check_id(self.source.topic(self.topic).topic_id)
         state = self._commit(Copied(self.name, copied, batch.ends()), run_id) or state
         counts = {p: volume_of(segments_of_parts(parts)).records for p, parts in by_partition(copied).items()}
         self.batches += 1
         self.records += sum(counts.values())
         logs = tuple(
             IngestedLog(p, state.log(p).log_end_offset, log.end_offset, counts.get(p, 0))
-            for p, log in self.cluster.logs(source).items()
+            for p, log in self.source.logs(found).items()
         )
         took_ms = clock.now_ms() - begun_ms
-        self.tell(IngestBatch(str(self.name), self.source, state.version, logs, took_ms))
+        self.tell(IngestBatch(str(self.name), self.topic, state.version, logs, took_ms))
 
     @property
     def _theirs(self) -> str:
-        """What the source's topic is called in messages."""
-        return f"{self.cluster.system}'s {self.source}"
+        """The source's topic, as messages name it."""
+        return f"{self.source.system}'s {self.topic}"
 
     def report(self, error: LithifyError | None) -> IngestReport:
         took_ms = self.warehouse.clock.now_ms() - self.started_ms
         why = None if error is None else str(error)
-        return IngestReport(str(self.name), self.source, self.batches, self.records, took_ms, self.holes, why)
+        return IngestReport(str(self.name), self.topic, self.batches, self.records, took_ms, self.holes, why)
 
     def _commit(self, copied: Copied, run_id: str) -> TopicState | None:
-        """The version that has it; None if there was nothing to do."""
+        """Commits; returns the new version, or None if there was nothing to commit."""
         if not (copied.logs or self.reached.needs(copied.ends)):
             return None
         state = commit_copied(self.warehouse, copied, self.reached, run_id)
         self.reached = self.reached.after(copied)
         return state
 
-    def _state(self, source: SourceTopic) -> TopicState:
+    def _state(self, found: SourceTopic) -> TopicState:
         try:
             return self.warehouse.store.load(self.name)
         except UnknownTopicError:
-            settings = self.cluster.settings(self.source, self.request.settings)
+            settings = self.source.settings(self.topic, self.request.settings)
             reference = TopicReference(self.name, str(self.name))
-            return create_topic(self.warehouse, reference, settings, len(source.partitions))
+            return create_topic(self.warehouse, reference, settings, len(found.partitions))
 
-    def _with_partitions(self, state: TopicState, source: SourceTopic) -> TopicState:
-        wanted = source.partitions[-1] + 1
+    def _with_partitions(self, state: TopicState, found: SourceTopic) -> TopicState:
+        wanted = found.partitions[-1] + 1
         if wanted <= len(state.logs):
             return state
         alter(self.warehouse, self.name, {}, partitions=wanted)
         return self.warehouse.store.load(self.name)
 
     def _check_same(self, state: TopicState) -> None:
-        """Whether it is a copy of this very topic, or of none yet."""
+        """Raises `RefusedError` or `SourceWentBackError` if it is a copy of another topic."""
         copied = source_of(self.warehouse.store, state)
         if copied is None:
             return
         self.holes = copied.holes
-        if copied.name != self.source:
+        if copied.name != self.topic:
             raise RefusedError(
-                f"{self.name} is a copy of {self.cluster.system}'s {copied.name}, not of {self.source}",
+                f"{self.name} is a copy of {self.source.system}'s {copied.name}, not of {self.topic}",
                 hint="name another --into",
             )
         self._check_id(copied.topic_id)
@@ -179,7 +181,7 @@ class TopicIngest:
             )
 
     def _remember(self, state: TopicState) -> None:
-        copied = CopiedTopic(self.source, self.topic_id, self.holes)
+        copied = CopiedTopic(self.topic, self.topic_id, self.holes)
         if source_of(self.warehouse.store, state) != copied:
             put_source(self.warehouse.store, state, copied)
 
@@ -187,10 +189,10 @@ class TopicIngest:
 def ingest(
     warehouse: Warehouse, source: Source, request: IngestRequest, tell: TellBatch, stops: Callable[[], bool]
 ) -> tuple[IngestReport, ...]:
-    """Copies topics until all there is now is copied, or `continuous`, until it is to stop.
+    """Copies the current records of topics, or with `continuous` all new ones until `stops` returns true.
 
-    A topic that fails ends with its error in its report; the others go on. Raises `BrokerError` or
-    `ConnectorError` where nothing can begin.
+    A topic that fails has its error in its report; the others continue. Raises `BrokerError` or
+    `ConnectorError` where no copy can start.
     """
     copies = _Copies(warehouse, source, request, tell)
     try:
@@ -209,7 +211,7 @@ def ingest(
 
 
 class _Copies:
-    """The copies of one ingest, and what became of those that could not begin."""
+    """The copies of one ingest, and the reports of those that could not start."""
 
     def __init__(self, warehouse: Warehouse, source: Source, request: IngestRequest, tell: TellBatch) -> None:
         self._warehouse, self._source = warehouse, source
@@ -224,7 +226,7 @@ class _Copies:
         return any(stream.is_active for _, stream in self._under_way)
 
     def begin(self, topics: Sequence[str]) -> None:
-        """Raises `RefusedError` or `InvalidNameError` where there is nowhere to copy them into."""
+        """Starts a copy of each topic. Raises `RefusedError` or `InvalidNameError` for a target that cannot be."""
         clock = self._warehouse.clock
         self._known.update(topics)
         for topic, name in targets(topics, self._request.into):
@@ -237,18 +239,18 @@ class _Copies:
                 self._under_way.append((copy, stream))
 
     def look_for_new(self) -> None:
-        """Begins with topics that have come to match since, as often as the source's own clients look for some."""
+        """Starts copies of new topics that match, looked for as often as the source's own clients do."""
         pattern, now_ms = self._request.pattern, self._warehouse.clock.now_ms()
         if pattern is None or not self._request.continuous:
             return
         if now_ms - self._looked_ms < self._source.look_interval_ms:
             return
         self._looked_ms = now_ms
-        with suppress(BrokerError):  # the next look may find it again; the streams see to themselves
+        with suppress(BrokerError):  # the next look may succeed; streams handle the outage themselves
             self.begin([topic for topic in self._source.topics(pattern) if topic not in self._known])
 
     def end(self) -> tuple[IngestReport, ...]:
-        """What became of all of them; nothing goes on behind."""
+        """Stops all streams; returns the reports of all topics."""
         if self._under_way:
             with ThreadPoolExecutor(len(self._under_way)) as pool:
                 list(pool.map(lambda copy: copy[1].stop(), self._under_way))

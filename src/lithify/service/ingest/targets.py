@@ -1,4 +1,4 @@
-"""Into which topics those of a source are copied."""
+"""Names of the topics that an ingest copies into."""
 
 from __future__ import annotations
 

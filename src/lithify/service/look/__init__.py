@@ -1,1 +1,1 @@
-"""How topics stand, from metadata alone."""
+"""The status of topics, from metadata alone."""

@@ -1,15 +1,14 @@
 """One watch over the topics of a catalog, for cleaners and `status`: it reads as little as it can (C21, C28, C50).
 
-    change token as before, nothing due by the clock  ─► passed over, nothing is read
+    change token as before, nothing due by the clock  ─► skipped, nothing is read
     another token, or its time has come               ─► the state: one metadata read
     the state says that a log may be due              ─► the manifests of that log
                                                              │
     watcher  ◄── `AssessedTopic`, or why there is none ──────┘
-             ──► `Finding`: what it makes of the topic, and when to look again
+             ──► `Finding`: the watcher's result for the topic, and when to look again
 
-So a look at a catalog in which nothing happens reads at most the metadata of each topic, and where
-the catalog is a database nothing but one query. Topics are read in parallel. Whatever fails with one
-of them is its own failure: the others are looked at.
+So a look at an idle catalog reads at most the metadata of each topic; in a catalog in a database it is a
+single query. Topics are read in parallel. An error with one topic does not stop the look at the others.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Segments = Mapping[int, tuple[Segment, ...]]
 
 @dataclass(frozen=True, slots=True)
 class AssessedTopic:
-    """A topic at one version, and how its logs stand at one time."""
+    """A topic at one version, and the assessments of its logs at one time."""
 
     state: TopicState
     assessments: Mapping[int, Assessment]
@@ -49,32 +48,32 @@ class AssessedTopic:
 
 @dataclass(frozen=True, slots=True)
 class Finding(Generic[T]):
-    """What a watcher makes of a topic."""
+    """A watcher's result for a topic."""
 
     value: T
     look_at_ms: int | None
     """When to look again even without a commit; None is never."""
     whoever_commits: bool = False
-    """Whether no commit makes that earlier."""
+    """Whether a commit does not make that earlier."""
     topic: AssessedTopic | None = None
-    """To be assessed again without a read until the next commit; for callers that have memory for it."""
+    """Set by watchers that keep it in memory: until the next commit it is assessed again without a read."""
 
 
 class Watcher(Protocol[T]):
-    """Is told of topics by several threads at once."""
+    """Gets the topics of a look, from several threads at once."""
 
     def found(self, topic: AssessedTopic, now_ms: int) -> Finding[T]:
-        """Of a topic; what it raises is a failure of that topic."""
+        """The finding for a topic that was read. An exception goes to `failed`."""
         ...
 
     def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[T]:
-        """Of a topic that could not be read."""
+        """The finding for a topic that could not be read."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Known(Generic[T]):
-    """A topic as it was when it was last looked at; of one that could not be read there is no version."""
+    """A topic at its last look. Without identity and version it could not be read."""
 
     token: str | None
     looked_ms: int
@@ -83,7 +82,7 @@ class Known(Generic[T]):
     version: int = 0
 
     def rests(self, now_ms: int) -> bool:
-        """Whether the clock makes nothing due yet; one that went back says nothing."""
+        """Whether nothing is due by the clock yet; False if the clock went back."""
         look_at_ms = self.finding.look_at_ms
         return self.looked_ms <= now_ms and (look_at_ms is None or now_ms < look_at_ms)
 
@@ -92,29 +91,29 @@ class Known(Generic[T]):
         return self.rests(now_ms) and (self.finding.whoever_commits or self.is_at(token))
 
     def is_at(self, token: str | None) -> bool:
-        """Whether there was no commit since."""
+        """Whether there was no commit since the last look."""
         return token is not None and token == self.token
 
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What a look has read."""
+    """The numbers of reads of one look."""
 
     metadata: int
     """Topics whose metadata was read."""
     manifests: int
-    """Topics whose manifests were."""
+    """Topics whose manifests were read."""
 
 
 @dataclass(slots=True)
 class CatalogWatch(Generic[T]):
-    """Remembers what was found of each topic. One thread looks at a time."""
+    """Keeps the finding for each topic. One thread may look at a time."""
 
     store: LogStore
     watcher: Watcher[T]
     known: dict[TopicName, Known[T]] = field(default_factory=dict)
     steps: int = 0
-    """Topics looked at, in all looks: whether a look that takes long gets on."""
+    """Topics looked at so far, in all looks; it shows that a long look makes progress."""
 
     def look(self, now_ms: int) -> Reads:
         """Looks at every topic. Raises `WarehouseError` where the catalog cannot be reached."""
@@ -136,13 +135,13 @@ class CatalogWatch(Generic[T]):
         return Reads(len(others), opened)
 
     def replace_finding(self, name: TopicName, finding: Finding[T], now_ms: int) -> None:
-        """What was found of a topic is not good any more; not for while a look is under way."""
+        """Replaces the finding for a topic. Not to be called during a look."""
         known = self.known.get(name)
         if known is not None:
             self.known[name] = replace(known, looked_ms=now_ms, finding=finding)
 
     def _look_at(self, name: TopicName, token: str | None, now_ms: int) -> tuple[Known[T] | None, bool]:
-        """What is known of a topic now, None if it is none, and whether manifests were read."""
+        """The topic as it is now, None if it does not exist, and whether manifests were read."""
         before = self.known.get(name)
         try:
             if before is not None and before.finding.topic is not None and before.is_at(token):
@@ -169,9 +168,9 @@ class CatalogWatch(Generic[T]):
 
 
 def assess_topic(store: LogStore, state: TopicState, now_ms: int, known: Segments | None = None) -> AssessedTopic:
-    """How the logs of a topic stand; of those whose segments are `known` no manifest is opened.
+    """Assesses the logs of a topic. It opens no manifest of logs whose segments are `known`.
 
-    Raises `WarehouseError` or `UnknownVersionError`; a log whose manifests are damaged is named in the answer (C31).
+    Raises `WarehouseError` or `UnknownVersionError`; logs whose manifests are damaged are in `damaged` (C31).
     """
     assessments = {log.partition: assess_idle(log, state.settings, now_ms) for log in state.logs}
     closer = [partition for partition, assessment in assessments.items() if assessment is None]

@@ -1,4 +1,4 @@
-"""The catalog at a glance: the state of every topic, the worst first (C28, C29, C31).
+"""An overview of the catalog: the state of every topic, the worst first (C28, C29, C31).
 
 A second look reads only topics with new commits, if the catalog has change tokens, and
 failures; other topics are assessed again from memory.
@@ -25,7 +25,7 @@ class StatusWatch:
 
     warehouse: Warehouse
     cleaners: Callable[[], tuple[CleanerNote, ...] | None] = lambda: None
-    """What the cleaners of the catalog say of themselves, where that can be asked. Raises `CoordinationError`."""
+    """The notes that the catalog's cleaners store; None without a database. Raises `CoordinationError`."""
     _watch: CatalogWatch[TopicOverview] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -55,5 +55,5 @@ class StatusWatch:
         return Finding(topic_overview(state, logs), now_ms, topic=topic)
 
     def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[TopicOverview]:
-        """It stands for itself."""
+        """An unreadable topic, with its error."""
         return Finding(TopicOverview(str(name), Standing.UNREADABLE, error=str(error)), now_ms)

@@ -1,4 +1,4 @@
-"""Logs whose rounds fail: listing them, and letting them go on (C31)."""
+"""Lists logs whose rounds fail, and releases them (C31)."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def failing_logs(warehouse: Warehouse) -> QuarantineReport:
 
 
 def release(warehouse: Warehouse, name: TopicName, partitions: Sequence[int] | None = None) -> ReleaseReport:
-    """Forgets the failures of these logs, or of all, so that cleaners try them at once.
+    """Removes the stored failures of these logs, or of all, so that cleaners try them at once.
 
     Raises `RefusedError` if one of them is not failing, and `UnknownTopicError`.
     """
     state = warehouse.store.load(name)
     for partition in partitions or ():
         state.check_partition(partition)
-    # Read, changed and written: two who do so at once would undo each other.
+    # A read-modify-write: without the lock one of two at the same time would be overwritten.
     with warehouse.store.commit_lock(name):
         before = failures_of(warehouse.store, state)
         wanted = _wanted(name, partitions, before)
@@ -57,7 +57,7 @@ def release(warehouse: Warehouse, name: TopicName, partitions: Sequence[int] | N
 
 
 def _wanted(name: TopicName, partitions: Sequence[int] | None, failures: Mapping[int, LogFailure]) -> tuple[int, ...]:
-    """The partitions that are meant. Raises `RefusedError`, which names those that fail."""
+    """The partitions to release. Raises `RefusedError`, which names the failing logs."""
     if not failures:
         raise RefusedError(
             f"{name}: none of its logs is quarantined or failing",

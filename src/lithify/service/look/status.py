@@ -1,4 +1,4 @@
-"""The state of a topic's logs, and what it is: `status` and `topic info`. Reads metadata only."""
+"""The state of a topic's logs, and of the topic: `status` and `topic info`. Reads metadata only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lithify.service.documents import failures_of
 
 
 def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None = None) -> TopicStatus:
-    """Every log of `state`: offsets, what holds the horizon, whether it is due and why (C21, C27, C28, C31)."""
+    """Every log of `state`: offsets, what limits the horizon, whether it is due and why (C21, C27, C28, C31)."""
     segments = warehouse.store.segments(state)
     failures = failures_of(warehouse.store, state)
     judged_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
@@ -40,7 +40,7 @@ def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None 
 
 
 def topic_info(state: TopicState) -> TopicInfo:
-    """What the topic is, from its newest metadata."""
+    """Partitions, sizes and settings of the topic, from its newest metadata."""
     views = [log.view.volume for log in state.logs if log.view is not None]
     return TopicInfo(
         topic=str(state.name),

@@ -21,12 +21,12 @@ from lithify.reports.round import LogReport, RoundReport
 from lithify.service.documents import reports_of
 
 REMOVING = (Verb.COMPACT, Verb.RETAIN, Verb.TRUNCATE, Verb.UNCOMPACT, Verb.UNDO)
-"""Verbs whose business it is to take segments out of a log; what others remove is missed."""
+"""Verbs that may remove segments from a log. Segments removed by another verb are reported as lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionSeen:
-    """A version with all of its segments, and how it was closed if it is not the newest."""
+    """A version with all of its segments, and, if it is not the newest, the commit that closed it."""
 
     state: TopicState
     segments: tuple[Segment, ...]
@@ -34,7 +34,7 @@ class VersionSeen:
     closed: KeptVersion | None = None
 
     def log(self, partition: int) -> LogVersion:
-        """One log of it; one that it does not have yet is empty."""
+        """One log of it; a log that the topic did not have yet is empty."""
         known = partition in self.state.partitions
         return LogVersion(
             version=self.state.version,
@@ -147,7 +147,7 @@ def _removes(closed: KeptVersion) -> bool:
 
 
 def _part(report: RoundReport | None, partition: int) -> LogReport | None:
-    """What a round did to one log, if it did."""
+    """What a round changed in one log, if anything."""
     if report is None:
         return None
     return next((log for log in report.logs if log.partition == partition and log.changed), None)

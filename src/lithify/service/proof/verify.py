@@ -88,7 +88,7 @@ def verify(
 def _versions(
     warehouse: Warehouse, state: TopicState, against: int | None, findings: list[Finding]
 ) -> tuple[VersionSeen, Trail]:
-    """What there is to compare. Where metadata that names files is broken, that is a finding, and less is compared."""
+    """The versions to compare. Damaged manifests or metadata become a finding, and less is compared."""
     newest = VersionSeen(state, (), ())
     try:
         newest = VersionSeen(state, warehouse.store.segments(state), ())
@@ -103,7 +103,7 @@ def _versions(
 
 
 def _check_kept(warehouse: Warehouse, newest: VersionSeen, trail: Trail, result: InspectionResult) -> None:
-    """Missing files of an earlier version are no damage if the version expired meanwhile (C7)."""
+    """Raises `VersionSweptError` for missing files of a version that expired meanwhile: they are no damage (C7)."""
     needed = {s.path for s in newest.segments + newest.view}
     missing = [f.path for f in result.files if f.kind is FindingKind.FILE_MISSING and f.path not in needed]
     if not missing:
@@ -128,7 +128,7 @@ def _transitions(newest: VersionSeen, trail: Trail) -> Iterator[Transition]:
 
 
 def _by_metadata(warehouse: Warehouse, newest: VersionSeen, result: InspectionResult) -> Iterator[Finding]:
-    """What the metadata of the newest version says wrongly, as metadata and last records show."""
+    """Errors in the metadata of the newest version, found by its own rules and by the last records."""
     unreadable = _broken(result)
     for log in newest.state.logs:
         files = newest.log(log.partition).files
@@ -150,7 +150,7 @@ def _last_record(warehouse: Warehouse, segments: tuple[Segment, ...]) -> LastRec
 
 
 def _counts(newest: VersionSeen) -> dict[str, TombstoneCount]:
-    """By path, what to count: tombstones below the first dirty offset, which the steps have counted (C19)."""
+    """By path, which tombstones to count: those below the first dirty offset, which the steps also count (C19)."""
     counts: dict[str, TombstoneCount] = {}
     for log in newest.state.logs:
         if log.uncovered:
@@ -168,7 +168,7 @@ def _counts(newest: VersionSeen) -> dict[str, TombstoneCount]:
 
 
 def _miscounted(newest: VersionSeen, result: InspectionResult) -> Iterator[Finding]:
-    """Steps that say less than there is: their tombstones would never go. They may say more (C19)."""
+    """Steps with fewer tombstones than there are, which would never expire. They may have more (C19)."""
     for partition, found in result.tombstones.items():
         log = newest.state.log(partition)
         for said, count in zip((*(step.tombstones for step in log.steps), 0), found, strict=True):
@@ -190,7 +190,7 @@ def _broken(result: InspectionResult) -> set[str]:
 
 
 def _unexplained(result: InspectionResult, whole: Sequence[Proof]) -> Iterator[RecordFinding]:
-    """Findings without those that a damaged file explains: its records are missing, and what they superseded."""
+    """Findings without those that a damaged file explains: its records are missing, those they superseded kept."""
     broken = _broken(result)
     gone: dict[int, list[range]] = {}
     winners_unknown: set[int] = set()

@@ -1,7 +1,7 @@
-"""Reading topics: from any offset, over the version they were opened on, and on with new ones (C2, C7).
+"""Reads topics: from any offset, in the version they were opened on, then in newer ones (C2, C7).
 
-    positions  log 0 ──▲────|   log 1 ───────▲|   log 2 ▲──────|      the first that is not at its end
-                       └ next record                                  is read on
+    positions  log 0 ──▲────|   log 1 ───────▲|   log 2 ▲──────|      the first log that is not at its end
+                       └ next record                                  is read next
 
 A reader of compacted data gets the view below D, where there is one, and the backlog from D on, in
 one order (C33). Where all logs are at the end of their version, a following reader continues in the newest.
@@ -26,7 +26,7 @@ from lithify.service.read.version_reader import VersionReader
 
 AS_IT_STANDS = Reading()
 POLL_S = 0.2
-"""How often a following reader asks for a newer version while there is nothing to read."""
+"""Between two checks of a following reader for a newer version while there are no records to read."""
 
 T = TypeVar("T")
 
@@ -41,11 +41,11 @@ class _Reader:
         self._records = self._endless(VersionReader.records)
 
     def __iter__(self) -> Iterator[Record]:
-        for record in self._going_on():  # noqa: UP028 - it would end with a loop that is left
+        for record in self._going_on():  # noqa: UP028 - `yield from` would close it when a loop breaks
             yield record
 
     def read_next(self) -> Record | None:
-        """The next record. Behind the last one it is None, or a following reader waits for another."""
+        """The next record. After the last one it is None; a following reader waits for another."""
         return next(self._going_on(), None)
 
     def batches(self) -> Iterator[Any]:
@@ -54,7 +54,7 @@ class _Reader:
             yield batch.to_arrow()
 
     def poll(self) -> Iterator[Batch]:
-        """The stored batches that there are now, without waiting; a following reader looks for a newer version."""
+        """The current stored batches, without waiting; a following reader also checks for a newer version."""
         yield from self._rest(VersionReader.batches)
         if self._how.follow and self._advance():
             yield from self._rest(VersionReader.batches)
@@ -63,7 +63,7 @@ class _Reader:
         """Whether a read would return something now (C36): from metadata alone."""
         if self._has_more():
             return True
-        # In the version that was looked at it stays there: no round takes away what was promised.
+        # True only for a record of the version that is now open, from which no round can remove it.
         return self._how.follow and self._advance() and self._has_more()
 
     def _last_records(self) -> Iterator[LastRecord | None]:
@@ -73,13 +73,13 @@ class _Reader:
         return (reader.last_record_of(newest) for reader in self._readers)
 
     def _going_on(self) -> Iterator[Record]:
-        """One for all who ask record by record: a file is not opened anew for each."""
-        if getgeneratorstate(self._records) == GEN_CLOSED:  # it has failed, or is at an end it may be sent back from
+        """The one generator behind all reads of single records, so that a file is not reopened for each."""
+        if getgeneratorstate(self._records) == GEN_CLOSED:  # it failed, or ended and a `seek` may go back
             self._records = self._endless(VersionReader.records)
         return self._records
 
     def _endless(self, read: Callable[[VersionReader], Iterator[T]]) -> Generator[T, None, None]:
-        """What readers of the logs give, up to the end of their versions, or without one while following."""
+        """What `read` returns for each log, up to the end of the version; while following it does not end."""
         while True:
             yield from self._rest(read)
             if not self._how.follow:
@@ -88,7 +88,7 @@ class _Reader:
                 self._warehouse.clock.sleep(POLL_S)
 
     def _rest(self, read: Callable[[VersionReader], Iterator[T]]) -> Iterator[T]:
-        """What is left of the versions that the logs are read at. It sees where they were sent meanwhile (C37)."""
+        """The rest of the open version. A `seek` in the meantime has effect (C37)."""
         while (reader := next((r for r in self._readers if not r.is_at_end), None)) is not None:
             yield from read(reader)
 
@@ -96,7 +96,7 @@ class _Reader:
         return any(reader.has_more for reader in self._readers)
 
     def _advance(self) -> bool:
-        """Moves to the newest version at the same offsets; False if there is none."""
+        """Moves to the newest version at the same offsets; False if it is open already."""
         newest = self._warehouse.store.load(self._name)
         moved = [reader.advance(newest) for reader in self._readers]
         return any(moved)
@@ -111,14 +111,14 @@ class LogReader(_Reader):
         return self._readers[0].position
 
     def cursor(self) -> Cursor:
-        """What to store, to continue here later: `start` of another reader (C49)."""
+        """The value to store in order to continue here later, as `start` of another reader (C49)."""
         return self._readers[0].cursor
 
     place = cursor
-    """Its first name."""
+    """The old name."""
 
     def seek(self, offset: int | None = None, *, at_ms: int | None = None) -> None:
-        """Goes to an offset, or to the first record at or after a time (C37): what is read next is there."""
+        """Continues at an offset, or at the first record at or after a time (C37)."""
         self._readers[0].go_to(_sought(offset, at_ms))
 
     def last_message_id(self) -> LastRecord | None:
@@ -130,14 +130,14 @@ class TopicReader(_Reader):
     """Reads all logs of a topic: one after the other, while following version by version."""
 
     def cursors(self) -> dict[int, Cursor]:
-        """By partition, what to store, to continue here later: `start` of another reader (C49)."""
+        """By partition, the cursors to store in order to continue here later, as `start` of another reader (C49)."""
         return {partition: reader.cursor for partition, reader in enumerate(self._readers)}
 
     places = cursors
-    """Its first name."""
+    """The old name."""
 
     def seek(self, offset: int | None = None, *, at_ms: int | None = None) -> None:
-        """Goes to a time in every log. An offset means nothing across logs and is refused."""
+        """Continues at a time in every log. An offset, which belongs to one log, is refused."""
         if offset is not None:
             raise RefusedError("an offset belongs to one log", hint="open the reader with partition=")
         start = _sought(offset, at_ms)
@@ -185,7 +185,7 @@ def open_topic(
     start: Start | Mapping[int, Cursor] = "earliest",
     how: Reading = AS_IT_STANDS,
 ) -> TopicReader:
-    """A reader of all logs of `state`; one that has no cursor among those that are given begins with its log."""
+    """A reader of all logs of `state`. A log without a cursor in the mapping is read from its start."""
     if isinstance(start, Mapping):
         for partition in start:
             state.check_partition(partition)

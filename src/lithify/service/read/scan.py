@@ -1,12 +1,12 @@
-"""Reading topics in parallel: positions become offsets, offsets become tasks over segments (C2, C7, C33).
+"""Plans parallel reads: bounds become offsets, offsets become tasks over segments (C2, C7, C33).
 
     newest version   [ seg ][ seg ][   seg   ][seg]
     [start, end)         xxxxxxxxxxxxxxxxxx
     tasks                [ 1 ][  2  ][ 3 ]              bounded by bytes, never more than one log
 
-Offsets are permanent (C1), so [start, end) means the same records in every version, but for those
-that a round has removed: a stream plans each batch on the newest version and neither repeats nor
-skips a record. Metadata only, but for a position in time, which reads one segment of each log.
+Offsets are permanent (C1), so [start, end) has the same records in every version, except those that
+a round has removed: a stream plans each batch on the newest version and neither repeats nor skips a
+record. It reads metadata only; a bound in time also reads one segment of each log.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def offsets_at(
 def plan_tasks(
     warehouse: Warehouse, states: Iterable[TopicState], start: Offsets, end: Offsets, settings: ScanSettings
 ) -> tuple[ScanTask, ...]:
-    """Tasks that read what these versions have of [start, end), log by log.
+    """Tasks that read the records of these versions in [start, end), log by log.
 
-    A log that `end` leaves out is not read; one that `start` leaves out is new, and read from its first record on.
+    A log that is not in `end` is not read; one that is not in `start` is new, and read from its first record on.
     """
     logs: list[tuple[TopicState, int, list[ScanPiece]]] = []
     for state in states:
@@ -178,7 +178,7 @@ def _pieces(
 
 
 def _grouped(pieces: Iterable[ScanPiece], most_bytes: int) -> Iterator[tuple[ScanPiece, ...]]:
-    """Neighbours together, and large ones cut, so that a group has about `most_bytes` at most."""
+    """Groups of adjacent pieces of about `most_bytes` at most; larger pieces are split."""
     group: list[ScanPiece] = []
     for whole in pieces:
         for piece in whole.split(-(-whole.size_bytes // most_bytes)):

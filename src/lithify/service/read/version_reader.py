@@ -1,12 +1,11 @@
-"""Reading one log of one version of its topic, and at its end the next version (C2, C7, C33, C37).
+"""Reads one log in one version of its topic, then in the next version (C2, C7, C33, C37).
 
     version 7   [seg][seg][  seg  ]|
     version 9   [   seg   ][  seg ][seg]|        at the end of 7 a reader may move on to 9,
                                     ▲            at the same offset
 
-The position is all that a reader keeps of how far it has read: reading a record moves it behind that
-record, and reading continues wherever it is. A reader holds a list of files, not a snapshot, so
-that metadata can be kept small.
+The position is a reader's only state: reading a record moves it to the next offset, and the next read
+continues there. A reader holds a list of files, not an Iceberg snapshot, so snapshots can expire.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from lithify.reading.pieces import Piece, Reading, pieces_of
 
 
 class VersionReader:
-    """Reads one log of one version after the other, from its position on."""
+    """Reads one log from its position on, in one version after the other."""
 
     def __init__(self, warehouse: Warehouse, state: TopicState, partition: int, start: From, how: Reading) -> None:
         self._warehouse = warehouse
@@ -42,7 +41,7 @@ class VersionReader:
 
     @property
     def cursor(self) -> Cursor:
-        """What to store, to continue here later (C49)."""
+        """The value to store in order to continue here later (C49)."""
         return Cursor.of(self._state, self._log, self._position)
 
     @property
@@ -52,16 +51,16 @@ class VersionReader:
 
     @property
     def has_more(self) -> bool:
-        """Whether this version has a record from the position on (C36): from metadata alone."""
+        """Whether this version has a record at or after the position (C36), from metadata alone."""
         last = self._how.last_record(self._log)
         return last is not None and last.offset >= self._position
 
     def go_to(self, start: From) -> None:
-        """Raises `OffsetOutOfRangeError`, or `LogTruncatedError` for a cursor that is lost."""
+        """Moves the position. Raises `OffsetOutOfRangeError`, or `LogTruncatedError` for an invalid cursor."""
         self._position = self._resolve(start)
 
     def records(self) -> Iterator[Record]:
-        """Those of this version from the position on. It ends early if the position is moved meanwhile."""
+        """The records of this version from the position on. It ends early if the position is moved meanwhile."""
         log = self._log
         for batch in self._stored():
             for record in batch.records():
@@ -73,7 +72,7 @@ class VersionReader:
         self._end(log)
 
     def batches(self) -> Iterator[Batch]:
-        """The same as they are stored; the position is above a batch once it is returned."""
+        """The same records as stored batches; once a batch is returned, the position is after it."""
         log = self._log
         for batch in self._stored():
             self._position = behind = batch.end_offset
@@ -103,12 +102,12 @@ class VersionReader:
         log = state.log(self._partition)
         segments = self._warehouse.store.segments(state, [self._partition])
         view = self._warehouse.store.view(state, [self._partition]) if self._how.reads_view(log) else ()
-        # All of it at once: with the end of a version whose segments could not be listed, records would be skipped.
+        # Set together: with the new log end and the old segments, records would be skipped.
         self._state, self._log, self._pieces = state, log, pieces_of(log, segments, view, self._how)
 
     def _end(self, log: LogState) -> None:
-        """The segments of that version have been read."""
-        if self._log is log:  # else who looked for more meanwhile has moved on to another
+        """Moves the position to the log end once all segments of a version have been read."""
+        if self._log is log:  # else a call meanwhile has advanced to another version
             self._position = max(self._position, log.log_end_offset)
 
     @property
@@ -148,7 +147,7 @@ class VersionReader:
         try:
             yield from self._warehouse.files.read(piece.segment, max(start_offset, piece.start_offset))
         except DamagedError as error:
-            # Only a version that is kept has a right to its files (C7).
+            # The files are there only as long as the version is kept (C7).
             if piece.segment.path in self._warehouse.store.named_files(self._state.name):
                 raise
             raise VersionSweptError(
@@ -158,7 +157,7 @@ class VersionReader:
             ) from error
 
     def _check_still_there(self, newest: TopicState) -> None:
-        """A follower does not continue in another log, or where it would miss deletes (C7, C49)."""
+        """Raises `LogTruncatedError` where the log is another one, or the reader would miss deletes (C7, C49)."""
         hint = "open a new reader, at earliest or where the log still is"
         if newest.identity == self._state.identity and newest.version < self._state.version:
             raise lost_error(self._id, self.cursor, PutBack(), hint)

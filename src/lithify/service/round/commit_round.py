@@ -1,4 +1,4 @@
-"""The commit of a round: all its logs in one swap, those that changed meanwhile left out (C44).
+"""Commits a round: all its logs in one swap, except those that other commits changed meanwhile (C44).
 
 planned on version 7          newest is 9
 log 0: D 40, files a b        log 0: D 40, files a b x    commits (x was appended)

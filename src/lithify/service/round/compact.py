@@ -20,7 +20,7 @@ from lithify.service.round.run import Run, run_rounds, silent
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """The request of a round. `now_ms` judges lags and expiry; None is the clock."""
+    """The request of a round. `now_ms` is the time for lags and expiry; None is the clock's."""
 
     partitions: Sequence[int] | None = None
     now_ms: int | None = None
@@ -34,7 +34,7 @@ def plan_run(warehouse: Warehouse, state: TopicState, request: RunRequest) -> tu
 
 
 def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: RunRequest) -> PlanReport:
-    """What `compact` would do now in so many tasks at once, with upper bounds of its cost.
+    """What `compact` would do now with `slots` tasks at once, with upper bounds of its cost.
 
     Raises what `load` and `plan_run` do.
     """
@@ -60,7 +60,7 @@ def compact(
     """One round now over the logs of a topic, at any dirty ratio (C30).
 
     A log that fails has an `error` in the report. Raises `UnknownTopicError`, `PolicyError`, or
-    `UnknownOutcomeError` if the answer to the commit was lost for good.
+    `UnknownOutcomeError` if the answer to the commit was lost and the outcome cannot be determined.
     """
     run = Run(warehouse, engine, request.limits, request.now_ms, progress)
     wanted = None if request.partitions is None else tuple(request.partitions)

@@ -1,6 +1,6 @@
-"""The heavy half of a round: key pass, decisions, rewrite, audit. Commits nothing.
+"""The work of a round before its commit: key pass, decisions, rewrite, audit.
 
-A log that fails anywhere on the way becomes its error; the others go on (C31).
+The outcome of a log that fails in one of these is its error; the other logs continue (C31).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lithify.model.names import LogId
 from lithify.ports.engine import PlannedLog, Rewritten, Round
 
 Phase = Callable[[str], AbstractContextManager[None]]
-"""Times what happens inside of it under a name."""
+"""Returns a context manager that measures a phase of that name."""
 
 Outcomes = Mapping[LogId, LogOutcome | LithifyError]
 

@@ -1,7 +1,7 @@
-"""Signs of life of a run that may take longer than `sweep.grace.ms` (C45).
+"""Heartbeats of a run that may take longer than `sweep.grace.ms` (C45).
 
-No version names the files that a run has written and not committed yet. While it runs, a small file in
-the folder of each of its topics is written again and again, and `sweep` leaves the run's files alone.
+No version names the files that a run has written and not committed yet. While it runs, it rewrites a small
+file in the folder of each of its topics at intervals, and `sweep` does not delete the run's files.
 A suspended run writes no heartbeat: its files may be swept, and its commit is then refused.
 """
 
@@ -43,7 +43,7 @@ class Heartbeat:
                     if now_ms - last_ms[topic.name] < topic.settings.sweep_grace_ms / HEARTBEATS_PER_GRACE:
                         continue
                     last_ms[topic.name] = now_ms
-                with suppress(LithifyError):  # the next one may get through; without any the commit finds out
+                with suppress(LithifyError):  # the next one may succeed; if none does, the commit is refused
                     put_heartbeat(self.warehouse.store, topic, self.run_id)
 
         return report

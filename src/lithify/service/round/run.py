@@ -5,8 +5,8 @@
              └────────── logs that other commits changed ◄─────────┘
 
 All logs of a run go through the engine together, so that many small ones are one job; those of a
-topic are committed together, and topics side by side where a commit waits for other machines. A log
-that fails is left as it was and reported; the others go on.
+topic are committed together, and topics in parallel where a commit waits for other machines. A log
+that fails stays unchanged and is reported; the others continue.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def silent(_phase: str, _done: int, _total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What all logs of a run share. `now_ms` judges lags and expiry; None is the clock."""
+    """What all logs of a run share. `now_ms` is the time for lags and expiry; None is the clock's."""
 
     warehouse: Warehouse
     engine: RewriteEngine
@@ -70,14 +70,14 @@ def run_rounds(
     ]
     for_each(TopicRun.load, topics, at_once)
     if len(topics) == 1:
-        # Once, so that rates set during the first of several attempts hold for the others (C40).
+        # Read once, so that rates set during the first of several attempts apply to the others (C40).
         run = replace(run, limits=replace(run.limits, notes=(*run.limits.notes, *topics[0].rates_notes())))
     for attempt in range(REPLANS):
         pending = [topic for topic in topics if topic.is_pending]
         if not pending:
             break
         if attempt:
-            run_id = clock.new_id()  # new files never meet those of before
+            run_id = clock.new_id()  # file names differ from those of the attempt before
         with watch.phase("plan"):
             plans = parallel(TopicRun.plan, pending, at_once)
             planned = dict(zip((topic.name for topic in pending), plans, strict=True))
@@ -130,7 +130,7 @@ def _outcomes(run: Run, logs: Sequence[PlannedLog], watch: Stopwatch, run_id: st
 
 
 def _lack_of_space(warehouse: Warehouse, topic: TopicState, needed_bytes: int) -> LithifyError | None:
-    """Why so much cannot be written: new segments need room while the old ones are still there (C42)."""
+    """The error if the disk has less space: new segments are written before old ones are deleted (C42)."""
     try:
         free = warehouse.files.free_bytes(topic)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""One topic of a run: what is planned of it, committed, and reported (C42, C44).
+"""One topic of a run: its plans, its commit and its report (C42, C44).
 
 Its errors do not stop the other topics of the run (C50).
 """
@@ -39,7 +39,7 @@ class TopicResult:
 
 @dataclass(slots=True)
 class TopicRun:
-    """One topic while its rounds go on."""
+    """One topic during its rounds."""
 
     warehouse: Warehouse
     name: TopicName
@@ -57,8 +57,8 @@ class TopicRun:
     failure: LithifyError | None = None
     """Of the topic as a whole."""
     now_ms: int = 0
-    """By what time its logs are judged. It is read right after the state is, at each attempt anew: else a run
-    that was suspended before would take commits of others for proof that its clock is behind."""
+    """The time for lags and expiry. Each attempt reads it right after the state: a run that was suspended in
+    between would otherwise see later commits of others and conclude that its clock is behind."""
 
     @property
     def is_pending(self) -> bool:
@@ -179,7 +179,7 @@ class TopicRun:
         self.now_ms = self.warehouse.clock.now_ms() if self.given_now_ms is None else self.given_now_ms
 
     def _give_up(self, error: LithifyError) -> None:
-        """What has been committed of it stays reported."""
+        """Ends the topic's part in the run with an error; logs already committed stay in the report."""
         if self.wanted is None or not any(report.changed for report in self.reports.values()):
             self.failure = error
             return

@@ -1,11 +1,11 @@
-"""Appending a batch: every record gets its offset at the commit, or none does (C1, C6, C14, C16).
+"""Appends a batch: every record gets its offset at the commit, or none does (C1, C6, C14, C16).
 
     receive (check, sort to logs) ─► write segments at the log ends seen ─► commit
                                          ▲                                    │
                                          └── a log end moved: write again ────┘
 
 Offsets are part of the files, so a log whose end moved before the commit gets new files; the
-others keep theirs. Files that lost the race stay behind unnamed, for `sweep`.
+others keep theirs. No version names the replaced files; `sweep` deletes them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class OffsetRange:
 
 @dataclass(frozen=True, slots=True)
 class AppendResult:
-    """What one atomic batch became."""
+    """The version and the offsets of one atomic batch."""
 
     topic: str
     version: int
@@ -119,7 +119,7 @@ def _stage(
                 hint="offsets must go on from the log end; records below it are already there",
             )
         base = end if first is None else first
-        if first is None:  # those that bring their own were checked one by one
+        if first is None:  # records with offsets of their own were checked one by one
             check_offsets(LogId(state.name, partition), end, arriving.records)
         before = staged.get(partition)
         if before is not None and before[0].base_offset == base:
@@ -143,7 +143,7 @@ def appended(log: LogState, segments: tuple[Segment, ...], last_timestamp_ms: in
 
 
 def ended(newest: TopicState, logs: Mapping[int, LogState], end_offsets: Mapping[int, int]) -> dict[int, LogState]:
-    """Those logs whose end is beyond their last record, of `logs` where these change, else of `newest`.
+    """The logs of `end_offsets` whose end moves beyond their last record, from `logs`, else from `newest`.
 
     Raises `InvalidInputError` for an end below that of the log, or `UnknownTopicError`.
     """

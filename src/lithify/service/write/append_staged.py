@@ -1,13 +1,13 @@
-"""Appending what tasks wrote in parallel, in one commit, and a streaming batch only once (C1, C6, C14).
+"""Appends the segments of parallel tasks in one commit, and a streaming batch only once (C1, C6, C14).
 
     tasks    ─► files at the log end that was known     [E ..)   [E ..)   [E ..)
     commit   ─► the log ends at E, one task wrote to it: its files as they are
                 else: their records, task by task, in new files from the log end on
 
 The topic stores the latest batch of each query, in the same commit that appends it: a batch that
-Spark sends again, because it fell between this commit and its own checkpoint, changes nothing. Spark
-sends none but the latest again: an earlier one is of a stream that was restarted under the name of
-another, or set back, and is refused, since to pass it over would lose its records.
+Spark repeats, because it failed between this commit and its own checkpoint, changes nothing. Spark
+repeats only the latest batch: an earlier one comes from a stream that was restarted under the name of
+another, or set back. It is refused, since skipping it would lose its records.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Renumber = Callable[[TopicState, Sequence[Segment], int, str], tuple[Segment, ..
 
 @dataclass(frozen=True, slots=True)
 class StagedBatch:
-    """All that tasks wrote for one topic, in the order of the tasks, and the batch of a query that it is."""
+    """All that tasks wrote for one topic, in the order of the tasks, and for a stream its query and batch id."""
 
     topic: TopicName
     logs: tuple[StagedLog, ...]
@@ -74,7 +74,7 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
     def decide(newest: TopicState) -> TopicEdit | None:
         if is_there(newest):
             return None
-        check_not_abandoned(newest, written_by)  # else what they have written is there to be read
+        check_not_abandoned(newest, written_by)  # before `place` reads files that a sweep may have deleted
         place(newest)
         written = tuple(segment for segments in placed.values() for segment in segments)
         return TopicEdit(
@@ -88,8 +88,8 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
     state = warehouse.store.load(staged.topic)
     if is_there(state):
         return state
-    with suppress(LithifyError):  # what fails on this version is said of the newest
-        place(state)  # what takes long is done before others have to wait for the commit
+    with suppress(LithifyError):  # an error counts only on the newest version, where it is raised again
+        place(state)  # before the commit lock is held, as it may take long
     return commit(warehouse, staged.topic, run_id, decide)
 
 
@@ -115,7 +115,7 @@ def _logs(
     placed: Mapping[int, tuple[Segment, ...]],
     batch: WrittenBatch | None,
 ) -> dict[int, LogState]:
-    """The logs with the batch, and with the memory of it."""
+    """The logs with the batch, and in the state of one of them its query and batch id."""
     logs = {p: appended(newest.log(p), placed[p], parts[-1].last_timestamp_ms) for p, parts in by_log.items()}
     if batch is not None:
         logs[MEMORY_PARTITION] = logs.get(MEMORY_PARTITION, newest.log(MEMORY_PARTITION)).with_batch(batch)
