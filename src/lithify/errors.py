@@ -68,7 +68,7 @@ class Blame(Enum):
     STORE = "the store or catalog that all logs are in, and its free space"
     ENGINE = "Java, Spark, and the memory and disks of the machines that run rounds"
     CLOCK = "the clock of this machine, or a person's confirmation that it is right"
-    NOBODY = "nothing: another commit was first, or the error was requested"
+    NONE = "nothing: another commit was first, or the error was requested"
 
 
 class LithifyError(Exception):
@@ -102,7 +102,7 @@ class RefusedError(LithifyError):
 class UnknownTopicError(RefusedError):
     """No such topic, or no such partition of it."""
 
-    blames = Blame.NOBODY
+    blames = Blame.NONE
 
 
 class TopicExistsError(RefusedError):
@@ -147,7 +147,7 @@ class UnknownVersionError(RefusedError):
 class PolicyError(RefusedError):
     """The topic's `cleanup.policy` or `compaction.mode` excludes this."""
 
-    blames = Blame.NOBODY
+    blames = Blame.NONE
 
 
 class ClockError(RefusedError):
@@ -171,7 +171,7 @@ class UnknownSourceError(RefusedError):
 class ConflictError(LithifyError):
     """Other commits came first, more often than the gate retries."""
 
-    blames = Blame.NOBODY
+    blames = Blame.NONE
 
 
 class UnknownOutcomeError(LithifyError):
@@ -183,13 +183,13 @@ class UnknownOutcomeError(LithifyError):
 class RoundAbandonedError(LithifyError):
     """The caller abandoned the round; nothing was changed."""
 
-    blames = Blame.NOBODY
+    blames = Blame.NONE
 
 
 class RunExpiredError(LithifyError):
     """A run stalled for longer than `sweep.grace.ms`; its files were swept, so it cannot commit (C45)."""
 
-    blames = Blame.NOBODY
+    blames = Blame.NONE
 
 
 class LocationChangedError(LithifyError):

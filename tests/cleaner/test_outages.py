@@ -38,7 +38,7 @@ def test_every_kind_of_error_says_what_is_to_blame() -> None:
     assert said[Blame.STORE] == {
         "InsufficientSpaceError", "UnknownOutcomeError", "WarehouseError", "CoordinationError", "BrokerError",
     }  # fmt: skip
-    assert {"ConflictError", "RoundAbandonedError", "UnknownTopicError", "PolicyError"} <= said[Blame.NOBODY]
+    assert {"ConflictError", "RoundAbandonedError", "UnknownTopicError", "PolicyError"} <= said[Blame.NONE]
     assert {"DamagedError", "AuditError", "EngineError", "DefectError"} <= said[Blame.LOG]
 
 

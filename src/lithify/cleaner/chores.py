@@ -1,11 +1,11 @@
-"""What a topic needs besides rounds, each on a clock of its own: retention, old versions, sweep.
+"""Work on a topic besides rounds, each with its own interval: retention, expiry of versions, sweep.
 
-    retention   when whole segments can go, as the look finds           (C24)
-    upkeep      every hour or so: kept versions whose time is over
-                expire, then files that nothing names are deleted       (C6, C7)
+    retention   when a look finds whole segments past retention         (C24)
+    upkeep      every hour by default: expires versions after
+                versions.retention.ms, deletes files no version names   (C6, C7)
 
-A topic in which upkeep finds nothing, and without new commits, is visited half as often each time,
-down to once a day. One cleaner does the upkeep of a catalog: the one that holds the role.
+If upkeep finds nothing to do and there are no new commits, the interval of the topic doubles, up to a
+day. One cleaner does the upkeep of a catalog: the owner of the lease `role`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 
 SELDOM_MS = 86_400_000
-"""Between two visits of a topic in which nothing happens, at most."""
+"""Between two visits of a topic without commits, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """When a topic is visited next, the gap between visits, and at which version it was last."""
+    """When a topic is visited next, the gap between visits, and its version at the last look."""
 
     next_ms: int
     gap_ms: int
@@ -42,14 +42,14 @@ class Visit:
 
 @dataclass(slots=True)
 class Chores:
-    """Does one chore per call; several threads may call. Remembers one small entry for each topic."""
+    """Does one chore per call; several threads may call. Keeps one small entry for each topic in memory."""
 
     warehouse: Warehouse
     leases: LeaseKeeper
     finder: WorkFinder
     reporter: EventReporter
     role: str
-    """Name of the lease of the cleaner that does the upkeep of this catalog."""
+    """Name of the lease for the upkeep of this catalog."""
     interval_ms: int
     visits: dict[TopicName, Visit] = field(default_factory=dict)
 
@@ -69,7 +69,7 @@ class Chores:
             self.leases.release([work.identity])
 
     def next_upkeep(self, now_ms: int) -> TopicName | None:
-        """The topic whose upkeep is due for the longest time, if this cleaner does it; it is not given again."""
+        """The topic whose upkeep is due for the longest time, and schedules its next; None without the role."""
         if not self.leases.holds(self.role):
             return None
         name = min(self.visits, key=lambda name: self.visits[name].next_ms, default=None)
@@ -80,13 +80,13 @@ class Chores:
         return name
 
     def seen(self, versions: Mapping[TopicName, int], now_ms: int) -> None:
-        """Tells which topics there are and at which versions: new ones, and those that changed, are visited soon."""
+        """Takes the topics of a look with their versions; schedules visits of new and changed topics soon."""
         visits: dict[TopicName, Visit] = {}
         for name, version in versions.items():
             visit = self.visits.get(name)
-            if visit is None:  # spread evenly, and the same after each start
+            if visit is None:  # spread over the interval by name, alike after each start
                 visit = Visit(now_ms + crc32(str(name).encode()) % self.interval_ms, self.interval_ms, version)
-            else:  # the gap from now at most, also where a clock that was ahead has been set right
+            else:  # at most one gap from now, also if the clock was ahead and has been corrected
                 gap_ms = visit.gap_ms if visit.version == version else self.interval_ms
                 visit = Visit(min(visit.next_ms, now_ms + gap_ms), gap_ms, version)
             visits[name] = visit
@@ -95,7 +95,7 @@ class Chores:
             self.leases.take([self.role])
 
     def upkeep(self, name: TopicName) -> None:
-        """Expires old versions, then deletes the files that nothing names any more."""
+        """Expires old versions, then deletes the files that no version names any more."""
         try:
             expired = expire_versions(self.warehouse, name)
             if expired is not None:

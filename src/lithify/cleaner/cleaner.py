@@ -1,11 +1,11 @@
-"""The cleaner: does one thing at a time, and says when there is nothing to do (C28, C29, C31).
+"""The cleaner: each step is a look, a chore, or a batch of rounds (C28, C29, C31).
 
     step ─► look at all topics, when it is time ─► agenda
          ─► a chore, and a batch of rounds, in turn
          ─► nothing: how long to wait
 
-Threads of a `loop` call `step`, each on its own; what they share is behind one lock. Nothing here
-waits, and nothing is lost when it stops between two steps or in the middle of one.
+Threads of a `loop` call `step` concurrently; one lock guards their shared state. A step never waits, and
+a cleaner that ends between two steps or during one loses no data.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from lithify.reports.events import EventKind
 from lithify.schedule.agenda import TopicWork, in_order, next_batch
 
 BUSY_WAIT_MS = 200
-"""How soon a thread asks again while another one looks at the topics."""
+"""Between two steps of a thread without work while another thread looks at the topics."""
 
 REPORT_MS = 600_000
-"""A cleaner that finds nothing to do says so often that it looks: silence is then no good sign."""
+"""Between two reports of looks that found nothing to do, at most, so that silence means a fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """There is nothing to do for so long."""
+    """There was nothing to do; the next step is due in `ms`."""
 
     ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Did:
-    """Something was done; there may be more."""
+    """A step was done; there may be more to do."""
 
 
 @dataclass(slots=True)
 class Cleaner:
-    """All topics of a catalog. Made by `wiring`."""
+    """Cleans all topics of a catalog. Made by `make_cleaner`."""
 
     clock: Clock
     finder: WorkFinder
@@ -55,30 +55,30 @@ class Cleaner:
     reporter: EventReporter
     interval_ms: int
     threads: int
-    """Of this cleaner, and as far as it knows of the others."""
+    """Of this cleaner; the others are assumed to have as many."""
     looks: int = 0
     failed_looks: int = 0
     last_look_ms: int | None = None
-    """When the last look was completed, by the clock of the wall."""
+    """When the last look was completed, in epoch ms."""
     last_trouble: str = ""
-    """Why a look failed, since one was completed."""
+    """The error of the last look, if it failed."""
     is_looking: bool = False
     _agenda: list[TopicWork] = field(default_factory=list)
     _retaining: list[TopicWork] = field(default_factory=list)
     _busy: set[TopicName] = field(default_factory=set)
     _next_look_ms: int = 0
-    """By the clock that only goes forward."""
+    """By the monotonic clock."""
     _reported_ms: int | None = None
     _chores_turn: bool = True
     _lock: Lock = field(default_factory=Lock)
 
     @property
     def look_steps(self) -> int:
-        """Grows for as long as looks get on."""
+        """Grows while looks make progress."""
         return self.looks + self.finder.watch.steps
 
     def step(self, *, looks: bool = True, works: bool = True) -> Did | Waits:
-        """One thing: a look, a chore, or the rounds of one batch, as far as the caller does both."""
+        """Does a look if the caller `looks`, or a chore or a batch of rounds if it `works`."""
         action = self._next(looks, works)
         if isinstance(action, Waits):
             return action
@@ -86,7 +86,7 @@ class Cleaner:
         return Did()
 
     def _next(self, looks: bool, works: bool) -> Callable[[], None] | Waits:
-        """Decides what to do, and marks it as being done."""
+        """Chooses the next action and marks its topics as busy."""
         with self._lock:
             wait_ms = self._next_look_ms - self.clock.monotonic_ms()
             if looks and not self.is_looking and wait_ms <= 0:
@@ -146,11 +146,11 @@ class Cleaner:
             self._looked(found, begun_ms)
 
     def _looked(self, found: Look | None, begun_ms: int) -> None:
-        """Whatever became of a look, others follow; None is one that failed before it had seen the topics."""
+        """Schedules the next look; `found` is None for one that failed."""
         ended_ms = self.clock.monotonic_ms()
         with self._lock:
             self.is_looking = False
-            # A look that takes long must not be all that this cleaner does.
+            # Long looks take at most half of the time, so that rounds get theirs.
             self._next_look_ms = begun_ms + max(self.interval_ms, 2 * (ended_ms - begun_ms))
             if found is None:
                 self.failed_looks += 1

@@ -26,21 +26,21 @@ class EventReporter:
     _lock: Lock = field(default_factory=Lock)
 
     def report(self, kind: EventKind, topic: TopicName | None = None, **facts: Any) -> None:
-        """Names of facts have their units last."""
+        """Reports one event. Names of facts end with their units."""
         event = CleanerEvent(kind, self.clock.now_ms(), self.cleaner_id, None if topic is None else str(topic), facts)
         with self._lock:
             self.listener(event)
 
     def trouble(self, topic: TopicName | None, error: LithifyError) -> None:
-        """Something cannot be read or reached."""
+        """A topic cannot be read, or without one the catalog or the database of leases cannot be reached."""
         self.report(EventKind.TROUBLE, topic, error=str(error))
 
     def look_failed(self, error: LithifyError, last_look_ms: int | None) -> None:
-        """The topics could not be looked at; the last time they could was then."""
+        """A look at the topics failed; `last_look_ms` is when one was last completed."""
         self.report(EventKind.TROUBLE, error=str(error), last_look_ms=last_look_ms)
 
     def round_done(self, topic: TopicName, report: RoundReport, overdue_ms: int) -> None:
-        """One line for a round: what it took in and left, and how long it took."""
+        """A round was committed, or found nothing to change."""
         done = [log for log in report.logs if log.error is None]
         self.report(
             EventKind.ROUND,
@@ -59,7 +59,7 @@ class EventReporter:
         )
 
     def retained(self, topic: TopicName, report: CutReport) -> None:
-        """Segments past retention have gone."""
+        """Segments past retention were dropped."""
         self.report(
             EventKind.RETAINED,
             topic,
@@ -70,12 +70,12 @@ class EventReporter:
         )
 
     def log_failed(self, log: LogId, error: LithifyError, failure: LogFailure) -> None:
-        """A log is as it was before its round, and `failure` says what comes next."""
+        """The round of a log failed and left it unchanged; `failure` has the time of the next try."""
         kind = EventKind.QUARANTINED if failure.quarantined else EventKind.FAILED
         retry_ms = None if failure.quarantined else failure.retry_ms
         facts = {"partition": log.partition, "error": str(error), "failures": failure.failures}
         self.report(kind, log.topic, **facts, retry_ms=retry_ms)
 
     def left(self, kind: EventKind, log: LogId, error: LithifyError) -> None:
-        """A log is as it was before its round, through no fault of its own."""
+        """A round was abandoned or lost a race, and left its log unchanged; this is no failure of the log."""
         self.report(kind, log.topic, partition=log.partition, error=str(error))

@@ -1,4 +1,4 @@
-"""The failures of logs, as a cleaner keeps them: beside the topic, and in mind what cannot be written there (C31)."""
+"""The failures of logs: stored in a document of the topic, kept in memory while that cannot be written (C31)."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from lithify.service.documents import failures_of, put_failures
 
 @dataclass(slots=True)
 class Failures:
-    """Reads and writes what is stored; several threads may use it."""
+    """Reads and writes the failures of topics; several threads may use it."""
 
     warehouse: Warehouse
     trouble: Callable[[TopicName | None, LithifyError], None]
-    """Is called with what is stored and damaged."""
+    """Called for a damaged document."""
     _unwritten: dict[str, dict[int, LogFailure | None]] = field(default_factory=dict)
-    """By identity of a topic and by partition, what could not be stored; None is forgotten."""
+    """By identity of a topic and by partition, failures that could not be stored yet; None removes the stored one."""
     _worked_ms: dict[Blame, int] = field(default_factory=dict)
-    """When a round last got through that needed it."""
+    """By what an error may blame, when a round that used it last succeeded."""
     _lock: Lock = field(default_factory=Lock)
 
     def of(self, state: TopicState) -> Mapping[int, LogFailure]:
-        """By partition. Raises `WarehouseError` where they cannot be asked for.
+        """The failures of a topic by partition. Raises `WarehouseError` where they cannot be read.
 
-        Damaged ones are reported and not known: their logs are tried, and fail again if they do.
+        A damaged document is reported and counts as empty: its logs are tried again.
         """
         return self._known(state, self.trouble)
 
     def is_gone(self, state: TopicState, error: LithifyError) -> bool:
-        """Whether files are missing because the topic was deleted meanwhile, or deleted and recreated."""
+        """Whether files are missing because the topic was deleted, or deleted and recreated, meanwhile."""
         if not isinstance(error, DamagedError):
             return False
         try:
@@ -47,16 +47,16 @@ class Failures:
             return False
 
     def note_success(self, means: Iterable[Blame], now_ms: int) -> None:
-        """A round got through with these means: they work, and are not to blame for what fails again."""
+        """A round succeeded using these `means`: they work, so later failures of a log count against it."""
         with self._lock:
             self._worked_ms |= dict.fromkeys(means, now_ms)
 
     def forget(self, state: TopicState, partitions: tuple[int, ...]) -> None:
-        """What was known of these logs counts no more."""
+        """Removes the failures of these logs."""
         self._change(state, dict.fromkeys(partitions))
 
     def failed(self, state: TopicState, partition: int, error: LithifyError, now_ms: int) -> LogFailure:
-        """Remembers that a log failed; returns what is known of it now."""
+        """Adds a failure of a log; returns all that is known of its failures."""
         try:
             known = self._known(state).get(partition)
         except WarehouseError:
@@ -66,9 +66,10 @@ class Failures:
         return failure
 
     def _counts(self, error: LithifyError, known: LogFailure | None) -> bool:
-        """An error of the environment counts once others have got through since, with the same means.
+        """Whether an error counts towards quarantine. One of the environment does once a round of another log has
+        succeeded with the same means since.
 
-        The second one of the engine does in any case: what may have ended Spark is tried alone from then on.
+        The second error of the engine always counts: from then on the log, which may have ended Spark, runs alone.
         """
         if error.blames is Blame.LOG or known is None:
             return True
@@ -78,7 +79,7 @@ class Failures:
             return self._worked_ms.get(error.blames, -1) > known.last_ms
 
     def _change(self, state: TopicState, changes: Mapping[int, LogFailure | None]) -> None:
-        """Stores these and what could not be stored before, or keeps them in mind."""
+        """Stores these changes and earlier unwritten ones; if that fails, keeps them in memory."""
         with self._lock:
             unwritten = self._unwritten.setdefault(state.identity, {})
             unwritten |= changes

@@ -1,17 +1,16 @@
-"""The leases of one cleaner: what it holds, what it may take over, and when it can no longer be sure.
+"""The leases of one cleaner: which it holds, which it may take over, and which may have expired.
 
-    renewal     ├──────────┤ lands somewhere in here
+    renewal     ├──────────┤ commits somewhere in here
     holds       ├───────────── lease ─────────────┤ until here, unless it is renewed
     a watcher              sees it ├───────────── lease ─────────────┤ takes it over from here on
 
-The owner counts from before its renewal, a watcher from after it first saw it, each by its own clock
-that only goes forward. Their times are never compared. So where clocks go at the same speed, never
-do two cleaners hold a lease at once; where a watcher's clock jumped ahead, they may until the next
-renewal of the owner that gets through, or until its lease time is over. What a round commits does not
-depend on it (C44).
+The owner counts from before its renewal, a watcher from after it first saw it, each by its own
+monotonic clock. Their times are never compared. So if the clocks run at the same speed, two cleaners
+never hold a lease at once. If a watcher's clock jumped ahead, both hold it until the owner's next
+successful renewal or the end of its lease time. What a round commits does not depend on it (C44).
 
-Every write has a number of its own (`ports/leases.py`). Nothing here waits but for the database,
-and the lock is not held meanwhile: a name on its way there or back is `busy`.
+Every write has a number of its own (`ports/leases.py`). Methods wait for the database only, without
+the lock: meanwhile the names of the request are `busy`.
 """
 
 from __future__ import annotations
@@ -25,40 +24,40 @@ from lithify.errors import CoordinationError, RefusedError
 from lithify.ports.leases import Coordination, Lease
 
 GONE_LEASES = 10
-"""A lease is removed after so many lease times without a renewal; an owner that resumes then has lost it."""
+"""A lease is removed after this many lease times without a renewal; an owner that resumes then has lost it."""
 REMOVED_AT_ONCE = 5_000
 
 CLEANER = "cleaner:"
-"""Begins the name of the lease that a running cleaner has for its id."""
+"""Prefix of the name of the lease that a running cleaner holds for its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """How a renewal went."""
+    """The result of a renewal."""
 
     lost: frozenset[str] = frozenset()
-    """Leases that are no longer ours, since this renewal."""
+    """Leases that this renewal found lost."""
     replaced_by: str | None = None
-    """The owner that has our cleaner's id now: two would work under one name."""
+    """Another owner that now holds the lease of this cleaner's id; this one must end."""
     error: CoordinationError | None = None
     """Why the database could not be reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """The id is ours."""
+    """This cleaner holds the lease of its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The id is another one's, who may be dead: ask again, after `left_ms` at the latest."""
+    """Another owner holds the lease of the id and may have died: register again, after `left_ms` at the latest."""
 
     left_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The id is another one's, who is alive."""
+    """A running cleaner holds the lease of the id."""
 
     error: RefusedError
 
@@ -68,7 +67,7 @@ Registration = Registered | Waiting | Refused
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A lease, since when it was not renewed, and whether a renewal was ever seen before that."""
+    """A lease, since when it was not renewed, and whether this process has seen a renewal of it."""
 
     lease: Lease
     since_ms: int
@@ -77,16 +76,16 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Held:
-    """A lease of ours, as of one write; each write makes a new one, so that `is` tells them apart."""
+    """A lease that this cleaner holds, as of one write; each write makes a new object, so `is` compares writes."""
 
     begun_ms: int
-    """Before the latest write of it that landed."""
+    """A time before its latest successful write."""
 
 
 class LeaseKeeper:
     """Several threads may use it; one of them calls `renew` and `observe` several times in a lease time.
 
-    `owner` is a name that no other process has, nor has had. Names of leases are the caller's.
+    `owner` is unique among all processes, past ones included. The caller chooses the names of leases.
     """
 
     def __init__(self, coordination: Coordination, owner: str, lease_ms: int, monotonic: Callable[[], int]) -> None:
@@ -103,7 +102,7 @@ class LeaseKeeper:
         self._registration: str | None = None
 
     def register(self, cleaner_id: str) -> Registration:
-        """Takes the lease of a cleaner's id: to be called until it is no longer `Waiting`.
+        """Takes the lease of a cleaner's id. Call it until it no longer returns `Waiting`.
 
         Raises `CoordinationError`.
         """
@@ -115,19 +114,19 @@ class LeaseKeeper:
         if seen is not None and left_ms > 0:
             return Refused(_running(cleaner_id, seen.lease.owner)) if seen.moved else Waiting(left_ms)
         if not self._claim([name]):
-            return Waiting(0)  # another one was faster, and is seen next time
+            return Waiting(0)  # another cleaner took it first; the next call sees it
         with self._lock:
             self._registration = name
         return Registered()
 
     def observe(self) -> None:
-        """Looks at all leases, to know since when each was not renewed, and removes those unrenewed for long.
+        """Reads all leases, notes since when each was not renewed, and removes those not renewed for long.
 
         Raises `CoordinationError`.
         """
         leases = self._coordination.leases()
         with self._lock:
-            # Taken after they were read: what was changed before that is not taken for standing still.
+            # After the read: with an earlier time a lease that was renewed meanwhile would seem older.
             now_ms = self._monotonic()
             self._seen = {lease.name: _next_sight(self._seen.get(lease.name), lease, now_ms) for lease in leases}
             gone = [seen.lease for name, seen in self._seen.items() if self._is_gone(name, seen)][:REMOVED_AT_ONCE]
@@ -135,22 +134,22 @@ class LeaseKeeper:
             self._coordination.remove(gone)
 
     def _is_gone(self, name: str, seen: _Seen) -> bool:
-        """Whether its owner is: what nobody else wants, such as a cleaner's id, would stay for ever."""
+        """Whether its owner has ended: leases that no other cleaner takes, as those of ids, would stay for ever."""
         return self._is_free(name) and self._left_ms(seen) <= -(GONE_LEASES - 1) * self._lease_ms
 
     def take(self, names: Collection[str]) -> frozenset[str]:
-        """The leases that this cleaner has taken: free ones, and those that their owners do not renew.
+        """Takes leases that are free or that their owners do not renew; returns those taken.
 
-        Not those that we have already, as another thread works on them. If the database cannot be
-        reached, none is taken, and the next `renew` says why.
+        Leases that this cleaner holds already are not among them, as another thread uses them. If the
+        database cannot be reached, none is taken, and the next `renew` returns the error.
         """
         try:
             return self._claim(names)
         except CoordinationError:
-            return frozenset()  # what has landed all the same is found and given back by `renew`
+            return frozenset()  # if the write was committed nevertheless, `renew` finds and releases it
 
     def renew(self) -> Renewal:
-        """Renews what we have. Never raises for a database that cannot be reached."""
+        """Renews all leases held. An unreachable database is an `error` in the result, not an exception."""
         with self._lock:
             before, begun_ms, number = dict(self._held), self._monotonic(), self._next_number()
         try:
@@ -168,24 +167,24 @@ class LeaseKeeper:
         return Renewal(lost=lost, replaced_by=replaced_by)
 
     def holds(self, name: str) -> bool:
-        """Whether it is surely ours. Asks no database; False once `lease_ms` have passed since the last renewal."""
+        """Whether this cleaner certainly holds it. Without the database; False `lease_ms` after the last renewal."""
         with self._lock:
             held = self._held.get(name)
             return held is not None and not self._doubtful(held)
 
     def cleaners(self) -> int:
-        """How many cleaners there seem to be: this one, and the others that have given signs of life."""
+        """The number of running cleaners: this one, and those that renewed the lease of their id in time."""
         with self._lock:
             ids = (seen for name, seen in self._seen.items() if name.startswith(CLEANER))
             return 1 + sum(self._left_ms(seen) > 0 for seen in ids)
 
     def lost(self, name: str) -> bool:
-        """Whether it was ours and is surely no more. No longer once it is released, or ours again."""
+        """Whether this cleaner held it and has certainly lost it; False again once it is released or retaken."""
         with self._lock:
             return name in self._lost
 
     def release(self, names: Collection[str]) -> None:
-        """Gives leases back. If the database cannot be reached, the next `renew` does, or the time of the lease."""
+        """Releases leases. If the database cannot be reached, the next `renew` releases them, or they expire."""
         with self._lock:
             self._lost.difference_update(names)
             ours = {name for name in names if self._held.pop(name, None) is not None}
@@ -194,14 +193,14 @@ class LeaseKeeper:
             self._give_back(ours)
 
     def leave(self) -> None:
-        """Gives everything back, the cleaner's id too, so that no other cleaner has to wait. After the last renewal."""
+        """Releases all leases, that of the id too, so that no other cleaner has to wait. After the last renewal."""
         with self._lock:
             self._registration = None
             names = tuple(self._held)
         self.release(names)
 
     def _claim(self, names: Iterable[str]) -> frozenset[str]:
-        """Tries to make leases ours; returns those that are. Raises `CoordinationError`."""
+        """Tries to take leases; returns those taken. Raises `CoordinationError`."""
         with self._lock:
             free = {name for name in names if self._is_free(name)}
             if not free:
@@ -225,9 +224,9 @@ class LeaseKeeper:
     def _note_renewal(
         self, before: dict[str, _Held], renewed: frozenset[str], begun_ms: int
     ) -> tuple[frozenset[str], set[str]]:
-        """What is lost, and leases of this cleaner that it does not know of. The latter is busy from now on."""
+        """Leases that were lost, and leases in the database under this owner that it does not know of, now busy."""
         with self._lock:
-            # What was taken or given back while the database was asked is not judged by its answer.
+            # The answer says nothing about leases that were taken or released during the request.
             unchanged = [name for name, held in before.items() if self._held.get(name) is held]
             for name in renewed.intersection(unchanged):
                 self._held[name] = _Held(begun_ms)
@@ -248,7 +247,7 @@ class LeaseKeeper:
         return lost
 
     def _give_back(self, names: set[str]) -> None:
-        """Gives back what is busy. Raises `CoordinationError`."""
+        """Releases leases that are busy. Raises `CoordinationError`."""
         try:
             if names:
                 self._coordination.release(self._owner, names)
@@ -259,17 +258,17 @@ class LeaseKeeper:
                 self._busy -= names
 
     def _register_again(self, name: str) -> str | None:
-        """After the lease of our id is no longer ours: the owner it has now. If it has none, it is ours again."""
+        """After the lease of the id was lost: returns its new owner; if it has none, takes it again."""
         for lease in self._coordination.leases():
             if lease.name == name and lease.owner != self._owner:
                 return lease.owner
         with self._lock:
             lease = Lease(name, self._owner, self._next_number())
-        self._coordination.take([lease], {})  # if another one is faster, the next renewal finds it
+        self._coordination.take([lease], {})  # if another cleaner takes it first, the next renewal finds that
         return None
 
     def _left_ms(self, seen: _Seen | None) -> int:
-        """For how long a lease cannot be taken yet; 0 or less if it can."""
+        """Ms until a lease can be taken; 0 or less if it can be now."""
         if seen is None or seen.lease.owner == self._owner:
             return 0
         return self._lease_ms - (self._monotonic() - seen.since_ms)

@@ -1,14 +1,14 @@
-"""Whether a cleaner gets on with its looks at the topics: as it sees itself, and as others may ask (C50).
+"""Checks that a cleaner's looks at the topics make progress, and notes them for `status` (C50).
 
-A cleaner in which they do not is of no use to anybody:
+A cleaner whose looks make no progress must be restarted:
 
-    look   ├─ topic ─ topic ─ topic ─┤   ├─ topic ─ ...                 ← every one is a step
+    look   ├─ topic ─ topic ─ topic ─┤   ├─ topic ─ ...                 ← every topic is a step
     ticks  . . . . . . . . . . . . . . . . . . . . . . . .
                                                     ├─ limit ─┤  without a step: it stalls
 
-A look may take as long as there are topics, so what counts is not its end but that it gets on. One
-that fails as a whole (a catalog that is away) is no step. Beside the leases a cleaner notes when its
-last look was completed, for people only.
+The duration of a look depends on the number of topics, so the watchdog counts steps, not completed looks. A
+look that fails as a whole (an unreachable catalog) is no step. In the database of leases a cleaner notes when
+its last look was completed; only `status` reads that.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from lithify.reports.cleaner_note import CleanerNote
 INTERVALS = 40
 LEAST_MS = 600_000
 TICK_MS = 1_000
-"""What is more between two ticks is time in which this process did not run, and no look could get on."""
+"""The most that counts between two ticks: in the rest this process was suspended, and its looks too."""
 
 
 @dataclass(slots=True)
 class Watchdog:
-    """Is asked again and again, with the number of steps so far. For one thread."""
+    """Gets the number of steps so far at every tick. For one thread."""
 
     interval_ms: int
     _steps: int = -1
@@ -41,7 +41,7 @@ class Watchdog:
         return max(INTERVALS * self.interval_ms, LEAST_MS)
 
     def stands_still(self, steps: int, now_ms: int) -> bool:
-        """Whether there was no step for too long; `now_ms` is of a clock that only goes forward."""
+        """Whether there was no step for `limit_ms`; `now_ms` is of a monotonic clock."""
         since_ms = 0 if self._ticked_ms is None else min(now_ms - self._ticked_ms, TICK_MS)
         self._ticked_ms = now_ms
         self._still_ms = self._still_ms + since_ms if steps == self._steps else 0
@@ -51,7 +51,7 @@ class Watchdog:
 
 @dataclass(slots=True)
 class NoteWriter:
-    """Writes down when the cleaner last looked. For one thread. A failure is told once: looks do not depend on it."""
+    """Stores when the cleaner last completed a look. For one thread. An error is reported once, not each time."""
 
     coordination: Coordination
     options: CleanerOptions

@@ -1,14 +1,14 @@
-"""Keeps a cleaner going: threads that take steps, one that keeps the leases, and a clean end.
+"""Runs a cleaner: threads that take steps, one that renews the leases, and an orderly end.
 
-    main      waits for the end, or for a signal; sees to it that looks get on
-    look      looks at the topics, wait, look ...     of its own, as a round may take hours
+    main      waits for the end, or for a signal; checks that looks make progress
+    look      looks at the topics, wait, look ...     a thread of its own, as a round may take hours
     worker    step, step, step, wait, step ...        as many as there are threads
     heartbeat renews the leases, a few times in each lease
 
-When it is to stop, no new step begins; rounds under way have `FINISH_S` to end by themselves, are
-then given up, and whatever hangs after `GIVE_UP_S` is left to the end of the process: a round that
-is not committed has changed nothing. A process of no use ends by itself, so that whoever supervises
-it starts another: one whose looks do not get on, or that cannot tell anybody what it does (C50).
+After a request to stop no new step begins. Running rounds have `FINISH_S` to complete and are then
+abandoned; the end of the process ends threads that still hang after `GIVE_UP_S`: a round that is not
+committed has changed nothing. The process ends by itself, for its supervisor to restart it, if its looks
+make no progress or if it can no longer report events (C50).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TICK_S = 0.1
 FINISH_S = 4.0
 GIVE_UP_S = 4.0
 FAREWELL_S = 1.0
-"""For giving the leases back and the last line."""
+"""For the release of the leases and the last event."""
 HEARTBEATS_PER_LEASE = 6
 REGISTER_EVERY_S = 0.5
 AFTER_A_DEFECT_S = 5.0
@@ -54,7 +54,7 @@ class Loop:
     coordination: Coordination
 
     def run(self, *, once: bool = False) -> bool:
-        """Goes on until it is asked to stop, or `once`, until there is nothing to do.
+        """Runs until it is asked to stop, or with `once` until there is nothing to do.
 
         Returns whether all threads have ended. Raises `RefusedError` where a cleaner with this id is
         running, `CoordinationError` where the database of leases cannot be reached.
@@ -89,12 +89,12 @@ class Loop:
 
     def _leave(self) -> None:
         self.leases.leave()
-        if not self.stop.failed:  # else people should see since when it did not look
+        if not self.stop.failed:  # else the note shows `status` since when it did not look
             with suppress(CoordinationError):
                 self.coordination.drop_note(self.options.cleaner_id)
 
     def _report_stopped(self) -> None:
-        # Whoever listened may be gone: then there is nobody to tell.
+        # The reader of the events may have closed the pipe.
         with suppress(OSError):
             self.reporter.report(EventKind.STOPPED, reason=self.stop.reason, last_look_ms=self.cleaner.last_look_ms)
 
@@ -124,7 +124,7 @@ class Loop:
         return self._stepped(self.cleaner.step(works=False))
 
     def _until_idle(self) -> bool:
-        """One look, and what it has found."""
+        """A step of `once`: one look, then its work; False when that is done."""
         looked = self.cleaner.looks + self.cleaner.failed_looks > 0
         step = self.cleaner.step(looks=not looked)
         if isinstance(step, Waits) and looked and not self.cleaner.is_looking:
@@ -152,7 +152,8 @@ class Loop:
         return True
 
     def _guarded(self, work: Callable[[], bool], ends: Event) -> None:
-        """Does `work` while it says so. A defect stops no thread; where it cannot even be told, the process ends."""
+        """Repeats `work` while it returns true. A defect is reported and does not end the thread; if it cannot be
+        reported, the process ends."""
         goes_on = True
         try:
             while goes_on and not ends.is_set():

@@ -1,10 +1,10 @@
 """Rounds of a batch of topics, under leases (C29, C31, C44).
 
-    batch ─► leases ─► still due? ─► one run for all ─► reported, remembered ─► leases given back
-                  └─ others have it: left to them
+    batch ─► leases ─► still due? ─► one run for all ─► reported, stored ─► leases released
+                  └─ another cleaner holds it: skipped
 
-A lease that is lost on the way, or a cleaner that is to stop, ends the run within a second or two.
-What is committed by then is committed; the rest is as it was.
+A lost lease or a request to stop ends the run within a second or two. Commits made by then remain; the
+other topics are unchanged.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Rounds:
     stop: Stop
 
     def do(self, batch: Sequence[TopicWork]) -> None:
-        """The rounds of those topics of the batch that no other cleaner works on."""
+        """Does the rounds of those topics of the batch that no other cleaner works on."""
         taken = self.leases.take([work.identity for work in batch])
         try:
             states = self._still_due([work for work in batch if work.identity in taken])
@@ -58,11 +58,11 @@ class Rounds:
         finally:
             self.leases.release(taken)
             for work in batch:
-                if work.identity in taken:  # what others work on is good until they commit
+                if work.identity in taken:  # for the others the finding is valid until another cleaner commits
                     self.finder.look_again(work.name)
 
     def _still_due(self, batch: Sequence[TopicWork]) -> dict[TopicName, tuple[TopicState, TopicWork]]:
-        """The topics of which a round is due now: others may have done it since they were assessed."""
+        """The topics with a round still due: another cleaner may have done it since they were assessed."""
         found = parallel(self._as_it_is, batch, self.warehouse.store.at_once)
         return {topic[1].name: topic for topic in found if topic is not None}
 
@@ -75,12 +75,12 @@ class Rounds:
             now_ms = self.warehouse.clock.now_ms()
             if state.version != work.version:
                 required = self.finder.required(assess_topic(self.warehouse.store, state, now_ms), now_ms)
-            else:  # another cleaner may have failed
+            else:  # another cleaner's round may have failed
                 known = self.failures.of(state)
                 partitions = tuple(p for p in work.required.rounds if may_run(known.get(p), now_ms))
                 required = replace(work.required, rounds=partitions, has_failed=bool(known))
         except LithifyError:
-            return None  # the next look finds it, and says so
+            return None  # the next look finds and reports it
         except Exception as error:
             self.reporter.trouble(work.name, as_lithify_error(error, work.name))
             return None
@@ -98,14 +98,14 @@ class Rounds:
         try:
             wanted = {name: work.required.rounds for name, (_, work) in topics.items()}
             results = run_rounds(run, wanted, {name: state for name, (state, _) in topics.items()})
-        except Exception as error:  # a defect: these topics wait and are tried alone, the others go on
+        except Exception as error:  # a defect: these topics wait and are then tried alone
             results = dict.fromkeys(topics, as_lithify_error(error, "the run of these rounds"))
         for_each(lambda topic: self._note(*topic, results), topics.values(), self.warehouse.store.at_once)
 
     def _note(self, state: TopicState, work: TopicWork, results: Results) -> None:
         try:
             self._report(state, work, results)
-        except Exception as error:  # what became of the other topics is reported all the same
+        except Exception as error:  # the results of the other topics are still reported
             self.finder.back_off(work.name, as_lithify_error(error, work.name), self.warehouse.clock.now_ms())
 
     def _report(self, state: TopicState, work: TopicWork, results: Results) -> None:
@@ -129,21 +129,21 @@ class Rounds:
     def _report_failure(self, state: TopicState, partition: int, error: LithifyError, now_ms: int) -> None:
         log = LogId(state.name, partition)
         if (isinstance(error, EngineError) or error.blames is Blame.ENGINE) and self.stop.asked.is_set():
-            # A signal to all processes of a service ends Spark's as well.
+            # A signal to the whole process group ends Spark too.
             error = RoundAbandonedError("the cleaner stops")
         match error:
             case RoundAbandonedError():
                 self.reporter.left(EventKind.ABANDONED, log, error)
             case ConflictError():
                 self.reporter.left(EventKind.CONFLICT, log, error)
-            case _ if error.blames is Blame.NOBODY or self.failures.is_gone(state, error):
+            case _ if error.blames is Blame.NONE or self.failures.is_gone(state, error):
                 pass  # deleted, or altered: the next look assesses it as it is
             case _:
                 self.reporter.log_failed(log, error, self.failures.failed(state, partition, error, now_ms))
 
 
 def _means(done: Iterable[LogReport]) -> Iterator[Blame]:
-    """What these rounds have shown to work: one that read nothing needed no engine, without a change no store."""
+    """What these rounds show to work: the engine if one has read files, the store if one was committed."""
     if any(log.bytes_read for log in done):
         yield Blame.ENGINE
     if any(log.changed for log in done):

@@ -12,12 +12,12 @@ class Stop:
 
     asked: Event = field(default_factory=Event)
     gives_up: Event = field(default_factory=Event)
-    """Rounds under way are given up."""
+    """Set when running rounds are to be abandoned."""
     reason: str = ""
     failed: bool = False
 
     def ask(self, reason: str, *, failed: bool = False) -> None:
-        """No new step begins from now on; the first reason counts."""
+        """Requests the stop: no new step begins from now on. The first reason is kept."""
         if not self.asked.is_set():
             self.reason, self.failed = reason, failed
         self.asked.set()

@@ -1,10 +1,10 @@
-"""What is to be done in a catalog: what the cleaner makes of the topics that it watches (C28, C29, C31).
+"""Finds the work in a catalog: the watcher of the cleaner (C28, C29, C31).
 
-    assessments, failures ─► work                  good for a minute while it waits for its turn
-                          ─► nothing               until the next commit, or its time comes
-    cannot be read        ─► reported, left alone  each time for longer
+    assessments, failures ─► work                  valid for a minute without a commit
+                          ─► nothing               until the next commit, or until the clock makes it due
+    cannot be read        ─► reported, retried     after a delay that grows with each failure
 
-What is remembered is one small entry for each topic.
+It keeps one small entry for each topic in memory.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from lithify.schedule.required_work import RequiredWork, required_work
 from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding
 
 TURN_MS = 60_000
-"""So long what was found of a topic is good while it waits for its turn without a commit."""
+"""How long the finding for a topic is valid while its work waits, if there is no commit."""
 
 Found = TopicWork | LogFailure | None
-"""What is to be done, or why the topic could not be read or worked on as a whole."""
+"""The work of a topic, or its failure as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look has found."""
+    """The result of one look."""
 
     topics: int
     read: int
@@ -45,14 +45,14 @@ class Look:
 
 @dataclass(slots=True)
 class WorkFinder:
-    """One thread looks at a time; several may report what became of topics."""
+    """One thread may look at a time; several may report results of topics."""
 
     store: LogStore
     failures: Failures
     reporter: EventReporter
     watch: CatalogWatch[Found] = field(init=False)
     _reported: dict[TopicName, Finding[Found]] = field(default_factory=dict)
-    """Counts from the next look on."""
+    """Findings that replace those of the watch at the next look."""
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -70,25 +70,25 @@ class WorkFinder:
         return Look(len(found), reads.metadata, reads.manifests, work)
 
     def let_rest(self, name: TopicName, until_ms: int) -> None:
-        """A topic that was due and had nothing to do is not looked at again for long, unless it changes."""
+        """A round of a due topic had nothing to do: it is next looked at then, or after a commit."""
         with self._lock:
             self._reported[name] = Finding(None, until_ms)
 
     def look_again(self, name: TopicName) -> None:
-        """A round or chore has changed a topic: what was found of it is not good any more."""
+        """A round or chore was done: the next look reads the topic again."""
         with self._lock:
             self._reported.setdefault(name, Finding(None, 0))
 
     def back_off(self, name: TopicName, error: LithifyError, now_ms: int) -> None:
-        """Something about a topic as a whole failed: it is left alone for a while, each time for longer."""
+        """A topic failed as a whole: it is retried after a delay that grows with each failure."""
         finding = self.failed(name, error, now_ms)
         with self._lock:
             self._reported[name] = finding
 
     def required(self, topic: AssessedTopic, now_ms: int) -> RequiredWork:
-        """What is to be done for a topic. Raises `WarehouseError` where its failures cannot be asked for.
+        """The work of a topic. Raises `WarehouseError` where its failures cannot be read.
 
-        A log whose manifests are damaged has failed; the others of the topic are worked on (C31).
+        A log whose manifests are damaged counts as failed; the others of the topic are worked on (C31).
         """
         state = topic.state
         if not topic.damaged and not any(assessment.verdict.due for assessment in topic.assessments.values()):
@@ -105,14 +105,14 @@ class WorkFinder:
         return required_work(state, topic.assessments, failures, now_ms)
 
     def found(self, topic: AssessedTopic, now_ms: int) -> Finding[Found]:
-        """For the watch."""
+        """The finding for a topic that was read (`Watcher`)."""
         required, state = self.required(topic, now_ms), topic.state
         if not required.rounds and not required.retains:
             return Finding(None, required.look_at_ms)
         return Finding(TopicWork(state.name, state.identity, state.version, required), now_ms + TURN_MS)
 
     def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[Found]:
-        """For the watch: reports an error of a topic as a whole."""
+        """Reports the error of a topic that could not be read (`Watcher`)."""
         if isinstance(error, UnknownVersionError):  # another commit came meanwhile: the next look finds it
             return Finding(None, now_ms)
         self.reporter.trouble(name, error)
