@@ -38,15 +38,21 @@ def offsets_of(cursors: Cursors) -> dict[str, dict[int, int]]:
     return found
 
 
-def cursors_at(states: Iterable[TopicState], offsets: Offsets, before: Cursors) -> dict[LogId, Cursor]:
-    """The cursors of these offsets; a cursor that changes makes Spark plan a batch, so those at rest stay."""
+def cursors_at(
+    states: Iterable[TopicState], offsets: Offsets, before: Cursors, *, compacted: bool
+) -> dict[LogId, Cursor]:
+    """The cursors of these offsets; a cursor that changes makes Spark plan a batch, so those at rest stay.
+
+    Not one that is lost: a stream that has continued with `failOnDataLoss=false` would fail there without it.
+    """
     found = {}
     for state in states:
         for partition, offset in offsets.get(str(state.name), {}).items():
-            log = LogId(state.name, partition)
+            log, now = LogId(state.name, partition), state.log(partition)
             known = before.get(log)
-            if known is None or known.offset != offset:
-                known = Cursor.of(state, state.log(partition), offset)
+            stays = known is not None and known.offset == offset
+            if known is None or not stays or continuation(known, state, now, compacted=compacted) != Continues():
+                known = Cursor.of(state, now, offset)
             found[log] = known
     return found
 

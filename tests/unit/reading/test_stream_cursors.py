@@ -54,9 +54,19 @@ def test_a_checkpoint_of_an_earlier_version_is_read(beside, epoch):
 def test_where_nothing_is_read_the_cursor_stays():
     """So that nothing looks new to Spark; but one that comes to an offset is of the version that has it."""
     newer = a_topic(replace(LOG, epoch=9))
-    assert cursors_at([newer], {"t": {0: 20, 1: 30}}, the(0)) == {**the(0), **the(1, offset=30, epoch=9)}
-    assert cursors_at([newer], {"t": {0: 30}}, the(0)) == the(0, offset=30, epoch=9)
+    at_rest = cursors_at([newer], {"t": {0: 20, 1: 30}}, the(0), compacted=False)
+    assert at_rest == {**the(0), **the(1, offset=30, epoch=9)}
+    assert cursors_at([newer], {"t": {0: 30}}, the(0), compacted=False) == the(0, offset=30, epoch=9)
     assert log_ends([newer]) == {"t": {0: 30, 1: 30}}
+
+
+@pytest.mark.parametrize("lost", [the(0, identity="j", offset=0), the(0, generation=1), the(0, epoch=8)])
+def test_a_cursor_that_is_lost_is_given_up_where_nothing_is_read_too(lost):
+    """One run with `failOnDataLoss=false` is enough, also for a log whose end is where the cursor was."""
+    offset = lost[LogId(NAME, 0)].offset
+    found = cursors_at([a_topic()], {"t": {0: offset}}, lost, compacted=False)
+    assert found == the(0, offset=offset)
+    check_continues([a_topic()], found, compacted=False)
 
 
 def test_a_stream_goes_on_in_the_same_log():

@@ -147,7 +147,7 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
         """Where a query without a checkpoint begins: at the end, unless options say otherwise."""
         topics, states, options = self._opened(), self._states(), self._options
         offsets = topics.offsets_at(states, options.start or _LATEST, options.settings)
-        return to_json(cursors_at(states, offsets, {}))
+        return to_json(cursors_at(states, offsets, {}, compacted=options.settings.compacted))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """How far the next batch goes. Raises `LogTruncatedError` where a log is no longer what it was (C7)."""
@@ -162,7 +162,7 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
             first = topics.offsets_at(states, _EARLIEST, self._options.settings)
             begins = {t: {p: positions.get(t, {}).get(p, first[t][p]) for p in logs} for t, logs in ends.items()}
             ends = limited(begins, ends, limit.max_rows)
-        return to_json(cursors_at(states, ends, cursors))
+        return to_json(cursors_at(states, ends, cursors, compacted=self._options.settings.compacted))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """`maxOffsetsPerTrigger`."""
