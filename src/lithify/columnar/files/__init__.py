@@ -1,1 +1,1 @@
-"""Files wherever the warehouse is: opened, held, made durable, sealed."""
+"""Files of a warehouse on local disks and object stores: opening, buffering, fsync, checksummed JSON."""

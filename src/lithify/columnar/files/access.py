@@ -1,7 +1,7 @@
-"""Opening files wherever the warehouse is: a local disk, or any store that PyIceberg speaks to.
+"""Opens files of a warehouse on a local disk or any store that PyIceberg supports.
 
-A `FileAccess` is a small value that travels to Spark tasks. Local paths are opened directly, so
-that a task on a local warehouse does not pay for importing PyIceberg.
+A `FileAccess` is a small value that is serialised to Spark tasks. Local paths are opened directly, so
+that a task on a local warehouse need not import PyIceberg.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyarrow import fs
 from lithify.errors import DamagedError
 
 SMALL_BYTES = 64 * 2**20
-"""No file is larger that is read as a whole, segments apart."""
+"""The largest file, other than a segment, that is read whole."""
 
 _LOCAL = "file://"
 
@@ -28,14 +28,13 @@ _LOCAL = "file://"
 class FileAccess:
     """How to open the files of a warehouse. `properties` are those of PyIceberg's FileIO.
 
-    A remote warehouse that cannot be reached is a `WarehouseError` wherever a file of it is opened,
-    read or written.
+    Opening, reading or writing a file of a remote warehouse that cannot be reached raises `WarehouseError`.
     """
 
-    properties: Mapping[str, str] = field(default_factory=dict, repr=False)  # there are credentials among them
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)  # may include credentials
 
     def open(self, path: str) -> Any:
-        """A seekable file to read. Raises `FileNotFoundError`, `OSError`, or `DamagedError` where it is no file."""
+        """Opens a file for seekable reads. Raises `FileNotFoundError`, `OSError`, or `DamagedError` for a non-file."""
         local = local_path(path)
         if local is not None:
             check_file(path, Path(local).stat())
@@ -43,17 +42,17 @@ class FileAccess:
         return self._io(path).new_input(path).open(seekable=True)
 
     def read(self, path: str) -> bytes:
-        """A whole small file. Raises `FileNotFoundError`, `OSError`, or `DamagedError` where it is too large (C48)."""
+        """The content of a small file. Raises as `open` does, and `DamagedError` above `SMALL_BYTES` (C48)."""
         with self.open(path) as source:
             check_small(path, source.seek(0, 2))
             source.seek(0)
             return bytes(source.read())
 
     def create(self, path: str) -> Any:
-        """A file to write; its folders are made. Raises `OSError`, on a local disk `FileExistsError` as well.
+        """Creates a file and its folders, open for writing. Raises `OSError`; on a local disk also `FileExistsError`.
 
-        An object store shows a file when it is closed, in the place of what is there: segments have names
-        that no other attempt has, and to look first would cost a request and prove nothing.
+        An object store makes a file visible when it is closed, and overwrites an existing one. Names of segments
+        are unique per attempt, so an existence check would cost a request and, being racy, prove nothing.
         """
         local = local_path(path)
         if local is None:
@@ -82,7 +81,7 @@ _KINDS = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFCHR: "device", 
 
 
 def check_small(path: str, size_bytes: int) -> None:
-    """Raises `DamagedError` for a file that no memory should be given to."""
+    """Raises `DamagedError` for a file too large to be read whole."""
     if size_bytes > SMALL_BYTES:
         raise DamagedError(
             f"{path}: the file has {size_bytes} bytes, and no file of its kind has more than {SMALL_BYTES}",
@@ -94,9 +93,9 @@ _SAME_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 
 
 def normal_form(path: str) -> str:
-    """One spelling for all that name the same file: to compare paths with, not to open files by.
+    """The canonical spelling of a path: for comparing paths, not for opening files.
 
-    A local path is without scheme, `.`, `..` and double slashes; elsewhere the scheme is the store's own.
+    A local path loses its scheme, `.`, `..` and double slashes; of a remote one the scheme is normalised.
     """
     scheme, colon, rest = path.partition(":")
     if colon and scheme.lower() == "file":
@@ -107,7 +106,7 @@ def normal_form(path: str) -> str:
 
 
 def local_path(path: str) -> str | None:
-    """The path on this machine's disk that `path` names, or None if it is elsewhere."""
+    """`path` as a path of the local file system, or None if it is remote."""
     if path.startswith(_LOCAL):
         return path[len(_LOCAL) :]
     if path.startswith("file:/"):  # as Hadoop spells it

@@ -1,9 +1,9 @@
-"""Files that last through a power cut: on disk, not only written, before a commit names them (C6).
+"""Syncs files to disk before a commit refers to them, so that they survive a power cut (C6).
 
     segment, manifest, metadata.json ── write, fsync, close, fsync of the folder ──► swap in the catalog
 
-An object store does this by itself; a local disk has to be asked. Large files it is asked for early, so
-that at the end there is little left to wait for.
+Object stores are durable on close; local disks need fsync. Write-back of large files is started early, so
+that the final fsync has little left to do.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from lithify.columnar.files.access import local_path
 
 EARLY_BYTES = 2**20
-"""Fewer are written soon enough at the end: to have the disk begin with them would only cost small appends time."""
+"""Below this size write-back is not started early: it would slow small appends and save nothing."""
 
 
 def make_lasting(location: str) -> None:
-    """Waits until a file that was closed, and its name, have reached the disk; elsewhere does nothing."""
+    """Fsyncs a closed local file and its folder; does nothing for remote files. Raises `OSError`."""
     local = local_path(location)
     if local is None:
         return
@@ -31,20 +31,20 @@ def make_lasting(location: str) -> None:
 
 
 def start_writing(location: str, start: int, size: int) -> None:
-    """Has the disk begin with these bytes of a file that is being written, without waiting for it.
+    """Starts write-back of `size` bytes at `start` of a file that is still being written, without waiting.
 
-    Only a hint, and only on Linux: `make_lasting` waits for the rest.
+    Only a hint, and only on Linux: `make_lasting` guarantees durability.
     """
     local = local_path(location)
     if local is None or size < EARLY_BYTES or sys.platform != "linux":
         return
-    with Path(local).open("rb") as file, suppress(OSError):  # a file system may not know it
+    with Path(local).open("rb") as file, suppress(OSError):  # some file systems do not support it
         # For dirty pages this starts the write-back; it evicts only clean ones.
         os.posix_fadvise(file.fileno(), start, size, os.POSIX_FADV_DONTNEED)
 
 
 def sync_folder(folder: Path) -> None:
-    """Waits until the names in a folder have reached the disk."""
+    """Fsyncs a folder, which makes the names in it durable. Raises `OSError`."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""A file of an object store, read a column chunk at a time: each in one request, however often it is read."""
+"""A file of an object store that is read by column chunk, one request per chunk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class HeldFile:
-    """An open file to read. What `hold` was given last stays in memory, compressed as it is stored."""
+    """A readable file that buffers the byte ranges last passed to `hold`, compressed as stored."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -16,11 +16,11 @@ class HeldFile:
         self._size = int(source.seek(0, 2))
 
     def hold(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Reads (start, size) ranges, in the place of those before."""
+        """Reads (start, size) ranges, in bytes, into the buffer, replacing its content."""
         self._held = [(start, self._read(start, size)) for start, size in ranges]
 
     def read_at(self, size: int, start: int) -> bytes:
-        """As Arrow's own files have it."""
+        """Reads `size` bytes at `start` without moving the position, as Arrow's `NativeFile.read_at` does."""
         for at, content in self._held:
             if at <= start and start + size <= at + len(content):
                 return content[start - at : start - at + size]

@@ -1,9 +1,9 @@
 """Small JSON files with a checksum of their content and path (C48).
 
-    {"failures": ..., "checksum": "5d1c..."}     of the content and of where it belongs
+    {"failures": ..., "checksum": "5d1c..."}     over the content and the path
 
-So a document that was changed, or that stands in the place of another one, is noticed even where
-no commit names it. One of before format 3 has no checksum and is read as it is.
+This detects a document that was changed or copied to another path, even one that no commit refers to.
+Documents written before format 3 have no checksum and are not verified.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ CHECKSUM = "checksum"
 CHECKSUM_DIGITS = 16
 
 _FOLDER = "lithify"
-"""Of a topic's folder, the part where its documents are; `.lithify` in that of a warehouse."""
+"""The subfolder of a topic's folder that holds its documents; that of a warehouse is `.lithify`."""
 _RESTORE = "restore it from a backup; nothing was changed"
 
 
 def checksum_of(content: bytes) -> str:
-    """The first digits of its SHA-256, as `sha256sum` prints it."""
+    """The first `CHECKSUM_DIGITS` hexadecimal digits of the SHA-256 of `content`."""
     return sha256(content).hexdigest()[:CHECKSUM_DIGITS]
 
 
 def checksum_of_json(value: Any) -> str:
-    """That of a value as JSON in its one form: names sorted, no spaces, nothing beyond ASCII."""
+    """The checksum of a value as canonical JSON: names sorted, no spaces, ASCII only."""
     return checksum_of(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
 
 
 def sealed(path: str, content: Mapping[str, Any]) -> bytes:
-    """A document as it is to stand at `path`."""
-    plain = json.loads(json.dumps(content))  # as a reader will get it
+    """`content` as the JSON document to be written to `path`, with its checksum."""
+    plain = json.loads(json.dumps(content))  # as a reader will parse it
     return json.dumps({**plain, CHECKSUM: _checksum(path, plain)}, indent=1).encode()
 
 
 def unsealed(path: str, text: bytes) -> dict[str, Any]:
-    """The document that was written to `path`. Raises `DamagedError`, which names it."""
+    """The content of the document at `path`, without its checksum. Raises `DamagedError`, which names the path."""
     content = parsed_object(path, text)
     written = content.pop(CHECKSUM, None)
     if written is not None and written != _checksum(path, content):
@@ -49,7 +49,7 @@ def unsealed(path: str, text: bytes) -> dict[str, Any]:
 
 
 def parsed_object(path: str, text: bytes) -> dict[str, Any]:
-    """A JSON object, however deep or large its text is made. Raises `DamagedError`, which names the file."""
+    """`text` parsed as a JSON object. Raises `DamagedError`, which names the path, also where nesting is too deep."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -65,7 +65,7 @@ def _checksum(path: str, content: Mapping[str, Any]) -> str:
 
 
 def _place(path: str) -> str:
-    """What of a path tells one document from the others: the topic's folder, and the path within it."""
+    """The part of a path that identifies a document: the topic's folder, and the path within it."""
     parts = path.split("/")
     start = max((n for n, part in enumerate(parts) if part == _FOLDER), default=len(parts) - 1)
     return "/".join(parts[max(0, start - 1) :])

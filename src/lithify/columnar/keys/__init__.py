@@ -1,1 +1,1 @@
-"""Keys as columns: hashes, hash ranges, ranks, and which row of a key is the last."""
+"""Columns of keys: hashes, hash ranges, ranks, and the latest row of each key."""

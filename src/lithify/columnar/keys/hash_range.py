@@ -1,4 +1,4 @@
-"""How the keys of a log are cut into hash ranges, so that each fits into one task's memory (C38)."""
+"""Divides the keys of a log into hash ranges that each fit into one task's memory (C38)."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import numpy.typing as npt
 from lithify.columnar.keys.key_hash import Hashes
 
 _SHIFT = 24
-"""What hash ranges are made of is above these bits, which `latest_rows` leaves out of its order."""
+"""Hash ranges use the bits above these, since `latest_rows` overwrites low bits with row numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class HashRange:
-    """The keys of whose `ranges_of` by `count` this is the `index`."""
+    """The keys for which `ranges_of(hashes, count)` is `index`."""
 
     index: int
     count: int
 
     def cut(self, parts: int) -> list[HashRange]:
-        """So many ranges that together are this one."""
+        """Divides this range into `parts` ranges."""
         return [HashRange(self.index + part * self.count, parts * self.count) for part in range(parts)]
 
     def holds(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
-        """Which of the keys with these hashes are in it."""
+        """For each hash, whether its key is in this range: bool, as long as `hashes`."""
         return np.asarray(ranges_of(hashes, self.count) == self.index, np.bool_)
 
 
 def ranges_of(hashes: Hashes, count: int) -> npt.NDArray[np.int32]:
-    """The index of the hash range, of so many, of each key with these hashes."""
+    """For each hash, the index in [0, count) of its hash range: int32, as long as `hashes`."""
     return ((hashes >> np.uint64(_SHIFT)) % np.uint64(count)).astype(np.int32)

@@ -1,13 +1,13 @@
-"""The hash of keys: unpredictable without its seed, so that an attacker cannot choose keys that share it
-(C38). It only says where to look for a key; keys are compared whole (C12).
+"""A keyed hash of record keys: without its seed an attacker cannot construct colliding keys (C38). Hashes only
+group candidates; keys are compared whole (C12).
 
-    key     its length and its words of 32 bits                    n, w0 w1 .. wn
-    seed    a number and a factor for each, all of 64 bits, secret  a, b, f0 f1 .. fn
-    hash    a + b n + f0 w0 + f1 w1 + .. + fn wn  mod 2^64; then the upper half is mixed into the lower
+    key     its length and its words of 32 bits                 n, w0 w1 .. wn
+    seed    secret summand and factors, 64 bits each            a, b, f0 f1 .. fn
+    hash    a + b n + f0 w0 + f1 w1 + .. + fn wn  mod 2^64; then the upper half is XORed into the lower
 
-For any two keys, the chance that they share half of such a hash is 2^-32 (Lemire and Kaser, "Strongly
-universal string hashing is fast", 2013). Some secret bytes before each key would not do with one of the usual
-fast hashes: keys can be constructed that share it behind any prefix. Long keys take a keyed BLAKE2b each.
+Any two keys agree in half of such a hash with probability 2^-32 (Lemire and Kaser, "Strongly universal string
+hashing is fast", 2013). A secret prefix with a common fast hash would not be enough: keys can be constructed
+that collide behind any prefix. Keys above `LONG_BYTES` are hashed by keyed BLAKE2b.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ import pyarrow as pa
 Hashes = npt.NDArray[np.uint64]
 
 LONG_BYTES = 1024
-"""Longer keys are hashed one by one."""
+"""Longer keys are hashed one by one, by BLAKE2b."""
 
 _FACTORS = LONG_BYTES // 4 + 2
 _UPPER_HALF = np.uint64(32)
 
 _BLOCK = 1 << 16
-"""Keys hashed at a time, so that intermediate arrays stay in a processor's cache."""
+"""Keys hashed at a time, so that intermediate arrays fit into the processor's cache."""
 
 
 class KeyHash:
-    """The hash function of a seed and a number. It has nothing in common with any other."""
+    """The hash function of a seed and a number, independent of those of other seeds or numbers."""
 
     def __init__(self, seed: str, number: int = 0) -> None:
         secret = hashlib.shake_256(f"{seed} {number}".encode()).digest(8 * _FACTORS + hashlib.blake2b.MAX_KEY_SIZE)
@@ -41,7 +41,7 @@ class KeyHash:
         self._of_long = secret[8 * _FACTORS :]
 
     def __call__(self, keys: pa.BinaryArray) -> Hashes:
-        """The hash of each key, the same on every machine. None of them is null."""
+        """The hash of each key: uint64, as long as `keys`, the same on every machine. No key may be null."""
         hashes = np.empty(len(keys), np.uint64)
         for start in range(0, len(keys), _BLOCK):
             block = keys.slice(start, _BLOCK)
@@ -51,7 +51,7 @@ class KeyHash:
                 continue
             order = np.argsort(np.minimum(sizes, LONG_BYTES + 1).astype(np.uint16), kind="stable")
             hashes[start + order] = self._of_sorted(block.take(pa.array(order)), sizes[order])
-        hashes ^= hashes >> _UPPER_HALF  # words that differ in upper bits alone leave the lower ones as they are
+        hashes ^= hashes >> _UPPER_HALF  # else words that differ in upper bits only have the same lower half
         return hashes
 
     def _of_sorted(self, keys: pa.BinaryArray, sizes: npt.NDArray[np.int32]) -> Hashes:
@@ -60,7 +60,7 @@ class KeyHash:
         return np.concatenate([self._of_one_size(run, int(sizes[start])) for start, run in runs])
 
     def _of_one_size(self, keys: pa.BinaryArray, size: int) -> Hashes:
-        """Those of keys of so many bytes each, which lie one after the other."""
+        """The hashes of keys of `size` bytes each, contiguous in their buffer: uint64, before the final XOR."""
         if size > LONG_BYTES:
             return np.array([self._of_long_key(key) for key in keys], np.uint64)
         hashes = np.full(len(keys), (self._added + self._of_length * size) % 2**64, np.uint64)
@@ -71,7 +71,7 @@ class KeyHash:
             return hashes + _weighed(np.ndarray((len(keys), size), np.uint8, data, first), self._factors)
         words = size // 4
         hashes += _weighed(np.ndarray((len(keys), words), "<u4", data, first, (size, 4)), self._factors)
-        if size % 4:  # the last word has some bytes of the one before as well
+        if size % 4:  # the last word overlaps the one before
             hashes += np.ndarray((len(keys),), "<u4", data, first + size - 4, (size,)) * self._factors[words]
         return hashes
 
@@ -84,5 +84,5 @@ def _sizes(keys: pa.BinaryArray) -> npt.NDArray[np.int32]:
 
 
 def _weighed(words: npt.NDArray[np.uint32 | np.uint8], factors: Hashes) -> Hashes:
-    """The sum of each row's words, each times its factor."""
+    """The weighted sum of each row of `words`, (rows, words) to (rows,), modulo 2^64."""
     return np.asarray(np.einsum("ij,j->i", words, factors[: words.shape[1]]), np.uint64)

@@ -1,12 +1,12 @@
-"""Which rows are the last of their key: hashes sorted, then whole keys compared (C12).
+"""Finds the last row of each key: sorts hashes, then compares whole keys (C12).
 
     hash        9f.. 03.. 9f.. 41..              row      0  1  2  3
-    hash | row  03..|1  41..|3  9f..|0  9f..|2   sorted: rows of one key are neighbours, in their order
-    keys        of neighbours whose hashes agree: equal in truth, or all of their run are sorted by key
+    hash | row  03..|1  41..|3  9f..|0  9f..|2   sorted: rows of one key are adjacent, in row order
+    keys        of adjacent rows with equal hashes are compared; where they differ, the run is sorted by key
 
-One sort of plain numbers and one look at each key that may be there twice: a third of the time of a hash
-table when most keys are there once, and no slower when few are. However many keys share a hash, it takes
-no more than to sort them (C38).
+One sort of integers and one comparison for each key that may occur twice: a third of the time of a hash
+table when most keys are unique, and no slower when few are. Keys that share a hash cost at most their
+sort (C38).
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from lithify.columnar.keys.ranks import Flags
 from lithify.columnar.segment.positions import Integers
 
 BYTES_PER_ROW = 14
-"""Bytes of memory that `latest_rows` takes for a row, besides its arguments."""
+"""Bytes of memory that `latest_rows` needs per row, besides its arguments."""
 
 BYTES_PER_ORDERED_ROW = 31
-"""The same where rows have an order of their own, with making it."""
+"""The same with `order`, including the memory to compute it."""
 
 _BLOCK = 1 << 16
-"""Rows compared at a time, so that their gathered keys stay in a processor's cache."""
+"""Rows compared at a time, so that their gathered keys fit into the processor's cache."""
 
 
 def latest_rows(keys: pa.BinaryArray, hashes: Hashes, order: Integers | None = None) -> Flags:
-    """Which of the rows no later one has the same key as; later in `order`, if it has one, an order of all rows.
+    """For each row, whether no later row has the same key: bool, as long as `keys`.
 
-    Uses `hashes` up. No key is null; equal keys have equal hashes.
+    `order`, a permutation of the row numbers (int64), says which row is later; without it rows are in order.
+    `hashes` (uint64, one per row, equal for equal keys) may be overwritten and sorted in place. No key is null.
     """
     count = len(hashes)
     low = np.uint64((1 << count.bit_length()) - 1)
@@ -46,7 +47,7 @@ def latest_rows(keys: pa.BinaryArray, hashes: Hashes, order: Integers | None = N
     apart: list[Hashes] = []
     for start in range(0, count - 1, _BLOCK):
         block = hashes[start : start + _BLOCK + 1]
-        follows = (block[:-1] ^ block[1:]) <= low  # a row whose successor in this order may have its key
+        follows = (block[:-1] ^ block[1:]) <= low  # rows whose next row may have the same key
         rows = _rows(block, low, order)
         last[rows[:-1][follows]] = False
         apart.append(block[:-1][_differ(comparable, rows, follows)])
@@ -63,9 +64,9 @@ def _rows(some: Hashes, low: np.uint64, order: Integers | None) -> Integers:
 
 
 def _last_of_each_key(keys: pa.BinaryArray, rows: Integers) -> Integers:
-    """Of rows, those of one key in their order, the last ones of each key."""
+    """The last of `rows` for each key; rows of one key must be in order. Row numbers, int64."""
     mixed = keys.take(pa.array(rows))
-    by_key = pc.array_sort_indices(mixed)  # which leaves those of one key in their order
+    by_key = pc.array_sort_indices(mixed)  # stable
     mixed = mixed.take(by_key)
     ends = np.append(np.asarray(pc.not_equal(mixed[:-1], mixed[1:]), np.bool_), True)
     last: Integers = rows[by_key.to_numpy()[ends]]
@@ -73,7 +74,7 @@ def _last_of_each_key(keys: pa.BinaryArray, rows: Integers) -> Integers:
 
 
 def _differ(keys: pa.Array, rows: Integers, follows: Flags) -> Integers:
-    """The places of the rows that have another key than their successor, though their hashes agree."""
+    """Positions in `rows` where the next row's key differs although `follows` says that the hashes agree."""
     shared = np.append(follows, False)
     shared[1:] |= follows
     at = np.flatnonzero(shared)
@@ -84,14 +85,14 @@ def _differ(keys: pa.Array, rows: Integers, follows: Flags) -> Integers:
 
 
 def _runs_of(some: Hashes, ordered: Hashes, low: np.uint64) -> Hashes:
-    """All whose upper bits agree with one of `some`, those of one run in their order."""
+    """All of the sorted `ordered` whose upper bits agree with one of `some`, each run in order."""
     firsts = np.unique(some & ~low)
     starts, ends = np.searchsorted(ordered, firsts), np.searchsorted(ordered, firsts | low, side="right")
     return np.concatenate([ordered[start:end] for start, end in zip(starts, ends, strict=True)])
 
 
 def _comparable(keys: pa.BinaryArray) -> pa.Array:
-    """Keys that are all of one length as an array of that width: Arrow gathers those in a quarter of the time."""
+    """Keys of one length as a fixed-size array, which Arrow gathers in a quarter of the time; else unchanged."""
     ends = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1]
     width = int(ends[1] - ends[0]) if len(keys) else 0
     if not width or ends[-1] - ends[0] != width * len(keys) or (np.diff(ends) != width).any():

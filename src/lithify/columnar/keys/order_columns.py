@@ -1,10 +1,10 @@
-"""The orders of records, as a column: what decides between two of a key (C10).
+"""The orders of records as an Arrow column: these decide which record of a key wins (C10).
 
     strategy    timestamp                 header
     column      timestamp                 headers: the last of the name, if its value has 8 bytes
     order       as it is                  big-endian signed; null where there is none
 
-`compaction.record_order` says the same of one record. Whole columns only: no Python per record.
+`compaction.record_order` computes the same for one record.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lithify.compaction.record_order import ORDER_BYTES
 
 
 def header_orders(headers: pa.ChunkedArray, name: str) -> pa.Array:
-    """The order in the headers of every record: int64, null where there is none."""
+    """The order of each record by its header `name`: int64, as long as `headers`, null where there is none."""
     chunks = [_of_chunk(chunk, name) for chunk in headers.chunks]
     return pa.concat_arrays(chunks) if chunks else pa.nulls(0, pa.int64())
 
@@ -41,9 +41,9 @@ def _of_chunk(headers: pa.ListArray, name: str) -> pa.Array:
 
 
 def _big_endian(values: pa.BinaryArray) -> Integers:
-    """Values of 8 bytes each, none of them null."""
+    """Decodes values of 8 bytes each, none of them null: int64, as long as `values`."""
     _, ends, payload = values.buffers()
     if not len(values) or payload is None:
         return np.zeros(0, np.int64)
-    first = int(np.frombuffer(ends, np.int32)[values.offset])  # their bytes lie one after the other
+    first = int(np.frombuffer(ends, np.int32)[values.offset])  # values are contiguous
     return np.frombuffer(payload, ">i8", len(values), first).astype(np.int64)

@@ -1,12 +1,12 @@
-"""Ranks: what the key pass compares records by, and what travels with each key.
+"""Ranks: the int64 that the key pass stores with each key and compares records by.
 
-A rank is one number that sorts like the offset and carries what decides about a winner:
+A rank sorts like the offset, and its low bits hold what decides whether a winner stays:
 
     rank = ordinal << 12 | step << 4 | unordered << 3 | past << 2 | expired << 1 | tombstone
 
-The ordinal numbers the records of a scan through (see `positions`); the step is the one that covers a
-clean tombstone. With a strategy other than `offset` an order goes with it and decides first (C10);
-a null order is none, and below every other.
+The ordinal is the record's number in the scan (see `positions`); the step is the one that covers a clean
+tombstone. With a strategy other than `offset` a second column holds the order, which is compared first (C10);
+a null order is below every other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ORDERED_KEYS = RANKED_KEYS.append(pa.field(ORDER, pa.int64()))
 
 TOMBSTONE_BIT = 1
 EXPIRED_BIT = 2
-"""A tombstone past its time (C18)."""
+"""An expired tombstone (C18)."""
 PAST_BIT = 4
 """A value past retention (C24)."""
 UNORDERED_BIT = 8
@@ -45,15 +45,15 @@ class Portion(StrEnum):
     CLEAN = "clean"
     DIRTY = "dirty"
     WAITING = "waiting"
-    """At or above the horizon: asked before an expired tombstone goes (C20)."""
+    """At or above the horizon: checked before an expired tombstone is dropped (C20)."""
 
 
 def has(ranks: Integers, bit: int) -> Flags:
-    """Which of the ranks have this bit."""
+    """For each rank, whether `bit` is set: bool, as long as `ranks`."""
     return np.asarray(ranks & bit == bit, np.bool_)
 
 
 def tombstones_by_step(ranks: Integers) -> Integers:
-    """Of records with these ranks: how many are tombstones, by the step that covers them."""
+    """The number of tombstones among `ranks` by step: int64, of length `STEP_MASK + 1`."""
     steps = (ranks[has(ranks, TOMBSTONE_BIT)] >> STEP_SHIFT) & STEP_MASK
     return np.bincount(steps, minlength=STEP_MASK + 1).astype(np.int64)
