@@ -1,5 +1,5 @@
-"""Records as Arrow columns and Parquet segments: what a store and a Spark task both need.
+"""Records as Arrow columns and Parquet segments, used by stores and by Spark tasks.
 
-Knows files and columns, not topics, commits or Spark. The rules it applies are those of
-`compaction`; the oracle there specifies the result.
+Knows files and columns, not commits or Spark. It applies the rules of `compaction`, whose oracle specifies
+the result.
 """

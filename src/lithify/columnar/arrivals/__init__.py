@@ -1,1 +1,1 @@
-"""Records on their way in: checked, partitioned, staged."""
+"""Appended records: converted, checked, partitioned, staged."""

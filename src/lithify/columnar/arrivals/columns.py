@@ -1,4 +1,4 @@
-"""The columns that producers may give, in whatever Arrow types they come, as those of a segment.
+"""Converts the columns that producers give, of various Arrow types, to those of a segment.
 
     given                                                     becomes
     key, value       binary or string, large, view, ...       binary
@@ -7,8 +7,8 @@
     headers          list of (key, value) structs, list of    list of structs, as SEGMENT_SCHEMA
                      pairs, or map                            has it; empty becomes null
 
-Only `key` and `value` are needed. Knows types, not rules: whether a record is taken is decided in
-`incoming`. Pieces are so small that no column reaches Arrow's limit of 2 GiB.
+Only `key` and `value` are required. This module checks types; `incoming` checks the rules of admission.
+Pieces are small enough that no column reaches Arrow's limit of 2 GiB.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ GIVEN_SCHEMA = pa.schema(
     ]
 )
 
-_PASSED_OVER = (VALUE_SIZE,)  # a segment's own file may be given; the size is measured again
+_PASSED_OVER = (VALUE_SIZE,)  # a table read from a segment has it; it is computed again
 _PIECE_RECORDS = 128 * 1024
 _PIECE_BYTES = 2**30
 
@@ -56,10 +56,10 @@ Given: TypeAlias = Sequence[Record] | pa.Table | pa.RecordBatch
 
 
 def given_batches(batch: Given) -> Iterator[pa.RecordBatch]:
-    """The records of `batch` in pieces with the columns of `GIVEN_SCHEMA`.
+    """The records of `batch`, in order, in pieces with the columns of `GIVEN_SCHEMA`.
 
-    A column that is not there is all null. Raises `InvalidInputError` for columns that hold no
-    records, `InvalidRecordError` for a record that is none.
+    A column that is not given is all null. Raises `InvalidInputError` for wrong columns or types,
+    `InvalidRecordError` for an object that is not a record.
     """
     table = _as_table(batch)
     check_columns(table.schema)
@@ -69,7 +69,7 @@ def given_batches(batch: Given) -> Iterator[pa.RecordBatch]:
 
 
 def check_columns(schema: pa.Schema) -> None:
-    """Raises `InvalidInputError` if columns are missing, unknown or there twice."""
+    """Raises `InvalidInputError` if columns are missing, unknown or duplicated."""
     names = schema.names
     unknown = [n for n in names if n not in GIVEN_SCHEMA.names and n not in _PASSED_OVER]
     if unknown:
@@ -171,7 +171,7 @@ def _to_integer(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _to_epoch_ms(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(column.type):
-        return column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(kind)  # finer parts of a ms are cut
+        return column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(kind)  # truncates to ms
     return _to_integer(column, kind)
 
 
@@ -193,7 +193,7 @@ def _to_headers(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _pairs(headers: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Keys and values of headers that are structs (key, value) or lists of two."""
+    """Names and values of headers, each as long as `headers`: structs (key, value) or lists of two."""
     kind: Any = headers.type
     if pa.types.is_struct(kind):
         if sorted(f.name for f in kind) != ["key", "value"]:

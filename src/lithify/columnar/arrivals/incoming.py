@@ -1,10 +1,10 @@
-"""Records on their way in: checked as whole columns and sorted to partitions.
+"""Checks appended records as whole columns and assigns them to partitions.
 
     records or a table ──► columns ──► rules ──► partitions ──► {0: table, 3: table, ...}
-                        incoming_columns  admission   partitioner     in order of arrival
+                         columns    admission  partitioner      in order of arrival
 
-The rules are those of `lifecycle.admission`, which also words every refusal (C16, the settings on
-size and time). One refused record refuses the batch, and the error names the first one.
+The rules, and the texts of refusals, are those of `lifecycle.admission` (C16, the settings on size and
+time). One invalid record refuses the whole batch; the error names the first one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.staged import Destination
 
 ARRIVAL_SCHEMA = SEGMENT_SCHEMA.remove(SEGMENT_SCHEMA.get_field_index(OFFSET))
-"""The columns of records that have no offset yet."""
+"""`SEGMENT_SCHEMA` without `offset`: records that have no offset yet."""
 
 _LARGEST = 2**63 - 1
 
@@ -47,9 +47,9 @@ Ints = npt.NDArray[np.int64]
 def receive(batch: Given, topic: Destination, *, now_ms: int, keep_offsets: bool) -> dict[int, pa.Table]:
     """The records of `batch` by partition, in order of arrival.
 
-    Each table has the columns of `SEGMENT_SCHEMA` with `keep_offsets`, else those of
-    `ARRIVAL_SCHEMA` (the same without `offset`, which `with_offsets` adds). A partition that gets
-    nothing is left out. Raises `InvalidRecordError` or `InvalidInputError`, with nothing taken.
+    Each table has the columns of `SEGMENT_SCHEMA` with `keep_offsets`, else those of `ARRIVAL_SCHEMA`
+    (`with_offsets` adds the offsets). A partition without records is left out. Raises `InvalidRecordError`
+    or `InvalidInputError`; then the whole batch is refused.
     """
     arrival = _Arrival(topic, now_ms, keep_offsets)
     parts: dict[int, list[pa.RecordBatch]] = {}
@@ -62,14 +62,14 @@ def receive(batch: Given, topic: Destination, *, now_ms: int, keep_offsets: bool
 
 
 def with_offsets(table: pa.Table, base_offset: int) -> pa.Table:
-    """Arrivals with the columns of `SEGMENT_SCHEMA`, numbered from `base_offset` on."""
+    """`table` with the columns of `SEGMENT_SCHEMA` and consecutive offsets from `base_offset` on."""
     offsets = pa.array(np.arange(base_offset, base_offset + table.num_rows, dtype=np.int64))
     columns = {name: table.column(name) for name in ARRIVAL_SCHEMA.names} | {OFFSET: offsets}
     return pa.Table.from_arrays([columns[name] for name in SEGMENT_SCHEMA.names], schema=SEGMENT_SCHEMA)
 
 
 class _Arrival:
-    """One batch on its way in. Remembers between its pieces what the next one has to go on from."""
+    """State of one batch across its pieces: last offset by partition, round robin of keyless records."""
 
     def __init__(self, topic: Destination, now_ms: int, keep_offsets: bool) -> None:
         self._settings, self._partitions = topic.settings, len(topic.log_ends)
@@ -79,7 +79,7 @@ class _Arrival:
         self._keyless = sum(topic.log_ends)
 
     def take(self, given: pa.RecordBatch, first_index: int) -> list[tuple[int, pa.RecordBatch]]:
-        """One piece, checked and sorted to partitions. `first_index` is where it begins in the batch."""
+        """The records of one checked piece by partition. `first_index` is that of its first record in the batch."""
         places = self._places(given)
         order = np.argsort(places, kind="stable")
         starts = [0, *(np.flatnonzero(np.diff(places[order])) + 1).tolist()]
@@ -93,7 +93,7 @@ class _Arrival:
         ]
 
     def _places(self, given: pa.RecordBatch) -> Places:
-        """The partition of every record: its own, or the partitioner's."""
+        """The partition of each record, int32: the given one, or the partitioner's."""
         column, keys = given.column(PARTITION), given.column(KEY)
         places: Places = column.fill_null(0).to_numpy()
         if column.null_count:
@@ -120,7 +120,10 @@ class _Arrival:
             raise refused_record(first_index + row, self._reason(record, None if before is None else int(before[row])))
 
     def _offsets_before(self, given: pa.RecordBatch, places: Places, order: Ints, starts: list[int]) -> Ints:
-        """For every record the offset of the one before it in its partition, -1 for none."""
+        """For each record the offset of the previous one of its partition, or -1: int64.
+
+        `order` sorts the rows by partition; `starts` are the positions in it where a partition begins.
+        """
         offsets = _offsets(given)
         before = np.full(len(offsets), -1, np.int64)
         before[order[1:]] = offsets[order[:-1]]
@@ -131,7 +134,7 @@ class _Arrival:
         return before
 
     def _reason(self, given: dict[str, Any], before: int | None) -> str:
-        """Why a record is refused, in the words of `admission` where the settings do it."""
+        """Why a record is refused; for settings the text of `admission`."""
         partition, offset, kind = given[PARTITION], given[OFFSET], given[TIMESTAMP_TYPE]
         if partition is not None and not 0 <= partition < self._partitions:
             return f"there is no partition {partition} (the topic has {self._partitions}, from 0 on)"
@@ -150,7 +153,7 @@ class _Arrival:
         )
 
     def _completed(self, given: pa.RecordBatch, places: Places) -> pa.RecordBatch:
-        """The columns of the segment, with defaults for those that the producer left out."""
+        """The columns of a segment, with defaults for those that the producer left out."""
         by_log = self._settings.message_timestamp_type == "LogAppendTime" and not self._keep_offsets
         count = given.num_rows
         if by_log:
@@ -176,7 +179,7 @@ class _Arrival:
 
 
 def _refused_by_settings(given: pa.RecordBatch, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> Flags:
-    """`admission.refusal` for whole columns, and headers that have no name."""
+    """For each record whether `admission.refusal` refuses it, or a header has no name: bool."""
     header_bytes, refused = _header_bytes(given.column(HEADERS))
     if settings.null_key == "reject" and settings.compacts:
         refused |= _flags(given.column(KEY).is_null())
@@ -190,7 +193,7 @@ def _refused_by_settings(given: pa.RecordBatch, settings: TopicSettings, *, now_
 
 
 def _header_bytes(headers: pa.Array) -> tuple[Ints, Flags]:
-    """Bytes of each record's headers, and whether one of them has no name."""
+    """For each record: bytes of its headers (int64), and whether a header has no name (bool)."""
     count = len(headers)
     if headers.null_count == count:
         return np.zeros(count, np.int64), np.zeros(count, np.bool_)

@@ -1,15 +1,15 @@
-"""Kafka's default partitioner, so that a key lands where a Kafka producer would have put it.
+"""Kafka's default partitioner: a key gets the partition that a Kafka producer would choose.
 
     key ──► murmur2 (32 bit) ──► & 0x7fffffff ──► % partitions
 
-`partitions_of` hashes whole columns: in step i it mixes the i-th word of all keys that have one.
+`partitions_of` hashes whole columns: step i mixes in the i-th word of all keys that have one.
 
     length   11  8  8  5  4  0          keys by length, longest first, so that
     word 0   ■   ■  ■  ■  ■             those that still have a word are a prefix
     word 1   ■   ■  ■
     tail     3   0  0  1  0  0          the last 0 to 3 bytes of each
 
-It serves C13: the partition of a key never changes while the number of partitions stays.
+Keeps C13: the partition of a key never changes while the number of partitions stays.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _MASK = 0xFFFFFFFF
 _POSITIVE = 0x7FFFFFFF
 
 _FEW_KEYS = 16
-"""So few keys left in a step are cheaper one by one than as columns: one long key among short ones."""
+"""With no more keys left in a step than this, it is faster to finish them one by one."""
 
 Hashes = npt.NDArray[np.uint32]
 
 
 def murmur2(key: bytes) -> int:
-    """Kafka's hash of a key, as an unsigned 32-bit number."""
+    """Kafka's hash of a key, in [0, 2^32)."""
     words = len(key) // 4
     return _finish(_mix_words(_SEED ^ (len(key) & _MASK), key[: 4 * words]), key[4 * words :])
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """The partition of a key among `partitions`."""
+    """The partition of a key, in [0, partitions)."""
     return (murmur2(key) & _POSITIVE) % partitions
 
 
 def partitions_of(keys: pa.Array, partitions: int, *, round_from: int = 0) -> npt.NDArray[np.int32]:
-    """The partition of every key of a `binary` array.
+    """The partition of each key of a `binary` array: int32, as long as `keys`.
 
-    Keyless records (nulls) go round: the n-th of them gets `(round_from + n) % partitions`.
+    Keyless records (nulls) are assigned round robin: the n-th gets `(round_from + n) % partitions`.
     """
     if partitions == 1:
         return np.zeros(len(keys), np.int32)
@@ -55,7 +55,7 @@ def partitions_of(keys: pa.Array, partitions: int, *, round_from: int = 0) -> np
 
 
 def _hashes(keys: pa.Array) -> Hashes:
-    """murmur2 of every key; the result for a null is undefined."""
+    """murmur2 of each key: uint32, as long as `keys`; undefined for nulls."""
     _, offsets_buffer, data_buffer = keys.buffers()
     if len(keys) == 0 or data_buffer is None or data_buffer.size == 0:
         return np.full(len(keys), murmur2(b""), np.uint32)
@@ -75,7 +75,7 @@ def _hashes(keys: pa.Array) -> Hashes:
 def _mix_columns(
     hashes: Hashes, data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
 ) -> None:
-    """Mixes all whole words of keys that are ordered by length, longest first, into `hashes`."""
+    """Mixes the whole words of all keys into `hashes`, in place. Keys are sorted by length, longest first."""
     if len(data) < 4:
         return
     word_at = np.ndarray((len(data) - 3,), np.dtype("<u4"), data.data, strides=(1,))
@@ -96,7 +96,7 @@ def _mix_columns(
 def _finish_columns(
     hashes: Hashes, data: npt.NDArray[np.uint8], tails: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
 ) -> None:
-    """Mixes the last 0 to 3 bytes of every key, which begin at `tails`, and ends the hash."""
+    """Mixes the last 0 to 3 bytes of each key, at `tails` in `data`, into `hashes` and finishes these, in place."""
     m = np.uint32(_M)
     for place in (2, 1, 0):
         rows = np.flatnonzero(sizes > place)
@@ -108,7 +108,7 @@ def _finish_columns(
 
 
 def _mix_words(state: int, words: bytes) -> int:
-    """Mixes whole words into an unfinished hash."""
+    """Mixes whole words into an unfinished hash and returns it."""
     mixed = np.frombuffer(words, "<u4") * np.uint32(_M)
     mixed ^= mixed >> np.uint32(24)
     for word in (mixed * np.uint32(_M)).tolist():

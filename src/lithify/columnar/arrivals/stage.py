@@ -1,11 +1,11 @@
-"""A part of a batch, written by one task before anybody knows its offsets.
+"""Writes one task's part of a batch to segments before its final offsets are known.
 
-    task 0   ─► partition 0  [ E .. E+7 )      as if the log ended where it did when the batch was planned
-    task 1   ─► partition 0  [ E .. E+4 )      the same: the commit takes one of them as it is, if E is
-                                               still the log end, and numbers the others anew
+    task 0   ─► partition 0  [ E .. E+7 )      E: the log end offset when the batch was planned
+    task 1   ─► partition 0  [ E .. E+4 )      if E still is the log end, the commit uses one of them
+                                               unchanged and renumbers the others
 
-Records that bring offsets of their own, from Kafka, keep them. All are checked as `append` checks them
-(C16). `HELD_BYTES` bounds the memory of a task, for any number of partitions.
+Records copied from Kafka keep their offsets. All are checked as `append` checks them (C16).
+`HELD_BYTES` bounds the memory of a task, for any number of partitions.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from lithify.model.staged import Destination, StagedLog
 
 GATHERED_RECORDS = 64 * 1024
 GATHERED_BYTES = 32 * 2**20
-"""So much is checked and sorted at once: Spark's batches are small."""
+"""Spark's batches are small, so they are collected up to these sizes before they are checked and partitioned."""
 HELD_BYTES = 128 * 2**20
-"""What waits for a whole row group, over all partitions together; then small row groups are written."""
+"""Bytes buffered for row groups over all partitions; above it, small row groups are written."""
 
 
 class Stage:
-    """Writes records of one topic to segments that no version names yet. Not usable after `close`."""
+    """Writes records of one topic to segments that no version refers to yet. Not usable after `close`."""
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class Stage:
         self._last_ms: dict[int, int] = {}
 
     def add(self, records: pa.Table) -> None:
-        """Takes records with columns as `append` takes them, the same each time.
+        """Adds records with the columns that `append` accepts, the same in each call.
 
-        Raises `InvalidRecordError` or `InvalidInputError`.
+        Raises `InvalidRecordError` or `InvalidInputError`, also for records of earlier calls.
         """
         self._gathered.append(records)
         self._gathered_bytes += records.nbytes
@@ -67,7 +67,7 @@ class Stage:
             self._sort_out()
 
     def close(self) -> tuple[StagedLog, ...]:
-        """Closes the files; returns the segments by partition."""
+        """Writes what is buffered, closes the files, and returns the segments by partition. Raises as `add`."""
         self._sort_out()
         return tuple(
             StagedLog(self._topic.name, self._topic.identity, partition, writer.close(), self._last_ms[partition])
@@ -75,7 +75,7 @@ class Stage:
         )
 
     def abandon(self) -> None:
-        """Closes what is open after an error. The files stay behind unnamed, for `sweep`."""
+        """Closes open files after an error, and leaves them unreferenced for `sweep`."""
         for writer in self._writers.values():
             writer.abandon()
 
@@ -105,7 +105,7 @@ class Stage:
             self._held_bytes = 0
 
     def _placed(self, error: InvalidRecordError, together: pa.Table) -> InvalidRecordError:
-        """The same error, naming the record by its offset if it has one, as users do not see the task's batches."""
+        """The same error with the record's partition and offset, if known: users do not see the task's batches."""
         if not self._keep_offsets or not {PARTITION, OFFSET} <= set(together.column_names):
             return error
         partition, offset = (together.column(name)[error.index].as_py() for name in (PARTITION, OFFSET))
@@ -115,9 +115,9 @@ class Stage:
 def renumbered(
     access: FileAccess, state: TopicState, segments: Sequence[Segment], base_offset: int, run_id: str
 ) -> tuple[Segment, ...]:
-    """New segments with the records of `segments`, of one log, one after the other from `base_offset` on.
+    """Copies the records of `segments`, all of one log, to new segments with offsets from `base_offset` on.
 
-    A row group at a time. A run asks for it once for each version that it meets. Raises `DamagedError`,
+    Copies one row group at a time; called at most once per run and version. Raises `DamagedError`,
     `WarehouseError` or `OSError`.
     """
     spec = SegmentSpec.of(state, segments[0].partition, run_id)

@@ -1,1 +1,1 @@
-"""How fast tasks may move bytes (C40)."""
+"""Rate limits of tasks, in bytes per second (C40)."""

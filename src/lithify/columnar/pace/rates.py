@@ -1,10 +1,10 @@
-"""The rates that one task keeps to: its share of the run's own, or of a document's that came later (C40).
+"""The rates of one task: its share of those of the run, or of those in a newer rates document (C40).
 
-    every LOOK_SECONDS, when the task moves bytes or waits to:
-        open each rates.json ─► another id than the one noted? ─► its rates / tasks at once
+    at most every LOOK_SECONDS, while the task moves bytes or waits:
+        read each rates.json ─► id differs from the noted one? ─► its rates / concurrent tasks
 
-A task looks for itself, wherever it runs. A look that fails changes nothing: no round stops, and
-none goes faster, because a small file could not be read.
+Each task reads the documents itself. If that fails, the rates stay as they are, so the round neither stops
+nor goes faster.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from lithify.columnar.files.sealed import unsealed
 from lithify.model.settings.rates import Rates, RatesDocument, RatesNote
 
 LOOK_SECONDS = 2.0
-"""The least time between two looks of one task."""
+"""Minimum time between two reads of the documents by one task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRates:
-    """What each of `tasks` tasks that run at once has to know; a small value that travels to it."""
+    """The rates of a run and the number of tasks that share them; serialised to each task."""
 
     rates: Rates
     tasks: int
@@ -42,12 +42,12 @@ class FollowedRates:
         self._looked_at: float | None = None
 
     def read(self) -> float | None:
-        """The share of this task in what the run may read."""
+        """This task's share of the run's read rate, None for no limit."""
         self._look()
         return self._share(self._rates.read_rate_bytes)
 
     def write(self) -> float | None:
-        """The share of this task in what the run may write."""
+        """This task's share of the run's write rate, None for no limit."""
         self._look()
         return self._share(self._rates.write_rate_bytes)
 
@@ -62,12 +62,12 @@ class FollowedRates:
             return
         self._looked_at = now
         for note in self._notes:
-            with suppress(Exception):  # on any error of the store the rates stay as they are
+            with suppress(Exception):  # after any error the rates stay as they are
                 found = read_rates(self._access, note.path)
                 if found.id != note.id:
                     self._rates = found.rates
 
 
 def read_rates(access: FileAccess, path: str) -> RatesDocument:
-    """The document at `path`. Raises `OSError`, or `DamagedError` or `ValueError` where it is not one."""
+    """The document at `path`. Raises `OSError`, `DamagedError` or `ValueError`."""
     return RatesDocument.from_json(unsealed(path, access.read(path)))

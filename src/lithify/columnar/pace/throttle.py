@@ -1,13 +1,13 @@
-"""Bounds how many bytes a second one task moves (C40).
+"""Bounds the bytes per second that one task reads or writes (C40).
 
-    rate of the run ──► / tasks that can run at once ──► one `Throttle` per task and direction
+    rate of the run ──► / concurrent tasks ──► one `Throttle` per task and direction
 
-A reader calls `acquire` before it reads, so the bound holds at every moment; a writer, which knows
-its compressed bytes only afterwards, calls it after each row group and is at most one ahead.
+A reader calls `acquire` before it reads, so it never exceeds the rate; a writer, which knows its compressed
+bytes only afterwards, calls it after each row group and exceeds it by one row group at most.
 
-The rate may change while a task waits: it waits in slices, what it owes is paid at the new rate,
-and time that it saved under the old one is forgotten. So no more ever moves than the rates have
-allowed together, and a new one counts at once.
+The rate may change while a task waits: it waits in slices, a deficit is repaid at the new rate, and a
+surplus under the old rate is dropped. So a new rate applies at once, and the total stays below what the
+rates allowed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 BURST_SECONDS = 1.0
-"""Time not used for moving bytes that may be made up for."""
+"""Size of the bucket: idle time that may be made up for later."""
 
 SLICE_SECONDS = 1.0
 """Seconds of the longest sleep before the rate is read again."""
 
 _PAID_SECONDS = 1e-9
-"""What is owed for less time than this is carried over: no sleep is that short."""
+"""A deficit worth less time than this is carried over: no sleep is that short."""
 
 
 class Throttle:
@@ -35,17 +35,17 @@ class Throttle:
         self._sleep = sleep
         self._filled_at = clock()
         self._rate_bytes: float | None = None
-        self._level_bytes = 0.0  # below zero it is owed; the bucket starts empty: no burst at the start of a task
+        self._level_bytes = 0.0  # negative: a deficit; starts empty, so a task does not start with a burst
 
     def acquire(self, count: int) -> None:
-        """Takes `count` bytes out of the bucket and waits until they have come in."""
+        """Takes `count` bytes from the bucket and sleeps until the deficit is repaid."""
         self._fill()
         self._level_bytes -= count
         while self._rate_bytes is not None and self._level_bytes < -self._rate_bytes * _PAID_SECONDS:
             self._sleep(min(SLICE_SECONDS, -self._level_bytes / self._rate_bytes))
             self._fill()
         if self._rate_bytes is None:
-            self._level_bytes = 0.0  # nothing is owed, and nothing saved, where there is no limit
+            self._level_bytes = 0.0  # without a limit there is neither deficit nor surplus
 
     def _fill(self) -> None:
         now = self._clock()
@@ -60,4 +60,4 @@ class Throttle:
 
 
 def unthrottled(count: int) -> None:
-    """What a run without a limit calls in place of `Throttle.acquire`."""
+    """Does nothing: `Throttle.acquire` of a run without a limit."""

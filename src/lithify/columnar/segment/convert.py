@@ -1,4 +1,4 @@
-"""Records as Arrow columns, and back."""
+"""Converts records to Arrow columns and back."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from lithify.columnar.segment.schema import (
 from lithify.model.record import TIMESTAMP_TYPES, Record
 
 _record: Callable[[Iterable[Any]], Record] = partial(tuple.__new__, Record)
-"""`Record._make` without its Python: half the time, and readers make records by the million."""
+"""`Record._make` without its Python call, in half the time: readers create millions of records."""
 
 
 def to_table(records: Sequence[Record]) -> pa.Table:
-    """Records as a table of the columns that producers may give; missing ones are null."""
+    """Records as a table of the columns that producers may give, in order. Raises errors of Arrow or Python."""
     return pa.table(
         {
             PARTITION: pa.array([r.partition for r in records], pa.int32()),
@@ -45,15 +45,15 @@ def to_table(records: Sequence[Record]) -> pa.Table:
 def to_records(table: pa.Table) -> Iterator[Record]:
     """The records of a table with the columns of a segment, in order."""
     for batch in table.to_batches(max_chunksize=8192):
-        yield from map(_record, zip(*_columns(batch), strict=False))  # of headers there may be no end
+        yield from map(_record, zip(*_columns(batch), strict=False))  # `repeat` is infinite
 
 
 def _columns(batch: pa.RecordBatch) -> Iterator[Iterable[Any]]:
-    """The fields of `Record`, in their order."""
+    """The columns of a batch as Python values, in the order of the fields of `Record`."""
     for name in (KEY, VALUE, TIMESTAMP):
         yield batch.column(name).to_pylist()
     headers = batch.column(HEADERS)
-    if headers.null_count == len(headers):  # as of most topics: lists are slow to take apart
+    if headers.null_count == len(headers):  # most topics have no headers, and lists are slow to convert
         yield repeat(())
     else:
         yield (tuple((h["key"], h["value"]) for h in found or ()) for found in headers.to_pylist())

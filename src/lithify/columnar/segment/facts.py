@@ -1,6 +1,6 @@
-"""The facts of a segment, as the footer of its Parquet file tells them.
+"""Derives the facts of a segment from the footer of its Parquet file.
 
-Manifests store them and planning uses them, so that neither opens a file.
+Manifests store them, so that planning need not open the file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lithify.columnar.segment.schema import KEY, OFFSET, SCAN_COLUMNS, TIMESTAMP
 from lithify.model.segment import Segment
 
 KEY_BOUND_BYTES = 16
-"""Key bounds are cut to this length, as Iceberg's `truncate(16)` metrics mode does."""
+"""Key bounds are truncated to this length, as by Iceberg's metrics mode `truncate(16)`."""
 
 
 def facts(path: str, partition: int, metadata: pq.FileMetaData, size_bytes: int) -> Segment:
@@ -53,12 +53,12 @@ def facts(path: str, partition: int, metadata: pq.FileMetaData, size_bytes: int)
 
 
 def _key_bounds(statistics: list[Any], records: list[int]) -> tuple[bytes | None, bytes | None]:
-    """Bounds of the keys, cut short: the lower one as it is, the upper one rounded up."""
+    """Truncated bounds of the keys, the upper one rounded up; (None, None) without keys, upper None for no bound."""
     with_keys = [s for s, n in zip(statistics, records, strict=True) if s.null_count < n]
     if not with_keys:
         return None, None
     if not all(s.has_min_max for s in with_keys):
-        return b"", None  # Parquet leaves bounds out where keys are very long
+        return b"", None  # Parquet omits the bounds of very long keys
     highest = max(bytes(s.max) for s in with_keys)
     lowest = min(bytes(s.min) for s in with_keys)[:KEY_BOUND_BYTES]
     return lowest, highest if len(highest) <= KEY_BOUND_BYTES else _rounded_up(highest[:KEY_BOUND_BYTES])

@@ -1,7 +1,7 @@
-"""Reading a whole segment to check it: its facts, its order, and a digest of every record.
+"""Reads a whole segment to check its facts and its order, and computes a digest of each record.
 
-The digest covers every field of a record, so that the same offset in two files can be compared
-without moving values. Orders in headers (C10) are read here by SQL, another way than rounds take.
+The digest covers every field of a record, so that records of one offset in two files can be compared without
+their values. Orders in headers (C10) are computed by SQL, independently of the code that rounds use.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DIGESTS = pa.schema(
         pa.field("orders", pa.list_(pa.int64())),
     ]
 )
-"""One row for each record; `orders` has an element for each requested header, null where the record has none."""
+"""One row per record; `orders` has one element per requested header, null if the record lacks it."""
 
 _DIGEST = """
 SELECT "offset", key, value_size, "timestamp",
@@ -50,12 +50,12 @@ _ORDER = """
 """
 
 _IN_MEMORY = {"threads": 1, "temp_directory": ""}
-"""A row group fits; otherwise DuckDB would spill records into the current folder of the process."""
+"""A row group fits into memory; without this DuckDB could spill records into the current folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class TombstonesOf:
-    """The number of tombstones of a segment in each of the given steps, and after the last."""
+    """The number of tombstones of a segment in each of the given steps, and above the last."""
 
     partition: int
     counts: tuple[int, ...]
@@ -67,9 +67,10 @@ Piece: TypeAlias = pa.Table | Finding | TombstonesOf
 def inspect_segment(
     access: FileAccess, segment: Segment, headers: Sequence[str] | None, count: TombstoneCount | None
 ) -> Iterator[Piece]:
-    """What is wrong with the file, the tombstones to `count` in it, and its `DIGESTS`, a row group at a time.
+    """Yields findings about the file, its `DIGESTS` by row group, and its tombstones if `count` is given.
 
-    With `headers` being None there are no digests; else they have the orders in headers of these names.
+    `headers` names the headers that hold orders; with None there are no digests. Damage is yielded as a
+    finding, not raised.
     """
     tombstones = np.zeros(0 if count is None else len(count.step_ends) + 1, np.int64)
     try:
@@ -100,7 +101,7 @@ def _quoted(text: str) -> str:
 
 
 def _tombstones(records: pa.Table, count: TombstoneCount) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Of these records, the tombstones by step (C19)."""
+    """The number of tombstones in `records` by step, int64, one more than `count.step_ends` (C19)."""
     sizes = records.column(VALUE_SIZE)
     deletes = sizes.is_null()
     if count.empty_is_tombstone:
@@ -113,7 +114,7 @@ def _tombstones(records: pa.Table, count: TombstoneCount) -> np.ndarray[tuple[in
 
 
 def _wrong_facts(segment: Segment, reader: SegmentReader) -> Iterator[Finding]:
-    """Facts that the manifest has otherwise than the file."""
+    """Findings for facts that differ between manifest and file."""
     with damage_named(segment.path):
         found = facts(segment.path, segment.partition, reader.footer(), reader.size_bytes)
     for fact in fields(Segment):
@@ -124,7 +125,7 @@ def _wrong_facts(segment: Segment, reader: SegmentReader) -> Iterator[Finding]:
 
 
 def _wrong_rows(segment: Segment, records: pa.Table, last: int) -> Iterator[Finding]:
-    """Rows out of order, in the wrong partition, or with a size that their value does not have."""
+    """Findings for rows that are out of order, of another partition, or have a wrong `value_size`."""
     offsets = records.column(OFFSET).to_numpy()
     backwards = np.flatnonzero(np.diff(offsets, prepend=last) <= 0)
     if len(backwards):

@@ -1,12 +1,12 @@
-"""Which records of a segment are dead, as a compressed bitmap of positions.
+"""The dead records of a segment, as a compressed bitmap of positions.
 
-    records of a segment    0   1   2   3   4   5        position: where a record stands in its file
-    clean segment           .   x   .   .   .   .        lives but for what is found to lose: few
-    dirty segment           x   x   x   .   x   x        is dead but for what is found to survive: few again
+    records of a segment    0   1   2   3   4   5        position: the row number in the file
+    clean segment           .   x   .   .   .   .        lists its dead records, which are few
+    dirty segment           x   x   x   .   x   x        lists its live records, which are few
 
-Positions rather than offsets: they are dense even where offsets have gaps, so a bitmap stays small
-whatever producers bring, and most segments need no offset read to find their winners. Iceberg's
-own deletes name records in the same way. Which of the two a bitmap lists is known here only.
+Positions are dense even where offsets have gaps, so a bitmap stays small and the offsets of most segments
+need not be read. Iceberg's position deletes identify records in the same way. Only this module knows which
+of the two a bitmap lists.
 """
 
 from __future__ import annotations
@@ -28,17 +28,20 @@ _FLUSH_COUNT = 1 << 20
 
 
 def ordinal_starts(segments: Iterable[Segment], first: int = 0) -> Integers:
-    """Numbers the records of segments through: the ordinal of each one's first record, then the end."""
+    """The ordinal of each segment's first record, counted over all segments from `first`, then the end.
+
+    int64, one longer than `segments`, ascending.
+    """
     return np.cumsum([first, *(segment.records for segment in segments)])
 
 
 @dataclass(frozen=True, slots=True)
 class DeadPositions:
-    """The dead records of one segment, as far as a part of its keys tells; none if nothing else is said."""
+    """The dead positions of one segment that a part of its keys yields; by default none."""
 
     _listed: BitMap = field(default_factory=BitMap)
     _all_but: bool = False
-    """Whether `_listed` are those that live."""
+    """Whether `_listed` are the live positions."""
 
     @staticmethod
     def of(positions: Iterable[int]) -> DeadPositions:
@@ -56,18 +59,18 @@ class DeadPositions:
         return bytes([self._all_but]) + self._listed.serialize()
 
     def with_part(self, other: DeadPositions) -> DeadPositions:
-        """Together with what another part of the keys tells of the same segment."""
+        """Merged with those from another part of the keys of the same segment. Raises `ValueError` on mixed kinds."""
         if self._all_but != other._all_but:
             raise ValueError("the parts of a segment do not list the same")
         return DeadPositions(self._listed | other._listed, self._all_but)
 
     @property
     def change(self) -> int:
-        """How many more records are dead than were before the key pass; fewer, below zero, of a dirty segment."""
+        """Change in the number of dead records by the key pass; below zero for a dirty segment, all dead before."""
         return -len(self._listed) if self._all_but else len(self._listed)
 
     def flags(self, start: int, end: int) -> Flags:
-        """By position in [start, end): whether the record there is dead."""
+        """For each position in [start, end), whether its record is dead: bool, of length end - start."""
         listed = (self._listed & BitMap(range(start, end))).to_array()
         flags = np.full(end - start, self._all_but)
         flags[np.frombuffer(listed, dtype=np.uint32).astype(np.int64) - start] = not self._all_but
@@ -75,10 +78,10 @@ class DeadPositions:
 
 
 class DeadRecords:
-    """Collects the dead of one log's segments by ordinal; `starts` is as from `ordinal_starts`.
+    """Collects the dead records of one log's segments by ordinal; `starts` is as from `ordinal_starts`.
 
-    Every record of a clean segment lives until it is added, every one of a dirty segment is dead until
-    it is spared: each at most once, in any order.
+    A record of a clean segment is live until it is added, one of a dirty segment dead until it is spared.
+    Each ordinal is passed at most once, in any order.
     """
 
     def __init__(self, starts: Integers) -> None:
@@ -88,25 +91,25 @@ class DeadRecords:
         self._pending_count = 0
 
     def add(self, ordinals: Integers) -> None:
-        """These of clean segments are dead."""
+        """Marks records of clean segments as dead; `ordinals` is int64, unsorted."""
         self._list(ordinals, all_but=False)
 
     def spare(self, ordinals: Integers) -> None:
-        """These of dirty segments live."""
+        """Marks records of dirty segments as live; `ordinals` is int64, unsorted."""
         self._list(ordinals, all_but=True)
 
     def update(self, other: DeadRecords) -> None:
-        """Adds what was collected over the same segments."""
+        """Merges what another instance collected over the same segments."""
         for index, dead in other.by_segment().items():
             self.add_part(index, dead)
 
     def add_part(self, index: int, dead: DeadPositions) -> None:
-        """Adds what was collected of one segment."""
+        """Merges what was collected for the segment at `index`."""
         known = self._segments.get(index)
         self._segments[index] = dead if known is None else known.with_part(dead)
 
     def by_segment(self) -> Mapping[int, DeadPositions]:
-        """By index of the segment; those of which nothing was collected are left out."""
+        """The dead positions by index of the segment, without segments for which nothing was collected."""
         self._flush()
         return self._segments
 
@@ -131,7 +134,7 @@ _NONE = np.zeros(0, np.int64)
 
 
 def _unsigned(positions: Integers) -> array[int]:
-    # The one kind of sequence that a bitmap takes in without making an int of each element.
+    # The only sequence type that a bitmap reads without creating an int per element.
     unsigned = array("I")
     unsigned.frombytes(positions.astype(np.uint32).tobytes())
     return unsigned

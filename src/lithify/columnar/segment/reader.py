@@ -1,11 +1,11 @@
-"""Reading a segment: a row group at a time, each checked before it is decoded.
+"""Reads a segment one row group at a time, with checks before Arrow decodes it.
 
-    footer    checked: sizes, places, types            (`parquet_footer`)
+    footer    sizes, byte ranges, types                 (`parquet.footer`)
     schema    that of a segment
-    pages     what they would take, decoded             (`parquet_pages`)
+    pages     memory needed to decode them              (`parquet.pages`)
 
-A file that is missing, damaged, or not the one that the manifest means becomes a `DamagedError` that names
-it (C8), and takes no more memory than a row group of a segment may (C51).
+A file that is missing, damaged, or not the one the manifest refers to raises a `DamagedError` that names it
+(C8); reading one takes no more memory than a row group of a segment may (C51).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from lithify.model.segment import Segment
 from lithify.model.settings.units import format_bytes
 
 WHOLE_BYTES = 256 * 2**10
-"""So small a segment in an object store is read in one request, not in one for each of its parts."""
+"""Segments in an object store up to this size are read in a single request."""
 MOST_GROUP_BYTES = 2**31 + 2**26
-"""What a row group may take, decoded: one record as large as any, and what a row group has beside it."""
+"""Largest decoded size of a row group: one record of maximum size, and the rest of a usual row group."""
 
 
 class SegmentReader:
-    """Reads row groups of one segment. A context manager: it holds the file open. Raises `DamagedError`."""
+    """Reads row groups of one segment. A context manager, which holds the file open. Raises `DamagedError`."""
 
     def __init__(self, access: FileAccess, segment: Segment) -> None:
         self._segment = segment
@@ -65,7 +65,7 @@ class SegmentReader:
         if size > WHOLE_BYTES:
             return HeldFile(source)
         with source:
-            return pa.BufferReader(source.read(size + 1))  # one more, to see that it is larger
+            return pa.BufferReader(source.read(size + 1))  # one byte more, to detect a larger file
 
     @property
     def row_groups(self) -> int:
@@ -79,7 +79,7 @@ class SegmentReader:
         return self._footer.metadata
 
     def read(self, row_group: int, columns: Sequence[str]) -> pa.Table:
-        """Some columns of a row group, with the types of `SEGMENT_SCHEMA`, in the requested order."""
+        """These columns of a row group, with the types of `SEGMENT_SCHEMA`, in the given order."""
         chunks = list(self._footer.of_columns(row_group, columns).values())
         with damage_named(self._segment.path):
             if isinstance(self._source, HeldFile):
@@ -93,7 +93,7 @@ class SegmentReader:
                 )
             table = self._file.read_row_group(row_group, columns=list(columns), use_threads=False)
             if HEADERS in columns:
-                table.validate(full=True)  # names of headers are text
+                table.validate(full=True)  # checks that names of headers are valid UTF-8
             return table.select(list(columns))
 
     def _most_bytes(self, chunks: Sequence[Chunk]) -> int:
@@ -103,22 +103,22 @@ class SegmentReader:
         return sum(weight.most(chunk.values) for weight, chunk in zip(weights, chunks, strict=True))
 
     def compressed_bytes(self, row_group: int, columns: Sequence[str]) -> int:
-        """Bytes that reading these columns of a row group takes from storage."""
+        """Compressed bytes of these columns of a row group."""
         return sum(chunk.size_bytes for chunk in self._footer.of_columns(row_group, columns).values())
 
     def has_headers(self, row_group: int) -> bool:
-        """Whether a record of a row group may have headers."""
+        """Whether records of a row group may have headers, by the footer's statistics."""
         group = self._file.metadata.row_group(row_group)
         for chunk in map(group.column, range(group.num_columns)):
             if chunk.path_in_schema == HEADER_KEY_PATH and chunk.statistics is not None:
-                # Bounds as well, so that one wrong number never makes headers vanish.
+                # Bounds are checked too, so that a single wrong number cannot hide headers.
                 return bool(chunk.statistics.null_count != chunk.num_values or chunk.statistics.has_min_max)
         return True
 
     def first_row_group_at(self, offset: int) -> int:
-        """A row group with no record at or above `offset` before it; `row_groups` if there is no such record.
+        """The first row group with a record at or above `offset`, by the footer; `row_groups` if there is none.
 
-        The footer has no checksum, so the last record that is skipped by it is read and checked (C8).
+        The footer has no checksum, so the last skipped record is read to confirm it (C8).
         """
         if offset <= self._segment.base_offset:
             return 0
@@ -129,7 +129,7 @@ class SegmentReader:
         return first
 
     def _largest_offset(self, row_group: int) -> int:
-        """As the footer says."""
+        """From the footer's statistics."""
         index = SEGMENT_SCHEMA.get_field_index(OFFSET)  # no nested column comes before it
         return int(self._file.metadata.row_group(row_group).column(index).statistics.max)
 
@@ -141,7 +141,7 @@ class SegmentReader:
         ):
             if found != named:
                 raise DamagedError(f"{segment.path}: holds {found} {what}, the metadata says {named}", hint=_RESTORE)
-        own = (self._file.metadata.metadata or {}).get(OWN_PATH.encode(), b"")  # of before format 3 it does not say
+        own = (self._file.metadata.metadata or {}).get(OWN_PATH.encode(), b"")  # absent before format 3
         if own and not f"/{segment.path}".encode().endswith(b"/" + own):
             raise DamagedError(f"{segment.path}: is a copy of {own.decode(errors='replace')}", hint=_RESTORE)
         if not self._file.schema_arrow.equals(SEGMENT_SCHEMA):
@@ -152,10 +152,10 @@ _RESTORE = "restore the file from a backup or a replica; nothing was changed"
 
 
 class damage_named:  # noqa: N801 - used as a statement: `with damage_named(path):`
-    """Turns any exception of reading a file into a `DamagedError` that names it.
+    """Turns exceptions from reading a file into a `DamagedError` that names it.
 
-    Arrow reports damage by a dozen kinds of exceptions, which cannot be distinguished from defects of Lithify;
-    so only code that reads belongs under this statement.
+    Arrow reports damage by a dozen exception types, which cannot be distinguished from defects of Lithify, so
+    only code that reads belongs in this block.
     """
 
     def __init__(self, path: str) -> None:
@@ -168,7 +168,7 @@ class damage_named:  # noqa: N801 - used as a statement: `with damage_named(path
         if isinstance(error, FileNotFoundError):
             raise DamagedError(f"{self._path}: the file is missing", hint=_RESTORE) from error
         if isinstance(error, (MemoryError, LithifyError)):
-            return  # an error of this machine, not of the file, whose claims were checked before
+            return  # not the file's fault: its sizes were checked before
         if isinstance(error, Exception):
             raise DamagedError(f"{self._path}: the file cannot be read: {_one_line(error)}", hint=_RESTORE) from error
 
@@ -180,7 +180,10 @@ def _one_line(error: BaseException) -> str:
 def read_segment(
     access: FileAccess, segment: Segment, *, start_offset: int = 0, columns: Sequence[str] = SEGMENT_SCHEMA.names
 ) -> Iterator[pa.Table]:
-    """The records of a segment from `start_offset` on, a row group at a time."""
+    """The records of a segment from `start_offset` on, in order, one row group at a time.
+
+    Raises `DamagedError`.
+    """
     with SegmentReader(access, segment) as reader:
         for group in range(reader.first_row_group_at(start_offset), reader.row_groups):
             table = reader.read(group, columns if OFFSET in columns else [*columns, OFFSET])

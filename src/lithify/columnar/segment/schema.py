@@ -1,7 +1,7 @@
-"""The columns of a topic's table, as Arrow sees them (docs/format.md has the same table).
+"""The Arrow schema of segments (docs/format.md has the same table).
 
-The field ids are those of the Iceberg schema; writing them into the Parquet files is what lets
-any engine map the files to the table without a name mapping.
+The field ids are those of the Iceberg schema; they are written into the Parquet files, so that engines need
+no name mapping.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FIELD_IDS = {
 }
 
 SCAN_COLUMNS = (OFFSET, KEY, VALUE_SIZE)
-"""What the key pass reads (C38)."""
+"""The columns that the key pass reads (C38)."""
 
 
 def _field(name: str, kind: pa.DataType, *, path: str | None = None, nullable: bool = True) -> pa.Field:

@@ -1,7 +1,7 @@
-"""The records of segments that overlap, each offset once: what `repair` makes of doubtful ones.
+"""Merges overlapping segments into new ones with each offset once, for `repair`.
 
 [0 ─────── 4]          offsets are permanent and records never change (C1),
-   [2 ────────── 9]    so of one offset every segment has the same record
+   [2 ────────── 9]    so all segments have the same record at an offset
 [0 ───────────── 9]
 """
 
@@ -22,9 +22,9 @@ from lithify.model.segment import Segment
 
 
 def unite(access: FileAccess, spec: SegmentSpec, segments: Sequence[Segment]) -> tuple[Segment, ...]:
-    """New segments with all their records, a row group of each at a time.
+    """New segments with all records of `segments`, reading one row group of each at a time.
 
-    Raises `DamagedError`, also where two of them have different records of one offset: only one was committed.
+    Raises `DamagedError`, also if two segments have different records at one offset: only one was committed.
     """
     writer = SegmentWriter(access, spec, attempt="united")
     try:
@@ -37,7 +37,7 @@ def unite(access: FileAccess, spec: SegmentSpec, segments: Sequence[Segment]) ->
 
 
 def _merged(sources: Sequence[Iterator[pa.Table]]) -> Iterator[pa.Table]:
-    """Up to the lowest of the last offsets at hand all is known; the rest waits."""
+    """Tables of all records sorted by offset; each ends at the lowest last offset of the row groups in memory."""
     waiting = [(table, source) for source in sources if (table := next(source, None)) is not None]
     while waiting:
         end = min(table.column(OFFSET)[-1].as_py() for table, _ in waiting)

@@ -1,12 +1,12 @@
-"""Writing a segment as a Parquet file, and the facts of it that go to the manifest.
+"""Writes segments as Parquet files and returns their facts for the manifest.
 
     batches ─► SegmentWriter ─► 00000000000000000000-<run>-<attempt>-0.parquet  ─► Segment (facts)
                             └─► 00000000000000131072-<run>-<attempt>-1.parquet  ─► Segment
-    row groups of at most ROW_GROUP_RECORDS records and ROW_GROUP_BYTES bytes, so that neither
-    writing nor reading one holds more than that.
+    row groups of at most ROW_GROUP_RECORDS records and about ROW_GROUP_BYTES bytes bound the memory of
+    writers and readers.
 
-Encodings are those that every reader of Parquet knows; statistics are kept for what planning
-needs, never for values. Pages carry checksums, so that damage is met loudly, not copied on (C8).
+Uses encodings that every Parquet reader supports. Statistics are written for what planning needs, never for
+values. Pages have checksums, so that damage is detected and not copied (C8).
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from lithify.model.staged import Destination
 ROW_GROUP_RECORDS = 128 * 1024
 ROW_GROUP_BYTES = 64 * 2**20
 OWN_PATH = "lithify.path"
-"""In the footer: the path of the file, from the topic's folder on, so that another one in its place is detected."""
+"""Key in the footer's metadata: the file's path, from the topic's folder on, to detect a swapped file."""
 HEADER_KEY_PATH = "headers.list.element.key"
-"""Where Parquet keeps the names of headers; its null count tells whether there are any."""
+"""The Parquet column of header names; its null count tells whether any record has headers."""
 
 _WITH_STATISTICS = [PARTITION, OFFSET, TIMESTAMP, KEY, VALUE_SIZE, HEADER_KEY_PATH]
 _WITH_DICTIONARY = [PARTITION, TIMESTAMP_TYPE, VALUE_SIZE]
@@ -50,7 +50,7 @@ _WITH_DICTIONARY = [PARTITION, TIMESTAMP_TYPE, VALUE_SIZE]
 
 @dataclass(frozen=True, slots=True)
 class SegmentSpec:
-    """How the files of one run are made. `location` is the folder of the topic."""
+    """How one run writes segments of one log. `location` is the folder of the topic."""
 
     location: str
     run_id: str
@@ -60,17 +60,17 @@ class SegmentSpec:
 
     @staticmethod
     def of(topic: TopicState | Destination, partition: int, run_id: str) -> SegmentSpec:
-        """Those of a run on one log of a topic."""
+        """The spec of a run on one log of a topic."""
         settings = topic.settings
         return SegmentSpec(topic.location, run_id, partition, settings.segment_bytes, settings.compression_type)
 
 
 class SegmentWriter:
-    """Writes batches in ascending offset order into one segment, or more above `segment.bytes`.
+    """Writes batches in ascending offset order to one segment, or more above `segment.bytes`.
 
-    `acquire` is called with the bytes of every row group, and of the footer, after they were
-    written, which is where a throttle waits. `attempt` is what no other writer of the run has: of two
-    that do the same work, neither may touch the files of the other (C6). Not usable after `close`.
+    `acquire`, a throttle, is called with the bytes of each row group and footer after they were written.
+    `attempt` is unique among the writers of a run, so that two attempts at the same work write different
+    files (C6). Not usable after `close`.
     """
 
     def __init__(
@@ -87,7 +87,10 @@ class SegmentWriter:
         self._segments: list[Segment] = []
 
     def write(self, batch: pa.Table | pa.RecordBatch) -> None:
-        """Takes records with the columns of `SEGMENT_SCHEMA`; their offsets go on ascending."""
+        """Adds records with the columns of `SEGMENT_SCHEMA`, with ascending offsets above all written before.
+
+        Raises `ValueError` for other offsets, `OSError` or `WarehouseError`.
+        """
         table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
         while table.num_rows:
             piece = self._piece(table)
@@ -99,22 +102,22 @@ class SegmentWriter:
                 self.flush()
 
     def close(self) -> tuple[Segment, ...]:
-        """Ends the last file and returns the facts of all of them, in offset order."""
+        """Writes what is buffered and returns all segments in offset order. Raises as `write`."""
         self.flush()
         self._end_file()
         return tuple(self._segments)
 
     def abandon(self) -> None:
-        """Closes what is open after an error. The file stays behind unnamed, for `sweep`."""
+        """Closes the open file after an error, and leaves it unreferenced for `sweep`."""
         if self._file is None:
             return
         file, self._file = self._file, None
-        file.writer.is_open = False  # or its finaliser tries to write the rest, and prints what then fails
+        file.writer.is_open = False  # else its finaliser tries to write the rest, and prints the failure
         with suppress(OSError, LithifyError):
             file.sink.close()
 
     def _piece(self, table: pa.Table) -> pa.Table:
-        """What goes into the row group that is waiting: by the mean size, unless the first ones are far larger."""
+        """The first rows of `table` for the buffered row group: by mean size, fewer if they are far larger."""
         piece = table.slice(0, max(1, self._room(table)))
         while piece.num_rows > 1 and piece.nbytes > 2 * ROW_GROUP_BYTES:
             piece = piece.slice(0, piece.num_rows // 2)
@@ -125,7 +128,7 @@ class SegmentWriter:
         return int(min(ROW_GROUP_RECORDS - self._pending_records, by_bytes))
 
     def flush(self) -> None:
-        """Writes the buffered records as a row group, however small."""
+        """Writes the buffered records as a row group, of any size. Raises as `write`."""
         if not self._pending:
             return
         group = pa.concat_tables(self._pending)
