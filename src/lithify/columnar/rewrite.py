@@ -1,11 +1,11 @@
-"""Writes the survivors of neighbouring segments, in order, into new segments.
+"""Copies the survivors of adjacent segments, in order, to new segments.
 
     sources   [ a: row groups 0 1 2 ][ b: row groups 0 1 ]
     dead           2, 5 to 9              none
     result    [          a and b without the dead         ]      (more than one above `segment.bytes`)
 
-Payload goes from file to file in Arrow columns: never through a row, and at most one row group of
-a source and one of the result are in memory (C38). A row group without a survivor is not read.
+Records are copied as Arrow columns; at most one row group of a source and one of the result are in memory
+(C38). Row groups without survivors are not read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lithify.model.segment import Segment
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A segment to take over but for its dead records; `survivors` is how many that leaves."""
+    """A segment to copy without its dead records; `survivors` is the number of records left."""
 
     segment: Segment
     survivors: int
@@ -38,7 +38,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Throttles:
-    """Called with compressed bytes: before they are read, and after they were written."""
+    """Called with compressed bytes: `read` before they are read, `write` after they were written."""
 
     read: Callable[[int], None] = unthrottled
     write: Callable[[int], None] = unthrottled
@@ -52,9 +52,9 @@ def rewrite(
     attempt: str,
     throttles: Throttles = Throttles(),
 ) -> tuple[tuple[Segment, ...], int]:
-    """The new segments in offset order, and the compressed bytes read for them.
+    """Returns the new segments in offset order, and the compressed bytes read.
 
-    `attempt` is as in `SegmentWriter`. Raises `DamagedError`, which names the source.
+    `attempt` is as in `SegmentWriter`. Raises `DamagedError`, which names the source, and what the writer raises.
     """
     writer = SegmentWriter(access, spec, attempt=attempt, acquire=throttles.write)
     bytes_read = 0
@@ -68,11 +68,11 @@ def rewrite(
 
 
 def cut(access: FileAccess, spec: SegmentSpec, segment: Segment, end_offset: int) -> tuple[Segment, ...]:
-    """New segments with the records of `segment` below `end_offset`, a row group at a time (C26).
+    """Copies the records of `segment` below `end_offset`, one row group at a time (C26).
 
-    None if there are none. The same run may cut a segment of the log and one of its view that begin
-    at the same offset, so the names of their sources distinguish their files. Raises
-    `DamagedError`, which names the segment.
+    Returns no segment if there are no such records. One run may cut a segment of the log and one of its view
+    with the same base offset, so file names contain a hash of the source's path. Raises `DamagedError`,
+    which names the segment.
     """
     origin = hashlib.blake2b(f"{segment.path} {end_offset}".encode(), digest_size=6).hexdigest()
     writer = SegmentWriter(access, spec, attempt=origin)
@@ -82,7 +82,7 @@ def cut(access: FileAccess, spec: SegmentSpec, segment: Segment, end_offset: int
                 table = reader.read(group, _columns_with_data(reader, group))
                 writer.write(_all_columns(table.filter(pc.field(OFFSET) < end_offset)))
                 if table.num_rows and table.column(OFFSET)[-1].as_py() >= end_offset - 1:
-                    break  # whatever the footer says of it
+                    break  # the offsets read decide, not the footer's statistics
         return writer.close()
     except BaseException:
         writer.abandon()
@@ -90,7 +90,7 @@ def cut(access: FileAccess, spec: SegmentSpec, segment: Segment, end_offset: int
 
 
 def _copy(access: FileAccess, source: Source, writer: SegmentWriter, acquire: Callable[[int], None]) -> int:
-    """Writes the survivors of one source and returns the compressed bytes read."""
+    """Copies the survivors of one source and returns the compressed bytes read."""
     bytes_read = position = survivors = 0
     with SegmentReader(access, source.segment) as reader:
         for group in range(reader.row_groups):
@@ -118,7 +118,7 @@ def _copy(access: FileAccess, source: Source, writer: SegmentWriter, acquire: Ca
 
 
 def _columns_with_data(reader: SegmentReader, group: int) -> list[str]:
-    """The columns, but not `headers` where no record has any: decoding lists is slow."""
+    """All columns, without `headers` if no record has any, since decoding lists is slow."""
     return [name for name in SEGMENT_SCHEMA.names if name != HEADERS or reader.has_headers(group)]
 
 

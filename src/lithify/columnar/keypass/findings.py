@@ -1,8 +1,8 @@
-"""Adds up what the tasks of a key pass counted, and checks that it adds up.
+"""Sums the tallies of a key pass and checks them for consistency.
 
-Every record of the dirty part must have been compared in exactly one hash range, and every one that
-waits must have been asked: machines that disagree about a hash, or a part that was lost, show here
-and not in the log.
+Each record of the dirty part must have been compared in exactly one hash range, and each record above the
+horizon exactly once with the expired tombstones. Workers that hash differently, or a lost part, fail this
+check before anything is committed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from lithify.errors import EngineError, LithifyError
 def log_findings(
     plan: LogPlan, tallies: Iterable[Tally | LithifyError], changes: Mapping[str, int]
 ) -> LogFindings | LithifyError:
-    """The findings of one log, from the tallies of its parts and the `DeadPositions.change` by path of a segment."""
+    """The findings of one log, from the tallies of its parts and the `DeadPositions.change` by segment path.
+
+    Returns, not raises, the first error among `tallies`, or an `EngineError` for inconsistent counts.
+    """
     total = Tally()
     for tally in tallies:
         if isinstance(tally, LithifyError):

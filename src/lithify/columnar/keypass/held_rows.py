@@ -1,4 +1,4 @@
-"""Rows of the key pass in memory, and how much of it comparing them takes (C38)."""
+"""Rows of the key pass in memory, and the memory that comparing them takes (C38)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lithify.columnar.segment.schema import KEY
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Keys, their ranks and, where they decide, their orders; null is none, and below every other (C10)."""
+    """Keys, ranks and, unless the strategy is `offset`, orders, of equal length; a null order is lowest (C10)."""
 
     keys: pa.BinaryArray
     ranks: Integers
@@ -37,7 +37,7 @@ class Rows:
 
     @property
     def compared_bytes(self) -> int:
-        """What comparing them takes besides."""
+        """Additional bytes that `latest_rows` takes for them."""
         return (BYTES_PER_ROW if self.orders is None else BYTES_PER_ORDERED_ROW) * self.count
 
     def only(self, wanted: Flags) -> Rows:
@@ -50,16 +50,16 @@ class Rows:
         return Rows(self.keys.slice(0, count), self.ranks[:count], orders)
 
     def sorted(self) -> Rows:
-        """The same in log order."""
+        """The rows sorted by rank, which is log order."""
         if (self.ranks[1:] >= self.ranks[:-1]).all():
             return self
-        order = np.argsort(self.ranks)  # blocks of a shuffle come in any order
+        order = np.argsort(self.ranks)  # a shuffle delivers blocks in any order
         taken = pa.array(order)
         orders = None if self.orders is None else self.orders.take(taken)
         return Rows(self.keys.take(taken), self.ranks[order], orders)
 
     def by_order(self) -> Integers | None:
-        """The rows from the lowest order to the highest, those of equal order as they are here."""
+        """Row numbers (int64) by ascending order, stable, nulls first; None without orders."""
         if self.orders is None:
             return None
         order = np.argsort(_numbers(self.orders), kind="stable")
@@ -67,15 +67,15 @@ class Rows:
         return np.concatenate([order[without], order[~without]])
 
     def by_order_descending(self) -> Integers:
-        """From the highest to the lowest, those of equal order as they are here all the same."""
-        assert self.orders is not None  # else nothing waits
+        """Row numbers (int64) by descending order, stable, nulls last."""
+        assert self.orders is not None  # with strategy `offset` nothing above the horizon is read
         order = np.argsort(~_numbers(self.orders), kind="stable")
         without = _without(self.orders)[order]
         return np.concatenate([order[~without], order[without]])
 
 
 class Held:
-    """Rows that are held, and the memory that it takes to compare them."""
+    """Collects rows and counts the memory that comparing them takes."""
 
     def __init__(self) -> None:
         self._pieces: list[Rows] = []
@@ -90,7 +90,7 @@ class Held:
         self.rows += rows.count
 
     def needed_bytes(self, beside: Rows | None = None) -> int:
-        """What is held, and the more of: its keys once more, to put them together, or what comparing takes."""
+        """Bytes for the rows, with those of `beside`, plus the larger of a copy of all keys and `compared_bytes`."""
         held, keys, compared = self._held_bytes, self._key_bytes, self._compared_bytes
         if beside is not None:
             held += beside.held_bytes
@@ -99,13 +99,13 @@ class Held:
         return held + max(keys, compared)
 
     def take(self) -> Rows:
-        """The rows in log order, from here on the caller's alone."""
+        """Removes and returns all rows, sorted by rank."""
         taken, self._pieces = self._pieces, []
         self._held_bytes = self._key_bytes = self._compared_bytes = self.rows = 0
         ranks = np.concatenate([_NO_RANKS, *(rows.ranks for rows in taken)])
         orders = [rows.orders for rows in taken if rows.orders is not None]
         keys = [_NO_KEYS, *(rows.keys for rows in taken)]
-        taken.clear()  # what is not needed any more goes before the keys are put together
+        taken.clear()  # frees the pieces before the keys are concatenated
         orders = [pa.concat_arrays(orders)] if orders else [None]
         keys = [pa.concat_arrays(keys)]
         return Rows(keys[0], ranks, orders[0]).sorted()

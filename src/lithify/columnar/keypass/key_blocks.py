@@ -1,10 +1,10 @@
-"""Keys on their way to their hash range, where ranges are too many to read all keys for each.
+"""Partitions keys by hash range into blocks, for logs with too many ranges to read all keys for each.
 
     segment ─► keys, ranks ─► blocks, one per hash range ─► shuffle ─► spool on disk ─► winners
                read once      Arrow, compressed                        read again if it does not fit
 
-Of a range that does not fit into memory parts are made in the same way, by another hash (`winners`), so
-its blocks are kept on disk until its winners are found.
+A range that does not fit into memory is divided in the same way by another hash (`winners`), so its blocks
+stay on disk until its winners are found.
 """
 
 from __future__ import annotations
@@ -27,19 +27,22 @@ from lithify.columnar.segment.schema import KEY
 from lithify.errors import EngineError
 
 MOST_BLOCKS_BYTES = 32 * 2**20
-"""So much of a segment's keys is cut into blocks at a time, where there is memory for it."""
+"""Upper bound for the bytes of keys that are partitioned into blocks at a time."""
 
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _LENGTH = struct.Struct("<Q")
 
 _COPIES = 8
-"""Of what is cut at a time there is less than twice as much, as it came, put together, and in its new order."""
+"""Memory for partitioning, in multiples of the batch size: below 2 each for input, concatenation and result."""
 
 
 def blocks_by_range(
     batches: Iterator[pa.RecordBatch], ranges: int, hashes: KeyHash, memory_bytes: int
 ) -> Iterator[tuple[int, bytes]]:
-    """(index of the hash range, block) for batches of a key scan; ranges without keys are left out."""
+    """Yields (index of the hash range, block); a block is a compressed Arrow IPC stream of that range's rows.
+
+    `batches` are those of a key scan. Ranges without keys are left out.
+    """
     for rows in gathered(batches, min(MOST_BLOCKS_BYTES, memory_bytes // _COPIES)):
         by_row = ranges_of(hashes(rows.column(KEY)), ranges)
         order = np.argsort(by_row, kind="stable")
@@ -57,7 +60,7 @@ def _block(rows: pa.RecordBatch) -> bytes:
 
 
 class Spool:
-    """The blocks of one hash range, in a file per portion in `folder`, which it makes."""
+    """Stores the blocks of one hash range in one file per portion in `folder`, which it creates."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -77,7 +80,7 @@ class Spool:
             ) from error
 
     def clear(self) -> None:
-        """Lets the disk go."""
+        """Deletes the files."""
         shutil.rmtree(self._folder)
 
     def has(self, portion: Portion) -> bool:

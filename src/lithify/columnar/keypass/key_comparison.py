@@ -1,11 +1,12 @@
-"""Compares the keys of one part of a hash range: of each key one record stays (C4, C9, C10, C20).
+"""Compares the keys of one part of a hash range: one record of each key stays (C4, C9, C10, C20).
 
-    dirty ────► held ──► the highest of each key, whenever memory is full ──► winners
-    clean ────► some at a time, beside the winners ──► the higher of both stays
-    waiting ──► some at a time, beside the expired tombstones that stay ──► held if one has a lower order
+    dirty ────► buffered ──► whenever memory is full, reduced to the highest of each key ──► winners
+    clean ────► streamed, compared with the winners ──► the higher of both stays
+    waiting ──► streamed, compared with expired winning tombstones ──► held if one has a lower order
 
-The highest is the last in log order, or of those with the highest order the last. Each clean key is there
-once (C4), so the clean part passes by, as what waits does: memory follows the keys that are dirty.
+The highest record of a key is the last in log order or, with orders, the last of those with the highest
+order. Each clean key occurs once (C4), so the clean part is streamed, as is the part above the horizon
+(`waiting`): memory grows with the number of dirty keys only.
 """
 
 from __future__ import annotations
@@ -25,24 +26,27 @@ from lithify.columnar.keys.ranks import EXPIRED_BIT, ORDINAL_SHIFT, PAST_BIT, Fl
 from lithify.columnar.segment.positions import Integers
 
 EARLY_ROWS = 1 << 20
-"""So many rows are held before it is tried how many of them are the latest of their key."""
+"""The number of buffered rows at which they are first reduced to the highest of each key."""
 
 WORTHWHILE = 0.8
-"""Where fewer than this part of the rows were, it is done again as soon as three times as many are held, so that
-memory follows the keys. Else only when memory is full: to look again and again would cost more than it frees."""
+"""If less than this fraction is left, the rows are reduced again at three times as many, so that memory grows with
+the keys; else only when memory is full, since reducing often would cost more than it frees."""
 
 PASSING_ROWS = 1 << 20
-"""So many rows that pass by, or as many as those beside them, are judged at a time."""
+"""Streamed rows compared at a time, or as many as the rows they are compared with, if those are more."""
 
 FULL_AGAIN = 3 / 4
-"""Memory that is this full of winners alone would soon be full again: the part is too large for it."""
+"""If winners alone fill this fraction of the memory, the part is too large for it."""
 
 PIECES = 8
-"""What is read is held in pieces of this part of the memory."""
+"""Batches are read in pieces of at most 1/PIECES of the memory."""
 
 
 class KeyComparison:
-    """One try at one part of a range, within `memory_bytes`. What ranges are made of are `hashes`."""
+    """One attempt at one part of a range, within `memory_bytes`; `hashes` is the hash that defines the ranges.
+
+    Results go to the source's `tally` and `dead`.
+    """
 
     def __init__(self, source: KeySource, part: HashRange, hashes: KeyHash, memory_bytes: int) -> None:
         self._source = source
@@ -59,7 +63,7 @@ class KeyComparison:
             self._win(rows.ranks[highest], _none(int(highest.sum())))
             return
         winners = rows.only(highest)
-        del rows  # lets the others go
+        del rows  # frees the superseded rows
         beaten, tombstones = self._judge_clean(winners)
         clean = tombstones.rows
         winners = winners.only(~beaten)
@@ -75,7 +79,7 @@ class KeyComparison:
         self._win(ranks, held_winners)
 
     def _folded(self) -> Rows:
-        """The dirty rows, but for those of which it was seen on the way that a higher one has their key."""
+        """The dirty rows in log order, without those found superseded whenever the buffer was reduced."""
         held, enough = Held(), EARLY_ROWS
         for rows in self._batches(Portion.DIRTY):
             self._source.tally.compared += rows.count
@@ -88,7 +92,8 @@ class KeyComparison:
         return held.take()
 
     def _judge_clean(self, winners: Rows) -> tuple[Flags, Held]:
-        """Which winners are beaten, and the expired clean tombstones that depend on what waits."""
+        """Judges clean rows. Returns for each winner whether a clean row supersedes it, and the expired clean
+        tombstones that depend on records above the horizon."""
         beaten, depends = _none(winners.count), Held()
         waits = self._source.has(Portion.WAITING)
         for rows in self._beside(Portion.CLEAN, winners):
@@ -103,7 +108,7 @@ class KeyComparison:
         return beaten, depends
 
     def _are_held(self, tombstones: Rows) -> Flags:
-        """Which of these something waits above the horizon for, that they beat (C20)."""
+        """For each tombstone whether a record of its key above the horizon has a lower order (C20): bool."""
         held = _none(tombstones.count)
         for rows in self._beside(Portion.WAITING, tombstones):
             waiting = rows.count - tombstones.count
@@ -121,7 +126,7 @@ class KeyComparison:
         self._source.dead.add(ranks[goes] >> ORDINAL_SHIFT)
 
     def _beside(self, portion: Portion, judges: Rows) -> Iterator[Rows]:
-        """The rows of a portion, some at a time, all of them before `judges`, whose ranks are above theirs."""
+        """Yields the rows of a portion, some at a time, each time followed by `judges`, whose ranks are higher."""
         held, at_once = Held(), max(PASSING_ROWS, judges.count)
         for rows in self._batches(portion):
             held.add(rows)
@@ -143,7 +148,7 @@ class KeyComparison:
             raise MemoryExceededError
 
     def _batches(self, portion: Portion) -> Iterator[Rows]:
-        """The rows of this part. Those that wait have ranks below all others: they are not numbered."""
+        """The rows of this part. Those above the horizon have no ordinals; their rank is -1, below all others."""
         batches = of_part(self._source.keys(portion), self._part, self._hashes)
         for rows in map(Rows.of, pieces(batches, self._memory_bytes // PIECES)):
             yield rows if portion is not Portion.WAITING else replace(rows, ranks=np.full(rows.count, -1))

@@ -1,7 +1,7 @@
-"""The rows of one row group in the key pass, with the facts of each that need no comparison.
+"""The rows of one row group in the key pass, with what is known of each row without comparing keys.
 
-Columns that cannot decide anything in a segment are not read: value sizes where no record can be a
-tombstone, timestamps where none or all are past retention, offsets where no limit lies inside it.
+Columns that cannot matter in a segment are not read: value sizes if no record can be a tombstone, timestamps
+if none or all records are past retention, offsets if no limit lies inside the segment.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from lithify.model.segment import Segment
 
 @dataclass(frozen=True, slots=True)
 class ScannedSegment:
-    """A segment, the portion of the log that it belongs to, and the rules it is read under."""
+    """A segment, the portion of the log that it belongs to, and the rules that apply."""
 
     segment: Segment
     portion: Portion
@@ -43,7 +43,7 @@ class ScannedSegment:
     step_ends: tuple[int, ...]
 
     def columns(self) -> list[str]:
-        """The columns that decide something in it."""
+        """The columns to read."""
         rules, segment = self.rules, self.segment
         columns = [KEY]
         if self.portion is Portion.WAITING:
@@ -73,7 +73,7 @@ class ScannedSegment:
 
 
 class Rows:
-    """The rows of one row group of a segment. `ordinal` is that of the first."""
+    """The rows of one row group of a segment; `ordinal` is that of the first. Arrays have one element per row."""
 
     def __init__(self, table: pa.Table, scanned: ScannedSegment, ordinal: int) -> None:
         self.count = table.num_rows
@@ -85,7 +85,7 @@ class Rows:
         rules, null_keys = scanned.rules, scanned.segment.null_keys
         self._keys = table.column(KEY)
         self.keyless = self._keys.is_null().to_numpy() if null_keys else np.zeros(self.count, np.bool_)
-        # Of a segment that the horizon cuts in two, only what is above it waits.
+        # Of a segment that contains the horizon, only rows at or above it belong to `WAITING`.
         self.below = self._below(rules.horizon if scanned.portion is Portion.WAITING else rules.log_start)
         self.compared = ~(self.below | self.keyless)
         self.past = self._past(rules.values_expire_before_ms)
@@ -99,11 +99,11 @@ class Rows:
 
     @property
     def unordered(self) -> Flags:
-        """Tombstones that have no order (C11)."""
+        """For each row, whether it is a tombstone without an order (C11)."""
         return np.asarray(self.ranks & UNORDERED_BIT > 0, np.bool_)
 
     def to_compare(self) -> Iterator[pa.RecordBatch]:
-        """(key, rank) and, where it decides, the order of those that have to be compared."""
+        """The rows to compare, as `RANKED_KEYS`, or `ORDERED_KEYS` if orders decide."""
         columns = [self._keys, pa.array(self.ranks)]
         if self._orders is None:
             table = pa.Table.from_arrays(columns, schema=RANKED_KEYS)
@@ -143,7 +143,7 @@ class Rows:
         return self._table.column(column).to_numpy() if column in self._table.column_names else None
 
     def _below(self, limit: int) -> Flags:
-        if self._offsets is None:  # then no limit lies inside the segment
+        if self._offsets is None:  # no limit lies inside the segment
             return np.full(self.count, self._scanned.segment.end_offset <= limit)
         return np.asarray(self._offsets < limit, np.bool_)
 
@@ -151,7 +151,7 @@ class Rows:
         if limit_ms is None:
             return np.zeros(self.count, np.bool_)
         timestamps = self._numbers(TIMESTAMP)
-        if timestamps is None:  # then either all are or none
+        if timestamps is None:  # either all or none are
             return np.full(self.count, self._scanned.segment.max_timestamp_ms < limit_ms)
         return np.asarray(timestamps < limit_ms, np.bool_)
 
@@ -162,7 +162,7 @@ class Rows:
 
 
 def _tombstones(sizes: pa.ChunkedArray, rules: SurvivorRules) -> Flags:
-    """Which records delete their key (C17)."""
+    """For each record whether it is a tombstone (C17): bool, as long as `sizes`."""
     null = sizes.is_null()
     flags = pc.or_(null, pc.equal(sizes.fill_null(-1), 0)) if rules.empty_is_tombstone else null
     return np.asarray(flags.to_numpy(), np.bool_)

@@ -1,10 +1,10 @@
-"""Reads the keys of segments for the key pass, and settles every record that needs no comparing.
+"""Reads the keys of segments for the key pass, and decides on records that need no comparison.
 
     Parquet: key, offset, value size ──► settled here: below the log start (C26), keyless (C16)
-             and what decides (C10)  └─► (key, rank, order) of all others, to be compared by key
+             and columns with orders └─► (key, rank, order) of all others, to be compared by key
 
-Values are never read (C38), and of the rest only what can decide something (`key_rows`). Keys that
-wait above the horizon are read for expired tombstones alone (C20), and only where an order decides.
+Values are never read (C38), other columns only if they can matter (`key_rows`). Keys above the horizon are
+read only for expired tombstones (C20), and only if orders decide.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from lithify.compaction.rules import SurvivorRules
 from lithify.model.segment import Segment
 
 PIECE_BYTES = 4 * 2**20
-"""Bytes of a piece of keys, so that the progress at which memory filled up is known."""
+"""Bytes per piece of keys: small, so that `dirty_read` is precise when memory is full."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogScan:
     """The part of one log that a key pass reads.
 
-    `clean` are the segments below the first dirty offset that are looked at, `dirty` all from there
-    to the horizon, `waiting` those above it that are asked, each in offset order. `step_ends` are
-    the ends of the log's tombstone steps.
+    `clean` are the scanned segments below the first dirty offset, `dirty` all from there to the horizon,
+    `waiting` those above it that are read for C20, each in offset order. `step_ends` are the end offsets
+    of the log's tombstone steps.
     """
 
     rules: SurvivorRules
@@ -48,7 +48,7 @@ class LogScan:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """Those that can lose records, in offset order: the numbering that ordinals follow."""
+        """The segments that can lose records, in offset order; ordinals number their records."""
         return self.clean + self.dirty
 
     def of(self, portion: Portion) -> tuple[Segment, ...]:
@@ -61,7 +61,7 @@ class LogScan:
                 return self.waiting
 
     def pieces(self) -> Iterator[tuple[Portion, LogScan]]:
-        """Scans of one segment each, in the order of `segments`, those that wait last."""
+        """Scans of one segment each, in the order of `segments`, then of `waiting`."""
         starts = ordinal_starts(self.segments, self.first_ordinal)
         alone = replace(self, clean=(), dirty=(), waiting=())
         for segment, first in zip(self.clean, starts[: len(self.clean)], strict=True):
@@ -73,15 +73,15 @@ class LogScan:
 
 
 def keys_schema(rules: SurvivorRules) -> pa.Schema:
-    """What is compared under these rules: an order goes with the key only where it decides (C10)."""
+    """The columns to compare under `rules`: with an order unless the strategy is `offset` (C10)."""
     return RANKED_KEYS if rules.strategy == "offset" else ORDERED_KEYS
 
 
 class KeyScan:
-    """One pass over the keys of a log, by one hash range.
+    """One pass over the keys of a log, for one hash range. A `KeySource`.
 
-    With `settles` it counts and collects what needs no comparing; of the ranges of a log exactly one
-    does. `acquire` is called with compressed bytes before they are read, where a throttle waits.
+    With `settles` it also counts and collects records that need no comparison; exactly one range of a log
+    does so. `acquire`, a throttle, is called with compressed bytes before they are read.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class KeyScan:
         return bool(self._log.of(portion))
 
     def keys(self, portion: Portion) -> Iterator[pa.RecordBatch]:
-        """Batches of `schema`: the records of a portion that have to be compared."""
+        """Batches of `schema`: the records of a portion to compare. Raises `DamagedError`."""
         first = len(self._log.clean) if portion is Portion.DIRTY else 0
         for index, segment in enumerate(self._log.of(portion), first):
             ordinal = 0 if portion is Portion.WAITING else int(self.starts[index])

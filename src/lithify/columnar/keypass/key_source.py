@@ -1,4 +1,4 @@
-"""What the comparison of keys gets them from, and how it says that a part is too large."""
+"""The port through which the key comparison reads keys, and functions over batches of keys."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from lithify.columnar.segment.positions import DeadRecords, Integers
 from lithify.columnar.segment.schema import KEY
 
 PICKED_BYTES = 2**20
-"""So much is hashed at a time to pick the rows of a part: batches of small segments are small."""
+"""Bytes of keys hashed at a time to select the rows of a part; batches of small segments are concatenated."""
 
 
 class KeySource(Protocol):
-    """Where a comparison gets keys from, as batches of `schema`; each portion is read at most once.
+    """Provides keys to a comparison as batches of `schema`; each portion is read at most once.
 
-    What is found goes to its tally and its dead records.
+    The comparison writes its results to `tally` and `dead`.
     """
 
     schema: pa.Schema
@@ -39,11 +39,11 @@ class KeySource(Protocol):
 
 
 class MemoryExceededError(Exception):
-    """The part does not fit into the memory there is."""
+    """A part does not fit into the given memory."""
 
 
 def pieces(batches: Iterator[pa.RecordBatch], most_bytes: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of no more than so many bytes, or of one row that is larger."""
+    """The same rows in batches of at most `most_bytes`, or of a single larger row."""
     for batch in batches:
         pending = [batch]
         while pending:
@@ -56,7 +56,7 @@ def pieces(batches: Iterator[pa.RecordBatch], most_bytes: int) -> Iterator[pa.Re
 
 
 def gathered(batches: Iterator[pa.RecordBatch], least_bytes: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of at least so many bytes, but for the last, and less than twice as many."""
+    """The same rows in batches of `least_bytes` to twice that; the last may be smaller, a large row larger."""
     pending: list[pa.RecordBatch] = []
     pending_bytes = 0
     for batch in pieces(batches, least_bytes):
@@ -70,7 +70,7 @@ def gathered(batches: Iterator[pa.RecordBatch], least_bytes: int) -> Iterator[pa
 
 
 def of_part(batches: Iterator[pa.RecordBatch], part: HashRange, hashes: KeyHash) -> Iterator[pa.RecordBatch]:
-    """The rows whose keys are in a part of what there is."""
+    """The rows whose keys are in `part`."""
     if part.count == 1:
         yield from batches
         return

@@ -21,24 +21,24 @@ from lithify.columnar.segment.positions import Integers
 
 @dataclass(slots=True)
 class Tally:
-    """What a pass counted, in records unless it says otherwise. Tallies of parts add up."""
+    """Counts of a pass, in records unless stated otherwise. Those of parts can be added."""
 
     below_start: int = 0
     no_key: int = 0
     keyless_kept: int = 0
     keyless_expired: int = 0
     dirty_keyed: int = 0
-    """Records of the dirty part that have to be compared: what all hash ranges together must get."""
+    """Records of the dirty part to compare, over all hash ranges."""
     waiting_keyed: int = 0
-    """The same of those that wait above the horizon."""
+    """The same above the horizon."""
     dirty_tombstones: int = 0
     dirty_unordered: int = 0
     compared: int = 0
     """Records of the dirty part that were compared."""
     asked: int = 0
-    """Records above the horizon that were asked."""
+    """Records above the horizon that were compared with expired tombstones (C20)."""
     winners: int = 0
-    """Of the dirty part, as all that follow up to `held_winners`."""
+    """Of the dirty part, like those below up to `held_winners`."""
     winning_tombstones: int = 0
     winning_unordered: int = 0
     expired_winners: int = 0
@@ -51,7 +51,7 @@ class Tally:
     clean_past: int = 0
     clean_held: int = 0
     clean_tombstones_lost: Integers = field(default_factory=lambda: np.zeros(STEP_MASK + 1, np.int64))
-    """By tombstone step."""
+    """By tombstone step: int64, of length `STEP_MASK + 1`."""
     bytes_read: int = 0
 
     def add(self, other: Tally) -> None:
@@ -59,7 +59,7 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def win(self, ranks: Integers, held: Flags) -> Flags:
-        """Counts dirty winners; which of them stay. `held` are those of C20."""
+        """Counts dirty winners and returns which of them stay: bool, as long as `ranks`. `held`: kept by C20."""
         expired, past = has(ranks, EXPIRED_BIT), has(ranks, PAST_BIT)
         self.winners += len(ranks)
         self.winning_tombstones += _count(has(ranks, TOMBSTONE_BIT))
@@ -70,7 +70,7 @@ class Tally:
         return ~(past | expired & ~held)
 
     def judge_clean(self, ranks: Integers, superseded: Flags, held: Flags) -> Flags:
-        """Counts clean records that may go; which of them do."""
+        """Counts clean records that may be dropped and returns which of them are: bool, as long as `ranks`."""
         expired, past = has(ranks, EXPIRED_BIT) & ~superseded, has(ranks, PAST_BIT) & ~superseded
         goes = superseded | past | expired & ~held
         self.clean_superseded += _count(superseded)

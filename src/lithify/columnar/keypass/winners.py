@@ -1,12 +1,12 @@
-"""The heart of the key pass: one winner per exact key, for one hash range of one log's keys.
+"""Finds the winner of each key of one hash range of a log.
 
     a range ──► comparison ──► winners of the dirty part, losers of the clean part
-                    └─ memory full ──► few parts:  each reads the range again, and is compared
-                                  └──► many parts: the range is read again once, and spooled to them
+                    └─ memory full ──► few parts:  each reads the range again and is compared
+                                  └──► many parts: the range is read once more and spooled to disk by part
 
-No number, no size and no choice of keys is too much (C38): how many parts it takes shows in how much had
-been read when memory was full, and those of a spool are made by another hash each time, so that keys which
-share one are parted by the next. What cannot be parted is one key.
+Works for any number, size and choice of keys (C38). The number of parts follows from how much had been read
+when memory was full. Each level of spooling uses another hash, so that keys that collide in one are
+separated by the next. Only the records of a single key cannot be separated.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from lithify.model.segment import Segment
 from lithify.model.settings.units import format_bytes
 
 MAX_SPOOLS = 64
-"""Into no more parts are keys spooled at a time, so that the blocks of each are not too small."""
+"""Most parts that keys are spooled into at a time, so that blocks do not get too small."""
 
 MAX_DEPTH = 16
-"""How often keys are spooled anew, each time by another hash. Two keys that no memory holds together stay
-together each time with a chance of a quarter at most."""
+"""Most levels of spooling, each by another hash. Two keys that do not fit into memory together stay in one
+part with a probability of at most a quarter per level."""
 
 SPARE = 1.25
-"""So many times the parts are made that seem to be needed, since they are not all of one size."""
+"""Factor on the estimated number of parts, since parts differ in size."""
 
 LEAST_MEMORY_BYTES = 16 * 2**20
 
@@ -59,27 +59,27 @@ Open = Callable[[HashRange], KeySource]
 class WinnerFinder:
     """Finds winners within `memory_bytes`.
 
-    Hashes use the `seed`: secret, and the same for all tasks of one log.
+    `seed` of the hashes is secret, and the same for all tasks of one log.
     """
 
     memory_bytes: int
     seed: str = field(repr=False)
 
     def find(self, open_source: Open, hash_range: HashRange) -> tuple[Tally, DeadRecords]:
-        """Positions that survive of the dirty part, and that lose of the clean part, for the keys of one range.
+        """The counts and the dead records of one hash range.
 
-        `open_source` is called anew for every part of the range that is tried. Raises `EngineError` where keys
-        cannot be spooled.
+        Calls `open_source` for each part of the range that is tried. Raises `EngineError` if keys cannot be
+        spooled or separated, and what the source raises.
         """
         found = self._find(open_source, hash_range, depth=0)
         return found.tally, found.dead
 
     def blocks(self, batches: Iterator[pa.RecordBatch], ranges: int) -> Iterator[tuple[int, bytes]]:
-        """Batches of a key scan as blocks for so many ranges of its log."""
+        """Batches of a key scan as blocks for `ranges` hash ranges; see `blocks_by_range`."""
         return blocks_by_range(batches, ranges, KeyHash(self.seed), self._memory_bytes)
 
     def _find(self, open_source: Open, whole: HashRange, depth: int) -> KeySource:
-        """A source of the range, with what was found of all of it."""
+        """A source that has the results of the whole range."""
         hashes = KeyHash(self.seed, 2 * depth)
         parts = [whole]
         found: KeySource | None = None
@@ -104,7 +104,7 @@ class WinnerFinder:
         return found
 
     def _fits(self, source: KeySource, part: HashRange, hashes: KeyHash) -> bool:
-        """Finds the winners of a part, if there is the memory for it."""
+        """Finds the winners of a part; returns False if memory does not suffice."""
         try:
             KeyComparison(source, part, hashes, self._memory_bytes).run()
         except MemoryExceededError:
@@ -112,7 +112,7 @@ class WinnerFinder:
         return True
 
     def _find_spooled(self, source: KeySource, part: HashRange, count: int, depth: int) -> None:
-        """Reads the part once, divides it into so many parts on disk, and adds the findings of each to the source."""
+        """Reads the part once, spools it to disk as `count` parts, and adds the results of each to `source`."""
         if depth == MAX_DEPTH:
             raise EngineError(
                 f"keys that take more than {format_bytes(self._memory_bytes)} share {MAX_DEPTH} hashes",
@@ -150,7 +150,10 @@ def latest_offsets(
     rules: SurvivorRules,
     finder: WinnerFinder,
 ) -> BitMap64:
-    """The offsets of the records of one log that survive `rules`; `segments` in offset order."""
+    """The offsets of the records of one log that survive `rules`; `segments` are in offset order.
+
+    Raises `DamagedError` or `EngineError`.
+    """
     if not segments:
         return BitMap64()
     log = LogScan(rules, (), segments)

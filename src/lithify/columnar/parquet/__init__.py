@@ -1,1 +1,1 @@
-"""Footers and pages of Parquet files, checked before Arrow decodes them (C51)."""
+"""Checks footers and pages of Parquet files before Arrow decodes them (C51)."""

@@ -1,9 +1,9 @@
-"""Row groups of a Parquet file in pieces of bounded memory, however much they expand (C51).
+"""Reads row groups of a Parquet file in pieces of bounded memory, however much they expand (C51).
 
-    row group ──► headers of its pages: what a row can take ──► so few rows at a time ──► pieces for one append
+    row group ──► page headers: most bytes per row ──► rows per batch ──► pieces for one append each
 
-A file that repeats one large value for every row is read as any other, a few rows at a time; what cannot
-be cut, a page or the headers of a row group, is refused where it is too large.
+A file that repeats one large value in each row is read a few rows at a time. Pages, and record headers of
+a row group, cannot be divided: the file is refused if they are too large.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from lithify.model.settings.units import format_bytes
 PIECE_ROWS = 500_000
 PIECE_BYTES = 128 * 2**20
 PAGES_BYTES = 256 * 2**20
-"""The largest page of each column, together: what decoding holds beside the rows."""
+"""Limit for the sum of the largest page of each column, which decoding holds besides the rows."""
 LISTS_BYTES = 512 * 2**20
-"""Lists of a row group: a single row may have all of them."""
+"""Limit for the lists of a row group, since a single row may have all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedFile:
-    """An open Parquet file whose footer was checked."""
+    """An open Parquet file with a checked footer."""
 
     source: Any
     footer: Footer
@@ -37,12 +37,12 @@ class BoundedFile:
 
     @classmethod
     def of(cls, source: Any) -> BoundedFile:
-        """Raises `UnsoundFileError`, or errors of Arrow's."""
+        """Reads and checks the footer. Raises `UnsoundFileError` or errors of Arrow."""
         footer = read_footer(source)
         return cls(source, footer, pq.ParquetFile(source, metadata=footer.metadata))
 
     def pieces(self) -> Iterator[pa.Table]:
-        """All rows in order. Raises `UnsoundFileError`, which names the row group, or errors of Arrow's."""
+        """All rows in order. Raises `UnsoundFileError`, which names the row group, or errors of Arrow."""
         for group in range(self.footer.metadata.num_row_groups):
             yield from self._pieces(group)
 
@@ -62,7 +62,7 @@ class BoundedFile:
             yield pa.Table.from_batches(waiting)
 
     def _rows_at_once(self, group: int) -> int:
-        """So few that they fit, however large each of them is."""
+        """Rows per batch, few enough for `PIECE_BYTES` whatever their size. Raises `UnsoundFileError`."""
         chunks = self.footer.chunks[group].values()
         weights = [(chunk, weigh(self.source.read_at, chunk)) for chunk in chunks]
         _check(group, "pages that", sum(weight.page_bytes for _, weight in weights), PAGES_BYTES)

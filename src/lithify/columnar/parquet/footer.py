@@ -1,10 +1,10 @@
-"""The footer of a Parquet file, checked before Arrow acts on what it claims (C51).
+"""Reads and checks the footer of a Parquet file before Arrow uses it (C51).
 
     [ PAR1 | column chunks of row group 0 | ... | footer | its length | PAR1 ]
                     ▲ start, size, values ────────┘
 
-Arrow believes a footer: it allocates what that claims, and one that contradicts itself ends the whole
-process. So a footer is first read as plain values and held against the file it is in.
+Arrow trusts a footer: it allocates what that declares, and an inconsistent one crashes the process. So the
+footer is first parsed to plain values and compared with the file.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import pyarrow.parquet as pq
 from lithify.columnar.parquet.thrift import Struct, ThriftError, read_struct
 
 FOOTER_BYTES = 8 * 2**20
-"""Of the largest footer that is read: some 5,000 row groups of eight columns."""
+"""Size limit of a footer: some 5,000 row groups of eight columns."""
 TAIL_BYTES = 64 * 2**10
-"""Read at first, which nearly always has the whole footer in it."""
+"""Bytes of the first read, which nearly always contains the whole footer."""
 
 BYTE_ARRAY = 6
-"""The physical type of keys and values: the only one whose values have no size of their own."""
+"""The physical type of keys and values, the only one of variable size that segments use."""
 
 _MAGIC = b"PAR1"
 _END_BYTES = 4 + len(_MAGIC)
@@ -33,14 +33,14 @@ _REPEATED = 2
 
 
 class UnsoundFileError(ValueError):
-    """A Parquet file that contradicts itself, or that would take more memory than it may."""
+    """A Parquet file that is inconsistent, or would need too much memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The byte range of a column of a row group in the file, and its number of values.
+    """A column chunk: its byte range in the file and its number of values.
 
-    `expanded_bytes` is what its pages are said to have when they are decompressed.
+    `expanded_bytes` is the uncompressed size of its pages by the footer.
     """
 
     start: int
@@ -57,14 +57,14 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """A checked footer. `chunks` has those of each row group by the paths of their columns."""
+    """A checked footer. `chunks` has, for each row group, its column chunks by column path."""
 
     metadata: pq.FileMetaData
     size_bytes: int
     chunks: tuple[dict[str, Chunk], ...]
 
     def of_columns(self, row_group: int, columns: Sequence[str]) -> dict[str, Chunk]:
-        """Those of some columns of a row group, nested ones with all of their parts."""
+        """The chunks of these top-level columns of a row group, with all leaves of nested ones."""
         return {path: c for path, c in self.chunks[row_group].items() if path.partition(".")[0] in columns}
 
 
@@ -76,7 +76,7 @@ class _Leaf:
 
 
 def read_footer(source: Any) -> Footer:
-    """The footer of an open file. Raises `UnsoundFileError`, or `OSError` where reading fails."""
+    """The footer of an open file. Raises `UnsoundFileError` or `OSError`."""
     size = source.seek(0, 2)
     raw = _raw(source, size)
     try:
@@ -112,7 +112,7 @@ def _raw(source: Any, size: int) -> bytes:
 
 
 def _leaves(elements: list[Struct]) -> Iterator[_Leaf]:
-    """The columns that hold values, from the schema: a tree as a list, each parent before its children."""
+    """The leaf columns of a schema, which Parquet stores as a list with each parent before its children."""
     open_parents: list[list[Any]] = []  # [path, children to come, whether something above is repeated]
     for element in elements:
         while open_parents and open_parents[-1][1] == 0:
@@ -164,7 +164,7 @@ def _chunk(facts: Any, leaf: _Leaf, rows: int, data_end: int) -> Chunk:
 
 
 def _check_bounds(statistics: Any, leaf: _Leaf) -> None:
-    """Parquet has the bounds of numbers twice, and nothing else guards them: readers skip row groups by them."""
+    """Footers store the bounds of numbers twice, and readers skip row groups by them: both must agree."""
     if not isinstance(statistics, dict):
         raise UnsoundFileError(f"a row group has statistics of {leaf.path} that are none")
     for old, new in ((1, 5), (2, 6)):
@@ -173,7 +173,7 @@ def _check_bounds(statistics: Any, leaf: _Leaf) -> None:
 
 
 def _check_apart(chunks: Iterable[Chunk]) -> None:
-    """No two share a byte: a wrong place would else be that of sound data of another row group."""
+    """No two chunks may overlap; else a wrong position could point to valid data of another row group."""
     in_order = sorted(chunks, key=lambda chunk: chunk.start)
     if any(before.end > after.start for before, after in pairwise(in_order)):
         raise UnsoundFileError("two of its columns lie in the same place")

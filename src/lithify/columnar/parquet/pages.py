@@ -1,11 +1,11 @@
-"""What a column chunk of a Parquet file can expand to, from the headers of its pages (C51).
+"""Bounds the decoded size of a column chunk of a Parquet file by its page headers (C51).
 
     chunk   [ header | dictionary page ][ header | page ][ header | page ] ...
-               └─ bytes when decompressed, values, encoding: what Arrow allocates by
+               └─ uncompressed bytes, values, encoding: Arrow allocates by these
 
 A few kilobytes can expand to hundreds of gigabytes, by compression, by a dictionary with one large value
-that every row names, or by prefixes shared between values. The footer's own sums do not tell, and
-need not be true; the headers of pages are what Arrow goes by.
+that every row refers to, or by prefixes shared between values (DELTA_BYTE_ARRAY). The sums in the footer do
+not show this and may be wrong; Arrow uses the page headers.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from lithify.columnar.parquet.footer import Chunk, UnsoundFileError
 from lithify.columnar.parquet.thrift import Struct, ThriftError, read_struct
 
 ReadAt: TypeAlias = Callable[[int, int], bytes]
-"""Called with a number of bytes and a place in the file."""
+"""Called with (number of bytes, position in the file)."""
 
 _HEADER_BYTES = (256, 64 * 2**10)
-"""Read for the header of a page: it has some 50, and may have the bounds of long keys in it."""
+"""Bytes read for a page header, at first and if that is too short: most have some 50, bounds of keys may add."""
 
 _DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
 _VALUES_OF = {_DATA: (5, 1, 2), _DICTIONARY: (7, 1, 2), _DATA_V2: (8, 1, 4)}
-"""By the kind of a page: the field of its own header, and in it those of values and encoding."""
+"""By page type: the field id of its specific header, and in that those of number of values and encoding."""
 
 _OF_DICTIONARY = (2, 8)
 _SHARED_PREFIXES = 7
 FIXED_BYTES = 16
-"""More than any value of a fixed size takes, with the levels of a nested one."""
+"""Upper bound for a value of fixed size, with the levels of a nested one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """How much memory a chunk can take, decoded: what its pages hold, and besides so much for each value."""
+    """Decoded size of a chunk: its largest page, all its pages, and the most bytes that each value may add."""
 
     page_bytes: int
     all_pages_bytes: int
     value_bytes: int
 
     def most(self, values: int) -> int:
-        """Bytes that so many of its values can take."""
+        """Most bytes that `values` of its values can take."""
         return self.all_pages_bytes + values * (self.value_bytes + FIXED_BYTES)
 
 
 def weigh(read_at: ReadAt, chunk: Chunk) -> Weight:
-    """Reads nothing but headers. Raises `UnsoundFileError`."""
+    """Reads the page headers of a chunk. Raises `UnsoundFileError`."""
     largest = total = dictionary = shared = 0
     for page in _pages(read_at, chunk):
         largest = max(largest, page.size_bytes)
@@ -70,7 +70,7 @@ class _Page:
 
 
 def _pages(read_at: ReadAt, chunk: Chunk) -> Iterator[_Page]:
-    """As far as Arrow goes: until all values of the chunk were there."""
+    """The pages of a chunk, as far as Arrow reads: until all its values were read."""
     at, left = chunk.start, chunk.values
     while left > 0:
         header, data_at = _header(read_at, at, chunk.end)

@@ -1,10 +1,9 @@
-"""Thrift's compact protocol, as far as Parquet uses it: the structs of footers and page headers, as plain values.
+"""Decodes Thrift's compact protocol, as far as Parquet uses it in footers and page headers, to plain values.
 
     struct ──► {field id: value}        list ──► [value, ...]        text and bytes ──► bytes
 
-Parquet files are checked with this before Arrow opens them (C51): Arrow allocates what a file claims to
-need, and ends the process for some claims that contradict each other. So every count is held against
-the bytes that are there, and nesting has an end.
+Used to check Parquet files before Arrow opens them (C51), since Arrow allocates what a file declares and
+crashes on some inconsistencies. Every count is compared with the bytes left, and nesting is limited.
 """
 
 from __future__ import annotations
@@ -14,20 +13,20 @@ from typing import Any, TypeAlias
 Struct: TypeAlias = dict[int, Any]
 
 MOST_NESTED = 16
-"""Parquet's own structs are nested 6 deep."""
+"""Limit of nesting; Parquet's structs are nested 6 deep."""
 MOST_BITS = 63
-"""Shifts of a number of 64 bits, which comes 7 bits in a byte."""
+"""Largest shift of a varint of 64 bits, at 7 bits per byte."""
 
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 _DOUBLE_BYTES = 8
 
 
 class ThriftError(ValueError):
-    """Bytes that are no struct."""
+    """The bytes are not a valid struct."""
 
 
 def read_struct(data: bytes, start: int = 0) -> tuple[Struct, int]:
-    """The struct that begins at `start`, and where it ends. Raises `ThriftError`."""
+    """The struct at `start`, and the position after it. Raises `ThriftError`."""
     try:
         return _struct(data, start, MOST_NESTED)
     except IndexError:
@@ -64,7 +63,7 @@ def _value(data: bytes, at: int, kind: int, left: int) -> tuple[Any, int]:
             return _struct(data, at, left - 1)
         case 9 | 10:
             return _list(data, at, left - 1)
-        case 1 | 2 | 3:  # in lists flags take a byte as well
+        case 1 | 2 | 3:  # in lists, booleans take a byte
             return data[at], at + 1
         case 7:
             return _taken(data, at, _DOUBLE_BYTES)
