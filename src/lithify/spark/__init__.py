@@ -1,1 +1,1 @@
-"""How bytes are rewritten: the only importer of PySpark. Never commits."""
+"""Runs rounds, proofs, copies and the data source on Spark: the only importer of PySpark. Never commits."""

@@ -1,11 +1,11 @@
-"""The rewrite engine on Spark: the key pass of all logs in one job, the rewrite in another.
+"""The rewrite engine on Spark: one job for the key pass of all logs, another for all rewrites.
 
-    open_round ─► find_survivors ─► counts to the driver, dead positions persisted in Spark
+    open_round ─► find_survivors ─► counts collected by the driver, dead positions persisted in Spark
                                          │
                   rewrite(...) ◄─────────┘   ─► facts of new segments; the positions are released
 
-DataFrame API only, so that it runs on any session, Spark Connect included. A round without work
-asks for no session. Rules C12, C38, C39 and C40 are kept in the tasks; nothing is committed here.
+Uses only the DataFrame API, so that it runs on any session, including Spark Connect. A round without work
+opens no session. The tasks keep rules C12, C38, C39 and C40. Commits nothing.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from lithify.spark.session.progress import JVM_GONE, Watch, watched
 from lithify.spark.tasks import TaskPace, Workers, job_errors, partitions, spread
 
 FULL_BYTES = 16 * 2**20
-"""Rewrites of fewer bytes share a task."""
+"""Rewrites of fewer bytes share a Spark task."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """Rounds on the session that `session` gives when a round first needs one."""
+    """Runs rounds; calls `session` when a round first needs a Spark session."""
 
     session: Callable[[], SparkSession]
     workers: Workers
@@ -47,7 +47,7 @@ class SparkEngine:
     def open_round(
         self, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str, progress: Progress
     ) -> Iterator[SparkRound]:
-        """See `engine.RewriteEngine`. Starts nothing yet."""
+        """See `ports.engine.RewriteEngine`. Starts no job."""
         round_ = SparkRound(self, Job(tuple(logs), limits, run_id, progress))
         try:
             yield round_
@@ -57,7 +57,7 @@ class SparkEngine:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a round was asked to do. A log is known to its tasks by its place in `logs`."""
+    """The input of a round. Tasks identify a log by its index in `logs`."""
 
     logs: tuple[PlannedLog, ...]
     limits: RunLimits
@@ -70,7 +70,7 @@ class Job:
 
 
 class SparkRound:
-    """One round under way; see `engine.Round`. Holds on to the dead positions until it is closed."""
+    """A running round; see `ports.engine.Round`. Keeps the dead positions persisted until it is closed."""
 
     def __init__(self, engine: SparkEngine, job: Job) -> None:
         self._engine = engine
@@ -80,7 +80,7 @@ class SparkRound:
         self._dead: DataFrame | None = None
 
     def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
-        """The key pass. Raises `EngineError` if the job as a whole fails."""
+        """Runs the key pass. Raises `EngineError` if the whole job fails."""
         logs = self._logs()
         counts = Counts({}, {})
         if logs:
@@ -93,13 +93,13 @@ class SparkRound:
         return {log.id: self._findings(unit, log.plan, counts) for unit, log in enumerate(self._job.logs)}
 
     def rewrite(self, rewrites: Rewrites) -> Written:
-        """See `engine.Round`. Raises `EngineError` if the job as a whole fails."""
+        """See `ports.engine.Round`. Raises `EngineError` if the whole job fails."""
         every = [(log, one) for log in self._job.logs for one in rewrites.get(log.id, ())]
         written = iter(self._rewritten(every))
         return {log.id: tuple(next(written) for _ in rewrites[log.id]) for log in self._job.logs if log.id in rewrites}
 
     def _rewritten(self, every: Sequence[tuple[PlannedLog, Rewrite]]) -> Sequence[Rewritten | LithifyError]:
-        """What came of each, all of them in one job."""
+        """The outcome of each rewrite, in order; all run in one job."""
         if not every:
             return ()
         parts = self._spread([one for _, one in every])
@@ -115,7 +115,7 @@ class SparkRound:
     def close(self) -> None:
         """Releases the dead positions."""
         if self._dead is not None:
-            # Where Spark has ended they went with it; what the round came to is not for this to say.
+            # If Spark has ended, they are gone; that must not hide the outcome of the round.
             with suppress(PySparkException, *JVM_GONE):
                 self._dead.unpersist()
             self._dead = None
@@ -135,8 +135,8 @@ class SparkRound:
     def _spread(self, rewrites: Sequence[Rewrite]) -> list[int]:
         """The Spark partition of each rewrite.
 
-        Under a rate there are no more partitions than slots, so that together they keep to the rate
-        however many tasks the cluster would run at once (C40).
+        With a rate limit there are at most as many partitions as slots, so that all tasks together keep to it
+        however many the cluster runs at once (C40).
         """
         limits = self._job.limits
         limited = limits.read_rate_bytes is not None or limits.write_rate_bytes is not None

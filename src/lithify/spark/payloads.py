@@ -1,9 +1,9 @@
-"""Work on its way to tasks: as rows of Spark, which are written to disk, but never with credentials.
+"""Pickles tasks to rows of Spark without credentials, since Spark writes rows to disk.
 
-    work ──► pickled, `FileAccess` left out ──► row ──► shuffle files, readable for users of the disk
-    FileAccess ──► with the code of the task ──► memory of the executors
+    task ──► pickled without its `FileAccess` ──► row ──► shuffle files, readable by users of the disk
+    FileAccess ──► in the closure of the task's function ──► memory of the executors
 
-Spark writes code to disk only where an executor runs out of storage memory, and then encrypted wherever
+Spark writes closures to disk only if an executor runs out of storage memory, and encrypts them if
 `spark.io.encryption.enabled` is on, as in Lithify's own sessions (docs/security.md).
 """
 
@@ -20,7 +20,7 @@ _ACCESS = "access"
 
 
 def packed(work: Any) -> bytes:
-    """Pickled work; whatever `FileAccess` is in it, at any depth, only by name."""
+    """`work` pickled, with a placeholder for each `FileAccess` in it, at any depth."""
     row = io.BytesIO()
     _Pickler(row).dump(work)
     return row.getvalue()
@@ -28,7 +28,7 @@ def packed(work: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Unpacking:
-    """Travels with the code of a task and puts its `FileAccess` into the work that comes in rows."""
+    """Unpickles work from rows with `access` in place of the placeholders. Part of a task's closure."""
 
     access: FileAccess
 
@@ -47,5 +47,5 @@ class _Unpickler(pickle.Unpickler):
         self._access = access
 
     def persistent_load(self, pid: Any) -> FileAccess:
-        assert pid == _ACCESS  # as `packed` writes it
+        assert pid == _ACCESS  # written by `packed`
         return self._access

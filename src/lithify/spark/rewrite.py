@@ -1,10 +1,10 @@
-"""The rewrite on Spark: a task per `Rewrite`, which copies what survives (C39).
+"""Rewrites on Spark: one task per `Rewrite`, which copies the survivors (C39).
 
     rewrites ─► (part, payload) ───────────────┐
-    dead     ─► joined by segment's number ────┴─► one Spark partition each ─► facts of new files
+    dead     ─► joined by segment number ──────┴─► Spark partition `part` ─► facts of new files
 
-Values go from file to file inside of a task. A failed or repeated attempt leaves files that no
-version names, under names that no other attempt uses, for `sweep`.
+Values are copied from file to file within a task. A failed or repeated attempt leaves unreferenced files,
+whose names are unique to it, for `sweep`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _RESULT_DDL = f"{REWRITE} int, {OUTCOME} binary"
 
 @dataclass(frozen=True, slots=True)
 class SourceTask:
-    """A segment of a rewrite. `number` is what its dead positions are filed under, None if there are none."""
+    """A segment of a rewrite. `number` is its number in the key pass, None if it has no dead records."""
 
     segment: Segment
     survivors: int
@@ -58,9 +58,9 @@ class RewriteTask:
 def rewritten(
     session: SparkSession, tasks: Sequence[RewriteTask], parts: Sequence[int], dead: DataFrame | None
 ) -> DataFrame:
-    """(rewrite, outcome) of each; `parts` says on which Spark partition each is done.
+    """A lazy frame (rewrite, outcome); `parts` is the Spark partition of each task.
 
-    `dead` are rows of `results.RESULT`, if there was a key pass.
+    `dead` has rows of `results.RESULT`; None without a key pass.
     """
     none = (F.lit(None).cast("int").alias(SEGMENT), F.lit(None).cast("binary").alias(DEAD))
     work = task_frame(session, parts, tasks).select(PART, PAYLOAD, *none)
@@ -68,18 +68,18 @@ def rewritten(
         places = F.broadcast(_places(session, tasks, parts))
         placed_dead = dead.where(F.col(DEAD).isNotNull()).join(places, SEGMENT).select(PART, SEGMENT, DEAD)
         work = work.unionByName(placed_dead, allowMissingColumns=True)
-    run = partial(_run_rewrites, unpack=Unpacking(tasks[0].access))  # they are of one warehouse
+    run = partial(_run_rewrites, unpack=Unpacking(tasks[0].access))  # all tasks are of one warehouse
     return placed(work, max(parts) + 1).select(PAYLOAD, SEGMENT, DEAD).mapInArrow(run, _RESULT_DDL)
 
 
 def collect_outcomes(results: DataFrame) -> dict[int, Rewritten | LithifyError]:
-    """Runs the rewrites; returns by number the result of each: facts of files, nothing per record."""
+    """Runs the rewrites; returns each outcome, facts of files or an error, by its number. Raises errors of Spark."""
     rows = results.select(REWRITE, OUTCOME).toArrow()
     return {number: pickle.loads(outcome) for number, outcome in columns(iter(rows.to_batches()), REWRITE, OUTCOME)}
 
 
 def _places(session: SparkSession, tasks: Sequence[RewriteTask], parts: Sequence[int]) -> DataFrame:
-    """(segment, part): where the dead positions of a segment are needed."""
+    """(segment, part): the Spark partition that needs the dead positions of a segment."""
     numbers, at = [], []
     for task, part in zip(tasks, parts, strict=True):
         losing = [source.number for source in task.sources if source.number is not None]

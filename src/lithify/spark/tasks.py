@@ -1,10 +1,10 @@
-"""What travels between the driver and the tasks of a run, and how an error comes back.
+"""Serialises tasks from the driver to executors, and returns their errors to the driver.
 
     driver: packed task ──► row (part, payload) ──► task ──► rows of results ──► driver: counts
 
-A task that gets a `LithifyError` (a damaged file, say) returns it as its result, so that the
-other logs of the run continue. Anything else fails the Spark job, which may retry the task: every
-task only reads, or writes files that no other attempt writes.
+A task that meets a `LithifyError`, such as a damaged file, returns it as its result, so that the other logs
+of the run continue. Other exceptions fail the task, which Spark may retry: tasks only read, or write files
+whose names are unique to the attempt.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Monotonic time in seconds, and how to wait: what a throttle in a task needs."""
+    """The clock (monotonic, seconds) and the sleep function of throttles in tasks."""
 
     clock: Callable[[], float]
     sleep: Callable[[float], None]
@@ -50,14 +50,14 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class TaskPace:
-    """How fast each task of a job may go (C40); it travels to them."""
+    """The rate limits of a job's tasks (C40); serialised to each task."""
 
     pace: Pace
     rates: TaskRates
     access: FileAccess
 
     def throttles(self) -> Throttles:
-        """Those of one Spark partition, whose tasks come one after the other."""
+        """New throttles for one Spark partition, whose tasks run one after the other."""
         clock, sleep = self.pace.clock, self.pace.sleep
         followed = FollowedRates(self.rates, self.access, clock)
         return Throttles(
@@ -67,9 +67,9 @@ class TaskPace:
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """What tasks work with: how they open files, how many run at once, the time they go by.
+    """The environment of tasks: file access, the number that run at once, clock and sleep.
 
-    `new_id` gives unique, unpredictable ids.
+    `new_id` returns unique, unpredictable ids.
     """
 
     access: FileAccess
@@ -78,17 +78,17 @@ class Workers:
     new_id: Callable[[], str]
 
     def task_pace(self, limits: RunLimits, tasks: int) -> TaskPace:
-        """That of each of so many tasks, so that those that run at once keep to the rates of the run (C40)."""
+        """The pace of each of `tasks` tasks, so that concurrent ones together keep to the run's rates (C40)."""
         rates = Rates(limits.read_rate_bytes, limits.write_rate_bytes)
         at_once = min(tasks, self.slots) * limits.sharing
         return TaskPace(self.pace, TaskRates(rates, at_once, limits.notes), self.access)
 
 
 def in_worker(run: Callable[Concatenate[Batches, P], Batches]) -> Callable[Concatenate[Batches, P], Batches]:
-    """For Spark's Python workers: objects imported by then are left out of later garbage collections.
+    """Excludes objects that exist when a Python worker's first task begins from garbage collection.
 
-    PySpark looks for garbage after every task. With all modules to look through that took 40 ms each time,
-    a twelfth of a round of ten tasks; what is there when a worker's first task begins is left out of it.
+    PySpark runs a collection after each task. With all imported modules that took 40 ms each time, a twelfth
+    of a round of ten tasks.
     """
 
     @wraps(run)
@@ -105,14 +105,14 @@ def _leave_out_imports() -> None:
 
 
 def attempt() -> str:
-    """What no other attempt of any task of this Spark application has: for the names of files that a task writes."""
+    """An id that is unique among all task attempts of this Spark application, for names of files."""
     context = TaskContext.get()
     assert context is not None  # this runs in a task
     return str(context.taskAttemptId())
 
 
 def task_frame(session: SparkSession, parts: Sequence[int], payloads: Sequence[Any]) -> DataFrame:
-    """(part, payload): the pickled work of each Spark partition. Few rows, of no record's size."""
+    """(part, payload): pickled tasks with their Spark partitions. Few and small rows."""
     table = pa.table(
         {
             PART: pa.array(parts, pa.int32()),
@@ -123,12 +123,12 @@ def task_frame(session: SparkSession, parts: Sequence[int], payloads: Sequence[A
 
 
 def placed(frame: DataFrame, parts: int) -> DataFrame:
-    """`frame` with every row on the one of so many Spark partitions that its `part` names."""
+    """`frame` with each row on the Spark partition, of `parts`, that its column `part` gives."""
     return frame.repartitionById(parts, F.col(PART))
 
 
 def columns(batches: Batches, *names: str) -> Iterator[tuple[Any, ...]]:
-    """Rows as tuples of plain values, one at a time."""
+    """Rows as tuples of Python values."""
     for batch in batches:
         for row in range(batch.num_rows):
             yield tuple(batch.column(name)[row].as_py() for name in names)
@@ -136,7 +136,7 @@ def columns(batches: Batches, *names: str) -> Iterator[tuple[Any, ...]]:
 
 @contextmanager
 def job_errors() -> Iterator[None]:
-    """Turns any exception of a Spark job into one clear line, with what caused it (`Blame`)."""
+    """Turns exceptions of a Spark job into `EngineError` if a task's code failed, else `EngineUnavailableError`."""
     try:
         yield
     except LithifyError:
@@ -156,18 +156,18 @@ _ABORTED = "Job aborted"
 
 
 def _reason(error: Exception) -> str:
-    """The line that says what went wrong: what a task raised, else the first line there is."""
+    """One line about the cause: the exception that a task raised, else the first line of the text."""
     _, traceback, raised = str(error).rpartition("Traceback (most recent call last):")
     lines = [line for line in raised.splitlines() if line.strip()]
-    if lines and lines[0].startswith(_OF_PY4J):  # then the Java error, and what caused it
+    if lines and lines[0].startswith(_OF_PY4J):  # a Java exception with its causes
         lines = [line for line in lines if _ABORTED in line] or [line.lstrip(": ") for line in lines[1:]]
-    if traceback:  # what a traceback ends with is the first line that is not indented
+    if traceback:  # the exception is the first line after the traceback that is not indented
         lines = [line for line in lines if not line[0].isspace()] or lines
     return (lines[0].strip() if lines else type(error).__name__)[:300]
 
 
 def _is_of_the_machine(reason: str) -> bool:
-    """Whether a task's exception, of which only the text comes back, is of a class for errors of the machine."""
+    """Whether a task's exception, known only by its text, is of a class in `OF_THE_MACHINE`."""
     name = reason.partition(":")[0].rpartition(".")[2]
     kinds = (getattr(module, name, None) for module in (builtins, pa))
     return any(isinstance(kind, type) and issubclass(kind, OF_THE_MACHINE) for kind in kinds)
@@ -176,7 +176,7 @@ def _is_of_the_machine(reason: str) -> bool:
 def spread(costs: Sequence[int], full: int, at_most: int | None = None) -> list[int]:
     """The Spark partition of each piece of work: large ones alone and first, small ones together.
 
-    A partition is full at cost `full`. With `at_most` there are no more than that, evenly filled.
+    A partition is full at cost `full`. With `at_most` there are at most that many, evenly filled.
     """
     order = sorted(range(len(costs)), key=lambda i: -costs[i])
     loads: list[int] = []
@@ -196,5 +196,5 @@ def spread(costs: Sequence[int], full: int, at_most: int | None = None) -> list[
 
 
 def partitions(parts: Sequence[int]) -> int:
-    """How many Spark partitions these are; they are numbered from 0 without gaps."""
+    """The number of Spark partitions in `parts`, which number them from 0 without gaps."""
     return max(parts, default=-1) + 1

@@ -1,1 +1,1 @@
-"""The key pass as a Spark job: a task for each hash range, or a shuffle of keys."""
+"""The key pass as a Spark job: one task per hash range, or a shuffle of keys."""

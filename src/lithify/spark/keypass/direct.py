@@ -1,7 +1,7 @@
-"""The key pass of logs with few hash ranges: a task per range, which reads the keys itself.
+"""The key pass of logs with few hash ranges: one task per range, without a shuffle.
 
-Each of them reads the key columns of every scanned segment and keeps its range: up to a number of
-ranges (`MAX_READS`) that costs less than to sort the keys and send them around.
+Each task reads the key columns of all scanned segments and selects its range. Up to `MAX_READS` ranges this
+costs less than a shuffle of the keys.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lithify.spark.tasks import PAYLOAD, Batches, TaskPace, columns, in_worker
 
 @dataclass(frozen=True, slots=True)
 class RangeTask:
-    """One hash range of one log. Segments are numbered in the run from `first_segment` on."""
+    """The task of one hash range of one log, whose first segment is number `first_segment` of the run."""
 
     unit: int
     first_segment: int
@@ -37,7 +37,7 @@ class RangeTask:
 
 
 def direct_winners(ranges: DataFrame, unpack: Unpacking) -> DataFrame:
-    """Rows of `RESULT`, from placed rows of `RangeTask`."""
+    """Rows of `RESULT` from `ranges`: rows of `RangeTask`, already placed on their Spark partitions."""
     return ranges.select(PAYLOAD).mapInArrow(partial(_run_ranges, unpack=unpack), RESULT_DDL)
 
 
@@ -55,7 +55,7 @@ def _run_ranges(batches: Batches, unpack: Unpacking) -> Batches:
 
 
 class _Scans:
-    """Opens the scan of a task's range, or of a part of it, under the throttle of its Spark partition."""
+    """Opens scans of a task's range, or parts of it, throttled by `acquire`."""
 
     def __init__(self, task: RangeTask, acquire: Callable[[int], None]) -> None:
         self._task = task

@@ -1,7 +1,7 @@
-"""The key pass of a run: cuts its logs into tasks and puts all of them into one Spark job (C38).
+"""The key pass of a run: divides its logs into tasks and combines these into one Spark job (C38).
 
-logs with few ranges  ─► a task per range ─────────────────────────────┐
-logs with many        ─► a task per segment ─► shuffle ─► a task per range ─► union ─► results
+logs with few ranges  ─► one task per range ─────────────────────────────────┐
+logs with many        ─► one task per segment ─► shuffle ─► one task per range ─► union ─► results
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ FULL_RECORDS = 1_000_000
 """Ranges and segments with fewer records share a Spark task."""
 
 OPENING_COST_RECORDS = 20_000
-"""Opening a segment takes about as long as reading so many keys."""
+"""Cost of opening a segment, as the number of keys that could be read in that time."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogWork:
-    """A log of the run: unit number `unit`, its scanned segments numbered from `first_segment` on."""
+    """Log number `unit` of the run; `first_segment` is the number in the run of its first scanned segment."""
 
     unit: int
     first_segment: int
@@ -58,9 +58,9 @@ class LogWork:
 
 @dataclass(frozen=True, slots=True)
 class KeyPassJob:
-    """The rows of `results.RESULT` to be, and how many tasks its two stages have.
+    """A lazy frame of `results.RESULT`, and the numbers of tasks of its two stages.
 
-    All that find winners are one stage; those that send keys, if any, run before it.
+    The first number is that of tasks that find winners, the second that of tasks that shuffle keys to them.
     """
 
     results: DataFrame
@@ -68,7 +68,7 @@ class KeyPassJob:
 
 
 def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, logs: Sequence[LogWork]) -> KeyPassJob:
-    """One job for all of `logs`, of which there is at least one. Runs nothing yet."""
+    """One job for all of `logs`, which are not empty. Does not run it."""
     direct = [log for log in logs if not log.shape.shuffled]
     shuffled = [log for log in logs if log.shape.shuffled]
     at_most = None if limits.read_rate_bytes is None else workers.slots
@@ -98,7 +98,7 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What all tasks of one key pass have in common."""
+    """The values that all tasks of one key pass share."""
 
     workers: Workers
     finder: WinnerFinder

@@ -1,9 +1,9 @@
-"""What the tasks of a key pass return, and the part of it that the driver collects.
+"""The rows that tasks of a key pass return, and the columns of them that the driver collects.
 
-    row of a segment    (unit, segment, change, dead)     positions stay in Spark, counts go to the driver
-    row of a part       (unit, tally), or an error        to the driver
+    row of a segment    (unit, segment, change, dead)     `dead` stays in Spark, the rest goes to the driver
+    row of a part       (unit, tally), or an error        goes to the driver
 
-A unit is one log of the run. Nothing here is of the size of records or keys (C38).
+A unit is one log of the run. No row contains keys or values (C38).
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ RESULT = pa.schema(
     ]
 )
 RESULT_DDL = f"{UNIT} int, {SEGMENT} int, {CHANGE} long, {DEAD} binary, {TALLY} binary"
-"""Either a segment with its `DeadPositions`, as a part of the keys tells; or that part's tally or error, pickled."""
+"""Either a segment with its `DeadPositions` from one part of the keys, or the pickled tally or error of a part."""
 
 _BATCH_BYTES = 8 * 2**20
 
 
 def result_rows(unit: int, first_segment: int, tally: Tally, found: DeadRecords) -> Iterator[pa.RecordBatch]:
-    """The result of one part as rows of `RESULT`, a few megabytes at a time.
+    """The result of one part as rows of `RESULT`, in batches of a few megabytes.
 
-    Its segments are numbered in the run from `first_segment` on.
+    `first_segment` is the number in the run of the part's first segment.
     """
     yield _tally_row(unit, tally)
     rows: list[tuple[int, int, bytes]] = []
@@ -60,7 +60,7 @@ def result_rows(unit: int, first_segment: int, tally: Tally, found: DeadRecords)
 
 
 def error_row(unit: int, error: LithifyError) -> pa.RecordBatch:
-    """An error in the place of a tally."""
+    """A row of `RESULT` with an error instead of a tally."""
     return _tally_row(unit, error)
 
 
@@ -78,14 +78,17 @@ def _segment_rows(unit: int, rows: Sequence[tuple[int, int, bytes]]) -> pa.Recor
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the driver collects: per log its tallies or errors, per segment number its `DeadPositions.change`."""
+    """What the driver collects: tallies or errors by unit, `DeadPositions.change` by segment number."""
 
     tallies: Mapping[int, Sequence[Tally | LithifyError]]
     changes: Mapping[int, int]
 
 
 def collect_counts(results: DataFrame) -> Counts:
-    """Runs the key pass: one row per part of a log and per segment, none per record."""
+    """Runs the key pass and collects its counts: one row per part and per segment, none per record.
+
+    Raises errors of Spark.
+    """
     rows = results.select(UNIT, SEGMENT, CHANGE, TALLY).toArrow()
     tallies: dict[int, list[Tally | LithifyError]] = {}
     changes: dict[int, int] = {}

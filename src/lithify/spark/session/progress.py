@@ -1,7 +1,7 @@
-"""Tells how far a Spark job is, where Spark says: classic sessions have a status tracker.
+"""Reports the progress of Spark jobs, by the status tracker that classic sessions have.
 
-A thread asks the tracker for the tasks of the run's job group. Over Spark Connect there is none,
-and progress goes from nothing to all.
+A thread polls the tracker for the tasks of the run's job group. Spark Connect has no tracker; there progress
+goes from 0 to all at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.in
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """One phase of a run: its job group, what to call it, and the sizes of its stages in tasks."""
+    """One phase of a run: its job group, its name, and the sizes of its stages in tasks."""
 
     group: str
     phase: str
@@ -44,9 +44,9 @@ class Watch:
 
 @contextmanager
 def watched(session: SparkSession, watch: Watch) -> Iterator[None]:
-    """Reports `progress(phase, done, total)`, in tasks, while the jobs started inside of it run.
+    """Reports `progress(phase, done, total)`, in tasks, while jobs started inside of it run.
 
-    When the caller is interrupted, or `progress` raises an error of ours, the jobs are cancelled.
+    Cancels the jobs when the process is interrupted or `progress` raises a `LithifyError`.
     """
     watch.progress(watch.phase, 0, watch.total)
     try:
@@ -61,7 +61,7 @@ def watched(session: SparkSession, watch: Watch) -> Iterator[None]:
 
 @contextmanager
 def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
-    before = {name: context.getLocalProperty(name) for name in _GROUP_PROPERTIES}  # the caller may have a group
+    before = {name: context.getLocalProperty(name) for name in _GROUP_PROPERTIES}  # of the caller, restored below
     context.setJobGroup(watch.group, f"lithify: {watch.phase}", interruptOnCancel=True)
     ended, interrupted = Event(), Event()
     refused: list[LithifyError] = []
@@ -73,7 +73,7 @@ def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
     except BaseException as error:
         with suppress(*JVM_GONE):
             context.cancelJobGroup(watch.group)
-        if interrupted.is_set():  # what Spark says of the job is only that it was cancelled
+        if interrupted.is_set():  # Spark's error only says that the job was cancelled
             raise KeyboardInterrupt from error
         if refused:
             raise refused[0] from error
@@ -88,10 +88,9 @@ def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
 
 @contextmanager
 def _told_of_interrupts(interrupted: Event) -> Iterator[None]:
-    """Sets `interrupted` when the program is.
+    """Sets `interrupted` on SIGINT.
 
-    After an interrupt PySpark waits until the job has ended, so that another thread has to
-    cancel it: the poller.
+    After an interrupt PySpark waits until the job has ended, so the polling thread has to cancel it.
     """
     before = signal.getsignal(signal.SIGINT)
     if current_thread() is not main_thread() or not callable(before):
@@ -113,7 +112,7 @@ def _told_of_interrupts(interrupted: Event) -> Iterator[None]:
 
 
 JVM_GONE = (Py4JError, OSError)
-"""The exceptions of calls to a JVM that has ended, raised in the thread that waits for the job too."""
+"""Exceptions of calls to a JVM that has ended, also raised in the thread that waits for the job."""
 
 
 def _poll(context: SparkContext, watch: Watch, ended: Event, interrupted: Event, refused: list[LithifyError]) -> None:
@@ -133,9 +132,9 @@ def _poll(context: SparkContext, watch: Watch, ended: Event, interrupted: Event,
 
 
 def _done(infos: Sequence[SparkStageInfo], stages: Sequence[int]) -> int:
-    """Tasks completed of the stages that do the work: the newest ones of their sizes.
+    """Completed tasks of the phase's stages, taken to be the newest stages with the expected numbers of tasks.
 
-    What feeds them is one task each (`task_frame`), so a stage of one is not followed.
+    Stages of one task are not counted, since `task_frame` has such stages too.
     """
     done = 0
     for size, times in Counter(stages).items():

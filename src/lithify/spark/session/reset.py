@@ -1,8 +1,8 @@
-"""Resets PySpark after its local JVM has died or Spark has stopped in it, so that the next round starts another.
+"""Resets PySpark after its JVM has died or Spark has stopped in it, so that the next round starts another.
 
-A cleaner runs for months; a JVM may run out of memory, or be killed, and Spark stops in it when its
-master is unreachable. PySpark keeps the dead session, and every call of it fails. Uses private names of
-PySpark that it gives no promise about.
+A cleaner runs for months; its JVM may run out of memory or be killed, and Spark stops when its master is
+unreachable. PySpark keeps the dead session, on which every call fails. Uses private attributes of PySpark,
+which may change between versions.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 ENDS_WITHIN_S = 5.0
-"""Seconds for an abandoned JVM with closed input to end; then it is killed."""
+"""Seconds that an abandoned JVM has to exit after its stdin was closed; then it is killed."""
 
 
 def forget_dead_session() -> bool:
-    """Makes PySpark forget a JVM that this process started and that is of no use; returns whether there was one."""
+    """Makes PySpark forget a JVM that this process started, if it is dead or Spark stopped; returns whether it was."""
     process = getattr(SparkContext._gateway, "proc", None)
     if process is None or (process.poll() is None and not _has_stopped(SparkContext._active_spark_context)):
         return False
@@ -29,7 +29,7 @@ def forget_dead_session() -> bool:
         SparkContext._jvm = None
     SparkSession._instantiatedSession = None
     SparkSession._activeSession = None
-    with suppress(Exception):  # its threads wait for a JVM that is not there
+    with suppress(Exception):  # its threads may fail without the JVM
         if context is not None:
             context._accumulatorServer.shutdown()
     _end(process)
@@ -37,12 +37,12 @@ def forget_dead_session() -> bool:
 
 
 def _has_stopped(context: SparkContext | None) -> bool:
-    """Whether Spark has stopped in a JVM that is there, without us; stopped by us there is no context."""
+    """Whether Spark has stopped by itself in a live JVM; after a stop by PySpark there is no context."""
     if context is None:
         return False
     try:
         return context._jsc is None or bool(context._jsc.sc().isStopped())
-    except Exception:  # it does not even answer
+    except Exception:  # the JVM does not answer
         return True
 
 

@@ -1,9 +1,9 @@
-"""The Spark session of a run: the one that is given or active, else a local one made once.
+"""The Spark session of a run: the given or active one, else a local one that is created once.
 
-given ──► it                   spark-submit, Spark Connect ──► theirs, by `getOrCreate`
-else ──► local[*] of this machine, quiet, no web page, on a Java that `java.py` finds
+given or active ──► that one   spark-submit, Spark Connect ──► theirs, by `getOrCreate`
+else ──► local[*], little logging, no web UI, on a Java that `java.py` finds
 
-A local one keeps its files encrypted in folders of this user alone, and its processes authenticate
+A local session encrypts its files in folders that only this user can read, and its processes authenticate
 each other (docs/security.md).
 """
 
@@ -31,13 +31,13 @@ from lithify.spark.session.reset import forget_dead_session
 MASTER = "spark.master"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 COMPILES_LITTLE = "-XX:TieredStopAtLevel=1"
-"""In rounds the JVM hands blocks to Python and back: to compile that well took it more than doing it. A
-first round of 10 M records took 17 CPU-seconds so instead of 27, later ones 9 instead of 11."""
+"""In rounds the JVM only passes blocks to and from Python; optimising that code took longer than running it. A
+first round of 10 M records took 17 instead of 27 CPU-seconds with this, later ones 9 instead of 11."""
 COMPILES_WELL = "-XX:TieredStopAtLevel=4"
-"""Java's own way, for sessions in which the JVM goes over records itself."""
+"""Java's default, for sessions in which the JVM processes records itself."""
 PURGE_DELAY_MS = "60000"
-"""After so long a Python worker gives memory of Arrow's back that it does not use. With Arrow's own second it
-frees between two row groups memory that it needs again, which took a fifth of the CPU time of a round."""
+"""After this time a Python worker returns Arrow's unused memory to the system. With Arrow's default of a second it
+returns memory between two row groups and gets it again, which took a fifth of the CPU time of a round."""
 LOCAL_FOLDERS = "spark.local.dir"
 _QUIET = Path(__file__).with_name("log4j2.properties")
 
@@ -53,13 +53,16 @@ _LOCAL_CONF = {
 }
 
 _PRIVATE = {"spark.authenticate": "true", "spark.io.encryption.enabled": "true"}
-"""Where driver and executors are of one machine and make up a secret; a cluster has to be given one."""
+"""For local masters, where Spark generates the secret; a cluster needs a configured one."""
 
 _making = Lock()
 
 
 def session_factory(session: SparkSession | None, conf: Mapping[str, str]) -> Callable[[], SparkSession]:
-    """What gives a run its session when it first needs one. `conf` is laid over a local one's own."""
+    """A function that returns the session of a run, or starts it. `conf` overrides settings of a local one.
+
+    The function raises `EngineUnavailableError` or `JavaNotFoundError`.
+    """
 
     def make() -> SparkSession:
         if session is not None:
@@ -72,12 +75,12 @@ def session_factory(session: SparkSession | None, conf: Mapping[str, str]) -> Ca
 
 
 def slots(session: SparkSession | None, conf: Mapping[str, str]) -> int:
-    """How many tasks can run at once. Starts nothing: without a session, as a local one will have."""
+    """The number of tasks that can run at once. Starts no session: without one, that of a local one by `conf`."""
     session = session or SparkSession.getActiveSession()
     if session is not None:
         try:
             return int(session.sparkContext.defaultParallelism)
-        except PySparkException:  # Spark Connect has no context, and does not tell
+        except PySparkException:  # Spark Connect has no context
             return int(session.conf.get("spark.default.parallelism", str(os.cpu_count() or 1)) or 1)
     master = conf.get(MASTER, "local[*]")
     threads = master.removeprefix("local[").partition("]")[0].partition(",")[0]
@@ -85,10 +88,9 @@ def slots(session: SparkSession | None, conf: Mapping[str, str]) -> int:
 
 
 def end_started(within_s: float) -> None:
-    """Ends the JVM that this process has started, if it has one: in order if that takes no longer, else the hard way.
+    """Ends the JVM that this process has started, if any: orderly within `within_s` seconds, else by a kill.
 
-    In order it ends by itself when this process does. But it waits for every client of Kafka, and these wait
-    for answers.
+    It would exit by itself with this process, but waits for its Kafka clients, which may wait for brokers.
     """
     jvm = getattr(SparkContext._gateway, "proc", None)
     if jvm is None:
@@ -102,7 +104,7 @@ def end_started(within_s: float) -> None:
 
 
 def java_options(own: str, conf: Mapping[str, str]) -> str:
-    """`own` and then those of `conf`: of two that contradict each other, Java takes the last one."""
+    """`own` followed by the Java options in `conf`: of two that conflict, Java uses the last."""
     return f"{own} {conf.get(JAVA_OPTIONS, '')}".strip()
 
 
@@ -113,23 +115,23 @@ def _made(conf: Mapping[str, str]) -> SparkSession:
     merged = {**(_PRIVATE if local else {}), **_LOCAL_CONF, **conf}
     merged[JAVA_OPTIONS] = java_options(f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {COMPILES_LITTLE}", conf)
     home = str(java_home(find_java()))
-    # PySpark starts by scripts for bash, which has to be found also where the PATH is a short one.
+    # PySpark starts the JVM by bash scripts, so bash must be found even if PATH is short.
     path = os.pathsep.join(filter(None, (os.environ.get("PATH"), os.defpath)))
     purge_delay = os.environ.get("MIMALLOC_PURGE_DELAY", PURGE_DELAY_MS)
     variables = _environment(JAVA_HOME=home, PYSPARK_PYTHON=sys.executable, PATH=path, MIMALLOC_PURGE_DELAY=purge_delay)
     folders = _private_folders(merged)
-    # Spark asks for the address of the machine's name before it reads its settings, and some machines have none.
+    # Spark resolves the host name before it reads its settings, and some hosts cannot be resolved.
     address = {"SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", _LOCALHOST)} if local else {}
     with variables, _environment(SPARK_LOCAL_DIRS=",".join(folders), **address), _interrupts_held():
         session = _get_or_create(merged)
     for folder in folders:
-        # The JVM deletes its own files when it ends, and after them those that are marked so.
+        # At exit the JVM deletes Spark's files first and then those registered here.
         session.sparkContext._jvm.java.io.File(folder).deleteOnExit()
     return session
 
 
 def _private_folders(conf: Mapping[str, str]) -> list[str]:
-    """A new folder of mode 700 in each folder that Spark is configured to use, as Spark's own are readable for all."""
+    """Creates a folder of mode 700 in each of Spark's local folders, as those of Spark are readable by all."""
     given = os.environ.get("SPARK_LOCAL_DIRS") or conf.get(LOCAL_FOLDERS) or tempfile.gettempdir()
     try:
         return [tempfile.mkdtemp(prefix="lithify-spark-", dir=place.strip()) for place in given.split(",")]
@@ -157,11 +159,11 @@ def _get_or_create(conf: Mapping[str, str]) -> SparkSession:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Delays an interrupt until Spark has started, or its JVM would never end.
+    """Delays SIGINT until Spark has started, else its JVM would never end.
 
-    PySpark would delete the file in which the JVM writes its port; the JVM then neither continues nor ends.
-    The handler that PySpark sets goes as well: it calls the JVM in the middle of another call, which
-    fails loudly, and code that runs a job here cancels it when interrupted.
+    PySpark would delete the file to which the JVM writes its port; the JVM then neither continues nor exits.
+    Also removes the signal handler that PySpark sets: it calls the JVM during another call, which fails; code
+    that runs a job here cancels it when interrupted.
     """
     if current_thread() is not main_thread():
         yield
@@ -182,7 +184,7 @@ def _interrupts_held() -> Iterator[None]:
 
 @contextmanager
 def _environment(**values: str) -> Iterator[None]:
-    """Environment variables for as long as Spark starts: what else runs here keeps its own."""
+    """Sets environment variables while Spark starts, and restores them."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
