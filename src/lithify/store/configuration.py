@@ -17,7 +17,7 @@ def check_configuration() -> None:
 
     try:
         Config()
-    except Exception as error:  # of YAML, of text, of the disk, or of an unexpected shape
+    except Exception as error:  # of the YAML parser, of decoding, of the disk, or of an unexpected structure
         raise WarehouseError(
             f"{_file() or 'the variables PYICEBERG_...'}: PyIceberg cannot read its configuration: {_why(error)}",
             hint="mend or remove it; it is read whatever warehouse is named",

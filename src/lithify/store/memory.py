@@ -4,9 +4,9 @@
               kept: those that a commit closed by removing segments, the newest `versions.kept`
               documents: by path, as text, so that only what JSON can say comes back
 
-One lock around everything, so a commit is: is the version still the newest? then the next one.
-Nothing is ever forgotten except what the port says is forgotten; everything is lost with the
-process. Both stores pass one suite (tests/store).
+One lock guards everything, so a commit checks that its version is still the newest and adds the next one.
+The store removes only what the port says is removed; everything is lost with the process. Both stores
+pass one suite (tests/store).
 """
 
 from __future__ import annotations
@@ -195,10 +195,10 @@ class MemoryStore:
         return "/".join(("memory:/" if topic is None else topic.location, kind, key)).rstrip("/")
 
     def clear_file_cache(self) -> None:
-        """There are none but in memory."""
+        """None: this store is in memory."""
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
-        """The data files of the topic, and signs of life; nothing else is a file here."""
+        """The data files of the topic, and heartbeats of runs; nothing else is a file here."""
         yield from self._files.stored(state.location)
 
     def named_files(self, name: TopicName) -> NamedFiles:
@@ -210,7 +210,7 @@ class MemoryStore:
             return NamedFiles(topic.newest.paths.union(*(version.paths for version in kept)))
 
     def note_named(self, state: TopicState, stored: Sequence[StoredFile], named: NamedFiles, now_ms: int) -> None:
-        """Every file is closed by a commit here."""
+        """Nothing to note: in this store only commits close files."""
 
     def closings(self, state: TopicState, stored: Sequence[StoredFile], now_ms: int) -> Mapping[str, Closing]:
         with self._lock:
@@ -257,7 +257,7 @@ def _exchanged(
 
 
 class MemoryWarehouse:
-    """A store and its files, new and empty. `now_ms` is what files take for the time of their writing."""
+    """A store and its files, new and empty. `now_ms` gives the time at which files are written."""
 
     def __init__(self, new_id: Callable[[], str], now_ms: Callable[[], int] = lambda: 0) -> None:
         self.files = MemoryFiles(now_ms)

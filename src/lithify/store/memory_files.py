@@ -61,7 +61,7 @@ class RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class RecordArrivals:
-    """Records on their way into one log, complete but for their offsets."""
+    """Records to append to one log, complete except for their offsets."""
 
     content: tuple[Record, ...]
 
@@ -76,7 +76,7 @@ class RecordArrivals:
     @property
     def last_timestamp_ms(self) -> int:
         timestamp = self.content[-1].timestamp
-        assert timestamp is not None  # `receive` gives every record one
+        assert timestamp is not None  # `receive` gives every record a timestamp
         return timestamp
 
 
@@ -99,7 +99,7 @@ class MemoryFiles:
     ) -> Mapping[int, RecordArrivals]:
         """Raises `InvalidRecordError` for the first refused record, or `InvalidInputError`."""
         arriving: dict[int, list[Record]] = {}
-        keyless = sum(log.log_end_offset for log in state.logs)  # keyless records go on round from there
+        keyless = sum(log.log_end_offset for log in state.logs)  # keyless records continue the round-robin from there
         for index, record in enumerate(_given(batch)):
             partition = record.partition
             if partition is None and record.key is not None:
@@ -164,7 +164,7 @@ class MemoryFiles:
         return None
 
     def stored(self, location: str) -> Iterator[StoredFile]:
-        """The data files of a topic, and signs of life."""
+        """The data files of a topic, and heartbeats of runs."""
         for path, records in list(self.data.items()):
             if path.startswith(f"{location}/"):
                 size = sum(r.size_bytes + RECORD_BYTES for r in records)

@@ -62,7 +62,7 @@ _NOT_WRITTEN = ("its catalog.db could not be written", "look at the disk; nothin
 _CREDENTIALS = "look at the credentials in the catalog's configuration; nothing was changed"
 
 _S3_ERROR = re.compile(r"AWS Error (?P<code>[^:]+?) during (?P<operation>\w+) operation: (?P<text>.*)", re.DOTALL)
-"""How Arrow tells of an error of S3's: a code of the AWS SDK, or `UNKNOWN (HTTP status 503)`."""
+"""How Arrow reports an error of S3: a code of the AWS SDK, or `UNKNOWN (HTTP status 503)`."""
 
 _S3_TROUBLE = {
     "ACCESS_DENIED": ("access to it is refused", _CREDENTIALS),
@@ -72,9 +72,9 @@ _S3_TROUBLE = {
 }
 
 _BEGIN_AGAIN = ("40001", "40P01")
-"""PostgreSQL took the transaction back, since another one came first or waited for it."""
+"""PostgreSQL rolled the transaction back: a serialization failure or a deadlock."""
 _NOT_CONNECTED = "connection to server"
-"""What libpq says when it could not even connect."""
+"""What libpq reports when it could not connect."""
 
 _SEQUENCE_CONFLICT = "Cannot add snapshot with sequence number"
 _GONE = "NoSuchTable"
@@ -99,10 +99,10 @@ def moved_on(error: Exception) -> bool:
 
 
 def never_landed(error: Exception) -> bool:
-    """Whether an error of a commit certainly came before the swap, or took it back.
+    """Whether an error of a commit certainly came before the swap, or rolled it back.
 
-    Files are written before it; SQLite takes a transaction back that it could not write. In any
-    database a statement that fails takes the others with it: only the answer to COMMIT, which
+    Files are written before it; SQLite rolls back a transaction that it could not write. In any
+    database a statement that fails rolls back the whole transaction: only the answer to COMMIT, which
     SQLAlchemy has no statement for, can get lost when all is done.
     """
     match error:
@@ -115,12 +115,12 @@ def never_landed(error: Exception) -> bool:
 
 
 def already_exists(error: BaseException) -> bool:
-    """Whether another program was faster in making the tables of an SQL catalog."""
+    """Whether another program created the tables of an SQL catalog first."""
     return isinstance(error, DBAPIError) and "already exists" in str(error)
 
 
 def warehouse_error(where: str, error: Exception) -> WarehouseError:
-    """The error for a person, of whatever went wrong at `where`."""
+    """The error of ours, with a remedy, for any exception at `where`."""
     if isinstance(error, WarehouseError):
         return WarehouseError(error.message, hint=error.hint)
     known = _known(error)

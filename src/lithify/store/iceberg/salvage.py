@@ -1,4 +1,4 @@
-"""What is left of topics in a warehouse, and recreating them: the port that `repair` uses.
+"""What is left of topics in a warehouse, and their recreation: the port that `repair` uses.
 
     folder ─► metadata files, the newest first, until an intact one ─► what it names, what it does not
                   │ register: the catalog names it again                     │ rebuild: a new table in

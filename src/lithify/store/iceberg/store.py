@@ -4,8 +4,8 @@
     segments    the manifests of the version's snapshot
     commit      see `swap`
 
-A state stays good for `segments` after others have committed: its manifest list is remembered,
-since snapshots without a branch or tag are gone from the metadata as soon as the next commit lands.
+`segments` reads an older state also after other commits: its manifest list is remembered, since the
+next commit removes snapshots without a branch or tag from the metadata.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ REQUESTS_AT_ONCE = 12
 
 
 class IcebergStore(TopicFolders):
-    """`LogStore` over a catalog. `new_id` makes the folder of a new topic its own."""
+    """`LogStore` over a catalog. `new_id` makes the name of a new topic's folder unique."""
 
     def __init__(self, source: CatalogSource, new_id: Callable[[], str]) -> None:
         super().__init__(source)
@@ -65,7 +65,7 @@ class IcebergStore(TopicFolders):
     @property
     def at_once(self) -> int:
         root = self._source.root
-        # On one machine's disk threads only get in each other's way.
+        # Threads on one local disk only slow each other down.
         return REQUESTS_AT_ONCE if root is None or local_path(root) is None else 1
 
     def create_topic(
@@ -122,7 +122,7 @@ class IcebergStore(TopicFolders):
         return self._read(state, self._lists_of(state).log, partitions)
 
     def view(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
-        """Raises what `segments` does, and `DamagedError` where the branch of the views is gone or another one (C8)."""
+        """Raises what `segments` does, and `DamagedError` if the branch of the views is missing or replaced (C8)."""
         wanted = state.partitions if partitions is None else partitions
         if all(state.log(partition).view is None for partition in wanted):
             return ()
@@ -185,7 +185,7 @@ class IcebergStore(TopicFolders):
         return newest if found is Landing.LANDED else None
 
     def _table(self, name: TopicName) -> Table:
-        """The table of a topic, whose metadata is what the last commit left."""
+        """The table of a topic, with metadata that the last commit wrote."""
         table = self._tables.load(name)
         self._state(name, table.metadata, table.metadata_location)
         return table
@@ -212,7 +212,7 @@ class IcebergStore(TopicFolders):
         return self._lists_now(state) if known is None else known
 
     def _lists_now(self, state: TopicState) -> Lists:
-        """As the table names them. Raises `UnknownVersionError` where it does not: the version may have been swept."""
+        """As the table names them. Raises `UnknownVersionError` if it names none: the version may have been swept."""
         table = self._tables.load(state.name)
         lists = self._remember(table.metadata, table.metadata_location, state.version)
         if lists is None or str(table.metadata.table_uuid) != state.identity:

@@ -25,7 +25,7 @@ from lithify.store.iceberg.io.folders import delete_files, stored_files, within
 
 
 class TopicFolders:
-    """The part of the store that sees the files of topics as files."""
+    """The part of the store that handles files of topics by their paths."""
 
     def __init__(self, source: CatalogSource) -> None:
         self._source = source

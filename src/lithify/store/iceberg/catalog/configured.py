@@ -7,7 +7,7 @@ say otherwise:
     keepalives_idle, _interval, _count   how soon a connection without a peer is found dead
     (no parameter)                       10 s in which connecting to a restarting server is retried
     statement_timeout                    how long a commit waits for another one's few milliseconds
-    idle_in_transaction_session_timeout  how long a program that froze within its commit blocks others
+    idle_in_transaction_session_timeout  how long a program that is paused within its commit blocks others
 
 Statements on a connection are answered within `ANSWER_S`, or its socket is shut; a connection that broke
 since its last use is replaced (`waits/sql.py`). Opening any catalog takes `OPENING_S` at most, and so

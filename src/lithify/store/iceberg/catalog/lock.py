@@ -4,7 +4,7 @@
     catalog in PostgreSQL          an advisory lock of a transaction of its own, on other connections
     elsewhere                      none: the swap alone decides who is first
 
-Optimistic commits starve the slow: a round among tight appenders never got through without turns,
+Optimistic commits starve slow committers: a round among busy appenders never committed without turns,
 on a local disk as over PostgreSQL and S3, where 25 tries in a row came too late.
 """
 

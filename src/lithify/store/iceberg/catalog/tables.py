@@ -1,4 +1,4 @@
-"""The tables of topics in a catalog: making them, finding them, listing them."""
+"""The tables of topics in a catalog: creating, finding and listing them."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def all_closings(
         if file.kind is FileKind.ATTEMPT
     }
     told = closings(stored_records(state.location, access).items())
-    # A record tells of itself, too: it may be that of an attempt which has not landed yet.
+    # A record lists its own file as well: its commit may not have landed yet.
     folder = f"{versions_folder(state.location)}/"
     of_files = {path: Closing(ms, was_named=not path.startswith(folder)) for path, ms in told.items()}
     return found | {path: of_files[given] for given, path in _spellings(state.location, told)}

@@ -7,8 +7,8 @@ for every metadata file that was named then, the last time that it was.
     a.avro        named     named     -                    unnamed since t3, and a version named it
     b.avro             written  -     -                    unnamed since t2, perhaps never named
 
-The stored time is never earlier than the true one, so that files only stay longer. Looks are
-stored for as long as they are needed, at minimum distances, and names until their files are deleted, so
+The stored time is never earlier than the true one, so files only stay longer. Looks are
+stored as long as they are needed, with a minimum time between them, and names until their files are deleted, so
 that the document stays small.
 """
 

@@ -38,7 +38,7 @@ def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) ->
         try:
             Path(part).replace(local)
             break
-        except FileNotFoundError:  # it stalled for longer than the grace, and a sweep deleted it (C45)
+        except FileNotFoundError:  # this process stalled for longer than the grace, and a sweep deleted the file (C45)
             if attempt == ATTEMPTS or not Path(part).parent.is_dir():  # or the topic was deleted
                 raise
     sync_folder(Path(local).parent)

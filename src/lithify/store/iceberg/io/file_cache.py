@@ -1,7 +1,7 @@
 """Small files that are written once, kept in memory after they were read or written.
 
     00017-<uuid>.metadata.json, snap-<id>-<uuid>.avro, <uuid>-m0.avro    no other file ever has these names
-    failures.json, rates.json                                            written again: never kept
+    failures.json, rates.json                                            overwritten: never cached
 
 A commit needs the metadata and manifests that the load before it, or the last commit, has
 read. Over an object store each of them would be two requests each time.

@@ -1,4 +1,4 @@
-"""PyIceberg's files in an object store: requests with deadlines, few of them, and errors told apart.
+"""PyIceberg's files in an object store: few requests, each with a deadline, and an error for each cause.
 
     the store has no such file                           ──► FileNotFoundError
     no answer, too slow for too long, busy, refused      ──► WarehouseError

@@ -42,7 +42,7 @@ from lithify.store.iceberg.manifests.entries import (
 from lithify.store.iceberg.state.topic_codec import RUN
 
 MANIFESTS_PER_CLASS = 16
-"""So many manifests with a like number of entries are merged; a class has 16 times the entries of the one before."""
+"""So many manifests of one size class are merged; a class has 16 times the entries of the one before."""
 
 
 class UnstagedTransaction(Transaction):

@@ -1,4 +1,4 @@
-"""What metadata files and records of closed versions say about a topic's past, for `repair`.
+"""What metadata files and records of closed versions say about a topic's earlier versions, for `repair`.
 
 00006 ─ 00007 ─ 00008        metadata files, numbered by commits
 00000 ─ 00001                those of a topic recreated in the same folder: it names what it replaces

@@ -1,11 +1,11 @@
-"""What a topic's table has to be like before Lithify writes to it: as it was made, whatever strangers did.
+"""What a topic's table must be like before Lithify writes to it: as Lithify created it, except where noted.
 
-    columns          ours, each under its id, name and type     more of them: ignored
-    partition spec   ours is the default one                    sort order: segments have theirs anyway
-    format version   2                                          newer ones have fields that we do not write
-    properties       none that moves files elsewhere, names a program for it, or has commits retried
+    columns          Lithify's, each with its id, name and type     additional columns: ignored
+    partition spec   Lithify's is the default one                   sort order: ignored, segments have their own
+    format version   2                                              newer ones have fields that Lithify does not write
+    properties       none that moves files elsewhere, names a class to open them, or has commits retried
 
-Reading needs none of that: it goes by manifests of ours and by Parquet files of ours.
+Reading does not need this: readers use only manifests and Parquet files that Lithify wrote.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ FORMAT_VERSION = 2
 
 
 def check_writable(name: TopicName, metadata: TableMetadata) -> None:
-    """Raises `WarehouseError` for a table that is not as Lithify makes it, and says what to do."""
+    """Raises `WarehouseError`, with the remedy, for a table that is not as Lithify creates it."""
     for what, hint in _changes(name, metadata):
         raise WarehouseError(f"{name}: {what}", hint=f"{hint}; nothing was changed")
 
 
 def _changes(name: TopicName, metadata: TableMetadata) -> Iterator[tuple[str, str]]:
-    """What was changed, and how to take it back."""
+    """What was changed, and how to undo it."""
     back = f"`lithify repair {name}` sets it back"
     if metadata.format_version != FORMAT_VERSION:
         yield (

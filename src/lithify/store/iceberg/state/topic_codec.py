@@ -1,20 +1,21 @@
-"""The state of a topic as properties of its table, and back (docs/format.md tells the same).
+"""The state of a topic as properties of its table, and back (described in docs/format.md as well).
 
     lithify.format-version   3; a higher one is refused
     lithify.version          the version that these properties belong to
-    lithify.original-name    the name as it was given
+    lithify.original-name    the name as the user gave it
     lithify.created-ms
-    lithify.clock-ms         the latest time that commits vouch for
+    lithify.clock-ms         the latest time of a commit's clock
     lithify.settings         JSON: every setting under its dotted name
-    lithify.log.<partition>  JSON: one `LogState`, without what is as in a new log
+    lithify.log.<partition>  JSON: one `LogState`, without the fields that are as in a new log
     lithify.versions         JSON: kept versions, newest first
     lithify.reports          JSON: ids of reports, newest first
     lithify.location         the folder that the topic was created in
-    lithify.abandoned        JSON: runs that can commit no more
-    lithify.refs, .checksum  what branches, tags and these properties are, to notice others (`checksums`)
+    lithify.abandoned        JSON: runs that may no longer commit
+    lithify.refs, .checksum  checksums of branches, tags and these properties (`checksums`)
 
 They change together with the data, in the commit that adds a snapshot to main, and the sequence number of
-that snapshot is the version. If main is at another, another program moved it, and the state says nothing of it.
+that snapshot is the version. If main is at another snapshot, another program moved it, and the state
+does not describe that snapshot.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from lithify.store.iceberg.state.location import topic_location
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
 
 FORMAT_VERSION = 3
-"""What is written. A topic of an earlier format gets it with the next commit."""
+"""The format that is written. The next commit upgrades a topic of an earlier format to it."""
 EPOCHS_SINCE = 3
 """The format version from which on a log has an epoch."""
 
@@ -56,7 +57,7 @@ _REPORTS = "lithify.reports"
 _ABANDONED = "lithify.abandoned"
 
 RUN = "lithify.run"
-"""In the summary of every snapshot that Lithify adds to main: the run that did."""
+"""In the summary of every snapshot that Lithify adds to main: the run that added it."""
 
 FIRST_VERSION = 1
 
@@ -71,7 +72,7 @@ class Closed:
     closed_ms: int
     closed_by: str
     record: str
-    """Name of its record file."""
+    """Name of its record's file."""
     verb: str = Verb.COMPACT
 
     @property
@@ -98,7 +99,7 @@ def check_format(name: TopicName, properties: Properties) -> None:
 
 
 def new_topic(original_name: str, settings: TopicSettings, partitions: int, created_ms: int) -> dict[str, str]:
-    """The properties of a topic that is being made."""
+    """The properties of a topic that is being created."""
     return {
         ORIGINAL_NAME: original_name,
         _CREATED_MS: str(created_ms),
@@ -121,10 +122,10 @@ def changed(
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """What of a table's metadata the state of a topic is read off."""
+    """The part of a table's metadata that the state of a topic is read from."""
 
     file: str
-    """Where the metadata is, for messages."""
+    """Where the metadata file is, for messages."""
     properties: Properties
     version: int | None
     """Sequence number of main's snapshot."""
@@ -182,7 +183,7 @@ def versions_changed(versions: Iterable[Closed]) -> dict[str, str]:
 
 
 def report_ids(properties: Properties) -> tuple[str, ...]:
-    """Ids of the reports that count, newest first."""
+    """Ids of the topic's reports, newest first."""
     with readable(f"the table property {_REPORTS}"):
         return tuple(json.loads(properties.get(_REPORTS, "[]")))
 
