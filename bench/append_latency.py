@@ -1,4 +1,4 @@
-"""Whether appends stay quick as a topic ages: 2,000 appends with a round after every tenth.
+"""The latency of appends as a topic ages: 2,000 appends with a round after every tenth.
 
     python bench/append_latency.py
 

@@ -1,10 +1,10 @@
-"""How long a client takes to a table of a Kafka topic: from the lake and on, or from all of Kafka.
+"""How long a client takes to fill a table of a Kafka topic: from the lake and Kafka's tail, or from Kafka alone.
 
     PYTHONPATH=src:tests python bench/hydrate.py --records 2000000 --keys 100000
 
-Starts a broker of its own, writes the topic, copies it into a lake in a temporary folder and compacts it there
-with the kernels of a round, then fills tables both ways and compares them; again after Kafka's own cleaner
-has been over all of it.
+Starts its own broker, writes the topic, copies it into a lake in a temporary folder and compacts it there
+with the kernels of a round, then fills tables both ways and compares them, and repeats this after Kafka's own
+cleaner has compacted the topic.
 """
 
 from __future__ import annotations

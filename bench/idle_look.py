@@ -1,9 +1,9 @@
-"""What a look at a catalog costs in which nothing happens: 10,000 topics.
+"""The cost of a look at an idle catalog of 10,000 topics.
 
     python bench/idle_look.py [--topics 10000] [--keep DIR]
 
 Three looks are timed: the first after a start, the next one (one query, since the change tokens of all topics
-are as before), and one as it is for catalogs that have no change tokens (each topic is loaded through the catalog).
+are as before), and one as in catalogs without change tokens (each topic is loaded through the catalog).
 The target is under 10 seconds. What is read is counted: at most the metadata of each topic, and no
 look may open a manifest or a data file.
 """
@@ -34,7 +34,7 @@ class NotingFileIO(LocalFileIO):
 
 
 def make(directory: str, first: int, last: int) -> None:
-    """Topics with a few records that no ratio makes due, a quarter of them with retention by age as well."""
+    """Topics with a few records and no dirty ratio that makes them due, a quarter with retention by age as well."""
     lake = lithify.open(directory)
     for number in range(first, last):
         config: dict[str, object] = {"min.cleanable.dirty.ratio": 1}
@@ -45,10 +45,10 @@ def make(directory: str, first: int, last: int) -> None:
 
 
 def made(directory: str, topics: int) -> None:
-    """Two processes make what is not there yet."""
+    """Two processes create the topics that are missing."""
     there = sum(1 for _ in lithify.open(directory).warehouse.store.change_tokens())
     if there < topics:
-        make(directory, there, there + 1)  # the catalog is made by one of them
+        make(directory, there, there + 1)  # one process creates the catalog
         there += 1
         half = (there + topics) // 2
         with ProcessPoolExecutor(2) as pool:

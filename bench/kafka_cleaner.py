@@ -3,10 +3,10 @@
     PYTHONPATH=src:tests python bench/kafka_cleaner.py --data FOLDER [--keys 1000000] [--codec zstd] [--pairs 3]
 
 Kafka's side: a broker with one cleaner thread and the default buffer of 128 MiB, pinned to a core, from
-the moment its cleaner is let go until it has cleaned all of the log; whatever it does meanwhile counts.
+the moment its cleaner is enabled until it has cleaned the whole log; whatever it does meanwhile counts.
 Ours: all that `compact` does on a session of one slot, pinned to the same core. As Kafka's log has just been
-written, by a broker that is warm from it, a round that does not count goes before ours. Told are records a second,
-and records per CPU-second of the broker or of our whole process tree, and the ratios of each pair.
+written, by a broker that is warm from it, an uncounted round precedes ours. It prints records per second,
+records per CPU-second of the broker or of our whole process tree, and the ratios of each pair.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from support.kafka.broker import KafkaBroker, a_broker  # type: ignore[import-no
 
 CORE = 0
 WARM = 1
-"""Turns that do not count, in which the JVMs of both get warm."""
+"""Uncounted turns that warm up both JVMs."""
 
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Wall time, and CPU time of some processes and of all that came from them, but for `others`."""
+    """Wall time, and CPU time of some processes and their descendants, except `others`."""
 
     roots: tuple[int, ...]
     others: tuple[int, ...] = ()
@@ -70,7 +70,7 @@ class Stopwatch:
 
 
 def family(roots: Iterable[int], others: Iterable[int] = ()) -> list[psutil.Process]:
-    """These processes and all that came from them, but for `others` and what came from those."""
+    """These processes and their descendants, except `others` and theirs."""
     found = [psutil.Process(root) for root in roots]
     every = found + [child for process in found for child in process.children(recursive=True)]
     return [process for process in every if process not in family(others)] if others else every
@@ -78,7 +78,7 @@ def family(roots: Iterable[int], others: Iterable[int] = ()) -> list[psutil.Proc
 
 @contextmanager
 def pinned(roots: Iterable[int], others: Iterable[int] = ()) -> Iterator[None]:
-    """All threads of these processes, and of what they have started, on one core."""
+    """Pins all threads of these processes and of their descendants to one core."""
     every = os.sched_getaffinity(0)
     _pin(family(roots, others), {CORE})
     try:
@@ -90,7 +90,7 @@ def pinned(roots: Iterable[int], others: Iterable[int] = ()) -> Iterator[None]:
 def _pin(processes: Iterable[psutil.Process], cores: set[int]) -> None:
     for process in processes:
         for thread in process.threads():
-            with suppress(ProcessLookupError):  # it has just ended
+            with suppress(ProcessLookupError):  # the process has just ended
                 os.sched_setaffinity(thread.id, cores)
 
 

@@ -2,8 +2,8 @@
 
     PYTHONPATH=src:tests python bench/kafka_ingest.py [--records 2000000] [--partitions 2] [--repeat 3]
 
-Starts a broker of its own and writes the topic, then copies it into a new topic again and again, on one
-warm Spark session. Told are records per second, of each copy and their median.
+Starts its own broker and writes the topic, then copies it several times, each into a new topic, on one
+warm Spark session. It prints the records per second of each copy and their median.
 """
 
 from __future__ import annotations

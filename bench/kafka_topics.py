@@ -1,4 +1,4 @@
-"""Topics of a broker of our own for the benchmarks: filled as fast as Python can, and cleaned when told."""
+"""Topics of the benchmarks' own broker: filled as fast as Python can, and cleaned on request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLUSH_S = 60.0
 
 
 def held_topic(broker: KafkaBroker) -> str:
-    """A compacted topic of one partition whose cleaner does nothing until it is let go."""
+    """A compacted topic of one partition that the cleaner does not clean until `clean` enables it."""
     config = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": HELD}
     return str(broker.make_topic(1, retention_ms="-1", **config))
 
@@ -56,6 +56,6 @@ def roll(broker: KafkaBroker, topic: str, last_ms: int) -> None:
 
 
 def clean(broker: KafkaBroker, topic: str, end_offset: int) -> None:
-    """Lets Kafka's cleaner go, and waits until it has been everywhere below that offset."""
+    """Enables Kafka's cleaner, and waits until it has cleaned everything below that offset."""
     broker.alter_topic(topic, min_cleanable_dirty_ratio=RELEASED)
     wait_until(lambda: cleaned_to(broker, topic) >= end_offset, "Kafka's cleaner does not get through", LONGEST_S)

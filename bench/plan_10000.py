@@ -2,9 +2,9 @@
 
     python bench/plan_10000.py
 
-The target is 2 seconds. Timed are the plan in a process that has just opened the warehouse (cold),
-the same once more (warm), `status`, and the whole command `lithify compact --plan`. The topic is
-made by real appends, which takes some minutes.
+The target is 2 seconds. It times the plan in a process that has just opened the warehouse (cold),
+the same once more (warm), `status`, and the whole command `lithify compact --plan`. Real appends
+create the topic, which takes some minutes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RECORDS_PER_SEGMENT = 4
 
 
 def fill(topic: lithify.Topic, partitions: int, appends: int) -> None:
-    """Appends that each add one segment to every partition; keys return, so any segment can have losers."""
+    """Appends that each add one segment to every partition; keys repeat, so any segment can have losers."""
     chance = np.random.default_rng(1)
     numbers = np.repeat(np.arange(partitions, dtype=np.int32), RECORDS_PER_SEGMENT)
     for _ in range(appends):

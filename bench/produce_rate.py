@@ -1,4 +1,4 @@
-"""How fast records get in: 1 M small records in 200 appends from Parquet, each committed.
+"""The rate of appends: 1 M small records in 200 appends from Parquet, each committed.
 
     python bench/produce_rate.py
 
@@ -27,7 +27,7 @@ KEY_BYTES, VALUE_BYTES = 16, 32
 
 
 def make_files(folder: Path, records: int, files: int) -> list[Path]:
-    """Parquet files of equal size: keys drawn from a fifth as many, values without structure."""
+    """Parquet files of equal size, with a fifth as many distinct keys as records, and random values."""
     chance = np.random.default_rng(1)
     keys = chance.bytes(KEY_BYTES * (records // 5))
     paths = []

@@ -1,11 +1,11 @@
-"""A whole round against what one would write by hand: in DuckDB, and in Spark with `row_number`.
+"""A whole round against queries written by hand: in DuckDB, and in Spark with `row_number`.
 
     python bench/round.py --data FOLDER [--records 20000000] [--pairs 5]
     python bench/round.py --data FOLDER --records 5000000 --segments 5 --against row_number
 
 A round is everything that `compact` does on a warm session: plan, key pass, rewrite, audit and
-commit, to the last record of each key. The other way reads the same files. The two are run in
-turns; what counts is the median of the ratios of each pair.
+commit, to the last record of each key. The query reads the same files. The two run in
+turns; the result is the median of the ratios of the pairs.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def with_row_number(session: SparkSession, segments: tuple[Segment, ...], folder
 def in_turns(ways: dict[str, Callable[[Path], Figures]], pairs: int, scratch: Path) -> None:
     """Runs both ways `pairs` times, the first of them now one and now the other, and prints all figures."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for turn in range(-1, pairs):  # one turn to get warm
+    for turn in range(-1, pairs):  # one turn of warm-up
         for name in list(ways) if turn % 2 else list(ways)[::-1]:
             folder = scratch / f"{name}-{turn}"
             figures = ways[name](folder)

@@ -2,9 +2,9 @@
 
     python bench/small_topics.py [--topics 1000] [--records 1000] [--threads 1]
 
-A cleaner compacts them with `run(once=True)`, in as many Spark jobs as its batches are. Told are the
-jobs, the time of the pass without Spark's start, and what it is per topic; for comparison the same
-number of rounds one by one, on a sample of the topics, on the same session.
+A cleaner compacts them with `run(once=True)`, in one Spark job per batch. It prints the number of
+jobs, the time of the pass without Spark's start, and the time per topic; for comparison the time of rounds
+one by one, on a sample of the topics, on the same session.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     flags = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        make(directory, 0, 1, flags.records)  # it makes the catalog
+        make(directory, 0, 1, flags.records)  # which creates the catalog
         half = flags.topics // 2
         with ProcessPoolExecutor(2) as pool:
             list(pool.map(make, [directory] * 2, [1, half], [half, flags.topics], [flags.records] * 2))

@@ -1,12 +1,11 @@
-"""What a round moves a second under a rate, and how soon it follows another one (C40).
+"""The throughput of a round under a rate limit, and how soon it follows a changed rate (C40).
 
     python bench/throttle.py --data FOLDER [--records 3000000] [--rates 20 40]
 
-Whole rounds without a limit and at each rate, of reading and of writing: bytes moved by the time of
-the phases that move them, and how much was written in the ten seconds that saw the most (a task
-writes whole row groups, and may be one ahead). Then one round
-whose writing is stopped (a byte a second) and let go again while it goes on, by what `lithify
-throttle` does: the seconds until its files grow no more, and until they grow again.
+Whole rounds without a limit and at each rate, of reading and of writing: bytes read or written per second
+of the phases that do so, and the most bytes written within any ten seconds (a task writes whole row
+groups, and may be one ahead). Then one running round whose writing is stopped (a byte a second) and
+resumed, in the way of `lithify throttle`: the seconds until its files stop growing, and until they grow again.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ MB = 10**6
 SAMPLE_SECONDS = 0.1
 WINDOW_SECONDS = 10
 STILL_SECONDS = 15
-"""Files that did not grow for so long have stopped."""
+"""Writing counts as stopped when the files did not grow for so long."""
 
 STOPPED = 1
 """Bytes per second: years for a row group."""
@@ -54,7 +53,7 @@ def topic_of(segments: tuple[Segment, ...], folder: Path) -> Topic:
 
 @dataclass(slots=True)
 class Growth:
-    """The size of a topic's new files over time; those it began with are elsewhere."""
+    """The size of a topic's new files over time; the files that it started with are in another folder."""
 
     folder: Path
     samples: list[tuple[float, int]] = field(default_factory=list)
@@ -126,7 +125,7 @@ def at_a_rate(session: SparkSession, topic: Topic, way: str, rate_bytes: int | N
 
 
 def stopped_and_let_go(session: SparkSession, topic: Topic, rate_bytes: int) -> dict[str, object]:
-    """One round that is under way when it is told another rate, twice."""
+    """One running round whose rate is changed twice."""
     reports: list[RoundReport] = []
 
     def run() -> None:
@@ -175,7 +174,7 @@ def main() -> None:
     session = session_factory(None, {})()
     with tempfile.TemporaryDirectory(dir=asked.data) as scratch:
         folders = (Path(scratch) / str(number) for number in range(1000))
-        at_a_rate(session, topic_of(segments, next(folders)), "read", None)  # one to get warm
+        at_a_rate(session, topic_of(segments, next(folders)), "read", None)  # one round of warm-up
         for way in ("read", "write"):
             for rate in [None, *asked.rates]:
                 figures = at_a_rate(session, topic_of(segments, next(folders)), way, rate and rate * MB)

@@ -2,7 +2,7 @@
 
     cursor at 5            [0 ········ 5)
     Continues              [0 ········ 5 ──── end)
-    Truncated              [0 ── 3) ──────── end)     it has read 3 and 4, which are other records now, or none
+    Truncated              [0 ── 3) ──────── end)     it has read 3 and 4, which are now other records, or missing
     Trimmed                       [7 ──────── end)     5 and 6 went unread
     BeyondEnd              [0 ── end)  5
     MissedDeletes          [0 ········ 5 ─ ✗ ─ end)    a round has removed a delete that it has not read, perhaps
@@ -26,12 +26,12 @@ from lithify.reading.pieces import Reading
 
 @dataclass(frozen=True, slots=True)
 class Continues:
-    """It is the same log, and the reader has missed nothing."""
+    """The log is the same one, and the reader has missed nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The log is not there any more."""
+    """The log no longer exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ Continuation = Continues | Lost
 
 
 def continuation(cursor: Cursor, state: TopicState, log: LogState, *, compacted: bool) -> Continuation:
-    """What this version of the log is to a reader with that cursor; `compacted` says which data it reads on.
+    """Whether a reader with that cursor can continue in this version; `compacted` says which data it reads.
 
     Which deletes rounds have removed is known up to the end of the segment of the last of them: the answer
     may be `MissedDeletes` where the reader has missed none, never the reverse.
@@ -96,10 +96,10 @@ def continuation(cursor: Cursor, state: TopicState, log: LogState, *, compacted:
     start = Reading(compacted=compacted).start(log)
     if cursor.offset < start:
         return Trimmed(start)
-    if log.epoch < cursor.epoch:  # it never goes back (C44)
+    if log.epoch < cursor.epoch:  # an epoch never goes back (C44)
         return PutBack()
     missed = missed_deletes(log, cursor.offset, cursor.epoch, compacted=compacted)
-    if missed is not None and cursor.offset > 0:  # at 0 nothing was taken yet
+    if missed is not None and cursor.offset > 0:  # at 0 nothing was read yet
         return MissedDeletes(missed.below)
     if _is_too_old(cursor, state, log):
         return MayHaveMissedDeletes(state.settings.delete_retention_ms)
@@ -107,7 +107,7 @@ def continuation(cursor: Cursor, state: TopicState, log: LogState, *, compacted:
 
 
 def lost_error(log: LogId, cursor: Cursor, lost: Lost, hint: str) -> LogTruncatedError:
-    """What every reader raises that cannot continue; `hint` says what its user can do."""
+    """The error of a reader that cannot continue; `hint` says what its user can do."""
     return LogTruncatedError(f"{log}: {_told(cursor.offset, lost)}", hint=hint)
 
 

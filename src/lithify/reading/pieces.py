@@ -14,7 +14,7 @@ from lithify.model.segment import Segment
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a log is read: whether it continues in new versions, and whether compacted data or the log itself."""
+    """How a log is read: whether in new versions as well, and whether from compacted data or from the backlog."""
 
     follow: bool = False
     compacted: bool = False
@@ -33,7 +33,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A segment to read, from an offset on."""
+    """A segment that is read from an offset on."""
 
     segment: Segment
     start_offset: int

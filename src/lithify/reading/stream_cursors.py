@@ -27,7 +27,7 @@ Cursors = Mapping[LogId, Cursor]
 
 
 def log_ends(states: Iterable[TopicState]) -> dict[str, dict[int, int]]:
-    """Where every log ends now."""
+    """The end offset of every log in this version."""
     return {str(state.name): {log.partition: log.log_end_offset for log in state.logs} for state in states}
 
 
@@ -41,9 +41,9 @@ def offsets_of(cursors: Cursors) -> dict[str, dict[int, int]]:
 def cursors_at(
     states: Iterable[TopicState], offsets: Offsets, before: Cursors, *, compacted: bool
 ) -> dict[LogId, Cursor]:
-    """The cursors of these offsets; a cursor that changes makes Spark plan a batch, so those at rest stay.
+    """The cursors of these offsets; unmoved ones stay equal, since a changed one makes Spark plan a batch.
 
-    Not one that is lost: a stream that has continued with `failOnDataLoss=false` would fail there without it.
+    A lost one does not stay: a stream that has continued with `failOnDataLoss=false` would fail at it.
     """
     found = {}
     for state in states:
@@ -104,7 +104,7 @@ def from_json(told: Mapping[str, Any], states: Iterable[TopicState]) -> dict[Log
 
 
 def _mere(log: LogId, offset: int, state: TopicState | None, epoch: int | None) -> Cursor:
-    """The cursor of an offset of which nothing else is known."""
+    """The cursor of an offset that is all that is known."""
     if state is None or log.partition not in state.partitions:
         return Cursor("", 0, offset, 0)  # the log is gone, and nothing is read
     cursor = Cursor.of(state, state.log(log.partition), offset)

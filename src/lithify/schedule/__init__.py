@@ -1,1 +1,1 @@
-"""When a log is due, in which order topics are worked on, and what is said of it."""
+"""When a log is due, in which order cleaners work on topics, and how its state is reported."""

@@ -1,10 +1,10 @@
-"""In which order topics are worked on, and which of them together (C29).
+"""The order in which cleaners work on topics, and which topics share a job (C29).
 
 most overdue first, then dirtiest   [A large][b small][C large][d small][e small]
 a batch is                          A alone, or b with d and e: many small logs are one Spark job
 
-Where several cleaners share the work a batch is a share of it, so that there is some for the others,
-and what is lost with one of them is little.
+Where several cleaners share the work, a batch is at most one cleaner's share: the others have work as
+well, and little is lost if one of them dies.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ SMALL_RECORDS = 500_000
 BATCH_BYTES = 512 * 2**20
 BATCH_RECORDS = 4_000_000
 BATCH_LOGS = 1_000
-"""What the topics of a batch have together at most; its logs are also what the driver keeps in mind."""
+"""Limits of a batch over all of its topics; the driver holds its logs in memory."""
 
 SHARED_TOPICS = 8
-"""So few topics are not shared out: a job of its own costs more than a few small topics in another one."""
+"""So few topics are not split among cleaners: one more job costs more than a few small topics in another one."""
 
 
 @dataclass(frozen=True, slots=True)

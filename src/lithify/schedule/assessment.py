@@ -1,9 +1,9 @@
 """How a log stands at one time: horizon, dirtiness, whether it is due and why (C14, C21, C27 to C29).
 
-    state, segments, settings, now ─► Assessment ─┬─► cleaner: what is to be done, and when to look again
+    state, segments, settings, now ─► Assessment ─┬─► cleaner: what to do, and when to look again
                                                   └─► `status`: of a topic, and of a catalog
 
-What the state alone says of a log that rests is an `Assessment` as well (`schedule/idle.py`).
+A log whose state alone says that it is not due gets an `Assessment` as well (`schedule/idle.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lithify.model.settings.units import format_time
 
 @dataclass(frozen=True, slots=True)
 class Dirtiness:
-    """Compressed bytes that rounds have left, and those from D up to the horizon (C27)."""
+    """Compressed bytes below D, which rounds have cleaned, and those from D up to the horizon (C27)."""
 
     clean_bytes: int
     dirty_bytes: int
@@ -45,7 +45,7 @@ class Dirtiness:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Whether a log is due, with a reason for people."""
+    """Whether a log is due, with a reason for users."""
 
     due: bool
     reason: str
@@ -94,8 +94,8 @@ def assess(state: LogState, segments: tuple[Segment, ...], settings: TopicSettin
     def is_due(time_ms: int) -> bool:
         return _assessed_at(state, segments, settings, time_ms).verdict.due
 
-    # What the clock brings about, it brings for good: the first time at which the log is due is
-    # found by halving the times at which anything can change.
+    # Once due by the clock, a log stays due until a commit: a binary search over the times at which
+    # anything can change finds the first one.
     times = sorted({t for t in _turning_points(state, segments, settings) if t > now_ms})
     first = bisect_left(times, True, key=is_due)
     if first == len(times):
@@ -107,7 +107,7 @@ def assess(state: LogState, segments: tuple[Segment, ...], settings: TopicSettin
 
 
 def _halved(before_ms: int, at_ms: int, is_due: Callable[[int], bool]) -> int:
-    """The first time after `before_ms`, when the log is not due, at which it is, as it is `at_ms`."""
+    """The first time after `before_ms` at which the log is due; it is not due then, and is `at_ms`."""
     while at_ms - before_ms > 1:
         middle_ms = (before_ms + at_ms) // 2
         before_ms, at_ms = (before_ms, middle_ms) if is_due(middle_ms) else (middle_ms, at_ms)
@@ -115,7 +115,7 @@ def _halved(before_ms: int, at_ms: int, is_due: Callable[[int], bool]) -> int:
 
 
 def next_tombstone_expiry_ms(state: LogState, horizon: Horizon, settings: TopicSettings) -> int | None:
-    """When the next tombstone may go; those that wait for the horizon to move are passed over (C20, C21)."""
+    """When the next tombstone expires, without those that wait for the horizon to move (C20, C21)."""
     held = state.held_below(horizon.offset) or 0
     return next_expiry_ms(tuple(s for s in state.steps if s.end_offset > held), settings.delete_retention_ms)
 
@@ -135,7 +135,7 @@ def _assessed_at(state: LogState, segments: tuple[Segment, ...], settings: Topic
 def _verdict(
     state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int, found: Assessment
 ) -> Due:
-    """Whether it is due, from what was `found` of it otherwise; deadlines go before ratios."""
+    """Whether it is due, given the rest of its assessment in `found`; deadlines come before ratios."""
     gone = gone_segments(state, segments, settings, now_ms) if settings.deletes else ()
     dirt = found.dirtiness
     deadline_ms = _deadline_ms(dirt, settings) if settings.compacts else None
@@ -145,7 +145,7 @@ def _verdict(
         return Due(True, since, deadline_ms, overdue_ms=overdue_ms, by_retention=bool(gone))
     if gone:
         what = f"whole segments can go: {len(gone)}, of {volume_of(gone).size_bytes} bytes"
-        # A log from whose front something goes at each look would never have a round otherwise.
+        # A log whose oldest segments expire before each look would never have a round otherwise.
         left = segments[len(gone) :]
         after = _assessed_at(retained(state, gone, left, settings, now_ms), left, settings, now_ms)
         return Due(True, what, now_ms, by_retention=True, by_round=after.verdict.due)
@@ -197,4 +197,4 @@ def _turning_points(state: LogState, segments: tuple[Segment, ...], settings: To
 def _deadline_ms(dirt: Dirtiness, settings: TopicSettings) -> int | None:
     if settings.max_compaction_lag_ms == NO_LIMIT or dirt.oldest_dirty_timestamp_ms is None:
         return None
-    return dirt.oldest_dirty_timestamp_ms + settings.max_compaction_lag_ms + 1  # older than, not as old as
+    return dirt.oldest_dirty_timestamp_ms + settings.max_compaction_lag_ms + 1  # strictly older

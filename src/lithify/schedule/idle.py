@@ -1,12 +1,12 @@
-"""When a log may be due, as far as its state alone tells: no manifest is opened for it (C21, C28).
+"""When a log may be due by its state alone, so that no manifest is opened (C21, C28).
 
     state of a log ─► None          only a commit can make it due
-                   ─► a time        nothing is due before it; from then on the segments say (`assess`)
-                   ─► now           they have to be looked at now
+                   ─► a time        nothing is due before it; from then on `assess` reads the segments
+                   ─► now           `assess` reads them now
 
-The answer is never later than the truth, and for logs with `compact` alone and without a minimum
-lag it is the truth. Ages of segments that a round has left are in no state, so a log with `delete`
-and a limit of age has to be looked at as soon as it has such segments.
+The time is never too late, and exact for logs with `compact` alone and without a minimum lag. No
+state has the ages of segments that a round has left, so the segments of a log with `delete` and a
+limit of age have to be read as soon as it has such ones.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def may_be_due_at_ms(state: LogState, settings: TopicSettings, now_ms: int) -> i
 
 
 def assess_idle(state: LogState, settings: TopicSettings, now_ms: int) -> Assessment | None:
-    """How a log stands that its state alone says is not due; None if its segments have to be read.
+    """The assessment of a log that is not due by its state alone; None if its segments have to be read.
 
-    As if the horizon were at its end: no more than this is dirty, and no tombstone expires earlier.
+    It assumes the horizon at the log end: no more than this is dirty, and no tombstone expires earlier.
     """
     due_at_ms = may_be_due_at_ms(state, settings, now_ms)
     if due_at_ms is not None and due_at_ms <= now_ms:
@@ -67,7 +67,7 @@ def _retention_times(state: LogState, settings: TopicSettings, now_ms: int) -> I
         return
     has_clean = state.clean.records > 0
     by_size = settings.retention_bytes != NO_LIMIT and state.volume.size_bytes >= settings.retention_bytes
-    if by_size or (has_clean and state.log_start_offset > 0):  # what is clean may lie below the log start
+    if by_size or (has_clean and state.log_start_offset > 0):  # clean bytes may lie below the log start
         yield now_ms
     if settings.retention_ms == NO_LIMIT:
         return
@@ -97,7 +97,7 @@ def _round_times(state: LogState, settings: TopicSettings, now_ms: int) -> Itera
 
 
 def _dirt_touched_from_ms(state: LogState, settings: TopicSettings, now_ms: int) -> int | None:
-    """From when on a round may touch something dirty (C14); None if the newest bytes that wait are all there is."""
+    """From when on a round may clean something dirty (C14); None if all dirty bytes wait above the horizon."""
     oldest_ms, lag_bytes = state.oldest_dirty_timestamp_ms, settings.min_compaction_lag_bytes
     if oldest_ms is None or (lag_bytes > 0 and state.dirty.size_bytes <= lag_bytes):
         return None

@@ -1,7 +1,7 @@
-"""What is to be done for a topic, and when to look at it again (C28, C29, C31).
+"""The work that a topic requires, and when to look at it again (C28, C29, C31).
 
 every log ─► due? ─► may it be tried?  ─► a round
-              │            └─ no ─► when it may, or when a person releases it
+              │            └─ no ─► when it may, or when a user releases it
               ├─ whole segments can go ─► retention, and a round only if the rest is due for one
               └─ not due ─► when the clock alone makes it due
 """
@@ -22,7 +22,7 @@ LAST_PRIORITY = (0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class RequiredWork:
-    """What is to be done for one topic."""
+    """The work that one topic requires."""
 
     rounds: tuple[int, ...] = ()
     """Partitions whose logs are due for a round and may be tried."""
@@ -37,7 +37,7 @@ class RequiredWork:
     failing: bool = False
     """Whether one of them has failed more than once, and may fail those that share its job."""
     has_failed: bool = False
-    """Whether anything is known of failures, which a round that gets through makes forgotten."""
+    """Whether failures are recorded, which a successful round clears."""
     look_at_ms: int | None = None
     """When to look again even without a commit; None is never."""
 
@@ -85,5 +85,5 @@ def required_work(
 
 
 def _tried_at_ms(failure: LogFailure, now_ms: int) -> int:
-    """When a failing log may be tried; a quarantined one is looked at each time, as a person may release it."""
+    """When a failing log may be tried; a quarantined one is looked at each time, as a user may release it."""
     return now_ms if failure.quarantined else failure.retry_ms

@@ -1,4 +1,4 @@
-"""How logs and topics stand, and which is the worst: the catalog at a glance (C28, C29, C31).
+"""The standing of logs and topics, and which is the worst: a summary of the catalog (C28, C29, C31).
 
 assessment of a log ───────┬─► waiting, clean
 failure of its last round ─┴─► quarantined, overdue, failing, due
@@ -55,7 +55,7 @@ def topic_overview(state: TopicState, standings: Sequence[LogStanding]) -> Topic
 
 
 def worst_first(topics: Iterable[TopicOverview]) -> tuple[TopicOverview, ...]:
-    """Those that stand worst first, of them the most overdue, then the soonest due, then the dirtiest (C29)."""
+    """Worst standing first, then the most overdue, the soonest due and the dirtiest (C29)."""
     return tuple(
         sorted(
             topics,
