@@ -205,7 +205,7 @@ def test_a_catalog_that_loses_connections_at_random(backend: Backend, place: Pla
     assert Counter(told.values())["landed"] > 10
 
 
-def test_a_program_that_freezes_in_its_commit_holds_nobody_up_for_long(
+def test_a_program_that_freezes_in_its_commit_delays_no_other_for_long(
     backend: Backend, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(configured, "IDLE_TIMEOUT_MS", 1000)

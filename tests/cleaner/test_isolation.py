@@ -1,4 +1,4 @@
-"""One bad topic, one dead thread, one look that hangs: nobody else is stopped by it, and somebody says so (C50)."""
+"""One bad topic, one dead thread, one look that hangs: the others go on, and a cleaner reports it (C50)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RAW = (
     ZeroDivisionError("division by zero"),
     OSError(5, "Input/output error"),
 )
-"""What damaged bytes, a defect or a machine in trouble raise when nobody has turned it into an error of ours."""
+"""What damaged bytes, a defect or a machine in trouble raise where no code turns it into an error of Lithify's."""
 
 
 @dataclass(slots=True)

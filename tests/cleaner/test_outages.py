@@ -147,8 +147,8 @@ def test_damage_is_the_logs_own(lake: CleanerLake) -> None:
     assert as_lithify_error(TypeError("not a number"), "orders").blames is Blame.LOG
 
 
-def test_a_log_that_ends_spark_each_time_fails_nobody_else_for_long(lake: CleanerLake, topics: list[TopicName]) -> None:
-    """Nobody gets through while it is in their batch: it would be an outage of them all."""
+def test_a_log_that_ends_spark_each_time_fails_no_other_for_long(lake: CleanerLake, topics: list[TopicName]) -> None:
+    """No log of its batch succeeds with it, which would be an outage of them all."""
     poison = lake.topic("poison")
     lake.append(poison, "a=1 a=2")
     real = lake.engine.open_round

@@ -146,7 +146,7 @@ def test_a_topic_in_which_nothing_happens_is_swept_ever_more_seldom(lake):
 
 
 def test_changed_settings_count_with_the_next_look(lake):
-    """C43: nothing is started anew for it."""
+    """C43: it takes effect without a restart of the cleaner."""
     topic, alpha = lake.topic("orders", min_cleanable_dirty_ratio=1), lake.cleaner()
     lake.append(topic, "a=1 a=2")
     assert topics_of(alpha.work()) == []

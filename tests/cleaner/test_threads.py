@@ -152,14 +152,14 @@ def test_a_look_that_takes_long_and_gets_on_is_left_alone(lake: LiveLake, monkey
         assert not made.stop.asked.is_set()
 
 
-def test_a_round_that_takes_long_keeps_nobody_from_looking(lake: LiveLake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_that_takes_long_keeps_no_thread_from_looking(lake: LiveLake, monkeypatch: pytest.MonkeyPatch) -> None:
     lake.append(lake.topic("orders"), "a=1 a=2")
     go = hanging(monkeypatch, lake.engine, "open_round")
     with lake.running(threads=1) as made:
         time.sleep(3 * LIMIT_MS / 1000)
         assert not made.stop.asked.is_set()
         before = made.cleaner.looks
-        until(lambda: made.cleaner.looks > before + 2, "nobody looks")
+        until(lambda: made.cleaner.looks > before + 2, "no thread looks")
         go.set()
         until(lambda: bool(lake.told(EventKind.ROUND)), "the round does not end")
 
@@ -177,7 +177,7 @@ def test_an_idle_cleaner_says_now_and_then_that_it_has_looked(lake: LiveLake, mo
     monkeypatch.setattr("lithify.cleaner.cleaner.REPORT_MS", 200)
     lake.topic("idle")
     with lake.running():
-        until(lambda: len(lake.told(EventKind.LOOKED)) > 2, "nothing is told")
+        until(lambda: len(lake.told(EventKind.LOOKED)) > 2, "no event is reported")
     assert {event.facts["due"] for event in lake.told(EventKind.LOOKED)} == {0}
 
 
@@ -195,7 +195,7 @@ def test_a_database_of_leases_that_fails_in_an_unforeseen_way_ends_no_thread(
         with monkeypatch.context() as patched:
             patched.setattr(lake.coordination, method, broken)
             lake.append(topic, "a=1 a=2")
-            until(lambda: bool(lake.told(EventKind.TROUBLE)), "nothing is told")
+            until(lambda: bool(lake.told(EventKind.TROUBLE)), "no event is reported")
             time.sleep(2 * LEASE_MS / 1000)
         lake.append(topic, "a=3")
         until(lambda: lake.text(topic) == "a=3", "it does not work any more")
@@ -204,7 +204,7 @@ def test_a_database_of_leases_that_fails_in_an_unforeseen_way_ends_no_thread(
     assert "TypeError: a row that is none" in told[0] and "test_threads.py" in told[0]
 
 
-def test_a_cleaner_that_nobody_listens_to_any_more_ends_and_has_failed(lake: LiveLake) -> None:
+def test_a_cleaner_whose_reader_of_events_is_gone_ends_and_has_failed(lake: LiveLake) -> None:
     topic = lake.topic("orders")
 
     def closed(event: CleanerEvent) -> None:

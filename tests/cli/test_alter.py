@@ -1,4 +1,4 @@
-"""`lithify topic alter` and `topic uncompact`, and what changes of settings are told to mean (C22, C35, C43)."""
+"""`lithify topic alter` and `topic uncompact`, and what it says that a changed setting means (C22, C35, C43)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--help`, flags before and after the verb, and what a wrong command line is told."""
+"""`--help`, flags before and after the verb, and the errors of wrong command lines."""
 
 from __future__ import annotations
 

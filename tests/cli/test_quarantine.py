@@ -1,4 +1,4 @@
-"""`lithify quarantine`: what is told of logs that fail, and how they are let go on (C31)."""
+"""`lithify quarantine`: what it reports of logs that fail, and how they are released (C31)."""
 
 from __future__ import annotations
 

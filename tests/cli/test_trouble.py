@@ -161,7 +161,7 @@ def test_a_full_warehouse_loses_nothing(orders):
 
 def test_a_catalog_that_is_down(own_process):
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        taken.bind(("127.0.0.1", 0))  # and no server listens
         uri = f"http://127.0.0.1:{taken.getsockname()[1]}"
         failed = own_process("topic", "list", "--catalog", "down", PYICEBERG_CATALOG__DOWN__URI=uri)
     assert (failed.returncode, failed.stdout) == (1, "")
@@ -171,7 +171,7 @@ def test_a_catalog_that_is_down(own_process):
     assert said.endswith("(look at it, or at its configuration, and try again)")
 
 
-def test_a_catalog_that_nobody_described(lithify):
+def test_a_catalog_without_configuration(lithify):
     said = lithify.error("topic", "list", "--catalog", "nowhere", code=1)
     assert said.startswith("catalog nowhere cannot be reached: ")
 
@@ -201,11 +201,11 @@ def test_a_defect_is_one_line_as_well(orders, monkeypatch):
     import lithify.api.lake
 
     def broken(self: object) -> None:
-        raise ZeroDivisionError("nobody thought of\nthis")
+        raise ZeroDivisionError("a first line\nand a second")
 
     monkeypatch.setattr(lithify.api.lake.Topic, "info", broken)
     assert orders.error("topic", "info", "orders", code=1) == (
-        "ZeroDivisionError: nobody thought of this (`--debug` shows where)"
+        "ZeroDivisionError: a first line and a second (`--debug` shows where)"
     )
 
 

@@ -1,4 +1,4 @@
-"""A topic with a history of days, for services that stand still while others go on."""
+"""A topic with a history of days, for services that are paused while others go on."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Services that stand still together, each at a port call of its own, and go on in any order.
+"""Services that are paused together, each at a port call of its own, and continue in any order.
 
-one    load ─► list ─┤ still ├──────────────────────────────► fence, delete
-two      load ─► write ─┤ still ├─────────────────────────────────► commit
-three                       load … fence ─┤ still ├────────────────────► delete
+one    load ─► list ─┤ paused ├──────────────────────────────► fence, delete
+two      load ─► write ─┤ paused ├─────────────────────────────────► commit
+three                       load … fence ─┤ paused ├────────────────────► delete
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PATIENCE_S = 60.0
 
 
 class Standing:
-    """A service that comes to a stand right before its `at`-th port call, unless it ends before it."""
+    """A service that is paused right before its `at`-th port call, unless it ends before it."""
 
     def __init__(self, verb: Verb, warehouse: Warehouse, at: int) -> None:
         self.warehouse = warehouse
@@ -31,7 +31,7 @@ class Standing:
 
     @property
     def reached(self) -> bool:
-        """Whether it came to a stand."""
+        """Whether it was paused."""
         return self._freezer.reached
 
     @property

@@ -169,7 +169,7 @@ MEETS: dict[str, set[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A warehouse, and a copy of it to begin with anew."""
+    """A warehouse, and a copy of it to restart from."""
 
     folder: Path
     copy: Path
@@ -247,7 +247,7 @@ def test_damaged_metadata_is_named(saved: Saved) -> None:
 
 
 def test_a_damaged_file_of_a_view_is_met_by_who_reads_the_view(tmp_path: Path) -> None:
-    """C8, C33: nobody gets the backlog in its place without a word, and plain readers do not mind."""
+    """C8, C33: no reader silently gets the backlog in its place, and plain readers go on."""
     warehouse = prepared(iceberg_warehouse, tmp_path, SIDE_BY_SIDE)
     paths = [segment.path for segment in warehouse.store.view(warehouse.store.load(NAME), [LOG])]
     before = VERBS["read"](warehouse)

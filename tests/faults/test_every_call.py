@@ -57,7 +57,7 @@ class NoAnswers:
 
 
 def test_a_commit_without_any_answer_is_not_said_to_have_changed_nothing(tmp_path: Path) -> None:
-    """C6: what the last attempt came to has to be looked up, or nobody knows."""
+    """C6: the service looks up what became of the last attempt, or the outcome is unknown."""
     warehouse = prepared(memory_warehouse, tmp_path).warehouse
     before = contents(warehouse, NAME)
     store: Any = NoAnswers(warehouse.store)

@@ -75,7 +75,7 @@ def resumed(warehouse: Warehouse) -> object:
 
 
 def scanned(warehouse: Warehouse) -> object:
-    """What a job of Spark plans to read, and what it is told of a file that is gone."""
+    """What a job of Spark plans to read, and its error for a file that is gone."""
     states = subscribed(warehouse, Listed((NAME,)))
     said: list[object] = []
     for settings in (ScanSettings(), ScanSettings(compacted=True, min_tasks=9)):
@@ -111,7 +111,7 @@ READS: dict[str, Callable[[Warehouse], object]] = {
     "plan of a sweep": lambda w: sweep(w, NAME, delete=False),
 }
 
-KEPT_DELETES: dict[str, object] = {"delete.retention.ms": 10**12}  # else followers are told that some are gone (C49)
+KEPT_DELETES: dict[str, object] = {"delete.retention.ms": 10**12}  # else followers miss some (C49)
 MODES = {"in place": IN_PLACE, "side by side": SIDE_BY_SIDE}
 
 

@@ -30,7 +30,7 @@ def a_lake(folder: Path) -> Lake:
 
 
 def a_broken_topic(folder: Path, *, newest: bool, catalog: bool) -> None:
-    """Without its newest metadata, so that it has to be made anew, or without catalog, or both."""
+    """Without its newest metadata, so that it has to be recreated, or without catalog, or both."""
     topic = a_lake(folder).create_topic("orders")
     for value in (b"1", b"2", b"3"):
         topic.append([Record(b"a", value), Record(b"b", value)])
@@ -71,7 +71,7 @@ def test_a_repair_that_dies_is_repeated(tmp_path: Path, newest: bool, catalog: b
 
 
 @pytest.mark.parametrize(("newest", "catalog"), [(True, False), (False, True)])
-def test_a_repair_that_stood_still_takes_nothing_back(tmp_path: Path, newest: bool, catalog: bool) -> None:
+def test_a_repair_that_was_paused_undoes_nothing(tmp_path: Path, newest: bool, catalog: bool) -> None:
     """C6: another one was done meanwhile, and what was appended after it stays."""
     folder, saved = tmp_path / "warehouse", tmp_path / "saved"
     a_broken_topic(folder, newest=newest, catalog=catalog)

@@ -4,7 +4,7 @@
          ▲ the N-th call of a store, of files, of the engine or of the database of leases is struck
 
 A call that fails leaves the cleaner running; where the process dies another cleaner goes on, once the
-leases of the first have stood still for long enough.
+first has not renewed its leases for long enough.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every service stands still at each of its port calls while any other one runs to its end (C6, C44, C45).
+"""Every service is paused at each of its port calls while any other one runs to its end (C6, C44, C45).
 
 On the memory store all pairs at all calls, on Iceberg a sample. The textbook is the services themselves,
 one after the other: what they come to alone, the tests beside this one hold to the contract.
@@ -87,7 +87,7 @@ VERBS: Mapping[str, Verb] = {
     "recreate": recreate,
 }
 ONES = [name for name in VERBS if name != "recreate"]
-"""`recreate` is two calls of the store; whoever stands still between them has deleted the topic."""
+"""`recreate` is two calls of the store; a service that is paused between them has deleted the topic."""
 
 
 def seen(warehouse: Warehouse) -> object:
@@ -198,7 +198,7 @@ def prepared(make: Callable[[Path], Warehouse], folder: Path, config: str) -> Ca
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("one", ONES)
 def test_frozen_anywhere_it_is_as_one_order_or_the_other(config: str, one: str, pause_ms: int, tmp_path: Path) -> None:
-    """C6, C44, C45: whatever runs while a service stands still, at whichever of its calls."""
+    """C6, C44, C45: whatever runs while a service is paused, at whichever of its calls."""
     tried = 0
     anew = prepared(memory_warehouse, tmp_path, config)
     for other in VERBS:
@@ -238,7 +238,7 @@ class SlowEngine(OracleEngine):
 def test_a_round_that_takes_longer_than_the_grace_still_commits(
     make: Callable[[Path], Warehouse], tmp_path: Path
 ) -> None:
-    """C45: while it shows signs of life, sweeps leave its files alone, however old they are."""
+    """C45: while it writes heartbeats, sweeps leave its files alone, however old they are."""
     warehouse = make(tmp_path)
     clock = warehouse.clock
     assert isinstance(clock, FakeClock)

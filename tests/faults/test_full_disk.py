@@ -109,7 +109,7 @@ def test_a_full_disk_is_told_and_loses_nothing(name: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", BY_FILE)
 def test_a_file_that_may_not_get_so_large_is_told_and_loses_nothing(name: str, tmp_path: Path) -> None:
-    """C6: likewise, for every file that the verb writes; and what refused writes left behind is in nobody's way."""
+    """C6: likewise, for every file that the verb writes; and what refused writes left behind blocks no later verb."""
     case = VERBS[name]
     warehouse = prepared(iceberg_warehouse, tmp_path / "one", case.config)
     before = everything(case, warehouse)
@@ -168,7 +168,7 @@ def check_told(error: LithifyError, *whats: str) -> None:
 
 
 def test_a_catalog_that_may_not_be_written_is_told(tmp_path: Path) -> None:
-    """C6: SQLite says no more than `disk I/O error` then, and takes the transaction back."""
+    """C6: SQLite says no more than `disk I/O error` then, and rolls the transaction back."""
     warehouse = prepared(iceberg_warehouse, tmp_path, IN_PLACE)
     before = picture(warehouse)
     with no_file_larger_than(8_000):  # less than SQLite's journal of two pages, more than any file of the topic

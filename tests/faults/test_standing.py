@@ -1,4 +1,4 @@
-"""Three services stand still at once, days go by, and they go on one after the other (C6, C7, C45).
+"""Three services are paused at once, days go by, and they continue one after the other (C6, C7, C45).
 
 What pairs cannot show (`test_frozen`): that one of them undoes what keeps the second safe from the third.
 """
@@ -44,7 +44,7 @@ from support.processes.system_calls import Stop
 from support.topics.whole_logs import check_whole, contents
 
 SAMPLE = 120
-"""Of all threes, and places where they stand still, so many are tried."""
+"""So many are tried of all triples of services and calls before which they are paused."""
 MOST_CALLS = 40
 
 
@@ -101,15 +101,15 @@ def a_topic() -> Warehouse:
 
 
 def calls(verb: Verb) -> range:
-    """The port calls before which a verb can stand still."""
+    """The port calls before which a verb can be paused."""
     alone = Standing(verb, a_topic(), MOST_CALLS)
     alone.go_on()
     assert not alone.reached
     return range(1, alone.calls + 1)
 
 
-def test_two_sweeps_and_an_append_stand_still_anywhere() -> None:
-    """C45: a sweep never takes back that another one, which still deletes, has abandoned a run."""
+def test_two_sweeps_and_an_append_are_paused_anywhere() -> None:
+    """C45: a sweep never drops a run from the abandoned ones while another sweep, which abandoned it, still deletes."""
     append_, sweep_ = VERBS["append"], VERBS["sweep"]
     refused = 0
     for first_at, append_at, last_at in itertools.product(calls(sweep_), calls(append_), calls(sweep_)):
@@ -126,7 +126,7 @@ def test_two_sweeps_and_an_append_stand_still_anywhere() -> None:
 
 
 def test_a_run_that_several_sweeps_have_passed_is_told_so() -> None:
-    """C45: it is no damage, and its files were deleted by nobody else."""
+    """C45: it is no damage, and no other service deleted its files."""
     for at in calls(VERBS["append"]):
         warehouse = a_topic()
         appending = Standing(VERBS["append"], warehouse, at)
@@ -150,7 +150,7 @@ def test_abandoned_runs_are_remembered_for_a_while() -> None:
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-def test_three_services_stand_still_and_go_on_in_any_order(config: str) -> None:
+def test_three_services_are_paused_and_continue_in_any_order(config: str) -> None:
     """C6, C7, C45: a sample, by chance but the same each time."""
     luck = random.Random(45)
     together = 0
@@ -192,7 +192,7 @@ def test_a_sweep_that_was_suspended_leaves_versions_their_time(tmp_path: Path) -
 
 
 BEFORE_COMMIT = range(1, 11)
-"""Port calls of the round below before it waits for its turn to commit, so that nobody has to wait for it."""
+"""Port calls of the round below before it waits for its turn to commit, so that no other service waits for it."""
 REPLACED: dict[str, Verb] = {
     "round": a_round,
     "undo": VERBS["undo"],
@@ -265,7 +265,7 @@ def test_who_opens_a_version_after_it_was_swept_is_told_so(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("verb", "last"), [(VERBS["append"], 5), (a_batch, 3)], ids=["append", "batch"])
-def test_a_lag_counts_from_the_commit_of_an_append_that_stood_still(verb: Verb, last: int) -> None:
+def test_a_lag_counts_from_the_commit_of_an_append_that_was_paused(verb: Verb, last: int) -> None:
     """C14: its records are as old as their commit, and not as the call that was suspended."""
     for at in range(1, last + 1):
         warehouse = memory_warehouse(Path())
@@ -279,7 +279,7 @@ def test_a_lag_counts_from_the_commit_of_an_append_that_stood_still(verb: Verb, 
         assert log.first_dirty_offset == 0 < log.log_end_offset, appending.where
 
 
-def test_a_look_at_what_is_named_that_stood_still_finds_no_damage(tmp_path: Path) -> None:
+def test_a_look_at_named_files_that_was_paused_finds_no_damage(tmp_path: Path) -> None:
     """C8: manifests that were superseded and swept while they were read are not needed any more."""
     for step in itertools.count():
         warehouse = iceberg_warehouse(tmp_path / str(step))

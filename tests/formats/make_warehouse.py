@@ -3,7 +3,7 @@
     PYTHONPATH=tests python -m formats.make_warehouse
 
 It makes `v<version>.zip`, and beside it `v<version>.json` with what must be read from it. Run it once
-per format version and commit both; afterwards they are never made again, since what they prove is
+per format version and commit both; afterwards they are never recreated, since what they prove is
 that later versions read what this one wrote. Rounds are done on Spark, as users do them.
 """
 
@@ -106,7 +106,7 @@ def late(lake: lithify.Lake) -> None:
 
 
 def emptied(lake: lithify.Lake) -> None:
-    """A log whose empty values became deletes after its round, and a round that was taken back (C43, C6)."""
+    """A log whose empty values became deletes after its round, and a round that was undone (C43, C6)."""
     topic = lake.create_topic("emptied")
     at = topic.info().created_ms
     topic.append([lithify.Record(b"a", b"1", at), lithify.Record(b"b", b"", at), lithify.Record(b"a", b"2", at)])

@@ -1,4 +1,4 @@
-"""A service stands still on a topic of an earlier format while the commit of another makes it the newest (C6, C44).
+"""A service is paused on a topic of an earlier format while the commit of another makes it the newest (C6, C44).
 
 What comes of it is what one of the two orders comes to, or the other service alone where the one is refused.
 """

@@ -64,7 +64,7 @@ def asked(proxy: TcpProxy) -> Callable[[], bool]:
 
 
 def stopped(process: subprocess.Popen[bytes], number: signal.Signals) -> float:
-    """Seconds until a program has ended that is told to, and everything that it has started."""
+    """Seconds until a program that gets a signal has ended, with everything that it has started."""
     begun = time.monotonic()
     process.send_signal(number)
     process.wait(timeout=60)

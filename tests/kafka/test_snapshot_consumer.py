@@ -232,7 +232,7 @@ def test_a_range_that_is_lost_while_it_reads_is_named(both, broker):
 
 
 def test_what_came_into_the_lake_meanwhile_is_read_there(both, broker):
-    """Kafka lets go of it between the two parts."""
+    """Kafka deletes it between the two parts."""
     both.produce([Record(b"k%d" % n, b"v", NOW, partition=0) for n in range(5)])
     both.take_in()
     with SnapshotConsumer(both.topic, both.conf, partitions=[0]) as consumer:

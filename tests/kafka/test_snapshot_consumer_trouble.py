@@ -40,7 +40,7 @@ def test_kafkas_own_cleaner_makes_no_difference(broker, tmp_path):
     assert table == table_of(both.in_kafka())
 
 
-def test_a_transaction_that_is_open_is_waited_for_by_nobody(broker, tmp_path):
+def test_a_consumer_does_not_wait_for_an_open_transaction(broker, tmp_path):
     both = kafka_lake(broker, tmp_path)
     both.produce([Record(b"a", b"1", NOW)])
     producer = broker.producer(transactional_id=f"open{both.name}")

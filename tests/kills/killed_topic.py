@@ -150,7 +150,7 @@ class KilledTopic(CheckedTopic):
         states = [newest, *(store.load_version(NAME, v.version) for v in kept)]
         needed = {s.path for state in states for s in (*store.segments(state), *store.view(state))}
         before = {file.path: file.kind for file in store.stored_files(newest)}
-        done = self.attempt(lambda place: sweep(place.warehouse, NAME, delete=True), None, _nobody)
+        done = self.attempt(lambda place: sweep(place.warehouse, NAME, delete=True), None, _no_others)
         assert done.error is None or done.struck, done.error
         now = self.state
         gone = before.keys() - {file.path for file in store.stored_files(now)}
@@ -198,8 +198,8 @@ class KilledTopic(CheckedTopic):
         result(whole)
 
 
-def _nobody(_others: object, _calls: object) -> None:
-    """No verb stands still here."""
+def _no_others(_others: object, _calls: object) -> None:
+    """No verb is paused here."""
 
 
 def _made(place: RandomPlace, settings: TopicSettings, partitions: int) -> None:

@@ -28,7 +28,7 @@ def test_at_first_there_are_none(place: LeasePlace) -> None:
     assert place.coordination.take([], {}) == frozenset()
 
 
-def test_a_lease_that_nobody_has_is_given_once(place: LeasePlace) -> None:
+def test_a_free_lease_is_given_once(place: LeasePlace) -> None:
     assert place.coordination.take([Lease("orders", ALPHA, 1)], {}) == {"orders"}
     assert place.opened().take([Lease("orders", BETA, 1)], {}) == frozenset()
     assert place.opened().leases() == (Lease("orders", ALPHA, 1),)

@@ -1,4 +1,4 @@
-"""What a cleaner holds, takes over and loses: by clocks that stand still until they are moved."""
+"""What a cleaner holds, takes over and loses: by clocks that only the tests move."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Fleet:
         return {lease.name: lease.owner for lease in self.database.leases()}
 
 
-def test_a_lease_that_nobody_has_is_taken_by_one() -> None:
+def test_one_cleaner_takes_a_free_lease() -> None:
     fleet = Fleet()
     alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
     assert alpha.take(["orders", "payments"]) == {"orders", "payments"}
@@ -75,7 +75,7 @@ def test_the_lease_of_one_who_renews_is_never_taken_over() -> None:
         assert alpha.holds("orders")
 
 
-def test_the_lease_of_one_who_is_dead_is_taken_over_once_it_stood_still_for_the_time_of_a_lease() -> None:
+def test_a_dead_cleaners_lease_is_taken_over_once_it_was_not_renewed_for_the_time_of_a_lease() -> None:
     fleet = Fleet()
     alpha, beta, gamma = fleet.keeper("alpha"), fleet.keeper("beta", 90_000), fleet.keeper("gamma", -90_000)
     alpha.take(["orders"])
@@ -138,7 +138,7 @@ def test_the_time_of_a_lease_begins_before_the_renewal() -> None:
     assert not alpha.holds("orders")
 
 
-def test_the_time_for_which_a_lease_stands_still_begins_after_the_look() -> None:
+def test_the_time_without_a_renewal_begins_after_the_look() -> None:
     fleet = Fleet()
     alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
     alpha.take(["orders"])
@@ -358,7 +358,7 @@ def test_cleaners_are_counted_while_they_give_signs_of_life() -> None:
     assert beta.cleaners() == 1
 
 
-def test_an_id_that_nobody_has_is_registered_and_kept_by_renewals() -> None:
+def test_a_free_id_is_registered_and_kept_by_renewals() -> None:
     fleet = Fleet()
     alpha, beta = fleet.keeper("alpha"), fleet.keeper("beta")
     assert alpha.register("one") == Registered()
@@ -422,7 +422,7 @@ def test_a_cleaner_whose_id_was_taken_over_hears_of_it_with_each_renewal() -> No
     assert beta.renew() == Renewal()
 
 
-def test_a_cleaner_keeps_its_id_through_an_outage_that_nobody_used() -> None:
+def test_a_cleaner_keeps_its_id_through_an_outage_in_which_no_other_took_it() -> None:
     fleet = Fleet()
     alpha = fleet.keeper("alpha")
     alpha.register("one")
@@ -497,7 +497,7 @@ class TestGone:
             keeper.renew()
             keeper.observe()
 
-    def test_what_stands_still_for_ten_leases_is_removed(self) -> None:
+    def test_what_is_not_renewed_for_ten_leases_is_removed(self) -> None:
         fleet = Fleet()
         for number in range(3):
             assert isinstance(fleet.keeper(f"pod{number}/1").register(f"pod{number}"), Registered)

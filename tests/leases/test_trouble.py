@@ -245,7 +245,7 @@ def test_the_database_of_a_catalog_holds_leases_for_all_that_open_it(url: str) -
         assert first.list_namespaces() == []
 
 
-def test_the_database_of_a_catalog_in_memory_is_shared_with_nobody() -> None:
+def test_the_database_of_a_catalog_in_memory_is_not_shared() -> None:
     coordination = of_engine(create_engine("sqlite://"))
     assert isinstance(coordination, MemoryCoordination)
     assert not coordination.shared

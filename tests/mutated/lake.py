@@ -52,7 +52,7 @@ TOPICS: Mapping[TopicName, Mapping[str, object]] = {
 
 
 def opened(folder: Path, *, later_ms: int = 0, ids_from: int = 0) -> Warehouse:
-    """The warehouse for a program of its own, whose ids nobody had before."""
+    """The warehouse for a program of its own, whose ids are new."""
     clock = FakeClock(NOW_MS + later_ms)
     for _ in range(ids_from):
         clock.new_id()
@@ -125,7 +125,7 @@ def _at_token(warehouse: Warehouse, name: TopicName) -> Any:
 
 
 def _named(warehouse: Warehouse, name: TopicName) -> Any:
-    # Of earlier metadata files only the table's log of them tells, and nobody reads them.
+    # Only the table's metadata log names earlier metadata files, and no verb reads them.
     newest = dict(warehouse.store.change_tokens())[name]
     named = warehouse.store.named_files(name)
     return named.needed, {f for f in named.others if f == newest or not f.endswith(".metadata.json")}
@@ -195,7 +195,7 @@ def _kind(warehouse: Warehouse, name: TopicName, path: Path) -> str | None:
     if path.suffix == ".avro":
         return "manifest list" if path.name.startswith("snap-") else "manifest"
     if path.name.endswith(".metadata.json"):
-        newest = dict(warehouse.store.change_tokens())[name]  # earlier ones are read by nobody
+        newest = dict(warehouse.store.change_tokens())[name]  # no verb reads earlier ones
         return "metadata" if newest is not None and Path(_local(newest)) == path else None
     return {"versions": "version record", "reports": "report", "lithify": path.stem}[path.parent.name]
 

@@ -297,7 +297,7 @@ def test_changed_bytes_are_told_or_do_not_matter(kind: str, place: Place, capsys
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_file_is_told_or_does_not_matter(kind: str, place: Place) -> None:
-    """C48, C50: nobody waits for a pipe that has no writer, or reads a device to an end that it has not."""
+    """C48, C50: no verb waits for a pipe without a writer, or reads a device that has no end."""
     made = {"a pipe": os.mkfifo, "a device": lambda path: path.symlink_to("/dev/zero")}
     place.anew()
     name = next(iter(place.files[kind]))

@@ -1,8 +1,8 @@
-"""A reader that comes back with its cursor goes on from there, or is told that a delete was missed (C5, C49).
+"""A reader that comes back with its cursor goes on from there, or gets an error that it missed a delete (C5, C49).
 
 Consumers fold what they read into a map and store their cursors.
 Whatever is done to the topic in between, by whatever clock and under whatever settings: one who is
-let through and reads on has what every record ever appended says. Nobody is told that something was
+let through and reads on has what every record ever appended says. No reader gets an error that something was
 missed where no delete at or above the cursor has gone since.
 """
 
@@ -81,7 +81,7 @@ class Cursors(RuleBasedStateMachine):
 
     @rule(now_ms=st.none() | st.sampled_from([0, 1, 2000, 10_000]), undone=st.booleans())
     def round(self, now_ms: int | None, undone: bool) -> None:
-        """As of the clock or any other time; some are taken back while another is under way."""
+        """As of the clock or any other time; some are undone while another is running."""
         report = self.topic.compact(now_ms, meanwhile=self.undo if undone else lambda: None, times=1)
         if report.logs[0].losers.expired_tombstone:
             self.expired.append((self.log.epoch, self.log.view is not None))
@@ -142,7 +142,7 @@ class Cursors(RuleBasedStateMachine):
 
     @invariant()
     @precondition(lambda self: self.consumers)
-    def nobody_is_sent_away_where_no_delete_expired_since(self) -> None:
+    def no_reader_is_refused_where_no_delete_expired_since(self) -> None:
         for consumer in self.consumers:
             since = [
                 epoch

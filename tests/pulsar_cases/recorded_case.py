@@ -75,7 +75,7 @@ class RecordedCase:
             config["null.key"] = "retain"
         if self.by_event_time:
             config["compaction.strategy"] = "timestamp"
-        assert len(config) == len(broker)  # nothing that the broker was told is left out
+        assert len(config) == len(broker)  # no setting of the broker is left out
         return config
 
     @property

@@ -1,7 +1,7 @@
 """What readers of a real Pulsar got before and after its compactor, replayed (C10, C16, C17, C33 to C37).
 
 A batch is one append, a message that was sent alone is one; a compaction is a round. Both readers,
-the last ids they are told and where a reader may start must be Pulsar's, but for
+the last ids they get and where a reader may start must be Pulsar's, but for
 `DIFFERENCES`. Each case runs on the memory store with the oracle, and on Iceberg with the kernels.
 """
 

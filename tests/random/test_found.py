@@ -99,7 +99,7 @@ DAYS_MS = 3 * 86_400_000
 
 
 @pytest.mark.parametrize("at", range(1, 14))
-def test_an_undo_that_stands_still_takes_back_the_round_that_came_meanwhile(place: RandomPlace, at: int) -> None:
+def test_a_paused_undo_undoes_the_round_that_came_meanwhile(place: RandomPlace, at: int) -> None:
     """C6: it listed the versions after that round, and said that the one before the last was not kept any more."""
     topic = CheckedTopic.create(place, 1, {"versions.kept": 1})
     topic.append([a_record(b"a", b"1"), a_record(b"a", b"2")])
@@ -125,7 +125,7 @@ def test_a_truncation_whose_files_were_swept_says_so(place: RandomPlace, at: int
 
 @pytest.mark.parametrize("at", range(1, 5))
 def test_a_clock_that_was_read_days_ago_is_not_behind(place: RandomPlace, at: int) -> None:
-    """C46: rounds and retention that stood still may go by the time that they read."""
+    """C46: rounds and retention that were paused may go by the time that they read."""
     topic = CheckedTopic.create(place, 1, {"cleanup.policy": "compact,delete", "retention.ms": 30})
     topic.append([a_record(b"a", b"1"), a_record(b"a", b"2")])
     topic.append([a_record(b"b", b"1")])

@@ -7,17 +7,17 @@
     > end 9                            the log ends there, beyond its last record; `end 1: 9`
     > at 30m                           sets the clock
     > plan, compact, status, log       of every log; `compact --now 2h --partition 1`
-    > meanwhile append a=2             somebody else does that during the next round, before its commit;
+    > meanwhile append a=2             another program does that during the next round, before its commit;
                                        `meanwhile, early: append a=2` after its plan, before it reads
-    > meanwhile, call 3: append a=2    somebody else does that while the next command stands still right
+    > meanwhile, call 3: append a=2    another program does that while the next command is paused right
                                        before its third call to the store, files or engine
     > read 3, last, table              partition 0 from offset 3 on; the position of its last record;
                                        `read --compacted 3` and `last --compacted` of compacted data
     > retain, versions, undo, sweep    `retain --now 2h`, `sweep --yes`
-    > expire                           lets go of kept versions whose time is over; `expire --now 2h`
+    > expire                           expires kept versions whose time is over; `expire --now 2h`
     > delete-records 3, truncate 3     of partition 0; `truncate 1: --below-compacted 3` of partition 1
     > alter null.key=drop              also `--unset null.key` and `--partitions 2`
-    > trust-clock                      somebody says that the clock is right
+    > trust-clock                      a user confirms that the clock is right
     > uncompact                        also `--lose-trimmed`
     > make-again                       the topic is deleted and recreated
     > lose 0, lose view 0              the first data file goes missing, of the log or of its view
@@ -76,14 +76,14 @@ class Player:
         self._others: list[str] = []
         self._early = False
         self._standstill = 0
-        """The call before which the next command stands still, or 0."""
+        """The call before which the next command is paused, or 0."""
 
     def run(self, command: str) -> Iterator[str]:
         verb, _, rest = command.partition(" ")
         action: Callable[[str], Iterator[str]] = getattr(self, f"_{verb.rstrip(',').replace('-', '_')}")
         printed: list[str] = []
         try:
-            with self._standing_still(printed) if verb != "meanwhile," else nullcontext():
+            with self._paused(printed) if verb != "meanwhile," else nullcontext():
                 lines = list(action(rest))
         except LithifyError as error:
             lines = [f"{type(error).__name__}: {error}"]
@@ -91,8 +91,8 @@ class Player:
         yield from lines
 
     @contextmanager
-    def _standing_still(self, printed: list[str]) -> Iterator[None]:
-        """Puts in place what stands still at the call that was said, once."""
+    def _paused(self, printed: list[str]) -> Iterator[None]:
+        """Installs a freezer that pauses at the given call, once."""
         at, topic, self._standstill = self._standstill, self._topic, 0
         if not at:
             yield
@@ -262,7 +262,7 @@ class Player:
     def _expire(self, flags: str) -> Iterator[str]:
         now_ms = parse_duration_ms(flags.removeprefix("--now ")) if flags else None
         report = expire_versions(self._topic.warehouse, ORDERS, now_ms=now_ms)
-        yield f"let go of: {' '.join(map(str, report.expired)) if report else 'nothing'}"
+        yield f"expired: {' '.join(map(str, report.expired)) if report else 'nothing'}"
 
     def _sweep(self, flags: str) -> Iterator[str]:
         report = sweep(self._topic.warehouse, ORDERS, delete=flags == "--yes")

@@ -292,8 +292,8 @@ def test_a_following_reader_is_cut_off_only_by_a_truncation_below_it(compacted):
     assert polled(at_it) == "e=1@3 f=1@4"
 
 
-def test_a_missing_view_fails_compacted_readers_and_rounds_and_nobody_else():
-    """C8, C33: no silent fall-back to the backlog; it is made anew once it is dropped."""
+def test_a_missing_view_fails_compacted_readers_and_rounds_alone():
+    """C8, C33: no silent fall-back to the backlog; the next round recreates it once it is dropped."""
     topic = MemoryTopic(**BESIDE)
     append(topic, "a=1 a=2")
     topic.compact()
@@ -326,7 +326,7 @@ def test_a_view_without_a_record_has_nothing_to_wait_for():
 
 @pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
 def test_a_reader_reads_its_version_through_ten_rounds_and_a_sweep_and_then_no_more(mode):
-    """C7: its files stay for versions.retention.ms after a commit stopped naming them; then it is told."""
+    """C7: its files stay for versions.retention.ms after a commit stopped naming them; then it gets an error."""
     topic = MemoryTopic(compaction_mode=mode, versions_retention_ms=HOUR, versions_kept=1)
     append(topic, "a=0 b=0 a=0")
     topic.compact()

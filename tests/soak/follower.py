@@ -73,7 +73,7 @@ class Follower:
     def _see(self, record: Record) -> None:
         offset = at(record)
         if self.journal.by_offset.get(offset) != record:
-            self.findings.append(f"{self.where}: got {record}, which nobody wrote")
+            self.findings.append(f"{self.where}: got {record}, which no producer wrote")
         if self.seen and offset <= self._last:
             self.findings.append(f"{self.where}: got {offset} after {self._last}")
         self.seen[offset] = record

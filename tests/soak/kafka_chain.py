@@ -43,7 +43,7 @@ TOMBSTONES = 50
 
 @dataclass(slots=True)
 class Feed:
-    """Producers that go on until they are told to stop, and for `records` of the plain topic at least."""
+    """Producers that go on until they are asked to stop, and for `records` of the plain topic at least."""
 
     broker: KafkaBroker
     records: int

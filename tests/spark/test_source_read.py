@@ -128,7 +128,7 @@ def test_an_offset_that_is_gone_means_the_nearest_where_data_may_be_lost(session
     ids=["offsets", "time"],
 )
 def test_range_options_leave_files_out(session, orders, options):
-    """The files outside of the range are not there any more, and nobody notices."""
+    """The files outside of the range are gone, and the read does not need them."""
     expected = [r for r in orders.reader() if 50 <= r.offset < 100]
     for segment in files_of(orders):
         if segment.base_offset != 50:

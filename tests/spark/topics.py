@@ -86,7 +86,7 @@ def forget_commit(checkpoint: Path, batch_id: int) -> None:
 
 
 def swept(topic: Topic) -> int:
-    """Lets go of the versions whose time is over, and of their files; tells how many files went."""
+    """Expires the versions whose time is over and sweeps their files; returns how many it deleted."""
     expire_versions(topic.warehouse, topic.topic_name)
     return len(topic.sweep(delete=True).files)
 

@@ -1,4 +1,4 @@
-"""Manifests whose bytes nobody vouches for are read to their end or not at all, within a bound (C48)."""
+"""Manifests without a checksum are read to their end or not at all, within a bound (C48)."""
 
 from __future__ import annotations
 

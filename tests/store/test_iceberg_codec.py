@@ -167,7 +167,7 @@ def test_an_earlier_format_is_written_on_in_the_one_of_today(iceberg: Place, for
 def test_the_epoch_of_a_log_that_an_earlier_format_did_not_count_is_0(iceberg: Place, foreign: Catalog) -> None:
     """C49: a place that was stored then cannot be told from one before a round of that Lithify.
 
-    Nobody else can commit once the topic is of a format with epochs, so the epochs of its logs tell from then on.
+    No other version can commit once the topic's format has epochs, so the epochs of its logs are reliable from then on.
     """
     state = iceberg.append(iceberg.create(partitions=2), some_records("a"))
     assert [log.epoch for log in state.logs] == [1, 1]

@@ -79,7 +79,7 @@ def test_failures_of_a_later_version_are_read_without_what_is_unknown(iceberg: P
     assert failures_of(iceberg.store, state) == {0: FAILURE}
 
 
-def test_damaged_failures_keep_nobody_from_reading_and_writing(iceberg: Place) -> None:
+def test_damaged_failures_do_not_stop_readers_and_writers(iceberg: Place) -> None:
     """C31: only the cleaner asks for them."""
     state = iceberg.create()
     put_failures(iceberg.store, state, {0: FAILURE})
@@ -167,7 +167,7 @@ def test_rates_of_the_warehouse_lie_outside_of_every_topic(iceberg: Place, tmp_p
 
 
 def test_a_document_whose_draft_was_swept_is_written_again(iceberg: Place) -> None:
-    """C45: whoever stood still between writing and renaming it is not told that the disk cannot be reached."""
+    """C45: a writer that was paused between writing and renaming it gets no error of an unreachable disk."""
     store, state = iceberg.store, iceberg.create()
     folder = Path(state.location.removeprefix("file://"))
     drafts: list[Path] = []

@@ -1,8 +1,8 @@
-"""A topic that is deleted while another one of its name is made, or that is deleted only halfway.
+"""A topic that is deleted while another program recreates it, or whose deletion dies on the way.
 
-The deletion is stopped before each call with which it touches files, folders, database or service. There
-another program makes the topic again and appends to it, or the deletion dies and the topic is made again
-later. Whatever is acknowledged to the new topic stays, and nothing of the old one shows in it.
+The deletion is stopped before each call to files, folders, database or service. There another program
+recreates the topic and appends to it, or the deletion dies and the topic is recreated later. Whatever
+the new topic acknowledges stays, and nothing of the old one shows in it.
 """
 
 from __future__ import annotations

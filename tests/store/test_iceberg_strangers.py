@@ -38,7 +38,7 @@ def test_main_set_back_by_a_stranger_is_noticed(iceberg: Place, foreign: Catalog
         iceberg.store.load(ORDERS)
 
 
-def test_properties_and_tags_of_strangers_stay_and_disturb_nobody(iceberg: Place, foreign: Catalog) -> None:
+def test_properties_and_tags_of_strangers_stay_and_disturb_no_verb(iceberg: Place, foreign: Catalog) -> None:
     state = iceberg.append(iceberg.create(), some_records("a"))
     table = foreign.load_table(ORDERS_TABLE)
     with table.transaction() as change:

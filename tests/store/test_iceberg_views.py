@@ -124,7 +124,7 @@ def write_to_branch(table: Table, place: Place) -> None:
 def test_a_branch_that_a_stranger_moved_is_missed_by_name(
     iceberg: Place, foreign: Catalog, state: TopicState, tmp_path: Path, damage: Callable[[Table, Place], None]
 ) -> None:
-    """Plain readers and appends go on; nobody makes another view of the same name (C8)."""
+    """Plain readers and appends go on; no round creates another view of the same name (C8)."""
     table = foreign.load_table(ORDERS_TABLE)
     there = table.metadata.refs["compacted"].snapshot_id
     table.manage_snapshots().create_tag(there, "mine").commit()

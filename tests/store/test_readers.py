@@ -31,7 +31,7 @@ PARTITIONS = 2
 
 
 class AwakeClock(FakeClock):
-    """Nobody waits for a record that is there."""
+    """No reader waits for a record that is there."""
 
     def sleep(self, seconds: float) -> None:
         pytest.fail("a reader waits")

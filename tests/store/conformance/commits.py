@@ -200,7 +200,7 @@ class CommitRules:
         """The segments of a state that may be superseded. A store may override what is promised."""
         return place.store.segments(state)
 
-    def test_the_lock_can_be_taken_again_and_keeps_nobody_out_for_ever(self, place: Place) -> None:
+    def test_the_lock_can_be_taken_again_and_keeps_no_committer_out_for_ever(self, place: Place) -> None:
         state = place.create()
         for _ in range(2):
             with place.store.commit_lock(ORDERS):

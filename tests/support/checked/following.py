@@ -3,7 +3,7 @@
     follower    one reader, version after version, at the same offset
     taker       opens a reader at the cursor that it kept, folds what comes, keeps its cursor, and goes away
 
-Each gets exactly what the textbook has from its offset on, or is told: always where it has missed a
+Each gets exactly what the textbook has from its offset on, or gets an error: always where it has missed a
 delete, and only where its cursor is lost or one may be gone.
 """
 

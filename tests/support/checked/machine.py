@@ -1,7 +1,7 @@
 """The state machine of the long random test: every verb of a topic in any order, with bad luck.
 
 Each rule does something to a `CheckedTopic`, which knows what must come of it, and tells it in the
-language of the scenarios. A verb may stand still at any of its port calls while others do theirs.
+language of the scenarios. A verb may be paused at any of its port calls while others do theirs.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class RandomTopicMachine(RuleBasedStateMachine):
                 at = self._call(verb, share)
                 self.story.say(f"call {at} of the next one: {kind.value}")
                 return at, kind
-            case "stands still", float(share), int(pause_ms), list(others):
+            case "paused", float(share), int(pause_ms), list(others):
                 at = self._call(verb, share)
                 return Standstill(at, lambda: self._others(at, before, pause_ms, others))
             case _:

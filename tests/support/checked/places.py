@@ -24,7 +24,7 @@ from support.fake_clock import FakeClock
 
 MEMORY_NOW_MS = 1_000
 ICEBERG_NOW_MS = 4_000_000_000_000
-"""After anything that is written today, so that files that nobody named get old."""
+"""After anything that is written today, so that unnamed files get old."""
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def memory_place() -> Iterator[RandomPlace]:
 def iceberg_place() -> Iterator[RandomPlace]:
     clock = FakeClock(ICEBERG_NOW_MS)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lock, "MAX_WAIT_S", 0.0)  # a verb that stands still may have the turn, and is waited for in vain
+        patch.setattr(lock, "MAX_WAIT_S", 0.0)  # a paused verb may have the turn, and would be waited for in vain
         store, files = open_store(str(Path(folder) / "warehouse"), None, clock.new_id)
         yield RandomPlace(Warehouse(store, files, clock), KernelEngine(ranges=2), clock, size_unit=40)
 

@@ -120,7 +120,7 @@ def check_steps(topic: CheckedTopic, state: LogState, log: TextbookLog) -> None:
     for record in tombstones if not log.uncovered else ():
         step = next((step for step in state.steps if at(record) < step.end_offset), None)
         first, last = log.ages(at(record))
-        assert step is not None, f"nobody knows the age of the tombstone at {at(record)} (C19)"
+        assert step is not None, f"no step has the age of the tombstone at {at(record)} (C19)"
         assert first is not None and last is not None
         assert first <= step.time_ms <= last, f"T({at(record)}) is {step.time_ms}, not {first} to {last} (C18)"
     for index, step in enumerate(state.steps if not log.uncovered else ()):

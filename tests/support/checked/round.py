@@ -40,7 +40,7 @@ def check_round(
     done = topic.attempt(act, trouble, round_.meanwhile)
     round_.settle()
     asked = range(len(round_.moments[-1].model.logs)) if partitions is None else partitions
-    assert round_.landed <= set(asked), "a log that nobody asked for"
+    assert round_.landed <= set(asked), "a log that was not asked for"
     if done.struck:
         return False
     if done.error is not None:

@@ -25,7 +25,7 @@ CLOCK_MOVES_MS = st.sampled_from([15, 15, 30, 30, 1, 100, -15, -40])
 GRACE_MS = 60_000
 DAYS_MS = 3 * 86_400_000
 PAUSES_MS = st.sampled_from([0, 0, 0, 15, 30, -15, GRACE_MS + 1, GRACE_MS + 1, DAYS_MS])
-"""How long a verb stands still: no time, moments, beyond the grace of a sweep, or days."""
+"""How long a verb is paused: no time, moments, beyond the grace of a sweep, or days."""
 LONG_MS = st.sampled_from([GRACE_MS + 1, DAYS_MS])
 LOGS = st.sampled_from([None, None, None, (0,), (1,)])
 BATCHES = st.sampled_from([1, 1, 1, 0, -1])
@@ -97,14 +97,14 @@ OTHERS = st.one_of(
     st.tuples(st.just("uncompact"), st.booleans()),
     st.tuples(st.just("expire"), GIVEN_MS),
 )
-"""What others do while a verb stands still: a rule of the machine, and what it is given."""
+"""What others do while a verb is paused: a rule of the machine, and what it is given."""
 
 NOTHING = st.none()
 STRUCK = st.tuples(st.just("struck"), SHARES, st.sampled_from(Kind))
-STANDS_STILL = st.tuples(st.just("stands still"), SHARES, PAUSES_MS, st.lists(OTHERS, min_size=1, max_size=2))
-TROUBLES = st.integers(0, 9).flatmap(lambda n: NOTHING if n < 6 else STRUCK if n < 7 else STANDS_STILL)
+PAUSED = st.tuples(st.just("paused"), SHARES, PAUSES_MS, st.lists(OTHERS, min_size=1, max_size=2))
+TROUBLES = st.integers(0, 9).flatmap(lambda n: NOTHING if n < 6 else STRUCK if n < 7 else PAUSED)
 """What happens to a verb on its way, at a share of its port calls."""
-TROUBLED = st.integers(0, 9).flatmap(lambda n: NOTHING if n < 3 else STRUCK if n < 4 else STANDS_STILL)
+TROUBLED = st.integers(0, 9).flatmap(lambda n: NOTHING if n < 3 else STRUCK if n < 4 else PAUSED)
 """For rounds, which take the longest."""
 
 Trouble = tuple[object, ...] | None

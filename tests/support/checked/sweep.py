@@ -48,7 +48,7 @@ def check_sweep(topic: CheckedTopic, trouble: Trouble = None) -> None:
 
 @dataclass(slots=True)
 class _Others:
-    """Those who come while a sweep stands still: what they delete is theirs to answer for."""
+    """Verbs that run while a sweep is paused: what they delete is checked as theirs."""
 
     topic: CheckedTopic
     came: bool = False

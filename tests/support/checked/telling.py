@@ -30,7 +30,7 @@ class Story:
 
     @contextmanager
     def meanwhile(self, call: int, before: int) -> Iterator[None]:
-        """What is told within is told before line `before`: a scenario says first what others do meanwhile."""
+        """Lines of this block come before line `before`: a scenario says first what others do meanwhile."""
         told = len(self.lines)
         try:
             yield

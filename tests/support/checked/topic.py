@@ -4,8 +4,8 @@
          └─► textbook ──► what it must be now, or why it is refused
 
 A struck verb has landed or has not: the version tells, and nothing in between is allowed (C6). One that
-stood still while others worked is right if it did what it does before them, or what it does after them,
-or was told why not and did nothing (C44, C45).
+was paused while others worked is right if it did what it does before them, or what it does after them,
+or was refused and did nothing (C44, C45).
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ class _Doing:
         self.moments.append(self.topic.moment())
 
     def settle(self) -> None:
-        """If the version moved since the last moment, by nobody else: it has landed, on that moment."""
+        """The version moved since the last moment, and no other verb moved it: it has landed, on that moment."""
         topic, last = self.topic, self.moments[-1]
         if topic.state.version == last.state.version:
             return

@@ -1,7 +1,7 @@
-"""Bad luck on the way of a verb: a port call of it is struck, or it stands still there while others work.
+"""Bad luck on the way of a verb: a port call of it is struck, or it is paused there while others work.
 
 verb     load ─► write ─┤ strikes: fails, loses its answer, dies ├─► commit
-verb     load ─► write ─┤ stands still: time passes, others do their verbs to the end ├─► commit
+verb     load ─► write ─┤ is paused: time passes, others do their verbs to the end ├─► commit
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Strike = tuple[int, Kind]
 
 @dataclass(frozen=True, slots=True)
 class Standstill:
-    """Right before its port call `at`, from 1, a verb stands still until `others` are done."""
+    """Right before its port call `at`, from 1, a verb is paused until `others` are done."""
 
     at: int
     others: Callable[[], object]
@@ -52,7 +52,7 @@ class Attempt:
 
 Act = Callable[[RandomPlace], object]
 Meanwhile = Callable[[Callable[[], object], Sequence[str]], object]
-"""Has the others do theirs; it is told the calls that were made up to then."""
+"""Has the others do theirs; it gets the calls that were made up to then."""
 
 
 def attempt(place: RandomPlace, act: Act, trouble: Trouble, meanwhile: Meanwhile) -> Attempt:
@@ -60,7 +60,7 @@ def attempt(place: RandomPlace, act: Act, trouble: Trouble, meanwhile: Meanwhile
     done = Attempt()
     raised: list[BaseException] = []
 
-    def stands_still(others: Callable[[], object]) -> None:
+    def paused(others: Callable[[], object]) -> None:
         try:
             meanwhile(others, tuple(done.calls[:-1]))
         except BaseException as error:
@@ -72,7 +72,7 @@ def attempt(place: RandomPlace, act: Act, trouble: Trouble, meanwhile: Meanwhile
         case None:
             behind = place
         case Standstill(at, others):
-            freezer = Freezer(at, lambda: stands_still(others), done.calls)
+            freezer = Freezer(at, lambda: paused(others), done.calls)
             engine = FaultyEngine(place.engine, freezer)
             behind = RandomPlace(freezing(place.warehouse, freezer), engine, place.clock, place.size_unit)
         case (at, kind):

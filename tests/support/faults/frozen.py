@@ -1,12 +1,12 @@
-"""A service that stands still at one of its port calls while another one runs to its end.
+"""A service that is paused at one of its port calls while another one runs to its end.
 
 A suspended laptop, a frozen virtual machine, a long garbage collection: time goes on, past every
 grace period and lease, others work, and then the first one goes on as if nothing had happened.
 
-    one     load ─► write ─┤ stands still ├─► commit      at each of its port calls in turn
+    one     load ─► write ─┤ paused ├─► commit            at each of its port calls in turn
     other                    load … commit                a whole service, days later
 
-What comes of it must be what one of the two orders comes to, or the other alone if the one is told no.
+What comes of it must be what one of the two orders comes to, or the other alone if the one is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from lithify.errors import LithifyError
 from lithify.ports.store import Warehouse
 from support.fake_clock import FakeClock
-from support.faults.port_calls import ASK_NOBODY, call_name
+from support.faults.port_calls import NEVER_STRUCK, call_name
 
 LONG_MS = 10 * 86_400_000
 """Longer than every grace period, lease and retention of the topics that these tests make."""
@@ -54,7 +54,7 @@ class FreezingPort:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._real, name)
-        if not callable(found) or name in ASK_NOBODY:
+        if not callable(found) or name in NEVER_STRUCK:
             return found
 
         def through(*args: Any, **kwargs: Any) -> Any:
@@ -84,11 +84,11 @@ class LateClock(FakeClock):
         return self._real.new_id()
 
     def sleep(self, seconds: float) -> None:
-        """Nobody waits for anything here."""
+        """It does not wait."""
 
 
 def outcome(verb: Verb, warehouse: Warehouse) -> LithifyError | None:
-    """What a service was told: an error, or that all went well."""
+    """The result of a service: an error, or success."""
     try:
         verb(warehouse)
     except LithifyError as error:

@@ -14,7 +14,7 @@ from typing import Any
 
 from lithify.errors import WarehouseError
 from lithify.ports.store import CommitUnknownError, Warehouse
-from support.faults.port_calls import ASK_NOBODY, call_name
+from support.faults.port_calls import NEVER_STRUCK, call_name
 
 
 class CrashError(BaseException):
@@ -72,7 +72,7 @@ class FaultyPort:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._real, name)
-        if not callable(found) or name in ASK_NOBODY:
+        if not callable(found) or name in NEVER_STRUCK:
             return found
 
         def through(*args: Any, **kwargs: Any) -> Any:

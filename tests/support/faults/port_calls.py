@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ASK_NOBODY = ("commit_lock", "document_path")
+NEVER_STRUCK = ("commit_lock", "document_path")
 """The lock is for progress only, and a path is put together."""
 
 

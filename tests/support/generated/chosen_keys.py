@@ -77,7 +77,7 @@ def of_long_prefixes(count: int) -> list[bytes]:
 
 
 def random_keys(count: int) -> list[bytes]:
-    """Keys of 256 bytes that nobody chose."""
+    """Random keys of 256 bytes."""
     return _words(np.random.default_rng(2).integers(0, 2**63, (count, 32)).astype(np.uint64))
 
 

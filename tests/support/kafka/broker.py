@@ -41,7 +41,7 @@ START_S = 90.0
 STOP_S = 30.0
 CALL_S = 30.0
 QUIET = {"log_level": 0}
-"""For clients of a broker that comes and goes: what they log of it is nobody's news."""
+"""For clients of a broker that is stopped and restarted: silences what they log of that."""
 
 SETTINGS = {
     "process.roles": "broker,controller",

@@ -100,7 +100,7 @@ def ingest_program(folder: Path, broker: KafkaBroker | TcpProxy, *arguments: str
 
 
 def wait_for_batches(folder: Path, process: subprocess.Popen[bytes], batches: int) -> None:
-    """Until the program has told of so many."""
+    """Until the program has reported so many."""
     until_s = time.monotonic() + COPIED_S
     while (folder / "out").read_text().count("\n") < batches:
         assert process.poll() is None, (folder / "err").read_text()

@@ -2,7 +2,7 @@
 
     .venv/jars/<name>/*.jar       kept, so that later runs ask for nothing
 
-A folder is made anew when what is asked for has changed.
+A folder is recreated when its list of jars has changed.
 """
 
 from __future__ import annotations

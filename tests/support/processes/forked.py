@@ -34,7 +34,7 @@ class Reply:
 
 
 def outcome(action: Callable[[], Any]) -> Reply:
-    """What an action comes to in a child that nobody disturbs."""
+    """The outcome of an action in an undisturbed child."""
     child, replies = _start(action)
     with os.fdopen(replies, "rb") as pipe:
         said = pipe.read()

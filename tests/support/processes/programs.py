@@ -26,7 +26,7 @@ def start(*command: str, env: dict[str, str] | None = None) -> subprocess.Popen[
 
 
 def finished(process: subprocess.Popen[str], timeout_s: float = 600) -> str:
-    """What a program that nobody disturbs prints; it must succeed."""
+    """What an undisturbed program prints; it must succeed."""
     try:
         printed, errors = process.communicate(timeout=timeout_s)
     finally:

@@ -27,7 +27,7 @@ SETTINGS = {"fsync": "off", "unix_socket_directories": "", "listen_addresses": "
 
 
 class Postgres:
-    """A server. PostgreSQL does not run as root, so there it runs as nobody."""
+    """A server. PostgreSQL does not run as root, so there it runs as the user `nobody`."""
 
     def __init__(self, folder: Path) -> None:
         self._binaries = _binaries()
@@ -79,7 +79,7 @@ class Postgres:
         wait_until(self._answers, f"PostgreSQL does not start: {self._log}", START_S)
 
     def stop_at_once(self) -> None:
-        """Stops it as a crash would: what was not committed is gone, nobody is told."""
+        """Stops it as a crash would: what was not committed is lost, and clients get no answer."""
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT)
             self._process.wait(timeout=START_S)

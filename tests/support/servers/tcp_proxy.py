@@ -209,7 +209,7 @@ def a_proxy(host: str, port: int) -> Iterator[TcpProxy]:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listened on just now."""
+    """A port of this machine on which no program listened just now."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 

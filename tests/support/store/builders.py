@@ -129,7 +129,7 @@ class Place:
         return self.store.commit(state, TopicEdit(run, closed_ms, logs, view_remove=view, verb=Verb.UNCOMPACT))
 
     def rewrite(self, state: TopicState, records: Sequence[Record], run_id: str) -> tuple[Segment, ...]:
-        """New segments of one log with records that have their offsets; committed by nobody."""
+        """New segments of one log with records that have their offsets; not committed."""
         arriving = self.files.receive(state, list(records), now_ms=NOW_MS, keep_offsets=True)
         ((_, arrivals),) = arriving.items()
         assert arrivals.first_offset is not None

@@ -45,13 +45,13 @@ class FaultySource(EmbeddedCatalog):
 
 
 def lost_answer(commit: Commit, *arguments: Any) -> Any:
-    """The commit lands, and nobody hears of it."""
+    """The commit lands, and its answer is lost."""
     commit(*arguments)
     raise TimeoutError("the answer was lost")
 
 
 def lost_request(commit: Commit, *arguments: Any) -> Any:
-    """The commit never arrives, and nobody can tell."""
+    """The request of the commit is lost, so the outcome is unknown."""
     raise TimeoutError("the request was lost")
 
 

@@ -26,7 +26,7 @@ def an_open_folder() -> Iterator[Path]:
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """Takes the right to write away from everything below `folder`; from root too, by being nobody for the time."""
+    """Revokes the right to write below `folder`; from root too, by running as the user `nobody` meanwhile."""
     paths = [folder, *folder.rglob("*")]
     modes = [stat.S_IMODE(path.stat().st_mode) for path in paths]
     for path in paths:

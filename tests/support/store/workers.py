@@ -53,7 +53,7 @@ def _report(results: Any, number: int, work: Callable[..., Any], barrier: Barrie
         results.put((number, work(barrier, *arguments)))
     except BaseException as error:  # whatever it is, the test has to hear of it
         results.put((number, f"raised {error!r}: {traceback.format_exc()}"))
-        barrier.abort()  # so that nobody waits for this one
+        barrier.abort()  # so that no other process waits for this one
 
 
 def _opened(place: str) -> Warehouse:

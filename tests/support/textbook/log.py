@@ -216,7 +216,7 @@ class TextbookLog:
         return after._aged(settings, now_ms)
 
     def without_round(self, before: TextbookLog, horizon: int, start_after: int) -> TextbookLog:
-        """The round that was laid over `before`, and moved S to `start_after`, taken back (C7)."""
+        """The log without the round that was applied to `before` and moved S to `start_after` (C7)."""
         start = self.start if self.start > start_after else max(before.start, self.deleted_below)
         records = tuple(r for r in before.records if at(r) < horizon) + tuple(
             r for r in self.records if at(r) >= horizon

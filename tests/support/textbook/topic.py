@@ -55,7 +55,7 @@ class TextbookTopic:
     settings: TopicSettings
     logs: tuple[TextbookLog, ...]
     rounds: tuple[PastRound, ...] = ()
-    """Those that were not taken back, the newest last."""
+    """Those that were not undone, the newest last."""
     batch_id: int = -1
     """The latest batch of the query that appends to it."""
     brought_back: int = 0
@@ -152,7 +152,7 @@ class TextbookTopic:
         return replace(self.with_logs(*logs), brought_back=self.brought_back + 1)
 
     def undone(self, kept: Collection[str]) -> TextbookTopic:
-        """C7: the last round that stands is taken back; `kept` are the runs whose base version is kept."""
+        """C7: undoes the last round that still counts; `kept` are the runs whose base version is kept."""
         stands = {log.last_round for log in self.logs} - {""}
         standing = [past for past in self.rounds if past.run_id in stands]
         if not standing or standing[-1].run_id not in kept:

@@ -1,4 +1,4 @@
-"""A lake in memory with cleaners on it: every step is taken by the test, on a clock that stands still."""
+"""A lake in memory with cleaners on it: the test takes every step, on a clock that only it moves."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class OneCleaner:
             self.leases.observe()
 
     def work(self, *, steps: int = 200) -> list[CleanerEvent]:
-        """Steps until there is nothing to do; what was told meanwhile."""
+        """Steps until there is nothing to do; the events meanwhile."""
         before = len(self.events)
         for _ in range(steps):
             self.renew()

@@ -1,4 +1,4 @@
-"""A whole topic in memory: store, files, services and the oracle engine, on a clock that stands still."""
+"""A whole topic in memory: store, files, services and the oracle engine, on a clock that only the test moves."""
 
 from __future__ import annotations
 

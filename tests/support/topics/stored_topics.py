@@ -39,7 +39,7 @@ NO_LIMITS = RunLimits()
 
 
 def silent(_phase: str, _done: int, _total: int) -> None:
-    """Progress that nobody looks at."""
+    """Progress that is not shown."""
 
 
 @dataclass(slots=True)

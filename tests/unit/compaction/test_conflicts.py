@@ -13,7 +13,7 @@ STATE = LOG.state(dirty_from=1)
 PLAN = LOG.plan(STATE)
 
 
-def test_a_log_that_stands_still_is_no_conflict():
+def test_an_unchanged_log_is_no_conflict():
     """C44."""
     assert conflict(PLAN, STATE, LOG.segments) is None
 
@@ -68,7 +68,7 @@ def beside(now_ms=0):
     return LOG.plan(BESIDE_STATE, now_ms=now_ms, view=VIEW, **BESIDE)
 
 
-def test_a_view_that_stands_still_is_no_conflict():
+def test_an_unchanged_view_is_no_conflict():
     """C44, C33."""
     assert conflict(beside(), BESIDE_STATE, LOG.segments, VIEW) is None
 

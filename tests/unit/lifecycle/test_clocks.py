@@ -26,7 +26,7 @@ def test_an_idle_topic_lets_go_of_what_is_past_retention_by_itself():
 
 
 def test_a_clock_years_ahead_drops_nothing():
-    """C46: and is told with the time that it is far from."""
+    """C46: and the error has the time that it is far from."""
     fault = clock_fault(a_topic(), NOW_MS + 10 * YEAR_MS)
     assert fault is not None
     assert fault.startswith("the clock says 2037-01-12T08:00:00.000Z, years after the commits of the topic")

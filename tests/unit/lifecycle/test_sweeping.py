@@ -17,7 +17,7 @@ from lithify.model.stored_file import Closing, FileKind, NamedFiles, StoredFile
 
 GRACE_MS, RETENTION_MS = 60_000, 1_000
 SETTINGS = settings_of({"sweep.grace.ms": GRACE_MS, "versions.retention.ms": RETENTION_MS})
-NOBODY = NamedFiles(frozenset())
+NO_FILES = NamedFiles(frozenset())
 NOW_MS = 10_000_000
 OLD_MS = NOW_MS - GRACE_MS - 1
 
@@ -30,7 +30,7 @@ def metadata(name: str, modified_ms: int = OLD_MS) -> StoredFile:
     return StoredFile(f"t/metadata/{name}.avro", 10, modified_ms, FileKind.ATTEMPT)
 
 
-def plan(*stored: StoredFile, named: NamedFiles = NOBODY, **closings: Closing) -> SweepPlan:
+def plan(*stored: StoredFile, named: NamedFiles = NO_FILES, **closings: Closing) -> SweepPlan:
     return plan_sweep(stored, named, {f"t/metadata/{name}.avro": at for name, at in closings.items()}, SETTINGS, NOW_MS)
 
 
@@ -51,7 +51,7 @@ def test_a_run_that_shows_signs_of_life_keeps_its_files_however_old_they_are() -
     assert plan(old, late).abandon == ("long",)
 
 
-def test_what_a_commit_replaced_goes_after_its_retention_and_nobody_is_abandoned() -> None:
+def test_what_a_commit_replaced_goes_after_its_retention_and_no_run_is_abandoned() -> None:
     replaced, waiting = Closing(NOW_MS - RETENTION_MS), Closing(NOW_MS - RETENTION_MS + 1)
     found = plan(metadata("a"), metadata("b"), a=replaced, b=waiting)
     assert [f.path for f in found.replaced] == ["t/metadata/a.avro"]

@@ -1,4 +1,4 @@
-"""What a log is once its last round is taken back, and why it cannot be (C6, C7, C26, C43)."""
+"""What a log is once its last round is undone, and why it cannot be (C6, C7, C26, C43)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Round:
         return obstacle(self.log.state, self.then, self.report, self.run_id)
 
     def taken_back(self):
-        """The state and the files after the round is taken back."""
+        """The state and the files after the round is undone."""
         files = files_after(LogFiles(self.log.segments, self.log.view), self.files_then, self.report)
         last = None
         if files.segments:

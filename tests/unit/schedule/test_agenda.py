@@ -54,7 +54,7 @@ def test_small_ones_go_together_past_large_ones():
     assert names(next_batch(works)) == ["a", "b", "c"]
 
 
-def test_what_failed_goes_alone_and_with_nobody():
+def test_a_topic_that_failed_twice_is_a_batch_of_its_own():
     works = [work("bad", failing=True), work("a"), work("worse", failing=True), work("b")]
     assert names(next_batch(works)) == ["bad"]
     assert names(next_batch(works[1:])) == ["a", "b"]

@@ -77,7 +77,7 @@ def test_somebody_who_says_that_the_clock_is_right_is_asked_once(place: RandomPl
         compact(place.warehouse, place.engine, NAME, RunRequest())  # type: ignore[arg-type]
 
 
-def test_a_clock_that_is_right_needs_nobodys_word(place: RandomPlace) -> None:
+def test_a_clock_that_is_right_needs_no_confirmation(place: RandomPlace) -> None:
     """C46: no commit is made for it."""
     version = place.warehouse.store.load(NAME).version
     trust_clock(place.warehouse, NAME)

@@ -1,4 +1,4 @@
-"""A round that ends when Spark has: its own error is told, and a round that was done stays done."""
+"""A round that ends when Spark has: its own error is raised, and a round that was done stays done."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ BOUND_S = 10.0
 
 @pytest.fixture
 def go() -> Iterator[Event]:
-    """Lets go of every call that hangs."""
+    """Releases every call that hangs."""
     event = Event()
     yield event
     event.set()

@@ -1,4 +1,4 @@
-"""Records as text: every record goes out and comes back, and every broken line is told apart."""
+"""Records as text: every record goes out and comes back, and every malformed line has an error of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records that compete by order: who wins, what is taken back, what is held (C10, C11, C20)."""
+"""Records that compete by order: which wins, what is undone, what is held (C10, C11, C20)."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_nothing_else_is_held():
 
 
 def test_a_try_that_ran_out_of_memory_leaves_nothing_behind(monkeypatch):
-    """C38: both halves together find what the whole does, those that are taken back as well."""
+    """C38: both halves together find what the whole does, those that are undone as well."""
     keys = [b"%d" % i for i in range(50)]
     portions = {
         "clean": [(key, 5) for key in keys],

@@ -113,7 +113,7 @@ def test_what_is_owed_is_paid_at_the_lowered_rate():
 
 
 class Allowance:
-    """Adds up what the rates that a throttle was told have allowed since there last was no limit."""
+    """Adds up what the rates of a throttle have allowed since there last was no limit."""
 
     def __init__(self, time, rate):
         self.time = time

@@ -72,7 +72,7 @@ def test_young_timestamps_count_where_commits_do_too():
 
 
 def test_whoever_switches_it_on_waits_for_what_is_dirty_then():
-    """C43, C14: when that was appended, nobody kept."""
+    """C43, C14: no commit stored when that was appended."""
     topic = MemoryTopic(now_ms=10_000, min_compaction_lag_ms=LAG_MS)
     topic.append([Record(b"a", b"1", 5)])
     topic.clock.advance(LAG_MS)

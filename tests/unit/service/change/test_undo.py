@@ -45,7 +45,7 @@ def test_without_retention_since_it_is_taken_back(topic: MemoryTopic) -> None:
     assert topic.log().view is None
 
 
-def test_what_was_deleted_since_is_in_nobodys_way(topic: MemoryTopic) -> None:
+def test_files_that_were_deleted_since_do_not_stop_an_undo(topic: MemoryTopic) -> None:
     """C26: it is gone from the view as well."""
     delete_records(topic.warehouse, ORDERS, 0, 1)
     undo(topic.warehouse, ORDERS)

@@ -18,7 +18,7 @@ ORDERS = TopicName("default", "orders")
 
 
 class Noting:
-    """A watcher that notes what it is told, and looks again when `look_at_ms` says."""
+    """A watcher that records its calls, and looks again when `look_at_ms` says."""
 
     def __init__(self):
         self.told = []

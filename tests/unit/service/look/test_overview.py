@@ -51,7 +51,7 @@ class CountingStore:
 
 
 class Catalog:
-    """Topics in memory, on a clock that stands still."""
+    """Topics in memory, on a clock that only the test moves."""
 
     def __init__(self):
         self.clock = FakeClock(100 * HOUR_MS)

@@ -208,7 +208,7 @@ def test_wrong_metadata_of_a_view_is_named(fact: str) -> None:
 
 
 def test_a_log_start_that_moved_for_no_reason_is_named() -> None:
-    """C1: nobody deleted, retained or truncated."""
+    """C1: no record was deleted, retained or truncated."""
     damaged = Damaged(IN_PLACE)
     damaged.replaced(damaged.segment_with(4), without(4))
     damaged.edit(lambda log: replace(log, log_start_offset=5))

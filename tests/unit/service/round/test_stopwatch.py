@@ -16,7 +16,7 @@ def test_a_phase_is_summed_over_attempts():
     assert watch.phases_ms == {"plan": 200}
 
 
-def test_a_phase_that_nobody_has_left_yet_is_not_told():
+def test_a_phase_that_has_not_ended_is_not_reported():
     clock = FakeClock()
     watch = Stopwatch(clock)
     with watch.phase("commit"):
