@@ -1,1 +1,1 @@
-"""Reading topics of a Kafka cluster on Spark."""
+"""Reads topics of a Kafka cluster with Spark's Kafka source."""

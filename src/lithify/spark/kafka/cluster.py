@@ -1,8 +1,8 @@
-"""Calls to a Kafka cluster about its topics, through the client of Spark's Kafka connector.
+"""Asks a Kafka cluster about its topics, by the AdminClient of Spark's Kafka connector.
 
-So there is one client, one set of settings and one set of credentials: the `kafka.` options of Spark's
-Kafka source count here too. Every call ends after `CALL_S`, or as soon as it is to stop; and a
-cluster that has never answered is waited for only once, for any number of topics.
+So the `kafka.` options of Spark's Kafka source, with its credentials, apply here too. Every call ends within
+`CALL_S` seconds, or when `stops()` becomes true. For a cluster that has not answered yet, all calls together
+wait `CALL_S` seconds at most.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lithify.ports.source import StopAsked
 
 CALL_S = 30
 SLICE_MS = 200
-"""Seconds between two checks whether a wait is to end."""
+"""Milliseconds between two calls of `stops` during a wait."""
 
 _REFUSED = (
     "AuthenticationException",
@@ -30,13 +30,13 @@ _REFUSED = (
     "IllegalSaslStateException",
     "UnsupportedSaslMechanismException",
 )
-"""Ends of their names."""
+"""Suffixes of class names."""
 _SLICE_IS_OVER = "java.util.concurrent.TimeoutException"
 _UNKNOWN = ("UnknownTopicOrPartitionException", "InvalidTopicException", "UnknownTopicIdException")
 
 
 class KafkaCluster:
-    """A client of a cluster, and a context manager. Calls raise `StopAsked` once `stops()` is true."""
+    """A client of a cluster, as a context manager. Calls raise `StopAsked` once `stops()` is true."""
 
     def __init__(
         self, session: SparkSession, config: Mapping[str, str], stops: Callable[[], bool] = lambda: False
@@ -46,7 +46,7 @@ class KafkaCluster:
         self._stops = stops
         self._admin: Any = None
         self._waits_left = CALL_S * 1000 // SLICE_MS
-        """Slices left for the first answer of all."""
+        """Slices left until the cluster has answered for the first time."""
         self._answered = False
 
     @property
@@ -54,7 +54,7 @@ class KafkaCluster:
         return self._config.get("bootstrap.servers", "")
 
     def __enter__(self) -> Self:
-        """Raises `ConnectorError` where the client is not on the class path, `BrokerError` for settings it refuses."""
+        """Raises `ConnectorError` if the client is not on the class path, `BrokerError` for settings it refuses."""
         properties = self._jvm.java.util.Properties()
         for name, value in {"default.api.timeout.ms": str(CALL_S * 1000), **self._config}.items():
             properties.setProperty(name, value)
@@ -71,20 +71,20 @@ class KafkaCluster:
             self._admin = None
 
     def topics(self, pattern: str) -> tuple[str, ...]:
-        """Names of the topics that a regular expression matches as a whole."""
+        """Names, sorted, of the topics that the regular expression fully matches. Raises `BrokerError`."""
         with self._told("the cluster"):
             names = [str(name) for name in self._iterable(self._got(self._admin.listTopics().names()))]
         return tuple(sorted(name for name in names if re.fullmatch(pattern, name)))
 
     def topic(self, name: str) -> SourceTopic:
-        """Raises `UnknownSourceError` or `BrokerError`."""
+        """The id and partitions of a topic. Raises `UnknownSourceError` or `BrokerError`."""
         with self._told(name):
             described = self._got(self._admin.describeTopics(self._list([name])).allTopicNames())[name]
             partitions = sorted(int(info.partition()) for info in self._iterable(described.partitions()))
             return SourceTopic(name, str(described.topicId().toString()), tuple(partitions))
 
     def logs(self, topic: SourceTopic) -> Mapping[int, SourceLog]:
-        """By partition, where its log starts, and where it ends for readers of committed records."""
+        """By partition the log start offset, and the end offset for `read_committed`. Raises as `topic`."""
         specs = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
         with self._told(topic.name):
             starts = self._offsets(topic, specs.earliest())
@@ -92,7 +92,7 @@ class KafkaCluster:
         return {p: SourceLog(p, starts[p], ends[p]) for p in topic.partitions}
 
     def config(self, topic: str) -> Mapping[str, str]:
-        """The settings of a topic, defaults included."""
+        """The settings of a topic, including defaults. Raises as `topic`."""
         resources = self._jvm.org.apache.kafka.common.config
         with self._told(topic):
             resource = resources.ConfigResource(getattr(resources, "ConfigResource$Type").TOPIC, topic)
@@ -164,7 +164,7 @@ class KafkaCluster:
 
 
 def missing_connector() -> ConnectorError:
-    """Kafka's classes are not on Spark's class path."""
+    """The error for a session without Kafka's classes on its class path."""
     return ConnectorError(
         "this Spark session has no Kafka connector",
         hint="name a folder with its jars with --jars, or give the session spark.jars.packages; see `lithify doctor`",
@@ -172,7 +172,7 @@ def missing_connector() -> ConnectorError:
 
 
 def _causes(error: Any) -> list[tuple[str, str]]:
-    """Class and message of a Java exception and of what caused it, innermost last."""
+    """Class and message of a Java exception and its causes, innermost last, at most 10."""
     found: list[tuple[str, str]] = []
     while error is not None and len(found) < 10:
         message = " ".join(str(error.getMessage() or "").split())[:300]

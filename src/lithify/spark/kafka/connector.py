@@ -1,7 +1,7 @@
-"""Where Spark's Kafka connector comes from: a folder of jars, or the packages that Spark resolves itself.
+"""Finds Spark's Kafka connector: in a folder of jars, else as a package that Spark downloads.
 
---jars DIR, $LITHIFY_JARS ──► spark.jars            nothing is fetched
-else ──► spark.jars.packages                        of exactly this Spark's version
+--jars DIR, $LITHIFY_JARS ──► spark.jars            without download
+else ──► spark.jars.packages                        of the version of Spark
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ JARS_VARIABLE = "LITHIFY_JARS"
 SCALA = "2.13"
 CONNECTOR = f"spark-sql-kafka-0-10_{SCALA}"
 NEEDED = (CONNECTOR, f"spark-token-provider-kafka-0-10_{SCALA}", "kafka-clients", "commons-pool2")
-"""Jars by name, all of them. The first has to be of Spark's own version."""
+"""Names of the required jars. The first must have the version of Spark."""
 
-_SHOWN_HIDDEN = f"{SECRET_NAMES}|token|access[.]?key"  # what Spark hides by itself stays hidden
+_SHOWN_HIDDEN = f"{SECRET_NAMES}|token|access[.]?key"  # Spark's default, extended
 REDACTED = {"spark.redaction.regex": _SHOWN_HIDDEN, "spark.sql.redaction.options.regex": f"{_SHOWN_HIDDEN}|url"}
-"""Spark's web page and event log show options of sources, and would not know what of Kafka's is secret."""
+"""Spark's web UI and event log show options of sources, and do not redact all of Kafka's secrets by default."""
 
 _JAR = re.compile(r"(.+?)-(\d[\w.]*)\.jar")
 
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """What is there. `missing` has the names of jars that are not."""
+    """What was found: the folder, the connector's version, and the names of missing jars."""
 
     folder: Path | None
     version: str | None
@@ -45,7 +45,7 @@ class Connector:
 
 
 def find_connector(jars: str | None = None) -> Connector:
-    """Looks into the folder of jars, if one is given or in the environment. Raises nothing."""
+    """Lists the folder of jars that is given or in the environment, if any. Raises nothing."""
     given = jars or os.environ.get(JARS_VARIABLE)
     if not given:
         return Connector(None, None)
@@ -55,7 +55,7 @@ def find_connector(jars: str | None = None) -> Connector:
 
 
 def connector_conf(jars: str | None = None, conf: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """`conf` for a Spark session that has the connector, and reads with it. Raises `ConnectorError`."""
+    """`conf` with the settings of a session that reads with the connector. Raises `ConnectorError`."""
     given = conf or {}
     return {**_where(find_connector(jars)), **REDACTED, **given, JAVA_OPTIONS: java_options(COMPILES_WELL, given)}
 

@@ -1,10 +1,10 @@
-"""Writes what Spark's Kafka source reads into segments, in the tasks that read it.
+"""Writes the rows of Spark's Kafka source to segments, in the tasks that read them.
 
-    rows of a task, by offset ─► checked and completed as any append is ─► segment files
-                             └─► driver: facts of the segments, or the error that stopped it
+    rows of a task, by offset ─► checked and completed as by `append` ─► segment files
+                             └─► driver: facts of the segments, or the error of the task
 
-A task reads a range of one Kafka partition; a segment has Kafka's own offsets. Nothing is committed
-here, and what a task that failed has written stays unnamed, for `sweep`.
+A task reads a range of one Kafka partition; segments keep Kafka's offsets. Commits nothing; files of failed
+tasks are left unreferenced for `sweep`.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ SOURCE_COLUMNS = (PARTITION, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEAD
 RESULT = "result"
 _HEADERS = "array<struct<key: string, value: binary>>"
 MICROSECONDS = 1000
-"""In a millisecond, in which Kafka counts."""
+"""Microseconds per millisecond, the unit of Kafka's timestamps."""
 
 
 def copied_logs(frame: DataFrame, copying: Copying) -> tuple[StagedLog, ...]:
-    """Writes the rows of `frame`, which has the columns of Spark's Kafka source. In offset order, log by log.
+    """Writes the rows of `frame`, with the columns of Spark's Kafka source; returns logs by partition and offset.
 
-    Raises the error of the first task that met one of ours.
+    Raises the first `LithifyError` that a task returned, or errors of Spark.
     """
     staged: list[StagedLog] = []
     for row in _source_columns(frame).mapInArrow(_Task(copying), f"{RESULT} binary").collect():
@@ -64,8 +64,8 @@ def _source_columns(frame: DataFrame) -> DataFrame:
         F.col("timestampType").alias(TIMESTAMP_TYPE),
         F.col("key").alias(KEY),
         F.col("value").alias(VALUE),
-        # Spark's Arrow writer leaves null lists to be filled in, from the first one on, after every row: with
-        # records without headers its work grew with the square of a batch, and took most of a copy's time.
+        # Spark's Arrow writer fills in offsets from the first null list on again after every row, which is
+        # quadratic in the batch: with records without headers it took most of a copy's time.
         F.coalesce("headers", F.array().cast(_HEADERS)).alias(HEADERS),
     )
 
@@ -96,7 +96,7 @@ class _Task:
 
 
 def _given(rows: pa.Table) -> pa.Table:
-    """The columns as an append takes them. Kafka's own timestamps are ms, and -1 where there is none."""
+    """The columns as `append` accepts them: timestamps in ms, and timestamp types of -1 (none) as 0."""
     columns = {name: rows.column(name) for name in SOURCE_COLUMNS}
     columns[TIMESTAMP] = pc.divide(rows.column(TIMESTAMP), MICROSECONDS)
     columns[TIMESTAMP_TYPE] = pc.max_element_wise(rows.column(TIMESTAMP_TYPE), 0)

@@ -1,10 +1,10 @@
-"""One Kafka topic as a stream of batches, each of which is copied and committed at once.
+"""Streams one Kafka topic in batches that are copied and committed one after the other.
 
     Spark's Kafka source, from our log ends on ─► batch ─► segments, in the tasks ─► commit ─► next batch
-                                              └─► offsets up to which it reads: the log ends after it
+                                              └─► its end offsets: the log ends after the commit
 
-Every run creates Spark's own checkpoint and deletes it: how far the copy is is what its log
-ends say, so that nothing has to be kept in step with them (C6).
+Every run creates a checkpoint for Spark and deletes it: only the log ends of the copy say how far it is, so
+there is no second state to keep consistent (C6).
 """
 
 from __future__ import annotations
@@ -32,64 +32,64 @@ from lithify.spark.kafka.copying import copied_logs
 
 STREAM_STOPS_WITHIN_S = 3
 BATCH_STOPS_WITHIN_S = 2.0
-"""How long Spark's thread may take to end, and then a batch that was given up."""
+"""Seconds to wait for Spark's thread to end, and then for an abandoned batch."""
 POLL_S = 60
-"""After this a task gives up waiting for what Kafka has said to have."""
+"""Seconds after which a task fails if Kafka does not deliver records that it reported."""
 POLLED_AT_ONCE = 5_000
-"""Records that a task takes over from Kafka's client in one go. Its default of 500 is for slow consumers."""
+"""`max.poll.records`, the records per poll of a task. Kafka's default of 500 is for slow consumers."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPlan:
-    """What to read: offsets by partition, and how much at a time. `available_now` ends with what there is."""
+    """What to read: start offsets by partition, and batch sizes. `available_now` ends at the current log ends."""
 
     source: str
-    config: Mapping[str, str] = field(repr=False)  # it has secrets
+    config: Mapping[str, str] = field(repr=False)  # includes secrets
     starts: Mapping[int, int]
     available_now: bool
     max_records: int | None
     interval_ms: int
     checkpoint: str | None = None
-    """A folder that the driver and the tasks can write to; None is a local one."""
+    """A folder that driver and tasks can write to; None for a local temporary one."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaBatch:
-    """A batch as Spark hands it over: its rows, and what tells up to where it reads Kafka's logs."""
+    """A batch of the stream: its rows, and a function that returns its end offsets by partition."""
 
     rows: DataFrame
     read_ends: Callable[[], Mapping[int, int]]
 
     def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
-        """Raises the error of the first task that met one of ours."""
+        """See `copied_logs`."""
         return copied_logs(self.rows, copying)
 
     def ends(self) -> Mapping[int, int]:
-        """Raises `EngineError`."""
+        """The end offset of each partition in this batch. Raises `EngineError`."""
         return self.read_ends()
 
 
 @dataclass(slots=True)
 class TopicStream:
-    """A running stream."""
+    """A stream that calls `on_batch` for each batch."""
 
     plan: StreamPlan
     on_batch: OnBatch
     query: StreamingQuery | None = None
     failure: Exception | None = None
-    """What `on_batch` has raised."""
+    """The exception of `on_batch`, if it raised one."""
     _checkpoint: str = field(default="")
     _stopping: bool = False
     _batch: Lock = field(default_factory=Lock)
-    """Held by the running batch: Spark abandons one without waiting for its Python part."""
+    """Held by the running batch: Spark stops a query without waiting for its Python function."""
 
     def start(self, session: SparkSession, run_id: str) -> None:
-        """Raises `ConnectorError` where the session does not know Kafka."""
+        """Starts the query. Raises `ConnectorError` for a session without the connector, or an error by `_SIGNS`."""
         plan = self.plan
         base = plan.checkpoint or tempfile.mkdtemp(prefix="lithify-ingest-")
         self._checkpoint = f"{base.rstrip('/')}/{run_id}"
         try:
-            session = session.newSession()  # with settings of its own
+            session = session.newSession()  # for its own settings
             session.conf.set("spark.sql.streaming.stopTimeout", f"{STREAM_STOPS_WITHIN_S}s")
             frame = session.readStream.format("kafka").options(**_options(plan)).load()
             writer = frame.writeStream.foreachBatch(self._take).option("checkpointLocation", self._checkpoint)
@@ -111,18 +111,18 @@ class TopicStream:
         return self.query is not None and self.query.isActive
 
     def stop(self) -> None:
-        """Ends it, in bounded time. A running batch is abandoned, or committed if it is that far."""
+        """Stops the stream in bounded time. A running batch is abandoned, unless its commit has begun."""
         if not self.is_active:
             return
         assert self.query is not None
         self._stopping = True
-        with suppress(PySparkException, Py4JError):  # it did not end in time: its own deadlines end it soon after
+        with suppress(PySparkException, Py4JError):  # not stopped in time: timeouts of its calls end it soon after
             self.query.stop()
         if self._batch.acquire(timeout=BATCH_STOPS_WITHIN_S):
             self._batch.release()
 
     def end(self) -> LithifyError | None:
-        """Why it ended, None if all went well. What it left behind is thrown away."""
+        """The error that ended the stream, or None. Deletes a local checkpoint."""
         self._throw_away_checkpoint()
         error = None if self.query is None or self._stopping else self.query.exception()
         if isinstance(self.failure, LithifyError):
@@ -142,11 +142,11 @@ class TopicStream:
                 if self._was_given_up(error):
                     return
                 self.failure = error
-                # Of a text as long as a trace Spark's search for signs of an interruption overflows its stack.
+                # With a text as long as a stack trace, Spark's search for signs of an interruption overflows its stack.
                 raise RuntimeError("the batch failed") from None
 
     def _ends(self, session: SparkSession, batch_id: int) -> Mapping[int, int]:
-        """Up to where a batch reads, from the checkpoint: Spark writes it there before the batch starts."""
+        """The end offsets of a batch, which Spark writes to the checkpoint before the batch starts."""
         path = f"{self._checkpoint}/offsets/{batch_id}"
         jvm: Any = session._jvm
         place = jvm.org.apache.hadoop.fs.Path(path)
@@ -158,7 +158,7 @@ class TopicStream:
         return noted_ends(text, self.plan.source, path)
 
     def _was_given_up(self, error: Exception) -> bool:
-        """Whether that is the error of an interrupted batch, in any of its calls."""
+        """Whether `error` is from a batch that was stopped, in any of its calls."""
         if isinstance(error, StopAsked):
             return True
         return self._stopping and (isinstance(error, BrokerError) or not isinstance(error, LithifyError))
@@ -168,7 +168,7 @@ class TopicStream:
             shutil.rmtree(self._checkpoint.rpartition("/")[0], ignore_errors=True)
 
     def _error(self, error: Any) -> LithifyError:
-        """The error of the source, by its text."""
+        """The `LithifyError` for an exception of Spark, chosen by its text."""
         text, source = hidden(" ".join(str(error).split()), self.plan.config), self.plan.source
         for signs, kind, hint in _SIGNS:
             if any(sign in text for sign in signs):
@@ -177,7 +177,10 @@ class TopicStream:
 
 
 def noted_ends(text: str, source: str, path: str) -> Mapping[int, int]:
-    """The offsets of a topic in Spark's note of a batch. Raises `EngineError` where they are not in it."""
+    """The offsets of topic `source` in `text`, an offset log file of Spark's checkpoint at `path`.
+
+    Raises `EngineError` if they are missing.
+    """
     for line in text.splitlines():
         with suppress(ValueError):
             found = json.loads(line)

@@ -1,11 +1,10 @@
-"""`verify` on Spark: every record of two or more versions, side by side (C1, C3, C4, C5).
+"""`verify` on Spark: compares the records of two or more versions (C1, C3, C4, C5).
 
     segments ─► mapInArrow: (segment, offset, key, digest, ...) ─► one row per proof ─► `verdicts`
-                   └─► what is wrong with the file, and how many tombstones it has
+                   └─► findings about the file, and its number of tombstones
 
-Every file is read once. Spark's own window functions over exact keys find the winner of a
-key: another way than the round takes, so that the two do not share a mistake. Values stay
-in the tasks.
+Every file is read once. Window functions of Spark over exact keys find the winner of each key, independently
+of the code that rounds use, so that the two do not share a mistake. Values do not leave the tasks.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from lithify.reports.verification import Finding, FindingKind
 from lithify.spark.proof.verdicts import header_names, rules_frame, verdicts
 
 MOST_TASKS = 256
-"""Files are spread over at most so many tasks."""
+"""Most tasks that files are distributed over."""
 
 TASK_RECORDS = 500_000
-"""Records are compared in tasks of about so many."""
+"""Approximate number of records per task that compares them."""
 
 _ROWS = pa.schema([pa.field("segment", pa.int32()), *DIGESTS, pa.field("about", pa.string())])
 _ROWS_DDL = (
@@ -44,7 +43,7 @@ _NO_PROOF = -1
 
 
 class SparkInspector:
-    """Compares versions on a Spark session. `new_id` gives unpredictable ids."""
+    """Compares versions on a Spark session. `new_id` returns unpredictable ids."""
 
     def __init__(self, session: Callable[[], SparkSession], access: FileAccess, new_id: Callable[[], str]) -> None:
         self._session = session
@@ -58,7 +57,7 @@ class SparkInspector:
         most: int,
         progress: Progress,
     ) -> InspectionResult:
-        """Reads every segment once and judges every record. See `ports.inspector.Inspector`."""
+        """Reads every segment once and judges every record; see `ports.inspector.Inspector`. Raises errors of Spark."""
         if not segments:
             return InspectionResult((), (), {})
         progress("verify", 0, 1)
@@ -86,7 +85,7 @@ def _tasks(segments: Sequence[InspectedSegment]) -> int:
 def _rows(
     session: SparkSession, access: FileAccess, segments: Sequence[InspectedSegment], headers: Sequence[str]
 ) -> DataFrame:
-    """One row a record of every segment that is compared, and one for each thing to say about a file."""
+    """One row per record of each compared segment, and one per finding or tombstone count of a file."""
     tasks = min(len(segments), MOST_TASKS)
     specs = pa.table(
         {
@@ -119,7 +118,7 @@ def _as_rows(number: int, piece: Piece) -> Iterator[pa.RecordBatch]:
 
 
 def _compared(session: SparkSession, rows: DataFrame, segments: Sequence[InspectedSegment]) -> DataFrame:
-    """One row for each proof that a record is part of; findings about files are part of none."""
+    """One row per record and proof that it belongs to; rows about files get the proof `_NO_PROOF`."""
     members = [
         (number, part.proof, part.before, part.after, part.from_offset)
         for number, inspected in enumerate(segments)

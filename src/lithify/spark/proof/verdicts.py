@@ -1,10 +1,10 @@
-"""What is wrong with records: the proofs of `verify`, as Spark expressions (C4, C10, C16, C18, C20, C24).
+"""The proofs of `verify` as Spark expressions, which find wrong records (C4, C10, C16, C18, C20, C24).
 
-    a row per record and proof ─► by (proof, key) ─► per offset: there before? there after? the same?
-                                                            └► per key: which one wins?  ─► a kind of finding
+    one row per record and proof ─► by (proof, key) ─► per offset: present before, after, equal?
+                                                              └► per key: which one wins?  ─► kind of finding
 
-One shuffle, by exact key. Where no round was, keys do not matter and rows go by offset. A key's rows
-are ordered so that those that wait above the horizon come first, then the winner, then the rest.
+One shuffle, by exact key; if no round ran, keys do not matter and rows are grouped by offset. Rows of a key
+are sorted so that those above the horizon come first, then the winner, then the rest.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _RULES_DDL = (
 
 
 def header_names(proofs: Sequence[Proof]) -> list[str]:
-    """The headers that have orders; a row's `orders` are listed like these."""
+    """Names, sorted, of the headers that hold orders; the elements of a row's `orders` follow them."""
     rules = (c.rules for c in proofs)
     return sorted({r.order_header for r in rules if r is not None and r.strategy == "header"})
 
 
 def rules_frame(session: SparkSession, proofs: Sequence[Proof]) -> DataFrame:
-    """One row for each proof, by its number."""
+    """The rules of each proof, one row per proof, which its index in `proofs` identifies."""
     headers = header_names(proofs)
     rows = [_rules_row(number, proof, headers) for number, proof in enumerate(proofs)]
     return F.broadcast(session.createDataFrame(rows, _RULES_DDL))
@@ -60,14 +60,14 @@ def _rules_row(number: int, how: Proof, headers: Sequence[str]) -> tuple[object,
 
 
 def verdicts(rows: DataFrame, rules: DataFrame, proofs: Sequence[Proof], *, partitions: int, secret: str) -> DataFrame:
-    """(proof, offset, finding) of what is wrong.
+    """A lazy frame (proof, offset, finding) of all wrong records.
 
-    `rows` have a proof, `before` and `after`, and the columns of `DIGESTS`; a row that has
-    `about` is passed on as a finding. `rules` are those of `proofs`, as `rules_frame` gives them.
-    Without `secret` an attacker cannot choose keys that make grouping slow.
+    `rows` have a proof, `before`, `after`, and the columns of `DIGESTS`; a non-null `about` is returned as the
+    finding. `rules` is `rules_frame` of `proofs`. `secret` is hashed with each offset, so that an attacker who
+    does not know it cannot choose records that make grouping slow.
     """
     judged = _by_key(_by_offset(rows, rules, partitions, secret), rules, proofs)
-    # What only the verdict needs is joined last, so that it is neither sent nor sorted.
+    # Columns that only the verdict needs are joined last, so that they are neither shuffled nor sorted.
     kinds = judged.join(rules, "proof", "left").select(
         "proof", "offset", F.coalesce("about", _verdict()).alias("finding")
     )
@@ -75,7 +75,7 @@ def verdicts(rows: DataFrame, rules: DataFrame, proofs: Sequence[Proof], *, part
 
 
 def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) -> DataFrame:
-    """One row for each record of a proof, whichever versions have it."""
+    """One row per offset of a proof, whichever of the versions have the record."""
     order = (
         F.when(F.col("strategy") == "timestamp", F.col("timestamp"))
         .when(F.col("strategy") == "header", F.get("orders", F.col("header")))
@@ -85,10 +85,10 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) 
     keyed = rows.join(rules.select("proof", "judged", "strategy", "header"), "proof", "left").select(
         "proof",
         key.alias("key"),
-        # What has no key has nothing in common: without this it would all meet in one task.
+        # Spreads rows without a key over tasks; else all of them would be in one.
         F.when(key.isNull(), F.col("offset")).otherwise(F.lit(-1)).alias("alone"),
         "offset",
-        # Spark's hash of a group has no seed: the secret column before the key makes it unpredictable.
+        # Spark's hash for grouping has no seed; a secret column before the key makes it unpredictable.
         F.xxhash64(F.lit(secret), "offset").alias("unforeseen"),
         "about",
         "before",
@@ -117,7 +117,8 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) 
 
 
 def _by_key(by_offset: DataFrame, rules: DataFrame, proofs: Sequence[Proof]) -> DataFrame:
-    """The same rows, and whether each wins its key and beats what waits above the horizon (C9, C10, C20)."""
+    """Adds `wins`, whether the row wins its key, and `held`, whether its order is higher than that of a row above the
+    horizon; `held_then` is the same with only rows below `asked_up_to` (C9, C10, C20)."""
     strategies = {c.rules.strategy for c in proofs if c.rules is not None}
     none = F.lit(False)
     if not strategies:
@@ -151,7 +152,7 @@ def _by_key(by_offset: DataFrame, rules: DataFrame, proofs: Sequence[Proof]) -> 
 
 
 def _beats_one(waits: Column, above: Window) -> Column:
-    """Whether a row has a higher order than one of those that wait; no order is lower than any (C10)."""
+    """Whether a row's order is higher than that of a row above the horizon; null is the lowest (C10)."""
     lowest = F.min(F.when(waits, F.col("order"))).over(above)
     unordered = F.max(waits & F.col("order").isNull()).over(above)
     beats = unordered | (lowest < F.col("order"))
@@ -159,7 +160,7 @@ def _beats_one(waits: Column, above: Window) -> Column:
 
 
 def _verdict() -> Column:
-    """The kind of finding for one record, or null if all is as it should be."""
+    """The kind of finding for one record, or null if it is correct."""
     offset, there = F.col("offset"), F.col("copies") > 0
     known = (offset >= F.col("known_from")) & (offset < F.col("known_up_to"))
     stays = ~F.col("judged") | (offset >= F.col("horizon"))
@@ -193,7 +194,7 @@ def _past_retention() -> Column:
 
 
 def _stayed() -> Column:
-    """What is wrong with a record that is still there below the horizon."""
+    """The finding for a record below the horizon that is still present, or null."""
     return (
         F.when(F.col("has_key") & ~F.col("wins"), _kind(FindingKind.SUPERSEDED_KEPT))
         .when(~F.col("has_key") & ~F.col("keep_keyless"), _kind(FindingKind.KEYLESS_KEPT))
@@ -203,7 +204,7 @@ def _stayed() -> Column:
 
 
 def _went() -> Column:
-    """What is wrong with a record that is gone from below the horizon."""
+    """The finding for a record below the horizon that is no longer present, or null."""
     return (
         F.when(F.col("has_key") & ~F.col("wins"), _none())
         .when(~F.col("has_key") & ~F.col("keep_keyless"), _none())

@@ -1,10 +1,11 @@
-"""The Spark data source `lithify`: what `spark.read`, `readStream`, `write` and `writeStream` call.
+"""The Spark data source `lithify`, for `spark.read`, `readStream`, `write` and `writeStream`.
 
-topics      what it needs of the warehouse: a port, so that nothing here commits
-options     Kafka's option names, checked, as values
-columns     the schema of Spark's Kafka source, and segments in it
+topics      the port to the warehouse: nothing in this package commits
+options     options with the names of Spark's Kafka source, checked
+columns     the schema of Spark's Kafka source, and conversion of segments to it
 reading     batch and streaming readers: plan on the driver, read Arrow batches in tasks
-filters     `where` on offset, partition and timestamp as bounds
+filters     pushed filters on offset, partition and timestamp as bounds
+limit       `maxOffsetsPerTrigger`
 writing     batch and streaming writers: tasks write segments, the driver commits once
-source      `DataSource`, which puts them together
+source      `DataSource`, which combines them
 """

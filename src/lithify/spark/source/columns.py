@@ -1,4 +1,4 @@
-"""The columns of Spark's Kafka source, and the records of a segment in them.
+"""The schema of Spark's Kafka source, and the conversion of segments to it.
 
     segment          partition offset timestamp  timestamp_type  key value headers   (+ the topic's name)
     Spark      topic partition offset timestamp  timestampType   key value headers
@@ -46,13 +46,16 @@ SCHEMA = StructType(
     ]
 )
 BATCH_RECORDS = 16 * 1024
-"""Records of one Arrow batch on its way to the JVM."""
+"""Records per Arrow batch that is sent to the JVM."""
 
 _STORED = {KAFKA_TIMESTAMP_TYPE: TIMESTAMP_TYPE}
 
 
 def schema_of(columns: Sequence[str] | None, *, include_headers: bool) -> StructType:
-    """The schema of a read: the named columns, else all, `headers` only with `includeHeaders`."""
+    """The schema of a read: the named columns, else all, `headers` only with `includeHeaders`.
+
+    Raises `RefusedError` for an unknown or duplicate column.
+    """
     if columns is None:
         columns = [name for name in SCHEMA.names if include_headers or name != HEADERS]
     for name in columns:
@@ -64,7 +67,7 @@ def schema_of(columns: Sequence[str] | None, *, include_headers: bool) -> Struct
 
 
 def check_schema(schema: StructType) -> None:
-    """Raises `RefusedError` for a schema given to a read that has other columns or types than there are."""
+    """Raises `RefusedError` if a user's schema has an unknown column or another type."""
     for field in schema.fields:
         if field.name not in SCHEMA.names:
             raise RefusedError(
@@ -78,12 +81,15 @@ def check_schema(schema: StructType) -> None:
 
 
 def stored_columns(schema: StructType) -> list[str]:
-    """The columns of a segment that a read needs."""
+    """The columns of a segment to read for `schema`."""
     return [_STORED.get(name, name) for name in schema.names if name != TOPIC]
 
 
 def to_spark(table: pa.Table, topic: str, schema: StructType) -> Iterator[pa.RecordBatch]:
-    """Records with the `stored_columns` of the schema, as Spark takes them."""
+    """Converts records with the `stored_columns` to batches of `schema`.
+
+    Raises `LithifyError` for a timestamp beyond Spark's range.
+    """
     target = to_arrow_schema(schema, timezone="UTC")
     arrays = [_CONVERSIONS[field.name](table, topic, field.type) for field in target]
     yield from pa.Table.from_arrays(arrays, schema=target).to_batches(max_chunksize=BATCH_RECORDS)

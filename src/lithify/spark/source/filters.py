@@ -1,7 +1,7 @@
-"""Filters that Spark pushes down, as bounds on partition, offset and timestamp.
+"""Converts filters that Spark pushes down to bounds on partition, offset and timestamp.
 
-They leave out files and offsets. Spark evaluates every one of them again, so a filter that is not
-understood, or that fits only in part, costs reading and nothing else.
+The bounds skip files and offsets. Spark evaluates every filter again, so one that is ignored or converted
+only in part costs reads, but does not change results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lithify.model.scan import Filters
 
 
 def bounds(pushed: Iterable[Filter]) -> Filters:
-    """What records are known to fulfil that fulfil all of the filters."""
+    """Bounds that all records that match the filters lie within."""
     filters = Filters()
     for one in pushed:
         filters = _narrowed(filters, one)
@@ -60,7 +60,7 @@ def _within(filters: Filters, column: str, values: list[Any]) -> Filters:
 
 
 def _from(filters: Filters, column: str, value: Any) -> Filters:
-    """Nothing below `value`; `value` itself may be wanted or not."""
+    """Excludes records below `value`, but never `value` itself."""
     if column == OFFSET:
         return replace(filters, min_offset=_max(filters.min_offset, value))
     if column == TIMESTAMP:
@@ -77,7 +77,7 @@ def _up_to(filters: Filters, column: str, value: Any) -> Filters:
 
 
 def _epoch_ms(time: datetime) -> int:
-    """Whole milliseconds up to that time, which is what records have: without a zone, in that of this process."""
+    """`time` in whole epoch ms, rounded down; without a zone, in the local one of this process."""
     aware = time.astimezone(UTC)
     since = aware - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000

@@ -1,4 +1,4 @@
-"""How far a batch goes with `maxOffsetsPerTrigger`: every log gets its share, as with Kafka's source.
+"""The end offsets of a batch under `maxOffsetsPerTrigger`: each log gets its share, as in Spark's Kafka source.
 
 waiting   log 0: 900   log 1: 90   log 2: 10         most = 100
 taken            90           9           1
@@ -10,7 +10,7 @@ from lithify.model.scan import Offsets
 
 
 def limited(start: Offsets, end: Offsets, most: int) -> dict[str, dict[int, int]]:
-    """Ends about `most` offsets above `start` in all; a log with a backlog advances by 1 at least."""
+    """End offsets that total about `most` offsets above `start`; a log with a backlog advances by at least 1."""
     total = sum(max(0, at - start[topic][p]) for topic, logs in end.items() for p, at in logs.items())
     if total <= most:
         return {topic: dict(logs) for topic, logs in end.items()}

@@ -1,7 +1,7 @@
-"""The options of the data source, under the names that Spark's Kafka source gives them.
+"""Parses the options of the data source, which have the names of those of Spark's Kafka source.
 
-Names are taken in any case, as Spark takes them. An unknown one is refused by name: a misspelled
-ignored option would read other records than requested.
+Names are case-insensitive, as in Spark. An unknown option raises an error: a misspelled option that was
+ignored would read other records than requested.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ READING = (
 )
 WRITING = ("topic", "queryId", "batchId")
 _OF_SPARK = ("checkpointLocation", "queryName")
-"""Options of a stream that are for Spark itself, which passes them on."""
+"""Options for Spark itself, which passes them to the source too."""
 
 Options = Mapping[str, str]
 T = TypeVar("T")
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What is read. `start` and `end` are None where no option gives them."""
+    """The options of a read. `start` and `end` are None if not given."""
 
     subscription: Subscription
     start: Bound | None
@@ -57,14 +57,14 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Where records go: to one topic, or where their column `topic` says. `batch` is (query, batch id)."""
+    """The options of a write. `topic` None: the column `topic` decides. `batch` is (query, batch id)."""
 
     topic: TopicName | None
     batch: tuple[str, int] | None
 
 
 def read_options(options: Options) -> ReadOptions:
-    """Raises `RefusedError`, or `InvalidNameError` for a topic that cannot be one."""
+    """Raises `RefusedError`, or `InvalidNameError` for an invalid topic name."""
     given = _known(options, (*PLACES, *READING))
     return ReadOptions(
         subscription=_subscription(given),
@@ -95,7 +95,7 @@ def write_options(options: Options) -> WriteOptions:
 
 
 def place(options: Options) -> tuple[str | None, str | None]:
-    """The warehouse and the catalog that options name, at most one of them."""
+    """The given warehouse and catalog, at most one of which is not None. Raises `RefusedError` for both."""
     named = {name: _find(options, name) for name in PLACES}
     if all(named.values()):
         raise RefusedError("warehouse and catalog are given: give one of them")
@@ -107,7 +107,7 @@ def _find(options: Options, name: str) -> str | None:
 
 
 def _known(options: Options, names: tuple[str, ...]) -> dict[str, str]:
-    """The options under their own spelling."""
+    """The options by their canonical names. Raises `RefusedError` for one that is not in `names`."""
     spelled = {name.lower(): name for name in names}
     passed_over = {name.lower() for name in _OF_SPARK}
     given = {}
@@ -141,7 +141,7 @@ def _topic(text: str) -> TopicName:
 
 
 def _bound(given: Mapping[str, str], which: str) -> Bound | None:
-    """A bound by Kafka's order: one time for all, a time for each log, offsets."""
+    """A bound, in Kafka's order of precedence: one time for all logs, a time per log, offsets."""
     time, times, offsets = f"{which}Timestamp", f"{which}OffsetsByTimestamp", f"{which}Offsets"
     if time in given:
         return Everywhere(AtTime(_required(_number(given, time))))
@@ -157,7 +157,7 @@ def _bound(given: Mapping[str, str], which: str) -> Bound | None:
 
 
 def _place_in_log(offset: int) -> Start:
-    """An offset as Kafka's JSON has it, which has two numbers for the ends of a log."""
+    """An offset of Kafka's JSON, where -2 and -1 are the ends of a log."""
     match offset:
         case -2:
             return "earliest"
@@ -220,5 +220,5 @@ def _positive(given: Mapping[str, str], name: str) -> int | None:
 
 
 def _required(number: T | None) -> T:
-    assert number is not None  # its name was found among the options
+    assert number is not None  # the option was given
     return number

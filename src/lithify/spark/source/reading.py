@@ -1,9 +1,9 @@
-"""Readers: the driver turns options into tasks, tasks turn pieces of segments into Arrow batches.
+"""Readers: the driver plans tasks, tasks read pieces of segments to Arrow batches.
 
     driver   states ─► offsets [start, end) ─► tasks      metadata only
     task     piece  ─► row groups ─► requested columns ─► record batches of some 16,000
 
-What Spark calls a stream's offset is the cursors of its logs (`lithify.reading.stream_cursors`).
+The offset of a stream, in Spark's sense, is the cursors of its logs (`lithify.reading.stream_cursors`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _EARLIEST, _LATEST = Everywhere("earliest"), Everywhere("latest")
 
 
 class TaskPartition(InputPartition):  # type: ignore[misc]
-    """What travels to one task."""
+    """The input of one task, serialised to it."""
 
     def __init__(self, access: FileAccess, task: ScanTask) -> None:
         super().__init__(task)
@@ -55,14 +55,14 @@ class TaskPartition(InputPartition):  # type: ignore[misc]
 
 
 class _TaskReader:
-    """The part of a reader that runs in tasks. It travels there, so it holds no warehouse, only how to open one."""
+    """The part of a reader that runs in tasks. It is serialised to them, so it holds `Connect`, not a warehouse."""
 
     def __init__(self, connect: Connect, options: ReadOptions, schema: StructType) -> None:
         self._connect, self._options, self._schema = connect, options, schema
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records of a task, in offset order."""
-        if isinstance(partition, TaskPartition):  # Spark makes an empty one where there is nothing to read
+        """The records of a task, in offset order, as batches of the schema. Raises `DamagedError`."""
+        if isinstance(partition, TaskPartition):  # Spark creates another kind if there are no partitions
             yield from self._batches(partition.access, partition.value)
 
     def _batches(self, access: FileAccess, task: ScanTask) -> Iterator[pa.RecordBatch]:
@@ -72,12 +72,12 @@ class _TaskReader:
                 for table in _records(access, piece, columns):
                     yield from to_spark(table, task.topic, self._schema)
             except DamagedError as error:
-                # Only a version that is kept has a right to its files (C7).
+                # Files of a version are guaranteed only while it is retained (C7).
                 raise self._connect().why_missing(task, piece.segment.path) or error from error
 
 
 def _records(access: FileAccess, piece: ScanPiece, columns: list[str]) -> Iterator[pa.Table]:
-    """The records of a piece, a row group at a time, as far as it goes."""
+    """The records of a piece up to its end offset, one row group at a time."""
     needed = columns if OFFSET in columns else [*columns, OFFSET]
     for table in read_segment(access, piece.segment, start_offset=piece.start_offset, columns=needed):
         last = table.column(OFFSET)[-1].as_py()
@@ -87,10 +87,10 @@ def _records(access: FileAccess, piece: ScanPiece, columns: list[str]) -> Iterat
 
 
 class _PushedFilters:
-    """`pushFilters` of a reader, which Spark may do without.
+    """The method `pushFilters` of a reader, hidden from a check of Spark.
 
-    Spark 4.2 refuses a reader that overrides that method as long as filters are not pushed down, and
-    tells by `__func__`. So this shows the original there, and is called where filters are pushed.
+    Spark 4.2 refuses a reader that overrides the method while filter pushdown is disabled, and detects that
+    by `__func__`. So `__func__` is the original method here; with pushdown enabled Spark calls the object.
     """
 
     def __init__(self, take: Callable[[list[Filter]], None]) -> None:
@@ -98,13 +98,13 @@ class _PushedFilters:
         self.__func__ = DataSourceReader.pushFilters
 
     def __call__(self, filters: list[Filter]) -> list[Filter]:
-        """All of them are evaluated by Spark again."""
+        """Stores the filters and returns all of them, so that Spark evaluates them again."""
         self._take(filters)
         return filters
 
 
 class BatchReader(_TaskReader, DataSourceReader):  # type: ignore[misc]
-    """Reads the newest versions once, from `startingOffsets` to `endingOffsets`."""
+    """Reads the newest versions once, from `startingOffsets` to `endingOffsets`. Raises `RefusedError`."""
 
     def __init__(self, connect: Connect, options: ReadOptions, schema: StructType) -> None:
         if options.start == _LATEST:
@@ -116,11 +116,11 @@ class BatchReader(_TaskReader, DataSourceReader):  # type: ignore[misc]
 
     @property
     def pushFilters(self) -> _PushedFilters:  # noqa: N802 - Spark's name
-        """What takes filters on partition, offset and timestamp."""
+        """Accepts the filters that Spark pushes down."""
         return _PushedFilters(self._filters.extend)
 
     def partitions(self) -> list[InputPartition]:
-        """A task for each part of a log: bounded by bytes, and as many as `minPartitions`."""
+        """Tasks for parts of the logs: bounded in bytes, and at least `minPartitions` where possible."""
         topics, options = self._connect(), self._options
         states = topics.subscribed(options.subscription)
         start = topics.offsets_at(states, options.start or _EARLIEST, options.settings)
@@ -134,7 +134,7 @@ def _with_filters(settings: ScanSettings, pushed: list[Filter]) -> ScanSettings:
 
 
 class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Goes on with new records, batch by batch; each batch is planned on the newest versions."""
+    """Reads new records batch by batch; each batch is planned on the newest versions. Raises `RefusedError`."""
 
     def __init__(self, connect: Connect, options: ReadOptions, schema: StructType) -> None:
         if options.end is not None:
@@ -144,13 +144,13 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
         self._target: Offsets | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Where a query without a checkpoint begins: at the end, unless options say otherwise."""
+        """The start of a query without a checkpoint: the log ends, unless options give another."""
         topics, states, options = self._opened(), self._states(), self._options
         offsets = topics.offsets_at(states, options.start or _LATEST, options.settings)
         return to_json(cursors_at(states, offsets, {}, compacted=options.settings.compacted))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """How far the next batch goes. Raises `LogTruncatedError` where a log is no longer what it was (C7)."""
+        """The end of the next batch. Raises `LogTruncatedError` if a log was truncated or recreated (C7)."""
         topics, states = self._opened(), self._states()
         cursors = from_json(start, states)
         if self._options.settings.fail_on_data_loss:
@@ -170,11 +170,11 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """Where the logs end now, for the progress of the query."""
+        """The current log ends, for the progress of the query."""
         return offsets_to_json(log_ends(self._states()))
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """The query ends where the logs end now."""
+        """Makes the query end at the current log ends."""
         self._target = log_ends(self._states())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
@@ -197,7 +197,7 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
 
 
 def _capped(ends: Offsets, target: Offsets, positions: Offsets) -> dict[str, dict[int, int]]:
-    """Log ends, none above its target: what came later waits, a log that is new altogether."""
+    """Log ends, none above its target or below its position; logs in neither, which are new, are left out."""
     return {
         topic: {
             p: max(min(end, target.get(topic, {}).get(p, 0)), positions.get(topic, {}).get(p, 0))

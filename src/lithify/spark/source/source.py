@@ -1,4 +1,4 @@
-"""`DataSource` of the format `lithify`. A subclass says how a warehouse is opened (`lithify.spark_source`)."""
+"""The `DataSource` of the format `lithify`. A subclass opens the warehouse (`lithify.spark_source`)."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ class LithifySource(DataSource):  # type: ignore[misc]
 
     @abstractmethod
     def connect(self, warehouse: str | None, catalog: str | None) -> Connect:
-        """How to open the warehouse or catalog that options name, or the default one."""
+        """A function that opens the warehouse or catalog that the options name, or the default one."""
 
     def schema(self) -> StructType:
-        """The schema of Spark's Kafka source, or the requested `columns`."""
+        """The schema of Spark's Kafka source, or the requested `columns`. Raises `RefusedError`."""
         options = read_options(self.options)
         return schema_of(options.columns, include_headers=options.include_headers)
 
     def reader(self, schema: StructType) -> BatchReader:
-        """Reads once."""
+        """The reader of a batch query. Raises `RefusedError`."""
         check_schema(schema)
         return BatchReader(self._connect(), read_options(self.options), schema)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's names
-        """Reads on and on."""
+        """The reader of a streaming query. Raises `RefusedError`."""
         check_schema(schema)
         return StreamReader(self._connect(), read_options(self.options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
-        """Appends once."""
+        """The writer of a batch query. Raises `RefusedError`."""
         return BatchWriter(self._connect(), write_options(self.options), schema, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
-        """Appends batch by batch."""
+        """The writer of a streaming query. Raises `RefusedError`."""
         return StreamWriter(self._connect(), write_options(self.options), schema, overwrite=overwrite)
 
     def _connect(self) -> Connect:

@@ -1,7 +1,7 @@
-"""What the data source needs of a warehouse. `lithify.spark_source` binds it to the services.
+"""The port from the data source to a warehouse. `lithify.spark_source` implements it by the services.
 
-Everything is called on the driver, but for `why_missing`, and `state` where a batch goes to several
-topics. A `Connect` travels to tasks, and opens the warehouse there only if it is called.
+The driver calls all methods; tasks call only `why_missing`, and `state` for a batch with several topics. A
+`Connect` is serialised to tasks, and opens the warehouse there only when called.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Topics(Protocol):
         ...
 
     def subscribed(self, subscription: Subscription) -> tuple[TopicState, ...]:
-        """Raises `UnknownTopicError` for a topic that is listed and not there."""
+        """Raises `UnknownTopicError` for a listed topic that does not exist."""
         ...
 
     def offsets_at(
@@ -44,17 +44,17 @@ class Topics(Protocol):
     def plan_tasks(
         self, states: Iterable[TopicState], start: Offsets, end: Offsets, settings: ScanSettings
     ) -> tuple[ScanTask, ...]:
-        """Tasks for what the logs have of [start, end)."""
+        """Tasks for the records of the logs in [start, end)."""
         ...
 
     def why_missing(self, task: ScanTask, path: str) -> LithifyError | None:
-        """The error for a file that went with its version; None if it should be there."""
+        """The error for a file deleted with its expired version; None if the file should exist."""
         ...
 
     def append_staged(self, topic: TopicName, logs: Sequence[StagedLog], batch: WrittenBatch | None) -> TopicState:
-        """One commit; a batch that is there already changes nothing."""
+        """Appends in one commit; does nothing for a batch that was appended before."""
         ...
 
 
 Connect = Callable[[], Topics]
-"""Opens the warehouse. Pickles."""
+"""Opens the warehouse. Can be pickled."""

@@ -1,11 +1,11 @@
-"""Writers: tasks write segments that no version names, the driver appends them in one commit.
+"""Writers: tasks write segments that no version refers to, the driver appends them in one commit.
 
     task    batches ─► by topic ─► checked, by partition ─► files     ─► Staged
     driver  all Staged of a topic ─► append_staged ─► one version, or none
 
 A batch of a stream is identified by the query's id, which Spark passes to its tasks, and the batch id. In
-`foreachBatch` the user chooses the name of the query; Spark's id distinguishes a restarted stream from it.
-Records that go to several topics are one commit in each of them.
+`foreachBatch` the user chooses the query's name; Spark's id distinguishes a recreated stream of that name.
+Records for several topics are one commit per topic.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lithify.spark.source.topics import Connect
 from lithify.spark.tasks import attempt
 
 QUERY_ID = "sql.streaming.queryId"
-"""The property under which Spark tells tasks the id of their query."""
+"""The local property in which Spark gives tasks the id of their query."""
 
 _BINARY = ("binary", "string")
 _TAKEN = {
@@ -43,20 +43,20 @@ _TAKEN = {
     HEADERS: ("array<struct<key:string,value:binary>>",),
 }
 _PASSED_OVER = (OFFSET, KAFKA_TIMESTAMP_TYPE)
-"""Columns of a read that an append assigns itself: ignored, so that a topic can be copied as it was read."""
+"""Columns of a read that an append assigns itself: ignored, so that a topic can be copied as read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Staged(WriterCommitMessage):  # type: ignore[misc]
-    """What one task wrote, over all topics."""
+    """The segments that one task wrote, over all topics."""
 
     logs: tuple[StagedLog, ...]
     stream_id: str | None
-    """Spark's id of the stream that the task is of, which stays with its checkpoint."""
+    """Spark's id of the stream, stored in its checkpoint; None outside of streams."""
 
 
 class _TaskWriter:
-    """The part of a writer that runs in tasks, with what the driver knew when the batch was planned."""
+    """The part of a writer that runs in tasks, with the topic's state when the driver planned the batch."""
 
     def __init__(self, connect: Connect, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
         if overwrite:
@@ -82,7 +82,7 @@ class _TaskWriter:
             raise
 
     def stage(self, topic: TopicName) -> Stage:
-        """Where the records of a task for one topic go."""
+        """A new stage for the records of a task for one topic."""
         known = self._topic if self._topic is not None else Destination.of(self._connect().state(topic))
         return Stage(self._access, known, now_ms=self._now_ms, run_id=self._run_id, attempt=attempt())
 
@@ -101,7 +101,7 @@ class _TaskWriter:
             yield parse_topic(name).name, records.filter(pc.equal(column, name))
 
     def append(self, staged: Sequence[Staged | None], batch_id: int | None) -> None:
-        """Commits what the tasks wrote, topic by topic."""
+        """Commits the segments of all tasks, one commit per topic."""
         parts = [part for part in staged if part is not None]
         topics = self._connect()
         for name in sorted({log.topic for part in parts for log in part.logs}):
@@ -137,10 +137,10 @@ class _Stages:
 
 
 class BatchWriter(_TaskWriter, DataSourceArrowWriter):  # type: ignore[misc]
-    """`write`: one append, or, with `queryId` and `batchId`, one append for each of these."""
+    """The writer of `write`: appends once; with `queryId` and `batchId`, once for each such pair."""
 
     def commit(self, staged: list[Staged | None]) -> None:
-        """Appends what all tasks wrote."""
+        """Appends the segments of all tasks."""
         self.append(staged, None)
 
     def abort(self, staged: list[Staged | None]) -> None:
@@ -148,10 +148,10 @@ class BatchWriter(_TaskWriter, DataSourceArrowWriter):  # type: ignore[misc]
 
 
 class StreamWriter(_TaskWriter, DataSourceStreamArrowWriter):  # type: ignore[misc]
-    """`writeStream`: one append for each batch id."""
+    """The writer of `writeStream`: appends once for each batch id."""
 
     def commit(self, staged: list[Staged | None], batch_id: int) -> None:
-        """Appends what all tasks of the batch wrote, unless it is there already."""
+        """Appends the segments of all tasks of the batch, unless it was appended before."""
         self.append(staged, batch_id)
 
     def abort(self, staged: list[Staged | None], batch_id: int) -> None:
