@@ -24,6 +24,7 @@ import pytest
 import lithify
 from kills.any_verb import VERBS
 from lithify.api.topic import Topic
+from support.processes import producer
 from support.processes.producer import BATCH_RECORDS, batch
 from support.processes.programs import finished, kill, start
 from support.topics.whole_logs import check_whole, compacted, contents
@@ -72,7 +73,7 @@ def test_killed_producers_lose_nothing_acknowledged(tmp_path: Path, whole_progra
     luck = random.Random(20)
     done = 0
     for _ in range(whole_programs):
-        process = start(str(HERE / "producer.py"), str(tmp_path), "orders", str(done))
+        process = start(producer.__file__, str(tmp_path), "orders", str(done))
         assert process.stdout is not None
         acknowledged = process.stdout.readline()  # so that the kill meets a producer at work
         time.sleep(luck.uniform(0, 0.5))
