@@ -48,7 +48,7 @@ GIVEN_SCHEMA = pa.schema(
     ]
 )
 
-_PASSED_OVER = (VALUE_SIZE,)  # a table read from a segment has it; it is computed again
+_IGNORED = (VALUE_SIZE,)  # a table read from a segment has it; it is computed again
 _PIECE_RECORDS = 128 * 1024
 _PIECE_BYTES = 2**30
 
@@ -71,7 +71,7 @@ def given_batches(batch: Given) -> Iterator[pa.RecordBatch]:
 def check_columns(schema: pa.Schema) -> None:
     """Raises `InvalidInputError` if columns are missing, unknown or duplicated."""
     names = schema.names
-    unknown = [n for n in names if n not in GIVEN_SCHEMA.names and n not in _PASSED_OVER]
+    unknown = [n for n in names if n not in GIVEN_SCHEMA.names and n not in _IGNORED]
     if unknown:
         raise InvalidInputError(f"unknown column {unknown[0]!r}", hint=f"known: {', '.join(GIVEN_SCHEMA.names)}")
     twice = sorted({n for n in names if names.count(n) > 1})

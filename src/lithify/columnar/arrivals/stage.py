@@ -64,11 +64,11 @@ class Stage:
         self._gathered.append(records)
         self._gathered_bytes += records.nbytes
         if self._gathered_bytes >= GATHERED_BYTES or sum(map(len, self._gathered)) >= GATHERED_RECORDS:
-            self._sort_out()
+            self._write_gathered()
 
     def close(self) -> tuple[StagedLog, ...]:
         """Writes what is buffered, closes the files, and returns the segments by partition. Raises as `add`."""
-        self._sort_out()
+        self._write_gathered()
         return tuple(
             StagedLog(self._topic.name, self._topic.identity, partition, writer.close(), self._last_ms[partition])
             for partition, writer in sorted(self._writers.items())
@@ -79,7 +79,7 @@ class Stage:
         for writer in self._writers.values():
             writer.abandon()
 
-    def _sort_out(self) -> None:
+    def _write_gathered(self) -> None:
         if not self._gathered:
             return
         together = pa.concat_tables(self._gathered)
@@ -87,7 +87,7 @@ class Stage:
         try:
             arrived = receive(together, self._topic, now_ms=self._now_ms, keep_offsets=self._keep_offsets)
         except InvalidRecordError as error:
-            raise self._placed(error, together) from None
+            raise self._naming_offset(error, together) from None
         for partition, table in arrived.items():
             if partition not in self._writers:
                 spec = SegmentSpec.of(self._topic, partition, self._run_id)
@@ -104,7 +104,7 @@ class Stage:
                 writer.flush()
             self._held_bytes = 0
 
-    def _placed(self, error: InvalidRecordError, together: pa.Table) -> InvalidRecordError:
+    def _naming_offset(self, error: InvalidRecordError, together: pa.Table) -> InvalidRecordError:
         """The same error with the record's partition and offset, if known: users do not see the task's batches."""
         if not self._keep_offsets or not {PARTITION, OFFSET} <= set(together.column_names):
             return error

@@ -64,9 +64,9 @@ class KeyComparison:
             return
         winners = rows.only(highest)
         del rows  # frees the superseded rows
-        beaten, tombstones = self._judge_clean(winners)
+        superseded_winners, tombstones = self._judge_clean(winners)
         clean = tombstones.rows
-        winners = winners.only(~beaten)
+        winners = winners.only(~superseded_winners)
         ranks, expired = winners.ranks, has(winners.ranks, EXPIRED_BIT) & waits
         tombstones.add(winners.only(expired))
         del winners
@@ -94,23 +94,23 @@ class KeyComparison:
     def _judge_clean(self, winners: Rows) -> tuple[Flags, Held]:
         """Judges clean rows. Returns for each winner whether a clean row supersedes it, and the expired clean
         tombstones that depend on records above the horizon."""
-        beaten, depends = _none(winners.count), Held()
+        superseded_winners, depends = _none(winners.count), Held()
         waits = self._source.has(Portion.WAITING)
-        for rows in self._beside(Portion.CLEAN, winners):
+        for rows in self._followed_by(Portion.CLEAN, winners):
             highest, clean = self._are_highest(rows), rows.count - winners.count
-            beaten |= ~highest[clean:]
+            superseded_winners |= ~highest[clean:]
             superseded, ranks = ~highest[:clean], rows.ranks[:clean]
             expired = has(ranks, EXPIRED_BIT) & ~superseded & waits
             depends.add(rows.first(clean).only(expired))
             self._check(depends)
             judged = superseded | (ranks & (EXPIRED_BIT | PAST_BIT) > 0) & ~expired
             self._judge(ranks[judged], superseded[judged], _none(int(judged.sum())))
-        return beaten, depends
+        return superseded_winners, depends
 
     def _are_held(self, tombstones: Rows) -> Flags:
         """For each tombstone whether a record of its key above the horizon has a lower order (C20): bool."""
         held = _none(tombstones.count)
-        for rows in self._beside(Portion.WAITING, tombstones):
+        for rows in self._followed_by(Portion.WAITING, tombstones):
             waiting = rows.count - tombstones.count
             self._source.tally.asked += waiting
             lowest = latest_rows(rows.keys, self._hashes(rows.keys), rows.by_order_descending())
@@ -125,7 +125,7 @@ class KeyComparison:
         goes = self._source.tally.judge_clean(ranks, superseded, held)
         self._source.dead.add(ranks[goes] >> ORDINAL_SHIFT)
 
-    def _beside(self, portion: Portion, judges: Rows) -> Iterator[Rows]:
+    def _followed_by(self, portion: Portion, judges: Rows) -> Iterator[Rows]:
         """Yields the rows of a portion, some at a time, each time followed by `judges`, whose ranks are higher."""
         held, at_once = Held(), max(PASSING_ROWS, judges.count)
         for rows in self._batches(portion):

@@ -40,7 +40,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Portion(StrEnum):
-    """The portions of a log that a key pass tells apart."""
+    """The portions of a log that a key pass distinguishes."""
 
     CLEAN = "clean"
     DIRTY = "dirty"

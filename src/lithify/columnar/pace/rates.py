@@ -39,28 +39,28 @@ class FollowedRates:
         self._notes = given.notes
         self._access = access
         self._clock = clock
-        self._looked_at: float | None = None
+        self._refreshed_at: float | None = None
 
     def read(self) -> float | None:
         """This task's share of the run's read rate, None for no limit."""
-        self._look()
+        self._refresh()
         return self._share(self._rates.read_rate_bytes)
 
     def write(self) -> float | None:
         """This task's share of the run's write rate, None for no limit."""
-        self._look()
+        self._refresh()
         return self._share(self._rates.write_rate_bytes)
 
     def _share(self, rate_bytes: int | None) -> float | None:
         return None if rate_bytes is None else rate_bytes / max(1, self._tasks)
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         if not self._notes:
             return
         now = self._clock()
-        if self._looked_at is not None and now - self._looked_at < LOOK_SECONDS:
+        if self._refreshed_at is not None and now - self._refreshed_at < LOOK_SECONDS:
             return
-        self._looked_at = now
+        self._refreshed_at = now
         for note in self._notes:
             with suppress(Exception):  # after any error the rates stay as they are
                 found = read_rates(self._access, note.path)

@@ -42,7 +42,7 @@ ROW_GROUP_BYTES = 64 * 2**20
 OWN_PATH = "lithify.path"
 """Key in the footer's metadata: the file's path, from the topic's folder on, to detect a swapped file."""
 HEADER_KEY_PATH = "headers.list.element.key"
-"""The Parquet column of header names; its null count tells whether any record has headers."""
+"""The Parquet column of header names; its null count shows whether any record has headers."""
 
 _WITH_STATISTICS = [PARTITION, OFFSET, TIMESTAMP, KEY, VALUE_SIZE, HEADER_KEY_PATH]
 _WITH_DICTIONARY = [PARTITION, TIMESTAMP_TYPE, VALUE_SIZE]

@@ -58,7 +58,7 @@ class KafkaCluster:
         properties = self._jvm.java.util.Properties()
         for name, value in {"default.api.timeout.ms": str(CALL_S * 1000), **self._config}.items():
             properties.setProperty(name, value)
-        with self._told("the cluster"):
+        with self._errors_converted("the cluster"):
             admin = self._jvm.org.apache.kafka.clients.admin.AdminClient
             if not callable(getattr(admin, "create", None)):
                 raise missing_connector()
@@ -72,21 +72,21 @@ class KafkaCluster:
 
     def topics(self, pattern: str) -> tuple[str, ...]:
         """Names, sorted, of the topics that the regular expression fully matches. Raises `BrokerError`."""
-        with self._told("the cluster"):
-            names = [str(name) for name in self._iterable(self._got(self._admin.listTopics().names()))]
+        with self._errors_converted("the cluster"):
+            names = [str(name) for name in self._iterable(self._answer(self._admin.listTopics().names()))]
         return tuple(sorted(name for name in names if re.fullmatch(pattern, name)))
 
     def topic(self, name: str) -> SourceTopic:
         """The id and partitions of a topic. Raises `UnknownSourceError` or `BrokerError`."""
-        with self._told(name):
-            described = self._got(self._admin.describeTopics(self._list([name])).allTopicNames())[name]
+        with self._errors_converted(name):
+            described = self._answer(self._admin.describeTopics(self._list([name])).allTopicNames())[name]
             partitions = sorted(int(info.partition()) for info in self._iterable(described.partitions()))
             return SourceTopic(name, str(described.topicId().toString()), tuple(partitions))
 
     def logs(self, topic: SourceTopic) -> Mapping[int, SourceLog]:
         """By partition the log start offset, and the end offset for `read_committed`. Raises as `topic`."""
         specs = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
-        with self._told(topic.name):
+        with self._errors_converted(topic.name):
             starts = self._offsets(topic, specs.earliest())
             ends = self._offsets(topic, specs.latest())
         return {p: SourceLog(p, starts[p], ends[p]) for p in topic.partitions}
@@ -94,9 +94,9 @@ class KafkaCluster:
     def config(self, topic: str) -> Mapping[str, str]:
         """The settings of a topic, including defaults. Raises as `topic`."""
         resources = self._jvm.org.apache.kafka.common.config
-        with self._told(topic):
+        with self._errors_converted(topic):
             resource = resources.ConfigResource(getattr(resources, "ConfigResource$Type").TOPIC, topic)
-            found = self._got(self._admin.describeConfigs(self._list([resource])).all())[resource]
+            found = self._answer(self._admin.describeConfigs(self._list([resource])).all())[resource]
             return {
                 str(entry.name()): str(entry.value())
                 for entry in self._iterable(found.entries())
@@ -110,10 +110,10 @@ class KafkaCluster:
             wanted[place] = spec
         level = self._jvm.org.apache.kafka.common.IsolationLevel.READ_COMMITTED
         options = self._jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(level)
-        found = self._got(self._admin.listOffsets(wanted, options).all())
+        found = self._answer(self._admin.listOffsets(wanted, options).all())
         return {p: int(found[place].offset()) for p, place in places.items()}
 
-    def _got(self, future: Any) -> Any:
+    def _answer(self, future: Any) -> Any:
         unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         left = CALL_S * 1000 // SLICE_MS if self._answered else max(1, self._waits_left)
         while True:
@@ -141,7 +141,7 @@ class KafkaCluster:
         return made
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _errors_converted(self, what: str) -> Iterator[None]:
         try:
             yield
         except Py4JJavaError as error:

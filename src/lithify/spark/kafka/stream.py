@@ -104,7 +104,7 @@ class TopicStream:
             raise self._error(error) from error
         finally:
             if self.query is None:  # a stream that did not start has nothing to stop
-                self._throw_away_checkpoint()
+                self._delete_local_checkpoint()
 
     @property
     def is_active(self) -> bool:
@@ -123,7 +123,7 @@ class TopicStream:
 
     def end(self) -> LithifyError | None:
         """The error that ended the stream, or None. Deletes a local checkpoint."""
-        self._throw_away_checkpoint()
+        self._delete_local_checkpoint()
         error = None if self.query is None or self._stopping else self.query.exception()
         if isinstance(self.failure, LithifyError):
             return self.failure
@@ -139,7 +139,7 @@ class TopicStream:
             try:
                 self.on_batch(KafkaBatch(frame, lambda: self._ends(frame.sparkSession, batch_id)))
             except Exception as error:
-                if self._was_given_up(error):
+                if self._is_of_stopped_batch(error):
                     return
                 self.failure = error
                 # With a text as long as a stack trace, Spark's search for signs of an interruption overflows its stack.
@@ -157,13 +157,13 @@ class TopicStream:
             file.close()
         return noted_ends(text, self.plan.source, path)
 
-    def _was_given_up(self, error: Exception) -> bool:
+    def _is_of_stopped_batch(self, error: Exception) -> bool:
         """Whether `error` is from a batch that was stopped, in any of its calls."""
         if isinstance(error, StopAsked):
             return True
         return self._stopping and (isinstance(error, BrokerError) or not isinstance(error, LithifyError))
 
-    def _throw_away_checkpoint(self) -> None:
+    def _delete_local_checkpoint(self) -> None:
         if self.plan.checkpoint is None:
             shutil.rmtree(self._checkpoint.rpartition("/")[0], ignore_errors=True)
 

@@ -146,17 +146,17 @@ def _by_key(by_offset: DataFrame, rules: DataFrame, proofs: Sequence[Proof]) -> 
     return ranked.select(
         *by_offset.columns,
         ((F.col("rank") == COMPETES) & first).alias("wins"),
-        (none if by_offset_alone else _beats_one(waits, above)).alias("held"),
-        (none if by_offset_alone else _beats_one(waits & F.col("asked"), above)).alias("held_then"),
+        (none if by_offset_alone else _is_above_one(waits, above)).alias("held"),
+        (none if by_offset_alone else _is_above_one(waits & F.col("asked"), above)).alias("held_then"),
     )
 
 
-def _beats_one(waits: Column, above: Window) -> Column:
+def _is_above_one(waits: Column, above: Window) -> Column:
     """Whether a row's order is higher than that of a row above the horizon; null is the lowest (C10)."""
     lowest = F.min(F.when(waits, F.col("order"))).over(above)
     unordered = F.max(waits & F.col("order").isNull()).over(above)
-    beats = unordered | (lowest < F.col("order"))
-    return F.coalesce(F.col("order").isNotNull() & beats, F.lit(False))
+    is_above = unordered | (lowest < F.col("order"))
+    return F.coalesce(F.col("order").isNotNull() & is_above, F.lit(False))
 
 
 def _verdict() -> Column:

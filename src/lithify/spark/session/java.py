@@ -73,7 +73,7 @@ def java_home(java: Java) -> Path:
     for make_folder in (_cache_folder, _temporary_folder):
         try:
             folder = make_folder().resolve()
-            if _ours_alone(folder) and _ours_alone((home := _made(folder / name, wrapper)) / "bin"):
+            if _is_private(folder) and _is_private((home := _written_home(folder / name, wrapper)) / "bin"):
                 return home
         except OSError:
             continue
@@ -96,14 +96,14 @@ def _temporary_folder() -> Path:
     return Path(folder)
 
 
-def _ours_alone(folder: Path) -> bool:
+def _is_private(folder: Path) -> bool:
     """Whether only this user and root can change the files in `folder`, or replace it."""
     if folder.stat().st_uid != os.getuid():
         return False
-    return all(_is_kept(place.stat()) for place in (folder, *folder.parents))
+    return all(_is_protected(place.stat()) for place in (folder, *folder.parents))
 
 
-def _is_kept(place: os.stat_result) -> bool:
+def _is_protected(place: os.stat_result) -> bool:
     shared = stat.S_IWGRP | stat.S_IWOTH
     # In a sticky folder such as /tmp everyone may create files, but only owners may rename or delete theirs.
     return place.st_uid in (0, os.getuid()) and (not place.st_mode & shared or bool(place.st_mode & stat.S_ISVTX))
@@ -131,7 +131,7 @@ def _version(executable: Path) -> int | None:
     return int(found[1]) if found and shown.returncode == 0 else None
 
 
-def _made(home: Path, wrapper: str) -> Path:
+def _written_home(home: Path, wrapper: str) -> Path:
     """Creates `home` with its wrapper, which is renamed into place, so that it is never seen half written."""
     executable = home / "bin" / "java"
     if not (executable.is_file() and executable.read_text() == wrapper):

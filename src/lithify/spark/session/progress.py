@@ -68,7 +68,7 @@ def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
     poller = Thread(target=_poll, args=(context, watch, ended, interrupted, refused), daemon=True)
     poller.start()
     try:
-        with _told_of_interrupts(interrupted):
+        with _interrupts_noted(interrupted):
             yield
     except BaseException as error:
         with suppress(*JVM_GONE):
@@ -87,7 +87,7 @@ def _polled(context: SparkContext, watch: Watch) -> Iterator[None]:
 
 
 @contextmanager
-def _told_of_interrupts(interrupted: Event) -> Iterator[None]:
+def _interrupts_noted(interrupted: Event) -> Iterator[None]:
     """Sets `interrupted` on SIGINT.
 
     After an interrupt PySpark waits until the job has ended, so the polling thread has to cancel it.
@@ -97,14 +97,14 @@ def _told_of_interrupts(interrupted: Event) -> Iterator[None]:
         yield
         return
 
-    def tell(number: int, frame: FrameType | None) -> None:
+    def note(number: int, frame: FrameType | None) -> None:
         try:
             before(number, frame)
         except KeyboardInterrupt:
             interrupted.set()
             raise
 
-    signal.signal(signal.SIGINT, tell)
+    signal.signal(signal.SIGINT, note)
     try:
         yield
     finally:

@@ -69,7 +69,7 @@ def session_factory(session: SparkSession | None, conf: Mapping[str, str]) -> Ca
             return session
         with _making:
             forget_dead_session()
-            return SparkSession.getActiveSession() or _made(conf)
+            return SparkSession.getActiveSession() or _started(conf)
 
     return make
 
@@ -108,7 +108,7 @@ def java_options(own: str, conf: Mapping[str, str]) -> str:
     return f"{own} {conf.get(JAVA_OPTIONS, '')}".strip()
 
 
-def _made(conf: Mapping[str, str]) -> SparkSession:
+def _started(conf: Mapping[str, str]) -> SparkSession:
     if "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ:
         return _get_or_create(conf)
     local = conf.get(MASTER, "local").partition("[")[0] == "local"

@@ -109,10 +109,10 @@ def _find(options: Options, name: str) -> str | None:
 def _known(options: Options, names: tuple[str, ...]) -> dict[str, str]:
     """The options by their canonical names. Raises `RefusedError` for one that is not in `names`."""
     spelled = {name.lower(): name for name in names}
-    passed_over = {name.lower() for name in _OF_SPARK}
+    skipped = {name.lower() for name in _OF_SPARK}
     given = {}
     for key, value in options.items():
-        if key.lower() in passed_over:
+        if key.lower() in skipped:
             continue
         if key.lower() not in spelled:
             kafka = key.lower().startswith("kafka.")

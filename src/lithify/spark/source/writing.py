@@ -34,7 +34,7 @@ QUERY_ID = "sql.streaming.queryId"
 """The local property in which Spark gives tasks the id of their query."""
 
 _BINARY = ("binary", "string")
-_TAKEN = {
+_ACCEPTED = {
     KEY: _BINARY,
     VALUE: _BINARY,
     TOPIC: ("string",),
@@ -42,7 +42,7 @@ _TAKEN = {
     TIMESTAMP: ("timestamp", "timestamp_ntz"),
     HEADERS: ("array<struct<key:string,value:binary>>",),
 }
-_PASSED_OVER = (OFFSET, KAFKA_TIMESTAMP_TYPE)
+_IGNORED = (OFFSET, KAFKA_TIMESTAMP_TYPE)
 """Columns of a read that an append assigns itself: ignored, so that a topic can be copied as read."""
 
 
@@ -90,7 +90,7 @@ class _TaskWriter:
         table = pa.Table.from_batches([batch])
         if KEY not in table.column_names:
             table = table.append_column(KEY, pa.nulls(table.num_rows, pa.binary()))
-        records = table.select([name for name in table.column_names if name in _TAKEN and name != TOPIC])
+        records = table.select([name for name in table.column_names if name in _ACCEPTED and name != TOPIC])
         if self._options.topic is not None:
             yield self._options.topic, records
             return
@@ -160,13 +160,13 @@ class StreamWriter(_TaskWriter, DataSourceStreamArrowWriter):  # type: ignore[mi
 
 def _check_schema(schema: StructType, options: WriteOptions) -> None:
     for field in schema.fields:
-        if field.name in _PASSED_OVER:
+        if field.name in _IGNORED:
             continue
-        if field.name not in _TAKEN:
-            raise RefusedError(f"the records have a column {field.name!r}", hint=f"taken: {', '.join(_TAKEN)}")
+        if field.name not in _ACCEPTED:
+            raise RefusedError(f"the records have a column {field.name!r}", hint=f"taken: {', '.join(_ACCEPTED)}")
         kind = field.dataType.simpleString()
-        if kind not in _TAKEN[field.name]:
-            raise RefusedError(f"the column {field.name} is {kind}", hint=f"cast it to {_TAKEN[field.name][0]}")
+        if kind not in _ACCEPTED[field.name]:
+            raise RefusedError(f"the column {field.name} is {kind}", hint=f"cast it to {_ACCEPTED[field.name][0]}")
     if VALUE not in schema.names:
         raise RefusedError("the records have no column value")
     if options.topic is None and TOPIC not in schema.names:
