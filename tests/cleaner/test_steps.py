@@ -109,6 +109,20 @@ def test_whole_segments_past_retention_go_without_a_round(lake):
     assert lake.engine.jobs == []
 
 
+def test_retention_that_fails_is_reported_and_waits_whatever_the_error(lake, monkeypatch):
+    """C31: also one that a look would leave to the next look."""
+    topic, alpha = lake.topic("orders", cleanup_policy="delete", retention_ms=60_000), lake.cleaner()
+    lake.append(topic, "a=1", age_ms=61_000)
+
+    def fail(*_):
+        raise UnknownVersionError("orders: version 2 is not kept")
+
+    monkeypatch.setattr("lithify.cleaner.chores.retain", fail)
+    alpha.work()
+    assert [event.facts["error"] for event in alpha.told(EventKind.TROUBLE)] == ["orders: version 2 is not kept"]
+    assert alpha.cleaner.finder.look(lake.clock.now_ms()).work == ()
+
+
 def test_old_versions_and_their_files_go_by_the_clock(lake):
     """C6, C7: also of a topic in which nothing happens any more."""
     topic, alpha = lake.topic("orders", versions_retention_ms=3_600_000), lake.cleaner()

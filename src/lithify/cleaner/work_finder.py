@@ -81,7 +81,7 @@ class WorkFinder:
 
     def back_off(self, name: TopicName, error: LithifyError, now_ms: int) -> None:
         """A topic failed as a whole: it is retried after a delay that grows with each failure."""
-        finding = self.failed(name, error, now_ms)
+        finding = self._backed_off(name, error, now_ms)
         with self._lock:
             self._reported[name] = finding
 
@@ -115,6 +115,9 @@ class WorkFinder:
         """Reports the error of a topic that could not be read (`Watcher`)."""
         if isinstance(error, UnknownVersionError):  # another commit came meanwhile: the next look finds it
             return Finding(None, now_ms)
+        return self._backed_off(name, error, now_ms)
+
+    def _backed_off(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[Found]:
         self.reporter.trouble(name, error)
         known = self.watch.known.get(name)
         before = None if known is None else known.finding.value
