@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lithify.api.topic import Topic
@@ -239,6 +241,18 @@ def test_a_cursor_of_a_log_that_is_another_is_told():
     append(topic, "a=1 b=1 c=1")
     with pytest.raises(LogTruncatedError, match="recreated"):
         topic.reader(start=cursor)
+
+
+@pytest.mark.parametrize(("offset", "says", "nearest"), [(1, "starts at 2 now", 2), (9, "ends at 3 now", 3)])
+def test_the_error_for_a_lost_cursor_names_an_offset_that_can_be_read(offset, says, nearest):
+    """C49: the nearest, where the log does not have that of the cursor."""
+    topic = MemoryTopic()
+    append(topic, "a=1 b=1 c=1")
+    cursor = replace(topic.reader().cursor(), offset=offset)
+    delete_records(topic.warehouse, ORDERS, 0, 2)
+    with pytest.raises(LogTruncatedError, match=rf"{says}.*\(start at offset {nearest} to continue"):
+        topic.reader(start=cursor)
+    topic.reader(start=nearest)
 
 
 def test_values_that_a_truncation_brings_back_behind_a_cursor_are_told():

@@ -117,7 +117,8 @@ class VersionReader:
     def _resolve(self, start: From) -> int:
         match start:
             case Cursor(offset=offset):
-                self._check(start, self._state, f"start at offset {offset} to continue all the same, or at earliest")
+                nearest = min(max(offset, self._how.start(self._log)), self._log.log_end_offset)
+                self._check(start, self._state, f"start at offset {nearest} to continue all the same, or at earliest")
                 return offset
             case "earliest":
                 return self._how.start(self._log)
