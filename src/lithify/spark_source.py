@@ -37,21 +37,21 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession, warehouse: str | None = None, *, catalog: str | None = None) -> None:
-    """Makes the format `lithify` known to a session.
+    """Registers the format `lithify` with a session.
 
-    Reads and writes go to this warehouse or catalog unless their own options `warehouse` or `catalog`
-    say otherwise; without any it is `$LITHIFY_WAREHOUSE`, or else `./lithify-warehouse`.
+    Reads and writes use this warehouse or catalog unless they have an option `warehouse` or `catalog`;
+    the default is `$LITHIFY_WAREHOUSE`, or else `./lithify-warehouse`.
     """
     if warehouse is None and catalog is None:
         warehouse = os.environ.get(WAREHOUSE_VARIABLE) or DEFAULT_WAREHOUSE
     if warehouse is not None and "://" not in warehouse:
-        warehouse = str(Path(warehouse).expanduser().absolute())  # the processes of Spark may stand elsewhere
+        warehouse = str(Path(warehouse).expanduser().absolute())  # Spark's processes may have another directory
     source = type("RegisteredSource", (_Source,), {"default": (warehouse, catalog)})
     spark.dataSource.register(source)
 
 
 class _Source(LithifySource):
-    """Opens warehouses. What is registered is a subclass of it that knows the default one."""
+    """Opens warehouses. `register` registers a subclass of it with the default one."""
 
     default: tuple[str | None, str | None] = (None, None)
 
@@ -67,7 +67,7 @@ def open_topics(warehouse: str | None, catalog: str | None) -> WarehouseTopics:
 
 @dataclass(frozen=True, slots=True)
 class WarehouseTopics:
-    """The topics of a warehouse as the data source needs them: each method is that of a service."""
+    """The topics of a warehouse for the data source; each method calls a service."""
 
     warehouse: Warehouse
 

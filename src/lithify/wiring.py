@@ -1,7 +1,7 @@
-"""The composition root: settings in, concrete warehouse, engine and clock out.
+"""The composition root: makes the warehouse, engine, clock and leases from settings.
 
-The only place that knows which store and which engine there are. PySpark is imported when a round
-or a verification first needs it, so that everything else starts no JVM.
+No other module names the concrete store and engine. PySpark is imported when a round or a verification
+first needs it, so that other verbs start no JVM.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
     def monotonic_ms(self) -> int:
-        # Goes on while the machine is suspended, where there is such a clock: others' leases do not wait.
+        # Counts suspended time where the system has such a clock: leases expire during it.
         return time.clock_gettime_ns(_STEADY) // 1_000_000
 
     def sleep(self, seconds: float) -> None:
@@ -60,7 +60,7 @@ class SystemClock:
 
 @dataclass(frozen=True, slots=True)
 class SparkChoice:
-    """The session to work on: one that exists, or a local one made with these settings."""
+    """The Spark session to use: an existing one, or a local one created with these settings."""
 
     session: SparkSession | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -95,9 +95,9 @@ def spark_engine(warehouse: Warehouse, choice: SparkChoice) -> RewriteEngine:
 
 
 def tasks_at_once() -> int:
-    """How many tasks a round would do at once, on the session that is active or else on a local one.
+    """The number of parallel tasks of a round, on the active session or else on a local one.
 
-    Imports no Spark: where nothing else has, no session is active.
+    Does not import PySpark: until another module has, no session is active.
     """
     if "pyspark" not in sys.modules:
         return os.cpu_count() or 1
@@ -107,7 +107,7 @@ def tasks_at_once() -> int:
 
 
 def spark_inspector(warehouse: Warehouse, choice: SparkChoice) -> Inspector:
-    """What `verify` compares versions with, on Spark."""
+    """The inspector that compares versions for `verify`, on Spark."""
     from lithify.spark.proof.inspector import SparkInspector
     from lithify.spark.session.start import session_factory
 
@@ -137,14 +137,14 @@ def kafka_ingest(
 
 
 def salvage_of(warehouse: Warehouse) -> Salvage:
-    """What is left of topics in a warehouse, also where its catalog is lost."""
+    """The store's access to remains of topics in a warehouse, also where its catalog is lost."""
     from lithify.store.iceberg.salvage import IcebergSalvage
 
     return IcebergSalvage(_source(warehouse))
 
 
 FAIR = {"spark.scheduler.mode": "FAIR"}
-"""So that the rounds of a cleaner's threads go on side by side, and a small one need not wait for a large one."""
+"""The rounds of a cleaner's threads share Spark's slots, so that a small round need not wait for a large one."""
 
 
 def cleaner_loop(
@@ -156,7 +156,7 @@ def cleaner_loop(
 
 
 def coordination_of(warehouse: Warehouse, url: str | None) -> Coordination:
-    """Where the leases of cleaners are: at `url`, else in the catalog's own database, else in memory alone.
+    """The leases of cleaners: in the database at `url`, else in the catalog's own, else in memory.
 
     Raises `CoordinationError` or `RefusedError` for a URL that cannot be used.
     """
@@ -172,14 +172,14 @@ def coordination_of(warehouse: Warehouse, url: str | None) -> Coordination:
 
 
 def status_watch(warehouse: Warehouse) -> StatusWatch:
-    """What looks at all topics of a warehouse, and asks when their cleaners last did."""
+    """The watch behind `status` without a topic, with the notes of the warehouse's cleaners."""
     return StatusWatch(warehouse, partial(cleaner_notes, warehouse, os.environ.get(COORDINATION_VARIABLE) or None))
 
 
 def cleaner_notes(warehouse: Warehouse, url: str | None) -> tuple[CleanerNote, ...] | None:
-    """What the cleaners of a warehouse say of themselves; None where they have no database that is shared.
+    """The notes of a warehouse's cleaners; None where they share no database.
 
-    Makes nothing. Raises `CoordinationError`.
+    Creates no table. Raises `CoordinationError`.
     """
     from pyiceberg.catalog.sql import SqlCatalog
 
@@ -197,7 +197,7 @@ def cleaner_notes(warehouse: Warehouse, url: str | None) -> tuple[CleanerNote, .
 
 
 def scope_of(warehouse: Warehouse) -> str:
-    """A name of the warehouse that all its cleaners have for it."""
+    """The name that all cleaners of a warehouse have for it."""
     source = _source(warehouse)
     return source.root or source.where
 
@@ -210,5 +210,5 @@ def _source(warehouse: Warehouse) -> CatalogSource:
 
 
 def machine() -> str:
-    """This machine and process, for people."""
+    """The name of this machine and process, as the default id of a cleaner."""
     return f"{socket.gethostname()}-{os.getpid()}"

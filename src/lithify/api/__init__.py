@@ -1,1 +1,1 @@
-"""The Python API: lakes, topics, and bounds as people give them."""
+"""The Python API: lakes, topics, and limits as numbers or text."""

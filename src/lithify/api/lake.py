@@ -1,7 +1,6 @@
-"""The Python API: a lake holds topics.
+"""The Python API of a lake, which holds topics.
 
-What the verbs of the command line print is what these methods return, as typed values with
-`to_json()`.
+Its methods return what the verbs of the command line print, as typed values with `to_json()`.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Lake:
     def create_topic(
         self, name: str, partitions: int = 1, *, like: str = "kafka", config: Mapping[str, object] | None = None
     ) -> Topic:
-        """Makes a topic with the settings of a preset (`kafka`, `pulsar`, `mapr`) and `config` over it.
+        """Creates a topic with the settings of a preset (`kafka`, `pulsar`, `mapr`), overridden by `config`.
 
         Raises `TopicExistsError`, `InvalidSettingError` or `InvalidNameError`.
         """
@@ -81,7 +80,7 @@ class Lake:
         return status_watch(self.warehouse).overview(now_ms=now_ms)
 
     def quarantine(self) -> QuarantineReport:
-        """The logs of all topics whose rounds fail, the worst first (C31). `Topic.release` lets them go on."""
+        """The logs of all topics whose rounds fail, the worst first (C31). `Topic.release` has them tried again."""
         return failing_logs(self.warehouse)
 
     def cleaner(  # noqa: PLR0913 - the flags of the verb, by name
@@ -102,12 +101,12 @@ class Lake:
     ) -> Loop:
         """A cleaner of all topics, whose `run` runs until `stop.ask` is called.
 
-        `tell` is called with everything that it does. Raises `CoordinationError` where the database of
+        `tell` is called with every event. Raises `CoordinationError` where the database of
         leases cannot be used.
         """
         limits = run_limits(task_memory, read_rate, write_rate)
         notes: tuple[RatesNote, ...] = ()
-        with suppress(WarehouseError):  # there may be no place for such a document
+        with suppress(WarehouseError):  # a warehouse that does not exist yet has no documents
             notes = (rates_note(self.warehouse.store, None),)
         options = CleanerOptions(
             cleaner_id=cleaner_id or machine(),
@@ -163,15 +162,15 @@ class Lake:
         return kafka_ingest(self.warehouse, SparkChoice(spark, spark_conf or {}), jars, request, tell, stops)
 
     def throttle(self, *, read_rate: Size | None = None, write_rate: Size | None = None) -> RatesReport:
-        """Other rates for the cleaners that are running, within 10 seconds, each for all its rounds together (C40)."""
+        """Changes the rates of running cleaners within 10 seconds, each for all its rounds together (C40)."""
         return throttle(self.warehouse, None, rates(read_rate, write_rate))
 
     def repair(
         self, name: str, repair: bool = False, folder: str | None = None, metadata: str | None = None
     ) -> RepairReport:
-        """What can be made of a topic whose catalog entry or metadata is lost; with `repair` it is made.
+        """Plans the recreation of a topic whose catalog entry or metadata is lost; with `repair` does it.
 
-        `folder` and `metadata` choose between several. Raises `UnknownTopicError` or `RefusedError`.
+        `folder` and `metadata` choose one of several. Raises `UnknownTopicError` or `RefusedError`.
         """
         request = RepairRequest(parse_topic(name).whole("repaired"), repair, folder, metadata)
         return run_repair(self.warehouse, salvage_of(self.warehouse), request)
@@ -181,7 +180,7 @@ class Lake:
         return tuple(str(name) for name in salvage_of(self.warehouse).topics())
 
     def delete_topic(self, name: str) -> tuple[str, ...]:
-        """Deletes a topic and its files, for good; returns files of others in its folder, which stay.
+        """Deletes a topic and its files, irreversibly; returns files of other programs in its folder, which stay.
 
         Raises `UnknownTopicError`, or `ConflictError` if it was recreated meanwhile.
         """

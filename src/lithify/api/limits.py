@@ -1,4 +1,4 @@
-"""Bounds on a run as people give them: numbers, or text with units."""
+"""Limits of a run, given as numbers or as text with units."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lithify.ports.engine import RunLimits
 
 DEFAULT_TASK_MEMORY = 2**30
 LEAST_TASK_MEMORY = 16 * 2**20
-"""Below this a task could not hold one row group beside its winners."""
+"""With less, a task could not hold one row group and its winners."""
 
 Size = int | str
 """Bytes, or text with a unit."""

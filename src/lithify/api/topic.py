@@ -65,7 +65,7 @@ class Topic:
         return self.warehouse.store.load(self.topic_name)
 
     def info(self) -> TopicInfo:
-        """What the topic is: partitions, size, location, settings."""
+        """Partitions, size, location and settings of the topic."""
         return topic_info(self.state())
 
     def append(
@@ -115,11 +115,11 @@ class Topic:
     ) -> LogReader | TopicReader:
         """Reads one log, or all of them one after the other, over the newest version or a kept one.
 
-        `start` is `"earliest"`, `"latest"`, an offset (one log only), `AtTime(ms)`, or what an earlier
-        reader said with `cursor()`, or `cursors()` of all logs: then it goes on there, or raises
-        `LogTruncatedError` if it would miss a delete (C49). An offset is taken as it is. A following
-        reader goes on with new records for ever. With `compacted` it reads the compacted view, where
-        there is one, and what follows it (C33); in an in-place topic that changes nothing (C32).
+        `start` is `"earliest"`, `"latest"`, an offset (one log only), `AtTime(ms)`, or the `cursor()` of an
+        earlier reader, of all logs its `cursors()`: at a cursor it continues, or raises
+        `LogTruncatedError` if it would miss a delete (C49). An offset is not checked for that. A following
+        reader continues with new records endlessly. With `compacted` it reads the compacted view, where
+        there is one, and the backlog after it (C33); in an in-place topic that changes nothing (C32).
         Raises `OffsetOutOfRangeError`, `UnknownTopicError` or `UnknownVersionError`.
         """
         state = self._at(version)
@@ -160,12 +160,12 @@ class Topic:
         progress: Progress = silent,
         allow_clock_jump: bool = False,
     ) -> RoundReport:
-        """A round now (C30), on the session given or on a local one that is made once and used again.
+        """Runs a round now (C30), on the given session or on a local one that is created once and reused.
 
         `task_memory` is in bytes, the rates in bytes per second over the whole run; text with a unit
-        is taken as well. A log that failed has an `error` in the report and is as it was before; the
-        others go on. Raises `RoundsFailedError`, which has the report, if none is left, and `ClockError`
-        as `retain` does.
+        is accepted as well. A log that failed has an `error` in the report and is unchanged; the others
+        continue. Raises `RoundsFailedError`, which has the report, if all failed, and `ClockError` as
+        `retain` does.
         """
         request = RunRequest(partitions, now_ms, run_limits(task_memory, read_rate, write_rate))
         self._trust_clock(allow_clock_jump)
@@ -185,9 +185,9 @@ class Topic:
         return topic_status(self.warehouse, self.state(), now_ms=now_ms)
 
     def release(self, partitions: Sequence[int] | None = None) -> ReleaseReport:
-        """Lets logs go on whose rounds failed: these, or all that fail (C31). Cleaners try them at once.
+        """Releases logs whose rounds failed: these, or all that fail (C31). Cleaners try them again at once.
 
-        Raises `RefusedError` if one of them does not fail, or none does.
+        Raises `RefusedError` if one of them is not failing, or none is.
         """
         return release(self.warehouse, self.topic_name, partitions)
 
@@ -196,7 +196,7 @@ class Topic:
         return tuple(reports_of(self.warehouse.store, self.state()))
 
     def versions(self) -> tuple[VersionReport, ...]:
-        """Versions from before a round or a cut that are still kept, newest first (C6)."""
+        """The kept versions from before rounds and cuts, newest first (C6)."""
         return kept_versions(self.warehouse, self.topic_name)
 
     def verify(
@@ -278,7 +278,7 @@ class Topic:
     def sweep(
         self, *, delete: bool = False, allow_unusual: bool = False, allow_clock_jump: bool = False
     ) -> SweepReport:
-        """The files that may go (C6); with `delete` they go. Raises `ClockError` or `UnusualSweepError`."""
+        """Lists deletable files (C6); with `delete` deletes them. Raises `ClockError` or `UnusualSweepError`."""
         self._trust_clock(allow_clock_jump)
         return sweep(self.warehouse, self.topic_name, delete=delete, allow_unusual=allow_unusual)
 

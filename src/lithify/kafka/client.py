@@ -1,7 +1,7 @@
-"""Kafka's client for Python, imported when it is needed, and its errors in our words.
+"""Kafka's client for Python, imported when it is needed, and its errors as Lithify's.
 
-`confluent-kafka` comes with the extra `lithify[kafka]`. Its calls either wait for a bounded time or
-report what is wrong to a callback while they go on trying for ever; here every wait ends, and says why.
+`confluent-kafka` comes with the extra `lithify[kafka]`. Its calls either wait for a bounded time, or
+retry for ever and report errors to a callback; here every wait is bounded and ends with the error.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 INSTALL = "pip install 'lithify[kafka]'"
 SERVERS = "bootstrap.servers"
 SLICE_S = 1.0
-"""Calls wait in slices of this, so that a refused authentication ends them before their time."""
+"""Calls wait in slices of this length, so that a refused authentication ends them before the timeout."""
 READING = {
-    "group_id": "lithify",  # the client wants the name of a group; nothing is ever stored under this one
+    "group_id": "lithify",  # the client requires a group; no offsets are stored under this one
     "enable_auto_commit": False,
     "enable_partition_eof": True,
-    "auto_offset_reset": "error",  # what is not there any more is an error, never a place elsewhere
+    "auto_offset_reset": "error",  # a deleted offset is an error: the client must not continue at another
     "isolation_level": "read_committed",
-    "max_poll_interval_ms": 86_400_000,  # we are in no group that others wait for
+    "max_poll_interval_ms": 86_400_000,  # the consumer joins no group, so no member waits for it
 }
 
 Conf = Mapping[str, Any]
 
 _LOG = logging.getLogger(__name__)
-_LOG.addHandler(logging.NullHandler())  # what matters of it is said by errors
+_LOG.addHandler(logging.NullHandler())  # errors that matter are raised
 
 
 def client() -> Any:
@@ -51,14 +51,14 @@ def client() -> Any:
 
 @dataclass(slots=True)
 class Cluster:
-    """A Kafka cluster as one client sees it, and what went wrong with it last.
+    """A Kafka cluster as one client sees it, with the last error of its connections.
 
     `conf` is librdkafka's, `bootstrap.servers` included; `timeout_s` bounds every wait for an answer.
     """
 
     conf: Conf = field(repr=False)  # it has secrets
     timeout_s: float = 30.0
-    trouble: KafkaError | None = field(default=None, init=False)
+    last_error: KafkaError | None = field(default=None, init=False)
     _asked: AdminClient | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -70,13 +70,13 @@ class Cluster:
         return str(self.conf.get(SERVERS, ""))
 
     def consumer(self, **own: Any) -> Consumer:
-        """Reads committed records, with `own` over what was given, a `_` in a name standing for a `.`."""
+        """A consumer of committed records. `own` overrides `conf`; `_` in its names means `.`."""
         made: Consumer = self._made(client().Consumer, {**READING, **own})
         return made
 
     @contextmanager
     def asking(self) -> Iterator[Consumer]:
-        """A consumer to ask the cluster with, for as long as that takes."""
+        """A consumer for requests about topics, closed at the end."""
         consumer = self.consumer()
         try:
             yield consumer
@@ -84,7 +84,7 @@ class Cluster:
             consumer.close()
 
     def producer(self, **own: Any) -> Producer:
-        """With `own` over what was given, as for a consumer."""
+        """A producer. `own` overrides `conf`, as for a consumer."""
         made: Producer = self._made(client().Producer, own)
         return made
 
@@ -95,7 +95,7 @@ class Cluster:
     def partitions(self, consumer: Consumer, topic: str) -> int:
         """How many partitions the topic has. Raises `UnknownSourceError` or `BrokerError`.
 
-        Consumers ask for it, since what a producer asks for, a broker may make.
+        It takes a consumer, since a broker may create a topic that a producer asks for.
         """
         found = self.wait(lambda slice_s: consumer.list_topics(topic, timeout=slice_s), consumer).topics[topic]
         if found.error is not None:
@@ -109,7 +109,7 @@ class Cluster:
         """
         wanted = client().TopicCollection([topic])
         if self._asked is None:
-            self._asked = self.admin()  # kept: a connection for each question would take longer than the answer
+            self._asked = self.admin()  # kept, as connecting takes longer than a request
         with self.explained(topic):
             found = self._asked.describe_topics(wanted, request_timeout=self.timeout_s)[topic]
             given = found.result(timeout=self.timeout_s * 2).topic_id
@@ -117,13 +117,13 @@ class Cluster:
         return "" if none else str(given)
 
     def ends(self, consumer: Consumer, topic: str, partition: int) -> tuple[int, int]:
-        """The log start offset and the log end offset that a reader of `consumer` can get to."""
+        """The log start offset, and the log end offset up to which `consumer` can read."""
         where = client().TopicPartition(topic, partition)
         low, high = self.wait(lambda slice_s: consumer.get_watermark_offsets(where, timeout=slice_s), consumer)
         return int(low), int(high)
 
     def wait(self, call: Callable[[float], Any], consumer: Consumer) -> Any:
-        """What `call` returns, tried in slices for `timeout_s`. Raises what `named` makes of its failure."""
+        """The result of `call`, retried in slices for `timeout_s`. Raises its failure as `named` maps it."""
         k = client()
         slices = max(1, round(self.timeout_s / SLICE_S))
         for left in range(slices - 1, -1, -1):
@@ -136,15 +136,15 @@ class Cluster:
                 self._serve(consumer, 0)
                 if not self._passes(failure) or left == 0:
                     raise self.named(failure) from error
-                if failure.code() in _not_known_yet(k.KafkaError):  # which is said at once
+                if failure.code() in _not_known_yet(k.KafkaError):  # which returns at once, without a wait
                     self._serve(consumer, SLICE_S)
         raise self.named(k.KafkaError(k.KafkaError._TIMED_OUT))
 
     def named(self, failure: KafkaError, topic: str = "") -> LithifyError:
-        """A failure as an error of ours; what the connections said before explains a mere timeout."""
+        """A failure as a `LithifyError`; for a timeout the last error of the connections, which explains it."""
         k = client().KafkaError
-        if failure.code() in _silence(k) and self.trouble is not None:
-            failure = self.trouble
+        if failure.code() in _silence(k) and self.last_error is not None:
+            failure = self.last_error
         where, why = f"Kafka at {self.servers}", hidden(failure.str(), self.conf)
         match failure.code():
             case k.UNKNOWN_TOPIC_OR_PART | k._UNKNOWN_TOPIC | k._UNKNOWN_PARTITION:
@@ -159,16 +159,16 @@ class Cluster:
 
     @contextmanager
     def explained(self, topic: str = "") -> Iterator[None]:
-        """Failures of the client in here as errors of ours."""
+        """Raises failures of the client inside the block as `LithifyError`."""
         try:
             yield
         except client().KafkaException as error:
             raise self.named(error.args[0], topic) from error
 
     def refused(self) -> LithifyError | None:
-        """The error, if the cluster does not let us in: trying again would change nothing."""
-        if self.trouble is not None and self.trouble.code() in _refusals(client().KafkaError):
-            return self.named(self.trouble)
+        """The error if the cluster refuses authentication or authorization, where a retry is useless."""
+        if self.last_error is not None and self.last_error.code() in _refusals(client().KafkaError):
+            return self.named(self.last_error)
         return None
 
     def _made(self, kind: Callable[[dict[str, Any]], Any], own: Mapping[str, Any]) -> Any:
@@ -185,27 +185,27 @@ class Cluster:
             raise InvalidSettingError(f"Kafka's client refuses a setting: {hidden(text, self.conf)}") from error
 
     def _note(self, failure: KafkaError) -> None:
-        self.trouble = failure
+        self.last_error = failure
 
     def _passes(self, failure: KafkaError) -> bool:
-        """Whether it may work if it is tried again."""
+        """Whether a retry may succeed."""
         k = client().KafkaError
         passing = (*_silence(k), *_not_known_yet(k))
         return self.refused() is None and (failure.code() in passing or failure.retriable())
 
     def _serve(self, consumer: Consumer, for_s: float) -> None:
-        """Lets the client call back: it does so in `poll` alone."""
+        """Runs the client's callbacks, which it calls only in `poll`."""
         if isinstance(consumer, client().Consumer):
             consumer.poll(for_s)
 
 
 def _silence(k: type[confluent_kafka.KafkaError]) -> tuple[int, ...]:
-    """What is reported where no broker answered."""
+    """Codes that mean that no broker answered."""
     return (k._TRANSPORT, k._TIMED_OUT, k._ALL_BROKERS_DOWN, k._RESOLVE, k._TIMED_OUT_QUEUE)
 
 
 def _not_known_yet(k: type[confluent_kafka.KafkaError]) -> tuple[int, ...]:
-    """What the client says of any topic after an outage, before it has asked again itself."""
+    """Codes that the client gives for any topic after an outage, until it has refreshed its metadata."""
     return (k._UNKNOWN_TOPIC, k._UNKNOWN_PARTITION)
 
 

@@ -1,1 +1,1 @@
-"""Where leases are: a database that cleaners share, or the memory of the only one."""
+"""Leases of cleaners: in a database that they share, or in the memory of a single one."""

@@ -1,12 +1,12 @@
-"""The databases that leases can be in, and connections to them on which no wait is endless.
+"""The databases that can hold leases, and connections to them with a timeout for every wait.
 
     wait                                   ends after
     for a connection of the pool           CONNECT_S
-    for a server that does not answer      CONNECT_S while connecting, then ANSWER_S: the socket is shut
+    for a server that does not answer      CONNECT_S while connecting, then ANSWER_S: the socket is closed
     for a lock, within PostgreSQL          STATEMENT_S
     for the lock of an SQLite file         BUSY_S
 
-An operation that is tried twice ends within some 20 s, and less than a lease of 30 s.
+An operation and its one retry end within some 20 s, which is less than a lease of 30 s.
 
 Texts name a database without its password and without the query of its URL, where one may be too.
 """
@@ -23,9 +23,9 @@ from lithify.waits.sql import bound_answers
 CONNECT_S = 3
 STATEMENT_S = 3
 ANSWER_S = 5.0
-"""For one operation; more than `STATEMENT_S`, so that a server that is alive says itself what is wrong."""
+"""For one operation; more than `STATEMENT_S`, so that a running server reports its own timeout first."""
 BUSY_S = 5
-"""For the few milliseconds of others' commits. A lease in a catalog's own SQLite file waits for those too."""
+"""For the commits of other processes, also the catalog's where leases are in its SQLite file."""
 
 FORMS = "postgresql://USER:PASSWORD@HOST/DATABASE or sqlite:////PATH/FILE.db, with %40 for @ and %2F for / in passwords"
 POSTGRES_DRIVER = "postgresql+psycopg2"
@@ -45,23 +45,23 @@ def parsed(url: str) -> URL:
 
 
 def shown(url: URL) -> str:
-    """The URL for a person."""
+    """The URL for messages, without secrets."""
     return url.set(query={}).render_as_string(hide_password=True)
 
 
 def in_memory(url: URL) -> bool:
-    """Whether it is a database that no other process can reach."""
+    """Whether it is a database in memory, which no other process can reach."""
     return url.get_backend_name() == "sqlite" and (
         url.database in (None, "", ":memory:") or url.query.get("mode") == "memory"
     )
 
 
 def bounded_engine(url: URL) -> Engine:
-    """An engine of our own on a database. Connects to nothing. Raises `CoordinationError`."""
+    """A new engine for a database, not connected yet. Raises `CoordinationError`."""
     try:
         match url.drivername:
             case "sqlite" | "sqlite+pysqlite":
-                # A connection for each operation: nothing stays open, nor is used by two threads.
+                # A connection for each operation, so that none stays open or is shared by threads.
                 return create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_S})
             case "postgresql+psycopg2" | "postgresql+psycopg":
                 return _postgres(url)
@@ -76,7 +76,7 @@ def bounded_engine(url: URL) -> Engine:
 
 
 def _unreadable() -> CoordinationError:
-    # What cannot be read may have the password anywhere, so no part of it is shown.
+    # A malformed URL may have the password anywhere, so no part of it is shown.
     return CoordinationError("the URL of the database of leases cannot be read", hint=f"write {FORMS}")
 
 

@@ -1,6 +1,6 @@
-"""Leases in the memory of one process: what every other place for leases has to do, said in a few lines.
+"""Leases in the memory of one process: a short specification of `Coordination`.
 
-A cleaner that has no database uses it, and is then the only one.
+A single cleaner without a database uses it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Notes of cleaners in the database of their leases: another table, which only people read.
+"""Notes of cleaners in the database of their leases: a table of its own, which only `status` reads.
 
     lithify_cleaners   cleaner (primary key)   scope   interval_ms   started_ms   looked_ms
 
-It is made with the first note, so that a reader needs no right to create tables, and leases
-work where no user may.
+The first note creates it, so that readers need no right to create tables, and leases work even where
+the cleaners have none.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Leases in a table of an SQL database: PostgreSQL, or an SQLite file for cleaners of one machine.
+"""Leases in a table of an SQL database: PostgreSQL, or an SQLite file for cleaners on one machine.
 
     lithify_leases   name (primary key)   owner   beats
 
-Every operation is one short transaction, and the database decides who is first: a lease that nobody
-has is an INSERT that the primary key keeps from the second, a takeover is an UPDATE that finds the
-row only as it was seen. What was taken is read off the rows, which have the number of this write. So
-each operation can be repeated, and one that fails is, on a new connection if the old one is gone.
+Every operation is one short transaction, and the database decides between two cleaners: a free lease is
+an INSERT, which the primary key allows once; a takeover is an UPDATE of the row only if it is unchanged
+since it was read. Which leases were taken is then selected: their rows have the number of this write. So
+each operation can be repeated, and a failed one is repeated once, on a new connection if need be.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ LEASES = Table(
     Column("beats", BigInteger, nullable=False),
 )
 NAMES_AT_ONCE = 500
-"""In one statement: below every database's limit of parameters."""
+"""Names in one statement, below every database's limit of parameters."""
 
 
 class SqlCoordination:
-    """`Coordination` for processes that reach the same database. Makes its table if there is none."""
+    """`Coordination` for processes that reach the same database. Creates its table if there is none."""
 
     shared = True
 
@@ -64,7 +64,7 @@ class SqlCoordination:
         self._engine = engine
         dialect = postgresql if engine.dialect.name == "postgresql" else sqlite
         self._insert = dialect.insert(LEASES).on_conflict_do_nothing()
-        # Two statements about several rows each could wait for each other's rows, so ours take turns.
+        # Two statements that lock several rows each could deadlock, so those of this process run one at a time.
         self._many_rows = Lock()
         if makes_table:
             self._done(_make_table)
@@ -77,7 +77,7 @@ class SqlCoordination:
         if not leases:
             return frozenset()
         owner, beats = leases[0].owner, leases[0].beats
-        # In one order, so that two who want the same hardly ever wait for each other.
+        # Sorted, so that two cleaners lock the same rows in the same order.
         ordered = sorted(leases, key=lambda lease: lease.name)
         new = [asdict(lease) for lease in ordered if lease.name not in seen]
         takeovers = _takeovers([seen[lease.name] for lease in ordered if lease.name in seen])
@@ -133,22 +133,22 @@ class SqlCoordination:
         self._done(lambda connection: drop_note(connection, cleaner))
 
     def _done(self, work: Callable[[Connection], T]) -> T:
-        """A transaction, once more if it fails. Raises `CoordinationError`."""
+        """Runs a transaction, a second time if it fails. Raises `CoordinationError`."""
         try:
             return self._once(work)
         except SQLAlchemyError:
-            pass  # a connection that turns out to be dead took those that are as old with it
+            pass  # SQLAlchemy has also dropped the other old connections of the pool
         try:
             return self._once(work)
         except SQLAlchemyError as error:
-            raise self._trouble(error) from error
+            raise self._unusable(error) from error
 
     def _once(self, work: Callable[[Connection], T]) -> T:
         with self._engine.begin() as connection:
             return work(connection)
 
-    def _trouble(self, error: SQLAlchemyError) -> CoordinationError:
-        # Not the text of SQLAlchemy, which has the statement and its parameters in it.
+    def _unusable(self, error: SQLAlchemyError) -> CoordinationError:
+        # Not SQLAlchemy's own text, which has the statement and its parameters.
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
         text = " ".join(str(cause).split())[:300] or type(cause).__name__
         return CoordinationError(
@@ -158,7 +158,7 @@ class SqlCoordination:
 
 
 def open_coordination(url: str, *, makes_table: bool = True) -> SqlCoordination:
-    """Leases in the database of a SQLAlchemy URL. Who `makes_table` connects to it. Raises `CoordinationError`."""
+    """Leases in the database of a SQLAlchemy URL. With `makes_table` it connects. Raises `CoordinationError`."""
     database = parsed(url)
     if in_memory(database):
         raise CoordinationError("a database in memory cannot be shared", hint="name a file: sqlite:////PATH/FILE.db")
@@ -166,7 +166,7 @@ def open_coordination(url: str, *, makes_table: bool = True) -> SqlCoordination:
 
 
 def of_engine(engine: Engine, *, makes_table: bool = True) -> Coordination:
-    """Leases in the database of a catalog, on connections of our own. Raises `CoordinationError`."""
+    """Leases in the database of a catalog, on separate connections. Raises `CoordinationError`."""
     if in_memory(engine.url):
         return MemoryCoordination()  # no other process can see the catalog either
     kind = f"{engine.dialect.name}+{engine.driver}"
@@ -174,14 +174,14 @@ def of_engine(engine: Engine, *, makes_table: bool = True) -> Coordination:
 
 
 def _make_table(connection: Connection) -> None:
-    # Asked first, as not every user of an existing table may make tables.
+    # Checked first, as a user of an existing table may have no right to create tables.
     if not inspect(connection).has_table(LEASES.name):
-        # Of two at once PostgreSQL may refuse one nevertheless, who then finds the table.
+        # PostgreSQL may fail one of two concurrent CREATEs nevertheless; its retry then finds the table.
         connection.execute(CreateTable(LEASES, if_not_exists=True))
 
 
 def _takeovers(seen: Sequence[Lease]) -> list[ColumnElement[bool]]:
-    """Where the rows are that stand as they were seen: a condition for many of them, as one owner's move together."""
+    """Conditions for rows unchanged since they were read: one for all of an owner with the same `beats`."""
     alike: dict[tuple[str, int], list[str]] = {}
     for lease in seen:
         alike.setdefault((lease.owner, lease.beats), []).append(lease.name)

@@ -1,4 +1,4 @@
-"""How far a consumer of Kafka and the lake has read each log, and whether it can continue in the lake (C7, C49)."""
+"""The cursors of a consumer of Kafka and the lake, and whether it can continue in the lake (C7, C49)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lithify.reading.continuation import BeyondEnd, Continues, advanced, continu
 
 
 def first_cursor(state: TopicState, partition: int) -> Cursor:
-    """Before the first record of a version."""
+    """The cursor at the first compacted record of a version."""
     log = log_of(state, partition)
     return Cursor.of(state, log, log.compacted_start)
 
@@ -47,7 +47,7 @@ class Cursors:
         return iter(self._cursors)
 
     def add(self, partition: int, state: TopicState, stored: Cursor | None = None) -> None:
-        """Continues in a partition, or begins with it."""
+        """Adds a partition, at its stored cursor or at the start."""
         cursor = first_cursor(state, partition) if stored is None else stored
         check_continues(cursor, state, partition)
         self._cursors[partition] = cursor
@@ -57,19 +57,19 @@ class Cursors:
         return self._cursors[partition].offset
 
     def see(self, partition: int, state: TopicState, settled: int, read: int) -> None:
-        """The log is at that version now. Raises `LogTruncatedError` where the consumer cannot continue in it."""
+        """Takes a newer version of the log. Raises `LogTruncatedError` where the consumer cannot continue in it."""
         cursor = advanced(self._cursors[partition], self._seen[partition], settled)
         check_continues(advanced(cursor, self._seen[partition], read), state, partition)
         self._cursors[partition] = cursor
         self._seen[partition] = log_of(state, partition)
 
     def see_all(self, warehouse: Warehouse, name: TopicName, settled: Mapping[int, int]) -> None:
-        """Loads the newest version, if the lake answers: what comes from Kafka does not depend on it."""
+        """Loads the newest version. A failure is ignored: records come from Kafka without the lake."""
         with suppress(LithifyError):
             state = warehouse.store.load(name)
             for partition in self._cursors:
                 self.see(partition, state, settled[partition], settled[partition])
 
     def settled(self, offsets: Mapping[int, int]) -> dict[int, Cursor]:
-        """What to store for a consumer whose user has processed all below these offsets."""
+        """The cursors to store once the user has processed all records below these offsets."""
         return {p: advanced(cursor, self._seen[p], offsets[p]) for p, cursor in self._cursors.items()}

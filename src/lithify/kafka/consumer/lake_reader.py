@@ -1,4 +1,4 @@
-"""The part of a consumer's records that the lake has: the compacted records of a version (C33)."""
+"""Reads a consumer's records from the lake: the compacted records of a version (C33)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lithify.service.documents import source_of
 from lithify.service.read.fetch import open_log
 
 TAKEN_AT_ONCE = 8192
-"""Records of the lake that are in memory as Python objects."""
+"""Records that are in memory as Python objects at a time, at most."""
 
 
 def compacted_records(
     warehouse: Warehouse, state: TopicState, partition: int, offset: int
 ) -> Iterator[Sequence[Record]]:
-    """The records of a log from an offset on, up to the end of this version, many at a time."""
+    """The records of a log from an offset on, up to the end of this version, in sequences."""
     log = log_of(state, partition)
     if offset < log.log_end_offset:
         start = max(offset, log.compacted_start)

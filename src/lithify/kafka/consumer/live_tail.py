@@ -1,7 +1,7 @@
-"""Partitions of a Kafka topic from given offsets on: committed records as they come, without an end.
+"""Consumes partitions of a Kafka topic from given offsets on: committed records as they arrive, endlessly.
 
-fetched ──► waiting records ──► taken        `ends`: by partition, where Kafka's log ended when a
-                                             fetch got there; nothing while there is more to fetch
+fetched ──► waiting records ──► taken        `ends`: by partition, the end of Kafka's log when a
+                                             fetch reached it; none while there is more to fetch
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message
 
 FETCHED_AT_ONCE = 10_000
-"""Records for each of which the cluster need not be asked on its own whether they are of the right topic."""
+"""Records of one fetch, at most. The id of the topic is requested once per fetch."""
 
 
 class LiveTail:
-    """Reads on in partitions of `topic`, from `offsets` on. Raises `BrokerError` while there is no cluster.
+    """Reads partitions of `topic` from `offsets` on. Raises `BrokerError` while the cluster is unreachable.
 
-    With a `topic_id` it gives records of that very topic alone: Kafka's client reads on in one that was
-    recreated under the same name. Raises `SourceWentBackError` then.
+    With a `topic_id` it returns records of the topic with that id only: Kafka's client itself continues in
+    a topic that was recreated under the same name. Raises `SourceWentBackError` then.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class LiveTail:
         self._waiting: list[Record] = []
         self._heard_ms = clock.monotonic_ms()
         self.offsets = dict(offsets)
-        """Behind the last record of each partition that was taken."""
+        """By partition, the offset after the last record taken."""
         self.ends: dict[int, int] = {}
         self._consumer: Consumer = cluster.consumer()
         where = client().TopicPartition
@@ -45,10 +45,10 @@ class LiveTail:
             self._consumer.assign([where(topic, partition, offset) for partition, offset in offsets.items()])
 
     def take(self, timeout_s: float) -> Sequence[Record]:
-        """The next records, at least one if any came in that time."""
+        """The next records, at least one if any arrived within the timeout."""
         if not self._waiting:
             self._fetch(timeout_s)
-        if self._waiting:  # asked after they were fetched, so that they are surely of it
+        if self._waiting:  # after the fetch: a check before it would miss a topic recreated in between
             self._check_same()
         taken, self._waiting = self._waiting, []
         for record in taken:
@@ -59,11 +59,11 @@ class LiveTail:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all that was fetched was taken, so that `offsets` may be above the last record."""
+        """Whether all fetched records were taken; `offsets` may then be above the last record."""
         return not self._waiting
 
     def is_at_end(self, timeout_s: float) -> bool:
-        """Whether all of Kafka's records were read, as far as that is known within that time."""
+        """Whether all of Kafka's records were read; False also if that is unknown after the timeout."""
         deadline_ms = self._clock.monotonic_ms() + round(timeout_s * 1000)
         while not self._waiting and len(self.ends) < len(self.offsets):
             left_s = (deadline_ms - self._clock.monotonic_ms()) / 1000
@@ -96,7 +96,7 @@ class LiveTail:
             self._adopt_ends()
 
     def _adopt_ends(self) -> None:
-        """Behind the last record there may be the end of a transaction, which is no record: nothing left to take."""
+        """Moves offsets to the log ends: after the last record only transaction markers are left."""
         for partition, end in self.ends.items():
             self.offsets[partition] = max(end, self.offsets[partition])
 
@@ -105,7 +105,7 @@ class LiveTail:
             check_same(self._topic, self._topic_id, self._cluster.topic_id(self._topic))
 
     def _check_there(self) -> None:
-        """A cluster that has been silent for long is asked whether it is there."""
+        """Requests metadata if the cluster was silent for `timeout_s`. Raises `BrokerError` without an answer."""
         if refused := self._cluster.refused():
             raise refused
         now_ms = self._clock.monotonic_ms()
@@ -113,7 +113,7 @@ class LiveTail:
             return
         with self._cluster.asking() as asking:
             self._cluster.partitions(asking, self._topic)
-        self._cluster.trouble, self._heard_ms = None, now_ms
+        self._cluster.last_error, self._heard_ms = None, now_ms
 
     def _failed(self, failure: KafkaError, fetched: Message) -> LithifyError:
         k = client().KafkaError
@@ -130,7 +130,7 @@ class LiveTail:
 
 
 def check_same(topic: str, known: str, found: str) -> None:
-    """Raises `SourceWentBackError` if Kafka's id of the topic is another than the one that was known, if any was."""
+    """Raises `SourceWentBackError` if Kafka's id of the topic is not the `known` one; an empty one matches any."""
     if known and found != known:
         raise SourceWentBackError(
             f"Kafka's {topic} was deleted and recreated: its records are of another topic than those before",
@@ -155,7 +155,7 @@ def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: i
 
 
 def record_of(fetched: Message) -> Record:
-    """What the client fetched, as a record."""
+    """A message of the client as a record."""
     kind, timestamp = fetched.timestamp()
     by_log = kind == client().TIMESTAMP_LOG_APPEND_TIME
     headers: Any = fetched.headers() or ()

@@ -1,4 +1,4 @@
-"""How far the user of a consumer came, in a small file that is replaced as a whole or not at all.
+"""The file of a consumer's cursors, which is replaced atomically.
 
 {"format": 2, "lake": "orders", "kafka": "orders", "kafka_id": "...", "places": {"0": {"offset": 17, ...}}}
 
@@ -22,7 +22,7 @@ FORMAT = 2
 
 @dataclass(frozen=True, slots=True)
 class StoredPosition:
-    """By partition the cursor of the user, and the id of Kafka's topic, empty if it is not known."""
+    """By partition the cursor after the last processed record, and the id of Kafka's topic, empty if unknown."""
 
     cursors: Mapping[int, Cursor]
     kafka_id: str = ""
@@ -37,7 +37,7 @@ class PositionFile:
     kafka_topic: str
 
     def load(self) -> StoredPosition:
-        """What was stored; nothing if there is no file yet.
+        """The stored cursors; none if there is no file yet.
 
         Raises `InvalidInputError` for a file of something else, `WarehouseError` if it cannot be read.
         """
@@ -75,11 +75,11 @@ class PositionFile:
         }
         new = self.path.with_name(f"{self.path.name}.new")
         try:
-            new.unlink(missing_ok=True)  # of a crash; or a link by which others would have us write elsewhere
+            new.unlink(missing_ok=True)  # left by a crash, or a symlink of another user to some other file
             with new.open("x", encoding="utf-8") as file:
                 json.dump(told, file)
                 file.flush()
-                os.fsync(file.fileno())  # or a power cut leaves an empty file under the name
+                os.fsync(file.fileno())  # without it a power cut may leave an empty file
             new.replace(self.path)
             sync_folder(self.path.parent)
         except OSError as error:

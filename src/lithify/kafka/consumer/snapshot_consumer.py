@@ -1,10 +1,10 @@
-"""A topic from its beginning and on, live: the compacted part from the lake, the rest from Kafka.
+"""Consumes a topic from its start: the compacted records from the lake, the rest live from Kafka.
 
     lake    [ compacted ][ tail ]|
                                  ▼ the lake's log end, in every partition
-    Kafka   ── may be gone ──────[──────────► live, read_committed
+    Kafka   ── may be deleted ───[──────────► live, read_committed
 
-No record comes twice and none is left out, since offsets in the lake are Kafka's own (C1).
+No record is repeated and none is skipped, since offsets in the lake are Kafka's own (C1).
 
     read ahead ≥ returned ≥ settled: what the user has processed, and what is stored
 """
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from lithify.api.topic import Topic
 
 STORE_MS = 10_000
-"""How often the position is stored, and Kafka asked for new partitions, while records are taken."""
+"""Between two stores of the position, and two checks for new partitions, while records are polled."""
 POLLS = 10
-"""Asking for the time takes as long as a record of the lake: once in so many will do."""
+"""Polls per reading of the clock, which takes as long as a record of the lake does."""
 
 
 class SnapshotConsumer:
-    """Iterate over it for the records of `topic`, without an end: those of the lake, then Kafka's.
+    """Iterate over it for the records of `topic`, endlessly: those of the lake, then Kafka's.
 
     `conf` is librdkafka's, with `bootstrap.servers` at least. `kafka_topic` is the topic's name in Kafka,
-    the same as in the lake if it is not given; `partitions` are all of it, or some. With `position`, a path,
-    the consumer stores there how far its user came, and goes on from it the next time. `timeout_s` bounds
-    every wait for a cluster that does not answer. For one thread.
+    by default that in the lake; `partitions` are those to read, by default all. `position` is the path of a
+    file: the consumer stores the cursors of its user there and continues at them the next time. `timeout_s`
+    bounds every wait for a cluster that does not answer. For one thread.
 
     Raises `UnknownSourceError`, `SourceLostError` (which names the missing range of offsets),
-    `SourceWentBackError`, `BrokerError` for a cluster that does not answer or does not let us in,
-    `LogTruncatedError` where it cannot continue at a stored position, `ConnectorError` without Kafka's client.
+    `SourceWentBackError`, `BrokerError` for a cluster that does not answer or refuses the client,
+    `LogTruncatedError` where it cannot continue at a stored cursor, `ConnectorError` without Kafka's client.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class SnapshotConsumer:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is not None:
-            self._handed = None  # it may not have been dealt with, and comes again
+            self._handed = None  # it may be unprocessed, so it is not settled and is returned again
         self._close(settle=error is None)
 
     def __iter__(self) -> Iterator[Record]:
@@ -105,7 +105,7 @@ class SnapshotConsumer:
                 yield record
 
     def poll(self, timeout_s: float = SLICE_S) -> Record | None:
-        """The next record; None if none comes within that time. What was returned before counts as dealt with."""
+        """The next record; None without one within the timeout. Records returned before count as processed."""
         self._check_open()
         self._settle()
         self._polls += 1
@@ -117,18 +117,19 @@ class SnapshotConsumer:
         return self._handed
 
     def caught_up(self) -> bool:
-        """Whether everything that Kafka has was returned, as far as Kafka said when it was asked last."""
+        """Whether all records up to the log ends that Kafka reported last were returned."""
         self._check_open()
         if not self._ahead:
             self._pull(SLICE_S)
         return not self._ahead and self._tail is not None and self._tail.is_at_end(SLICE_S)
 
     def fill(self, table: Table) -> int:
-        """Brings a plain dict up to what Kafka has now: the latest record of every live key, by key.
+        """Updates a dict to what Kafka has now: by key, the latest record of every live key.
 
-        Returns how many records that took; the next call goes on from there. A stored position is of use
-        only to a table that is kept as well. Raises `RefusedError` where orders decide and a position was stored
-        before: what they had deleted by then is in no table, and a late record would bring it back (C11).
+        Returns the number of records read; the next call continues after them. Continue at a stored position
+        only with the table that was filled up to it. Raises `RefusedError` at a stored position where
+        `compaction.strategy` is not `offset`: a table has no tombstones, so a late record would restore a
+        deleted key (C11).
         """
         self._check_open()
         if self._goes_on and self._fold.by_order:
@@ -154,18 +155,18 @@ class SnapshotConsumer:
         return taken
 
     def positions(self) -> dict[int, int]:
-        """By partition, the offset behind everything that was dealt with."""
+        """By partition, the offset after the last processed record."""
         return dict(self._settled)
 
     def store_position(self) -> None:
-        """Stores that all that was returned so far has been dealt with. Raises `RefusedError` without a file."""
+        """Stores all records returned so far as processed. Raises `RefusedError` without a file."""
         if self._file is None:
             raise RefusedError("there is no file for the position", hint="position= names one")
         self._settle()
         self._store()
 
     def close(self) -> None:
-        """Ends it, and stores the position: what was returned counts as dealt with."""
+        """Closes the consumer and stores the position: all returned records count as processed."""
         self._close(settle=True)
 
     def _close(self, *, settle: bool) -> None:
@@ -187,7 +188,7 @@ class SnapshotConsumer:
             raise RefusedError("the consumer is closed", hint="make a new one")
 
     def _settle(self) -> None:
-        """The user has processed what was returned."""
+        """Settles the record returned last: the user has processed it."""
         if self._handed is not None:
             assert self._handed.partition is not None and self._handed.offset is not None
             self._settled[self._handed.partition] = self._handed.offset + 1
@@ -196,11 +197,11 @@ class SnapshotConsumer:
             self._settled.update(self._tail.offsets)
 
     def _first_offset(self, state: TopicState, partition: int) -> int:
-        """Where to begin; that what the lake does not have is in Kafka is seen to before anything is read."""
+        """The offset to start at. Checks first that Kafka has all records that the lake has not."""
         offset = self._cursors.offset(partition)
         end = max(offset, log_of(state, partition).log_end_offset)
         ends = self._kafka_ends(partition)
-        if end == 0:  # the lake has nothing of it: as for anybody who begins with Kafka's log
+        if end == 0:  # the lake has no records of it: start at Kafka's log start, as any consumer
             return ends[0]
         check_reachable(self._kafka_topic, partition, ends, end)
         return offset
@@ -210,7 +211,7 @@ class SnapshotConsumer:
         return all(read[partition] >= end for partition, end in ends.items())
 
     def _pull(self, timeout_s: float) -> None:
-        """Reads on; nothing is ahead afterwards if nothing came within that time."""
+        """Reads the next records into `_ahead`, which stays empty if none arrived within the timeout."""
         clock = self._warehouse.clock
         deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
         self._wait_s = timeout_s
@@ -224,11 +225,11 @@ class SnapshotConsumer:
             return next(self._batches)
         except BaseException:
             self._close_tail()
-            self._batches = self._endless()  # the next call goes on from where this one came
+            self._batches = self._endless()  # the next call continues where this one failed
             raise
 
     def _endless(self) -> Iterator[Sequence[Record]]:
-        while True:  # once more whenever Kafka's topic got more partitions
+        while True:  # again whenever Kafka's topic got more partitions
             for partition in list(self._read):
                 yield from self._from_lake(partition)
             for partition in list(self._read):
@@ -249,20 +250,20 @@ class SnapshotConsumer:
         self._read[partition] = max(self._read[partition], end)
 
     def _up_to_kafka(self, partition: int) -> Iterator[Sequence[Record]]:
-        """What came into the lake meanwhile, if Kafka has deleted it since."""
+        """Records that were ingested meanwhile, if Kafka has deleted them since."""
         if self._kafka_ends(partition)[0] > self._read[partition]:
             yield from self._from_lake(partition)
         check_reachable(self._kafka_topic, partition, self._kafka_ends(partition), self._read[partition])
 
     def _look_around_in_time(self) -> None:
-        """Every now and then: the position is stored, and new partitions are taken up."""
+        """Every `STORE_MS`, stores the position and adds new partitions."""
         now_ms = self._warehouse.clock.monotonic_ms()
         if now_ms - self._looked_ms < STORE_MS:
             return
         self._looked_ms = now_ms
         if self._tail is not None:
             self._cursors.see_all(self._warehouse, self._name, self._settled)
-            with suppress(BrokerError):  # reading goes on trying, and says it
+            with suppress(BrokerError):  # the next fetch retries and raises it
                 self._take_up_new_partitions()
         self._store()
 
@@ -282,7 +283,7 @@ class SnapshotConsumer:
             self._tail = None
 
     def _chosen(self, in_lake: int) -> Sequence[int]:
-        """The partitions to read. Raises `UnknownSourceError` where Kafka has not as many."""
+        """The partitions to read. Raises `UnknownSourceError` where Kafka has fewer."""
         in_kafka = self._cluster.partitions(self._asking, self._kafka_topic)
         least = in_lake if self._wanted is None else max(self._wanted, default=-1) + 1
         if in_kafka < least or (self._wanted is not None and min(self._wanted, default=0) < 0):

@@ -20,7 +20,7 @@ Table = MutableMapping[bytes, Record]
 class TableFold:
     """Puts records of a topic with these settings into tables, in offset order.
 
-    Where a late record may lose to an older one (C10), it remembers the order of what deleted keys.
+    Where a later record may lose to an earlier one (C10), it keeps the orders of the tombstones of deleted keys.
     """
 
     settings: InitVar[TopicSettings]
@@ -28,21 +28,21 @@ class TableFold:
     _deleted: dict[bytes, int] = field(default_factory=dict)
 
     def __post_init__(self, settings: TopicSettings) -> None:
-        # Of any log: where one starts and ends has no part in which record wins, and which deletes.
+        # The rules of any log: offsets of the log do not decide which record wins and which deletes.
         self._rules = table_rules(LogState(0), settings)
 
     @property
     def by_order(self) -> bool:
-        """Whether what was deleted decides about late records (C10, C11): then a table alone cannot be gone on with."""
+        """Whether tombstones decide about late records (C10, C11): then a table alone cannot be continued."""
         return self._rules.strategy != "offset"
 
     def put_all(self, table: Table, records: Iterable[Record]) -> None:
-        """Each wins its key, deletes it, or is older than what won. Keyless ones count for nothing."""
+        """Each record wins its key, deletes it, or is older than the winner. Records without a key are ignored."""
         by_order = self.by_order
         for record in records:
             if record.key is None or not record.value or by_order:
                 self._put(table, record)
-            else:  # nearly all of them, and no value that has bytes deletes anything
+            else:  # the common case: a value with bytes is no tombstone
                 table[record.key] = record
 
     def _put(self, table: Table, record: Record) -> None:
@@ -72,7 +72,7 @@ class TableFold:
 
 @contextmanager
 def collector_at_rest() -> Iterator[None]:
-    """No search for cyclic garbage meanwhile: it goes over all records of a table that grows, again and again."""
+    """Turns off the cyclic garbage collector, which would scan all records of a growing table repeatedly."""
     searches = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,7 @@
-"""What the settings of a Kafka topic become where it is copied into the lake.
+"""The settings of a topic in the lake that is a copy of a Kafka topic.
 
-Compaction goes on as in Kafka. Retention does not come along: the lake is where history stays, and a
-copy that deletes by itself has to be asked for (`--config`).
+They have Kafka's compaction settings, but not its retention: the lake keeps the history, and only
+`--config` makes a copy delete records by itself.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def settings_like(kafka: Mapping[str, str], config: Mapping[str, object]) -> Top
     """The settings of a copy of a topic that has `kafka`'s; `config` goes over them. Raises `InvalidSettingError`."""
     compacts = "compact" in kafka.get("cleanup.policy", "compact")
     mine: dict[str, object] = {name: kafka[name] for name in _SAME if name in kafka}
-    if int(str(mine.get("max.compaction.lag.ms", 0))) == _NO_LIMIT:  # Kafka's way to say never
+    if int(str(mine.get("max.compaction.lag.ms", 0))) == _NO_LIMIT:  # Kafka's value for never
         del mine["max.compaction.lag.ms"]
     mine |= {"cleanup.policy": "compact" if compacts else "delete", "retention.ms": -1, "null.key": "reject"}
-    mine["max.message.bytes"] = 2**31 - 1  # what Kafka has taken is not refused here
+    mine["max.message.bytes"] = 2**31 - 1  # records that Kafka has accepted are not refused
     return settings_of({**mine, **config})

@@ -1,1 +1,1 @@
-"""A topic of the lake put into a Kafka topic (C1)."""
+"""Publishes a topic of the lake into a Kafka topic (C1)."""

@@ -1,11 +1,11 @@
-"""A compacted topic put into a Kafka topic, as it is, and never twice (C1).
+"""Publishes a compacted topic into a Kafka topic, unchanged, each record exactly once (C1).
 
-    lake   records ──► transaction: records + how far they go ──► Kafka
-                            all of it becomes visible at once, or none
+    lake   records ──► transaction: records + cursor ──► Kafka
+                            becomes visible as a whole, or not at all
 
-How far it got is stored by the transaction that brings the records, as the offset of a consumer group that
-belongs to this topic and this target: a run after a crash continues there, and the target holds nothing
-but the records. What is behind it in the target is looked at first: it must be nothing.
+The transaction with the records also stores the cursor, as the offset of a consumer group for this topic and
+this target: a run after a crash continues there, and the target holds only the records. Before that the run
+checks that the target has no other records after the last published one.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 TRANSACTION_RECORDS = 50_000
 TRANSACTION_BYTES = 64 * 1024 * 1024
 TRANSACTION_MS = 30_000
-"""A transaction ends with the first of these, long before the cluster would give it up."""
+"""A transaction ends at the first of these limits, long before the cluster would abort it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedLog:
-    """One partition: what the lake has at offsets [start_offset, end_offset) was put into the target now."""
+    """One partition: this run published the lake's records at offsets [start_offset, end_offset)."""
 
     partition: int
     start_offset: int
@@ -49,7 +49,7 @@ class PublishedLog:
 
 @dataclass(frozen=True, slots=True)
 class PublishReport:
-    """What `publish` did. `created`: it created the target; `resumed`: it continued an earlier run."""
+    """The result of `publish`. `created`: it created the target; `resumed`: it continued an earlier run."""
 
     topic: str
     version: int
@@ -75,10 +75,10 @@ def publish(
     timeout_s: float = 30.0,
     tell: Callable[[int], None] = lambda _records: None,
 ) -> PublishReport:
-    """Puts the newest version of `topic`, its compacted view if it has one, into the Kafka topic `to`.
+    """Publishes the newest version of `topic`, its compacted view if it has one, into the Kafka topic `to`.
 
-    Same partition, key, value, timestamp and headers, in order; offsets are the target's own. A target that
-    is not there is made. Call it again after a crash, or when there is more: it continues where it got to.
+    Same partition, key, value, timestamp and headers, in order; offsets are the target's own. A missing
+    target is created. Call it again after a crash, or for new records: it continues after the last one.
     `conf` is librdkafka's, with `bootstrap.servers`; `tell` gets the records of every transaction.
 
     Raises `RefusedError` for a target that cannot take the records as they are or holds others,
@@ -113,7 +113,7 @@ def publish(
 
 @dataclass(frozen=True, slots=True)
 class _Publishing:
-    """One version on its way."""
+    """The publishing of one version."""
 
     warehouse: Warehouse
     state: TopicState
@@ -122,7 +122,7 @@ class _Publishing:
     tell: Callable[[int], None]
 
     def publish(self, partition: int, stored: Stored | None) -> PublishedLog:
-        """One log, from where it got to."""
+        """Publishes one log, from the stored cursor on."""
         log, clock = self.state.log(partition), self.warehouse.clock
         first = first_cursor(self.state, partition)
         cursor, end = (first, 0) if stored is None else (stored.cursor, stored.end)
@@ -173,7 +173,7 @@ def _check_continues(cursor: Cursor, state: TopicState, partition: int) -> None:
 
 
 def _check_timestamps(warehouse: Warehouse, state: TopicState) -> None:
-    """What can be told before anything is sent: the oldest record of a segment may be of time 0."""
+    """Raises `InvalidRecordError` before anything is sent if the oldest record of a segment has timestamp 0."""
     for segment in (*warehouse.store.segments(state), *warehouse.store.view(state)):
         if segment.min_timestamp_ms == 0:
             raise _without_time(LogId(state.name, segment.partition), segment.base_offset)

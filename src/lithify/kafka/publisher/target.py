@@ -12,7 +12,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.ports.clock import Clock
 
 OVERHEAD_BYTES = 4096
-"""What a record needs in a batch beside its own bytes, and more."""
+"""An upper bound of what a batch adds to the bytes of a record."""
 FOREVER_MS = 2**63 - 1
 
 
@@ -23,14 +23,14 @@ def largest_batch(settings: TopicSettings) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`compacts`: it takes no records without a key."""
+    """`compacts`: it is compacted and refuses records without a key."""
 
     created: bool
     compacts: bool
 
 
 def find_or_make(cluster: Cluster, to: str, partitions: int, settings: TopicSettings) -> Target:
-    """The target, made if it is not there. Raises `RefusedError` for one that would not keep the records."""
+    """The target, created if it is missing. Raises `RefusedError` for one that would not keep the records."""
     try:
         there = partitions_of(cluster, to)
     except UnknownSourceError:
@@ -59,7 +59,7 @@ def find_or_make(cluster: Cluster, to: str, partitions: int, settings: TopicSett
 
 
 def check_only_ours(cluster: Cluster, to: str, ends: Mapping[int, int], clock: Clock) -> None:
-    """Raises `RefusedError` if the target has records behind where we stopped: `ends`, for all its partitions."""
+    """Raises `RefusedError` if the target has records at or after `ends`, where earlier runs ended, by partition."""
     with cluster.asking() as asking:
         starts = {p: max(end, cluster.ends(asking, to, p)[0]) for p, end in ends.items()}
     tail = LiveTail(cluster, to, starts, clock)
@@ -85,7 +85,7 @@ def _make(cluster: Cluster, to: str, partitions: int, settings: TopicSettings) -
         "delete.retention.ms": str(settings.delete_retention_ms),
         "max.message.bytes": str(largest_batch(settings)),
         "message.timestamp.type": "CreateTime",
-        "message.timestamp.after.max.ms": str(FOREVER_MS),  # the lake has taken what was later
+        "message.timestamp.after.max.ms": str(FOREVER_MS),  # the lake may have later timestamps
     }
     if settings.deletes:
         config |= {"retention.ms": str(settings.retention_ms), "retention.bytes": str(settings.retention_bytes)}
@@ -98,7 +98,7 @@ def _make(cluster: Cluster, to: str, partitions: int, settings: TopicSettings) -
 def _config(cluster: Cluster, to: str) -> dict[str, str]:
     admin = client().admin
     resource = admin.ConfigResource(admin.ResourceType.TOPIC, to)
-    asked = cluster.admin()  # it must live as long as its answer takes
+    asked = cluster.admin()  # a reference, so that it lives until the answer
     with cluster.explained(to):
         found = asked.describe_configs([resource], request_timeout=cluster.timeout_s)[resource]
         return {name: str(entry.value) for name, entry in found.result(timeout=cluster.timeout_s * 2).items()}

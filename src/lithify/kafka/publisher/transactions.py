@@ -1,10 +1,9 @@
-"""Records put into a Kafka topic in transactions, each of which also stores how far it got (C6).
+"""Sends records to a Kafka topic in transactions, each of which also stores its cursor (C6).
 
     begin ─► records of one partition ─► flush ─► offset of the group `owner` ─► commit
-                                                  with where the target ends then
+                                                  with the target's new end
 
-A transaction that did not get to its end is aborted by the next run that opens the same `owner`, and a run
-that is still in one is fenced off.
+The next run that opens the same `owner` aborts an unfinished transaction and fences a producer that still runs.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message, Producer
 
 DELIVERY_S = 100
-"""After this a record has been taken or has failed, so that no wait for one is longer."""
+"""By then each record was accepted or has failed, which bounds every wait for one."""
 SENDING = {
     "acks": "all",
     "linger_ms": 20,
@@ -32,21 +31,21 @@ SENDING = {
     "delivery_timeout_ms": DELIVERY_S * 1000,
 }
 GIVEN_UP_S = 3.0
-"""How long the end of a transaction that is given up is waited for: the next run ends it, too."""
+"""The longest wait for an abort; without one the next run aborts the transaction."""
 FULL_S = 0.05
-"""How long a full queue of the client is left to empty itself."""
+"""The wait for room in a full queue of the client, before the next try."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """How far a partition got: our cursor, and where the target's log ended behind it."""
+    """The progress of a partition: the cursor in the lake, and the target's log end after its last record."""
 
     cursor: Cursor
     end: int
 
 
 class Transactions:
-    """The only one who puts records of `owner` into the topic `to`."""
+    """The one transactional producer of `owner` into the topic `to`."""
 
     def __init__(self, cluster: Cluster, owner: str, to: str, largest_bytes: int) -> None:
         self._cluster, self._to = cluster, to
@@ -54,26 +53,26 @@ class Transactions:
         self._ends: dict[int, int] = {}
         self._open = False
         self.records = 0
-        """In the transaction that is open."""
+        """In the open transaction."""
         self.bytes = 0
         self._asking: Consumer = cluster.consumer(group_id=owner)
         sized = {} if "message.max.bytes" in cluster.conf else {"message_max_bytes": largest_bytes}
         self._producer: Producer = cluster.producer(transactional_id=owner, **SENDING, **sized)
 
     def begin(self) -> None:
-        """Ends what others of this owner were at. Raises `BrokerError`."""
+        """Aborts transactions of earlier runs of this owner and fences those runs. Raises `BrokerError`."""
         with self._explained():
             self._in_slices(self._producer.init_transactions)
 
     def stored(self, partitions: int) -> dict[int, Stored]:
-        """How far it got before, by partition. Raises `RefusedError` if that was stored by something else."""
+        """By partition, the progress of earlier runs. Raises `RefusedError` if another program stored it."""
         where = client().TopicPartition
         wanted = [where(self._to, partition) for partition in range(partitions)]
         found = self._cluster.wait(lambda slice_s: self._asking.committed(wanted, timeout=slice_s), self._asking)
         return {f.partition: _stored(f.offset, f.metadata) for f in found if f.offset >= 0}
 
     def send(self, record: Record) -> None:
-        """Raises `InvalidRecordError` or `BrokerError`, also for a record that was sent before."""
+        """Sends a record. Raises `InvalidRecordError` or `BrokerError`, also for a record sent before."""
         if self._failure is not None:
             raise self._failed(*self._failure)
         with self._explained():
@@ -87,15 +86,15 @@ class Transactions:
         self.bytes += record.size_bytes
 
     def commit(self, partition: int, cursor: Cursor, end: int) -> int:
-        """Makes what was sent visible, and the cursor with it; `end` is where the target ended before.
+        """Commits the records that were sent together with the cursor; `end` is the target's log end before.
 
-        Returns where it ends now.
+        Returns the target's new log end.
         """
         with self._explained():
             if not self._open:
                 self._producer.begin_transaction()
                 self._open = True
-            while len(self._producer):  # not `flush`, which breaks down where it should say that we are fenced off
+            while len(self._producer):  # not `flush`, which does not report that this producer was fenced
                 self._producer.poll(FULL_S)
             if self._failure is not None:
                 raise self._failed(*self._failure)
@@ -109,9 +108,9 @@ class Transactions:
         return end
 
     def close(self) -> None:
-        """Gives up the transaction that is open, if one is."""
+        """Aborts the open transaction, if there is one, and closes the clients."""
         if self._open:
-            with suppress(client().KafkaException):  # the next run ends it
+            with suppress(client().KafkaException):  # the next run aborts it
                 self._producer.purge()
                 self._producer.abort_transaction(min(GIVEN_UP_S, self._cluster.timeout_s))
         self._asking.close()
@@ -165,7 +164,7 @@ class Transactions:
 
     def _named(self, failure: KafkaError) -> LithifyError:
         k = client().KafkaError
-        if failure.code() == k._FATAL:  # the next call tells what it was
+        if failure.code() == k._FATAL:  # the next call raises its cause
             try:
                 self._producer.poll(0)
             except client().KafkaException as error:
@@ -179,7 +178,7 @@ class Transactions:
         try:
             yield
         except client().KafkaException as error:
-            if self._failure is not None:  # what a record failed of says more than what came of it
+            if self._failure is not None:  # the error of a record is the cause of the later one
                 raise self._failed(*self._failure) from error
             raise self._named(error.args[0]) from error
 

@@ -116,7 +116,7 @@ class _Look:
         return files
 
     def _abandoned(self, newest: TopicState, abandon: tuple[str, ...], named: NamedFiles) -> tuple[str, ...]:
-        """The runs that may not commit: these, and those abandoned before while they still have files."""
+        """The runs that may not commit: these, and those abandoned before, of many only those that still have files."""
         known = (*(run_id for run_id in newest.abandoned if run_id not in abandon), *abandon)
         if len(known) <= RUNS_REMEMBERED:
             return known
