@@ -38,8 +38,8 @@ class Check:
 def doctor(invocation: Invocation) -> int:
     """Check Python, Java, Spark, Kafka's connector, catalog and warehouse.
 
-    Says what is there, what is missing and how to get it; exit code 3 if something is missing.
-    Nothing is started and nothing is changed.
+    Prints what is there, what is missing and how to get it; exit code 3 if something is missing.
+    Starts nothing and changes nothing.
 
     \b
     Examples:
@@ -61,7 +61,7 @@ def _lines(checks: list[Check]) -> Iterator[str]:
     texts = fields([(c.name, c.detail + (f"; {c.hint}" if c.hint else "")) for c in checks], indent=" " * 9)
     signs = iter([good if check.ok else bad for check in checks])
     for text in texts:
-        begins = text[9:10] != " "  # the others go on with the line before
+        begins = text[9:10] != " "  # the others continue the line before
         yield f"{next(signs)}  {text[9:]}" if begins else text
 
 
@@ -95,7 +95,7 @@ def _libraries() -> Check:
 
 
 def _connector() -> Check:
-    """Only `kafka ingest` needs it, and where no folder is named Spark fetches it then."""
+    """Spark's Kafka connector, which only `kafka ingest` needs; without a folder Spark fetches it then."""
     from lithify.spark.kafka.connector import NEEDED, connector_conf, find_connector
 
     found = find_connector()

@@ -1,4 +1,4 @@
-"""What every verb shares: the flags that may stand before or after it, and how it reaches the lake.
+"""Shared by all verbs: the flags that may come before or after the verb, and opening the lake.
 
     lithify --json --warehouse W compact orders        the same as
     lithify compact orders --json --warehouse W
@@ -28,7 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(slots=True)
 class Invocation:
-    """One run of the program: where the data is, and how results are printed."""
+    """One run of the program: the location of the data, and the form of the output."""
 
     json: bool = False
     debug: bool = False
@@ -54,7 +54,7 @@ class Invocation:
         return topic, reference.partition
 
     def open_whole_topic(self, name: str) -> Topic:
-        """A topic, for verbs that know no partitions."""
+        """A topic, for verbs without a partition. Raises `RefusedError` if the name has one."""
         topic, partition = self.open_topic(name)
         if partition is not None:
             raise RefusedError(f"{name} names a partition", hint=f"this verb takes the whole topic: {_whole(name)}")
@@ -69,7 +69,7 @@ def the_partition(topic_name: str, named: int | None, given: int | None) -> int 
 
 
 def one_partition(topic: Topic, topic_name: str, named: int | None, given: int | None) -> int:
-    """The same, for verbs that cut one log; a topic that has only one needs no name for it."""
+    """The same, for verbs that cut one log; for a topic with one partition it is 0 by default."""
     partition = the_partition(topic_name, named, given)
     if partition is None and (partitions := topic.info().partitions) == 1:
         return 0
@@ -104,7 +104,7 @@ def _shared_options() -> list[click.Parameter]:
 
 
 class _ToThePerson(logging.Handler):
-    """What libraries log."""
+    """Prints log messages of libraries on stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say_lines(self.format(record))

@@ -72,26 +72,26 @@ def lithify_group() -> None:
 
 @click.group("topic", cls=Nouns)
 def topic_group() -> None:
-    """Make, list, show, change and delete topics.
+    """Create, list, show, change and delete topics.
 
     A topic is STREAM/TOPIC, or TOPIC alone in the stream "default". Names of Pulsar
-    (persistent://tenant/namespace/topic) and of MapR (/path/stream:topic) are taken as well.
+    (persistent://tenant/namespace/topic) and of MapR (/path/stream:topic) are accepted as well.
     """
 
 
 @click.group("cleaner", cls=Nouns)
 def cleaner_group() -> None:
-    """Keep all topics compacted, day and night.
+    """Compact all topics continuously.
 
-    A cleaner looks at every topic of a catalog, and runs what is due: rounds, retention, sweep.
+    A cleaner looks at every topic of a catalog and runs the rounds, retention and sweeps that are due.
     """
 
 
 @click.group("quarantine", cls=Nouns)
 def quarantine_group() -> None:
-    """List logs whose rounds fail, and let them go on.
+    """List and release logs whose rounds fail.
 
-    A log that failed 8 times in a row is quarantined: cleaners leave it alone until it is released.
+    A log that failed 8 times in a row is quarantined: cleaners skip it until it is released.
     """
 
 
@@ -99,7 +99,7 @@ def quarantine_group() -> None:
 def kafka_group() -> None:
     """Copy topics from a Kafka cluster, and back.
 
-    A copy has Kafka's partitions and offsets; its log ends say how far it is.
+    A copy has Kafka's partitions and offsets, and continues at its own log ends.
     """
 
 
@@ -153,8 +153,8 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code."""
     invocation = Invocation()
-    # What libraries log is not for the person at the terminal, who gets one line (py4j would print
-    # tracebacks of an interrupt). `--debug` shows it.
+    # Log messages of libraries are hidden, as users get one line (py4j would print tracebacks of an
+    # interrupt). `--debug` shows them.
     logging.getLogger().addHandler(_LIBRARIES)
     try:
         code = _invoked(arguments, invocation)
@@ -163,7 +163,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        _discard_output()  # the reader has closed the pipe, as `| head` does: that is no failure
+        _discard_output()  # the reader has closed the pipe, as `| head` does, which is no failure
         return 0
     except Exception as error:
         if invocation.debug:
@@ -181,7 +181,7 @@ def _invoked(arguments: Sequence[str], invocation: Invocation) -> int:
 
 
 def _failed(error: Exception) -> int:
-    """Says what went wrong, on one line and with the next step; returns the exit code."""
+    """Prints the error on one line with the next step; returns the exit code."""
     match error:
         case click.exceptions.NoArgsIsHelpError():
             show(error.format_message().splitlines())
@@ -202,7 +202,7 @@ def _failed(error: Exception) -> int:
 
 
 def _discard_output() -> None:
-    """Gives stdout somewhere to go: Python flushes it once more at exit and would complain."""
+    """Redirects stdout to /dev/null: Python flushes it at exit and would print an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

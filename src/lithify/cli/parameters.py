@@ -1,4 +1,4 @@
-"""Values as people write them on the command line: times, start positions, `NAME=VALUE`."""
+"""Types of values on the command line: times, durations, start offsets, `NAME=VALUE`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PairType(click.ParamType[tuple[str, str]]):
 
 
 def as_mapping(pairs: Iterable[tuple[str, str]], option: str) -> dict[str, str]:
-    """Pairs as a mapping; a name that is there twice is refused."""
+    """Pairs as a mapping. Raises `click.UsageError` for a name given twice."""
     found: dict[str, str] = {}
     for name, value in pairs:
         if name in found:

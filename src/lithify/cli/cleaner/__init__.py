@@ -1,1 +1,1 @@
-"""Cleaners: running one, how they stand, rates, quarantine."""
+"""Verbs for cleaners: run, status, throttle, quarantine."""

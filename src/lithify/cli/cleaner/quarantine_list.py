@@ -16,9 +16,9 @@ _HEADER = ("LOG", "STATE", "FAILURES", "SINCE", "NEXT TRY")
 def list_quarantine(invocation: Invocation) -> int:
     """List the logs whose rounds fail.
 
-    Of all topics, the worst first. A log that failed is tried again, ever later; after 8 failures in
-    a row it is quarantined: cleaners leave it alone until `lithify quarantine release`. Reads
-    metadata only.
+    Of all topics, the worst first. Cleaners retry a failed log after a delay that grows with each
+    failure; after 8 failures in a row they quarantine it and skip it until `lithify quarantine
+    release`. Reads metadata only.
 
     \b
     Examples:
@@ -61,5 +61,5 @@ def _row(log: FailingLog, now_ms: int) -> tuple[str, ...]:
 def _next_try(log: FailingLog, now_ms: int) -> str:
     if log.retry_ms is None:
         return "never"
-    waits = log.failed_ms <= now_ms < log.retry_ms  # told by a clock that was ahead, it keeps nobody waiting
+    waits = log.failed_ms <= now_ms < log.retry_ms  # a failure in the future (a clock was ahead) delays no try
     return f"in {format_duration(log.retry_ms - now_ms)}" if waits else "now"

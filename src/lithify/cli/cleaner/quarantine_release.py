@@ -1,4 +1,4 @@
-"""`lithify quarantine release`: lets logs go on whose rounds failed (C31)."""
+"""`lithify quarantine release`: has cleaners retry logs whose rounds failed (C31)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from lithify.reports.quarantine import ReleaseReport
     type=int,
     multiple=True,
     metavar="P",
-    help="May be given often. Default: all that fail.",
+    help="May be repeated. Default: all that fail.",
 )
 def release(invocation: Invocation, topic_name: str, partitions: tuple[int, ...]) -> None:
-    """Let logs go on whose rounds failed.
+    """Have cleaners retry logs whose rounds failed.
 
-    Cleaners try them again at once, whether they are quarantined or wait for the next try, and count
-    failures anew. It destroys nothing. A log that does not fail is refused.
+    Cleaners retry them at once, whether they are quarantined or wait for the next try, and count
+    failures from 0 again. It deletes no data. A log that is not failing is refused.
 
     \b
     Examples:

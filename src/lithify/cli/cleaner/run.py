@@ -41,10 +41,10 @@ class RunFlags:
 
 
 @verb("run")
-@click.option("--threads", type=click.IntRange(1, 64), default=1, show_default=True, help="Rounds at a time.")
+@click.option("--threads", type=click.IntRange(1, 64), default=1, show_default=True, help="Batches of rounds at once.")
 @click.option("--interval", "interval_ms", type=DurationType(), default="15s", show_default=True, help="Between looks.")
 @click.option("--once", is_flag=True, help="Do what is due now, then end; without sweep.")
-@click.option("--id", "cleaner_id", metavar="ID", help="Of this cleaner. Default: its machine and process.")
+@click.option("--id", "cleaner_id", metavar="ID", help="Its unique id. Default: host name and process id.")
 @click.option(
     "--coordination-url",
     metavar="URL",
@@ -52,7 +52,7 @@ class RunFlags:
     help="A SQL database for leases. Default: the catalog's own, if it is one.",
 )
 @click.option(
-    "--lease", "lease_ms", type=DurationType(), default="30s", show_default=True, help="Until others take over."
+    "--lease", "lease_ms", type=DurationType(), default="30s", show_default=True, help="Until other cleaners take over."
 )
 @click.option(
     "--sweep-interval",
@@ -69,19 +69,20 @@ class RunFlags:
     default="1GiB",
     show_default=True,
     metavar="SIZE",
-    help="Of one task; keys beyond it are taken in parts.",
+    help="Memory of one task; more keys are processed in parts.",
 )
-@click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be given often.")
+@click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be repeated.")
 def run(invocation: Invocation, **given: Any) -> int:
-    """Compact all topics of the catalog, day and night.
+    """Compact all topics of the catalog continuously.
 
-    Every interval it looks at all topics. Those past max.compaction.lag.ms go first, then the dirtiest;
-    small topics share a Spark job. Retention, sweep and kept versions have clocks of their own. A log
-    that fails is tried again, ever more seldom, and after 8 failures in a row it is quarantined:
-    `lithify quarantine list` shows it, `lithify quarantine release` lets it go on.
+    Every interval it looks at all topics. It compacts those past max.compaction.lag.ms first, then the
+    dirtiest; small topics share a Spark job. Retention, sweep and the expiry of versions have intervals
+    of their own. A failed log is retried after a delay that grows with each failure; after 8 failures in
+    a row it is quarantined: `lithify quarantine list` shows it, `lithify quarantine release` has it
+    retried.
 
     Any number of cleaners may run on one catalog: they share the work through leases in a SQL
-    database. SIGTERM ends it within 10 seconds, and loses nothing.
+    database. SIGTERM ends it within 10 seconds, without loss of data.
 
     \b
     Examples:
@@ -126,13 +127,13 @@ def _run(loop: Loop, *, once: bool) -> int:
     code = 1 if loop.stop.failed else 0
     if loop.stop.failed:
         say_error(loop.stop.reason)
-    if not ended:  # a thread that hangs, in a store that does not answer, must not delay the end of the process
+    if not ended:  # a thread that hangs in a request to a store must not delay the end of the process
         os._exit(code)
     return code
 
 
 def _stop_on_signals(stop: Stop) -> None:
-    """The first signal ends it in order, a second one gives rounds under way up at once."""
+    """The first signal stops the cleaner in order, a second one abandons running rounds at once."""
 
     def handle(number: int, _frame: FrameType | None) -> None:
         if stop.asked.is_set():

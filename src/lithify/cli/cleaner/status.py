@@ -1,4 +1,4 @@
-"""`lithify status`: where every log stands, and whether it is due for a round (C21, C27, C28, C31)."""
+"""`lithify status`: the state of every log, and whether it is due for a round (C21, C27, C28, C31)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ INTERVAL_MS = 2_000
 
 @verb("status")
 @click.argument("topic_name", metavar="[TOPIC]", required=False)
-@click.option("--now", "now_ms", type=TimeType(), help="Judge lags and expiry as of this time.")
+@click.option("--now", "now_ms", type=TimeType(), help="The time for lags and expiry. Default: the clock.")
 @click.option("--all", "everything", is_flag=True, help="Print all topics, not only the worst 50.")
-@click.option("--watch", "watches", is_flag=True, help="Look again and again, until Ctrl-C.")
+@click.option("--watch", "watches", is_flag=True, help="Repeat until Ctrl-C.")
 @click.option("--interval", "interval_ms", type=DurationType(), help="Between two looks.  [default: 2s]")
 def status(
     invocation: Invocation,
@@ -36,18 +36,18 @@ def status(
     watches: bool,
     interval_ms: int | None,
 ) -> int:
-    """Show where every log stands and whether it is due.
+    """Show the state of every log and whether it is due.
 
-    Without TOPIC it shows every topic on a line, as its worst log stands, the worst first:
+    Without TOPIC it shows a line per topic with the state of its worst log, the worst first:
     unreadable, quarantined, overdue (past max.compaction.lag.ms), failing, due, waiting, clean.
-    DIRTY is of that log; bytes above the horizon count as dirty unless it is due. Below it says when
+    DIRTY is of that log; bytes above the horizon count as dirty unless it is due. Below, it shows when
     each cleaner of the catalog last completed a look, if their leases are in the catalog's database or
     in that of $LITHIFY_COORDINATION_URL.
 
-    Of one topic it shows every log. LOG is a partition; offsets from START on are in it; below CLEAN
-    BELOW a round has been; the next one may touch what is below HORIZON; END is where the next record
-    goes. DIRTY is the share of bytes that no round has seen. VIEW is what a side-by-side topic keeps
-    of the part below CLEAN BELOW; RECORDS and SIZE are then of the backlog. A topic with
+    For one topic it shows every log. LOG is the partition. START is the log start offset and END the
+    log end offset. Rounds have compacted the records below CLEAN BELOW; the next one compacts those
+    below HORIZON. DIRTY is the share of bytes that no round has compacted. VIEW is the compacted view
+    of a side-by-side topic, up to CLEAN BELOW; RECORDS and SIZE are then of the backlog. A topic with
     cleanup.policy=delete has no rounds. Reads metadata only.
 
     \b

@@ -1,4 +1,4 @@
-"""`lithify throttle`: other rates for the rounds that are under way, of a topic or of the cleaners (C40)."""
+"""`lithify throttle`: changes the rates of running rounds, of a topic or of all cleaners (C40)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from lithify.model.settings.units import format_bytes
 def throttle(
     invocation: Invocation, topic_name: str | None, read_rate: str | None, write_rate: str | None, unlimited: bool
 ) -> None:
-    """Slow a round down, or speed it up, while it goes on.
+    """Change the rates of running rounds.
 
-    It counts for the rounds of this topic that are under way, within 10 seconds, in place of the
-    rates that they were started with; a round that starts later has its own. A rate that is not
-    given is no limit: give both to keep both.
+    Within 10 seconds it replaces the rates that the running rounds of this topic were started with;
+    a round that starts later has its own. A rate that is not given is unlimited: give both to keep
+    both limits.
 
-    Without a topic it is for the cleaners that are running: all rounds of each of them together keep
-    to the rates, running ones and later ones, until it is restarted.
+    Without a topic it sets the rates of the running cleaners: each cleaner keeps to them with all its
+    rounds together, running and later ones, until it is restarted.
 
     \b
     Examples:

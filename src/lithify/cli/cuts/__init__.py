@@ -1,1 +1,1 @@
-"""Verbs that take something away, or bring it back: retain, delete-records, truncate, sweep, repair."""
+"""Verbs that remove records or files, or restore a topic: retain, delete-records, truncate, sweep, repair."""

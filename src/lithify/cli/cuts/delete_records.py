@@ -1,4 +1,4 @@
-"""`lithify delete-records`: the front of a log becomes unreadable at once (C26)."""
+"""`lithify delete-records`: makes the front of a log unreadable at once (C26)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from lithify.cli.text.cuts import print_cut
 
 @verb("delete-records")
 @click.argument("topic_name", metavar="TOPIC")
-@click.option("--partition", type=int, metavar="P", help="Which log. Not needed where there is only one.")
-@click.option("--before", type=int, required=True, metavar="OFFSET", help="The new log start: records below it go.")
-@click.option("--yes", is_flag=True, help="Really delete them.")
+@click.option("--partition", type=int, metavar="P", help="The log. Not needed where there is only one.")
+@click.option("--before", type=int, required=True, metavar="OFFSET", help="The new log start offset.")
+@click.option("--yes", is_flag=True, help="Delete them. Without it the number is shown.")
 def delete_records(invocation: Invocation, topic_name: str, partition: int | None, before: int, yes: bool) -> None:
     """Delete the records below an offset.
 
     They are unreadable at once, also in a compacted view, and the log is due for a round, which
-    takes them out of storage. Offsets stay; `lithify undo` does not bring such records back.
-    Without --yes nothing is changed.
+    removes them from storage. Other records keep their offsets; `lithify undo` does not restore deleted
+    ones. Without --yes nothing is changed.
 
     \b
     Examples:

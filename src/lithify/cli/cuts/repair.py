@@ -30,18 +30,18 @@ _DONE = {
 @verb("repair")
 @click.argument("topic_name", metavar="[TOPIC]", required=False)
 @click.option("--all", "every", is_flag=True, help="Every topic that needs it.")
-@click.option("--folder", metavar="URI", help="Where the topic's files are, if there are several folders.")
+@click.option("--folder", metavar="URI", help="The folder with the topic's files, if there are several.")
 @click.option("--metadata", metavar="URI", help="The metadata file to use, if several are equally new.")
-@click.option("--yes", is_flag=True, help="Really repair it. Without it the plan is shown.")
+@click.option("--yes", is_flag=True, help="Repair it. Without it the plan is shown.")
 def repair(
     invocation: Invocation, topic_name: str | None, every: bool, folder: str | None, metadata: str | None, yes: bool
 ) -> int:
-    """Make a topic again whose catalog entry or metadata is lost.
+    """Recreate a topic whose catalog entry or metadata is lost.
 
-    It uses the files that are there: the newest intact metadata, or else the segments
-    alone. It tells what cannot be known, and deletes nothing. Also sets back what other programs
-    have changed about a table. Without --yes nothing is changed; without a topic it lists what
-    needs repair. Stop everything that writes to the topic before.
+    It uses the files in the topic's folder: the newest intact metadata, or else the segments alone. It
+    reports what cannot be restored, and deletes nothing. It also reverts changes of other programs
+    to the table. Without --yes nothing is changed; without a topic it lists those that need repair.
+    Stop all writers of the topic first.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`lithify retain`: retention by age and size, now (C24)."""
+"""`lithify retain`: applies retention by age and size now (C24)."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 
 @verb("retain")
 @click.argument("topic_name", metavar="TOPIC")
-@click.option("--now", "now_ms", type=TimeType(), help="Judge the age of records as of this time.")
+@click.option("--now", "now_ms", type=TimeType(), help="The time for the age of records. Default: the clock.")
 @click.option("--yes", is_flag=True, help="Needed where --now is later than the clock.")
 @allow_clock_jump
 def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: bool, allow_clock_jump: bool) -> None:
     """Apply retention by age and size now.
 
-    For topics with delete in cleanup.policy. Whole segments go from the front of every log: those
-    whose newest record is older than retention.ms, and those that are too much for
-    retention.bytes. Every round does this first. Reads and writes metadata only.
+    For topics with delete in cleanup.policy. It drops whole segments from the front of every log:
+    those whose newest record is older than retention.ms, and those that exceed retention.bytes.
+    Every round does this first. Reads and writes metadata only.
 
-    Side by side, the backlog waits for a round where the view does not have a segment yet.
+    In a side-by-side topic a segment of the backlog stays until a round has copied its records to
+    the view.
 
     \b
     Examples:
@@ -44,7 +45,7 @@ def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: boo
 
 
 def _idle(topic: Topic, now_ms: int | None) -> str:
-    """Why nothing is dropped: nothing is past retention, or the view has to have it first (C33)."""
+    """Why nothing is dropped: nothing is past retention, or a round must first copy it to the view (C33)."""
     waiting = sum(log.retention_waiting_bytes for log in topic.status(now_ms=now_ms).logs)
     if waiting:
         return f"{format_bytes(waiting)} past retention wait for a round, until the view has them"

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 def sweep(
     invocation: Invocation, topic_name: str | None, yes: bool, allow_unusual: bool, allow_clock_jump: bool
 ) -> None:
-    """List or delete files that nothing needs any more.
+    """List or delete files that no kept version needs.
 
-    Of one topic, or of all. A file may go when no kept version names it: one that a commit replaced,
-    versions.retention.ms after that commit, and one that no version ever named, such as a run that
-    failed leaves behind, sweep.grace.ms after its last change. Before files of the second kind are
-    deleted, a commit makes sure that no running run can still name them. Files that Lithify did not
-    write stay. Nothing else deletes files of a topic that exists.
+    Of one topic, or of all. A file may be deleted when no kept version names it: if a commit replaced
+    it, versions.retention.ms after that commit; if no version ever named it, as with files of a failed
+    run, sweep.grace.ms after its last change. Before it deletes files of the second kind, a commit
+    makes sure that no running run can still name them. Files that Lithify did not write stay. No other
+    verb deletes files of an existing topic.
 
     \b
     Examples:

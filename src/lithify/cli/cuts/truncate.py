@@ -12,19 +12,19 @@ from lithify.cli.text.cuts import print_cut
 
 @verb("truncate")
 @click.argument("topic_name", metavar="TOPIC")
-@click.option("--partition", type=int, metavar="P", help="Which log. Not needed where there is only one.")
-@click.option("--to", type=int, required=True, metavar="OFFSET", help="The new log end: records at it and above it go.")
-@click.option("--below-compacted", is_flag=True, help="Also below the first dirty offset; removed values stay gone.")
-@click.option("--yes", is_flag=True, help="Really take them away.")
+@click.option("--partition", type=int, metavar="P", help="The log. Not needed where there is only one.")
+@click.option("--to", type=int, required=True, metavar="OFFSET", help="The new log end offset.")
+@click.option("--below-compacted", is_flag=True, help="Also below the first dirty offset; superseded values stay lost.")
+@click.option("--yes", is_flag=True, help="Remove them. Without it the number is shown.")
 def truncate(
     invocation: Invocation, topic_name: str, partition: int | None, to: int, below_compacted: bool, yes: bool
 ) -> None:
-    """Take the newest records of a log away.
+    """Remove the newest records of a log.
 
-    The offset becomes the log end, and offsets from there on are given again to new records.
-    Readers that have passed it fail with a clear error. Where a round has been, values that the
-    records had superseded are gone, so that --below-compacted is needed. Without --yes nothing
-    is changed.
+    Removes the records at and above the offset, which becomes the log end offset; new records get
+    the offsets from there on again. Readers that have passed it fail with an error. In compacted
+    segments the values that the records had superseded are gone, so --below-compacted is needed
+    there. Without --yes nothing is changed.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`lithify kafka ingest`: copies topics of a Kafka cluster into the lake, and keeps doing so (C1, C6)."""
+"""`lithify kafka ingest`: copies topics of a Kafka cluster into the lake, once or continuously (C1, C6)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 SPARK_ENDS_WITHIN_S = 2.0
-"""In order, which takes it less as a rule; then the hard way."""
+"""The time for Spark's orderly end, which usually takes less; then it is killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ class IngestFlags:
 
 @verb("ingest")
 @kafka_options
-@click.option("--topic", "topics", multiple=True, metavar="T", help="A Kafka topic; may be given often.")
+@click.option("--topic", "topics", multiple=True, metavar="T", help="A Kafka topic; may be repeated.")
 @click.option("--topic-pattern", "pattern", metavar="REGEX", help="All topics whose whole name matches.")
-@click.option("--into", metavar="TOPIC|STREAM/", help="Where to. Default: the same name in the stream default.")
+@click.option("--into", metavar="TOPIC|STREAM/", help="The copy. Default: the same name in the stream default.")
 @click.option(
     "--continuous/--available-now", default=False, help="Keep copying, or end after the current records (default)."
 )
@@ -70,15 +70,15 @@ class IngestFlags:
 )
 @click.option("--null-key", type=click.Choice(("reject", "drop")), default="reject", help="Records without a key.")
 @click.option("--accept-loss", "accepts_loss", is_flag=True, help="Continue after records that Kafka has deleted.")
-@click.option("--config", type=PairType(), multiple=True, help="A setting of topics that are made.")
+@click.option("--config", type=PairType(), multiple=True, help="A setting of topics that it creates.")
 @click.option("--jars", metavar="DIR", help="Of Spark's Kafka connector. Default: $LITHIFY_JARS, or Spark fetches.")
-@click.option("--checkpoint", metavar="DIR", help="Where Spark keeps notes meanwhile; on a cluster, a shared place.")
-@click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be given often.")
+@click.option("--checkpoint", metavar="DIR", help="For Spark's checkpoints; on a cluster, a shared directory.")
+@click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be repeated.")
 def ingest(invocation: Invocation, **given: Any) -> int:
     """Copy topics of a Kafka cluster into the lake.
 
     Partitions, offsets, timestamps, keys, values and headers stay as they are; only committed records
-    are copied. Topics that are not there are made, with the compaction settings that they have in Kafka.
+    are copied. It creates missing topics with the compaction settings that they have in Kafka.
 
     A copy continues at its own log ends, so it can be killed at any time and started again: every
     record is copied exactly once. A topic stops with an error, and the others are copied, if it was
@@ -127,7 +127,7 @@ def ingest(invocation: Invocation, **given: Any) -> int:
 
 
 def _stop_on_signals() -> Event:
-    """The running batch is abandoned or committed, and no other starts. A second signal ends the program at once."""
+    """After a signal the running batch is abandoned or committed, the last one. A second signal ends the program."""
     stopped = Event()
 
     def handle(number: int, _frame: FrameType | None) -> None:

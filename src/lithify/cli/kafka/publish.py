@@ -1,4 +1,4 @@
-"""`lithify kafka publish`: puts a compacted topic into a Kafka topic (C1)."""
+"""`lithify kafka publish`: publishes a compacted topic into a Kafka topic (C1)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @verb("publish")
 @click.argument("topic_name", metavar="TOPIC")
 @kafka_options
-@click.option("--to", required=True, metavar="TOPIC", help="The Kafka topic; made if it is not there.")
+@click.option("--to", required=True, metavar="TOPIC", help="The Kafka topic; created if it is missing.")
 @click.option(
     "--timeout", "timeout_ms", type=DurationType(), default="30s", show_default=True, help="For every answer of Kafka."
 )
@@ -31,13 +31,13 @@ def publish(
     timeout_ms: int,
     **kafka: Any,
 ) -> None:
-    """Put a compacted topic into a Kafka topic.
+    """Publish a compacted topic into a Kafka topic.
 
-    Every record that is left, in its partition, with its key, value, timestamp and headers; of a topic with
-    compaction.mode=side-by-side, what the compacted view has and what follows it. Offsets are the target's.
+    Publishes every record that is left, in its partition, with key, value, timestamp and headers; of a topic
+    with compaction.mode=side-by-side the compacted view, then the backlog after it. Offsets are the target's.
 
-    It can be ended at any time and started again: nothing is put in twice, and nothing is left out. When the
-    topic has grown, the same command publishes the new records. A target with other writers is refused.
+    It can be ended at any time and started again: every record is published exactly once. When the topic
+    has grown, the same command publishes the new records. A target with other writers is refused.
 
     \b
     Examples:

@@ -1,8 +1,8 @@
-"""How verbs are told the settings of Kafka's clients: a file, single settings, the address; secrets from the
-file or the environment only, since a command line shows in `ps`.
+"""The settings of Kafka's clients from a file, from flags and from the servers; secrets come from the file or
+the environment only, since `ps` shows a command line.
 
     --kafka-conf-file client.properties   ─┐
-    --kafka-conf NAME=VALUE               ─┼─► the later one counts ─► ${env:NAME} is filled in
+    --kafka-conf NAME=VALUE               ─┼─► the lower one wins ─► ${env:NAME} is replaced
     --bootstrap-servers HOST:PORT         ─┘
 """
 
@@ -25,18 +25,18 @@ SERVERS = "bootstrap.servers"
 LARGEST_FILE_BYTES = 2**20
 
 _OPTIONS = (
-    click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Of the Kafka cluster."),
+    click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Servers of the Kafka cluster."),
     click.option(
         "--kafka-conf-file",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Settings of Kafka's client, as in its client.properties: the place for passwords.",
+        help="Settings of Kafka's client, as in its client.properties, passwords too.",
     ),
     click.option(
         "--kafka-conf",
         type=PairType(),
         multiple=True,
-        help="A setting of Kafka's client; may be given often. ${env:NAME} in it is an environment variable.",
+        help="A setting of Kafka's client; may be repeated. ${env:NAME} in it is an environment variable.",
     ),
 )
 

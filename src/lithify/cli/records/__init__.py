@@ -1,1 +1,1 @@
-"""`produce`, `consume`, `table`: records in and out, and the text they have."""
+"""`produce`, `consume`, `table`: appending and reading records, and their form as text."""

@@ -1,4 +1,4 @@
-"""`lithify consume`: prints records in offset order, from any position (C2, C7, C37)."""
+"""`lithify consume`: prints records in offset order, from any offset or time (C2, C7, C37)."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ class ConsumeFlags:
     help="earliest, latest, an offset or a time.",
 )
 @click.option("--partition", type=int, metavar="P", help="Only this partition. Default: all.")
-@click.option("--compacted", is_flag=True, help="Read the compacted view, where there is one, and what follows it.")
-@click.option("--max", "most", type=click.IntRange(min=0), metavar="N", help="Stop after so many records.")
-@click.option("--follow", is_flag=True, help="Go on with new records, until interrupted.")
+@click.option("--compacted", is_flag=True, help="Read the compacted view, where there is one, then the backlog.")
+@click.option("--max", "most", type=click.IntRange(min=0), metavar="N", help="Stop after this many records.")
+@click.option("--follow", is_flag=True, help="Continue with new records, until interrupted.")
 @click.option("--version", type=int, metavar="VERSION", help="A kept version instead of the newest.")
 @click.option("--encoding", type=click.Choice(ENCODINGS), default="utf-8", show_default=True)
 def consume(invocation: Invocation, topic_name: str, **given: Any) -> None:
     """Print records, one JSON object a line.
 
     They come in offset order, a partition at a time unless --follow mixes them as they arrive.
-    Offsets are permanent: an offset whose record was compacted away starts at the next one that is
-    left. A time is ISO 8601 or @EPOCH_MS; a bare number is an offset. Records that are not
+    Offsets are permanent: from an offset whose record was removed by compaction it starts at the next
+    record. A time is ISO 8601 or @EPOCH_MS; a bare number is an offset. Records that are not
     UTF-8 text need --encoding base64.
 
     A topic with compaction.mode=side-by-side keeps all records and beside them a compacted view;
-    --compacted reads the view as far as rounds have come, then the records that follow it.
+    --compacted reads the view up to the first dirty offset, then the backlog.
 
     \b
     Examples:
@@ -92,7 +92,7 @@ def write_records(tables: Iterator[Any], most: int | None, encoding: Encoding, t
         taken = table if left is None else table.slice(0, left)
         for lines in format_json(taken, encoding, topic):
             sys.stdout.buffer.write(lines)
-        sys.stdout.buffer.flush()  # a batch is large, so that this costs nothing, and a follower sees it at once
+        sys.stdout.buffer.flush()  # per batch, so that followers see it at once; a batch is large, so this is cheap
         if left is not None:
             left -= taken.num_rows
             if left == 0:

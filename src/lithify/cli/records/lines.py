@@ -1,4 +1,4 @@
-"""Records as text, both ways: one JSON object a line, or `key TAB value`.
+"""Formats and parses records as text: one JSON object a line, or `key TAB value`.
 
     {"partition":0,"offset":17,"timestamp":1700000000000,"key":"k","value":"v","headers":[["h","x"]]}
 
@@ -6,10 +6,10 @@ Text is UTF-8; with `base64` keys, values and header values are base64, so that 
 the way in only `key` and `value` are needed. A record whose timestamp the log gave has one field
 more, `"timestamp_type":"LogAppendTime"`, so that a copy with `produce --keep-offsets` is whole.
 
-A line of `key TAB value` deletes its key only where the value is the text that was given for it.
+A line of `key TAB value` deletes its key only where the value is the text of `--null-marker`.
 
-Lines become Arrow columns a batch at a time; only a batch with something wrong in it is gone
-through record by record, to name the line.
+Lines become Arrow columns a batch at a time; only a batch with an error is checked record by record,
+to name the line.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _json_object(index: int, line: bytes) -> dict[str, Any]:
 
 
 def _table(found: Sequence[dict[str, Any]], encoding: Encoding) -> pa.Table:
-    """The fast way: raises anything if a record is not as it should be."""
+    """Converts all records at once; raises any of several exceptions if one is malformed."""
     import pyarrow as pa
 
     columns: dict[str, Any] = {}
@@ -166,7 +166,7 @@ def _from_base64(text: str | bytes) -> bytes:
 
 
 def _fault(record: dict[str, Any], encoding: Encoding) -> str | None:
-    """What is wrong with one record, for a person; None if nothing is."""
+    """What is wrong with a record, as text for the user; None if nothing is."""
     for name in ("key", "value"):
         if name not in record:
             return f'it has no field "{name}"' + ('; "value":null deletes a key' if name == "value" else "")

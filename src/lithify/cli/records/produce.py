@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Written:
-    """What was committed so far: offset ranges by partition, those that meet made one."""
+    """The offset ranges committed so far, by partition; adjacent ranges are merged."""
 
     topic: str
     version: int
@@ -64,9 +64,7 @@ class ProduceFlags:
 @verb("produce")
 @click.argument("topic_name", metavar="TOPIC")
 @click.argument("files", metavar="[FILE]...", nargs=-1)
-@click.option(
-    "--format", "format_name", type=click.Choice(FORMATS), help="Default: as the file's name ends, else json."
-)
+@click.option("--format", "format_name", type=click.Choice(FORMATS), help="Default: by the file's suffix, else json.")
 @click.option("--encoding", type=click.Choice(ENCODINGS), default="utf-8", show_default=True)
 @click.option("--null-marker", metavar="TEXT", help="With tsv: a value that is this text deletes its key.")
 @click.option("--keep-offsets", is_flag=True, help="Use the records' own partitions and offsets.")
@@ -84,12 +82,12 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
     parquet  columns key and value (binary or string); may have partition,
              timestamp, offset, headers. Copied column-wise, at bulk speed.
 
-    Records go in in batches, each whole or not at all: 20,000 lines, or a row group. A record that
-    is refused, or a line that is none, refuses its batch; those before it are in, and the
-    error says how many.
+    Records are appended in atomic batches of 20,000 lines, or of a row group. A refused record, or a
+    malformed line, refuses its batch; the batches before it are committed, and the error gives the
+    number of their records.
 
-    Without a partition a record goes where Kafka's default partitioner would put it. With
-    --keep-offsets offsets must ascend and be at or above the log end; gaps are fine. So a
+    A record without a partition gets the one that Kafka's default partitioner chooses. With
+    --keep-offsets offsets must ascend and be at or above the log end offset; gaps are allowed. So a
     repeated run is refused instead of writing records twice.
 
     \b

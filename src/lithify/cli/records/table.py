@@ -16,8 +16,8 @@ from lithify.cli.records.lines import ENCODINGS, Encoding
 def table(invocation: Invocation, topic_name: str, version: int | None, encoding: Encoding) -> None:
     """Print the latest record of every live key.
 
-    One JSON object a line. Compacted or not, in place or side by side, the answer is the same: one
-    record per partition and key. Deleted keys and records without a key are left out.
+    One JSON object a line. The result does not depend on compaction or its mode: one record per
+    partition and key. Deleted keys and records without a key are left out.
 
     \b
     Examples:

@@ -38,10 +38,8 @@ class CompactFlags:
 
 @verb("compact")
 @click.argument("topic_name", metavar="TOPIC")
-@click.option("--plan", "only_plan", is_flag=True, help="Print what a round would do, and do nothing.")
-@click.option(
-    "--partition", "partitions", type=int, multiple=True, metavar="P", help="May be given often. Default: all."
-)
+@click.option("--plan", "only_plan", is_flag=True, help="Print what a round would do, without doing it.")
+@click.option("--partition", "partitions", type=int, multiple=True, metavar="P", help="May be repeated. Default: all.")
 @click.option("--read-rate", metavar="RATE", help="At most this much read per second, over all tasks: 50MB/s.")
 @click.option("--write-rate", metavar="RATE", help="At most this much written per second, over all tasks.")
 @click.option(
@@ -49,21 +47,21 @@ class CompactFlags:
     default="1GiB",
     show_default=True,
     metavar="SIZE",
-    help="Of one task; keys beyond it are taken in parts.",
+    help="Memory of one task; more keys are processed in parts.",
 )
-@click.option("--now", "now_ms", type=TimeType(), help="Judge lags and expiry as of this time.")
+@click.option("--now", "now_ms", type=TimeType(), help="The time for lags and expiry. Default: the clock.")
 @click.option("--yes", is_flag=True, help="Needed where --now is later than the clock.")
 @allow_clock_jump
-@click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be given often.")
+@click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be repeated.")
 def compact(invocation: Invocation, topic_name: str, **given: Any) -> int:
     """Keep the latest record of every key: a round now.
 
     It runs at any dirty ratio, over each log from its start up to the horizon: the first
     segment that is too young for min.compaction.lag.ms, or the log end. Records keep their offsets; a
     tombstone stays for delete.retention.ms after the first round that covered it. Readers and
-    producers go on meanwhile. A second round with nothing new changes nothing.
+    producers need not stop. A second round without new records changes nothing.
 
-    Exit code 1 if a log failed; the others are compacted, and a failed one is as it was.
+    Exit code 1 if a log failed; the others are compacted, and a failed one is unchanged.
 
     \b
     Examples:

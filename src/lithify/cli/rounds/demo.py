@@ -37,8 +37,8 @@ APPENDS = (
 def demo(invocation: Invocation) -> int:
     """See a compaction: a small topic, before and after.
 
-    Makes a topic in a temporary warehouse, compacts it on a local Spark, draws its logs, and
-    verifies that nothing was lost. Takes some ten seconds and leaves nothing behind.
+    Creates a topic in a temporary warehouse, compacts it on a local Spark, draws its logs, and
+    verifies that nothing was lost. Takes some ten seconds and deletes the warehouse.
 
     \b
     Examples:
@@ -80,7 +80,7 @@ def _records(line: str) -> Iterator[Record]:
 
 @dataclass(frozen=True, slots=True)
 class _Play:
-    """The demo, scene by scene. Quiet: the same, without a word."""
+    """The steps of the demo. `quiet` prints nothing."""
 
     topic: Topic
     before: tuple[Record, ...]
@@ -110,7 +110,7 @@ class _Play:
         return report
 
     def _compacted(self, now_ms: int | None = None) -> RoundReport:
-        """The report of a round. A log that failed ends the demo: what follows would not be true."""
+        """Compacts the topic. Raises `LithifyError` if a log failed, as the texts that follow would be wrong."""
         with phase_progress() as progress:
             report = self.topic.compact(now_ms=now_ms, progress=progress)
         if report.failed:

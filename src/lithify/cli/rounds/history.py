@@ -16,7 +16,7 @@ from lithify.reports.round import Losers, RoundReport
 def history(invocation: Invocation, topic_name: str) -> None:
     """Show the latest rounds of a topic, newest first.
 
-    At most 100. With --json each is what `lithify compact --json` printed, as it was just before
+    At most 100. With --json each is the output of `lithify compact --json`, as it was just before
     the commit.
 
     \b

@@ -1,4 +1,4 @@
-"""`lithify undo`: takes the last round back (C7)."""
+"""`lithify undo`: undoes the last round (C7)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @verb("undo")
 @click.argument("topic_name", metavar="TOPIC")
-@click.option("--yes", is_flag=True, help="Really take it back.")
+@click.option("--yes", is_flag=True, help="Undo it. Without it the round is shown.")
 def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
-    """Take the last round back.
+    """Undo the last round.
 
-    Below its horizon every log is again what it was before the round; records appended since
-    stays. Said again, it takes the round before that back, as long as the version before it is
-    kept (`lithify versions`). It is refused, with the reason, where that cannot be done whole.
-    Without --yes nothing is changed.
+    Restores every log below the round's horizon as it was before; records appended since stay. A
+    second undo undoes the round before, as long as the version before that is kept (`lithify
+    versions`). It is refused, with the reason, if a log cannot be restored completely. Without --yes
+    nothing is changed.
 
     \b
     Examples:
@@ -49,7 +49,7 @@ def _round(planned: CutReport, state: TopicState) -> str:
 
 
 def _summary(report: CutReport) -> str:
-    """`in 2 logs, with 3 records that come back`; side by side nothing of the backlog had gone."""
+    """`in 2 logs, with 3 records that it had removed`; of a side-by-side topic no records of the backlog were."""
     records = sum(log.records_added - log.records_removed for log in report.logs)
     back = f", with {plural(records, 'record')} that it had removed" if records > 0 else ""
     return f"in {plural(len(report.logs), 'log')}{back}"

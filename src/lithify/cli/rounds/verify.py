@@ -1,4 +1,4 @@
-"""`lithify verify`: proves that nothing was lost, or names what was (C1 to C5, C8)."""
+"""`lithify verify`: proves that no record was lost, or names those that were (C1 to C5, C8)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FOUND_SOMETHING = 3
 @verb("verify")
 @click.argument("topic_name", metavar="TOPIC")
 @click.option("--against", type=int, metavar="VERSION", help="Default: the version before the last round.")
-@click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be given often.")
+@click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be repeated.")
 def verify(
     invocation: Invocation, topic_name: str, against: int | None, spark_conf: tuple[tuple[str, str], ...]
 ) -> int:
     """Prove that compaction lost nothing.
 
-    Reads everything and checks files, offsets and counts, and that the log holds exactly what the rules leave of an
-    earlier version. Every finding is named; exit code 3 if there is one.
+    Reads all files and checks them, their offsets and counts, and that each log has exactly the records that the
+    rules leave of an earlier version. Prints every finding; exit code 3 if there is one.
 
     \b
     Examples:

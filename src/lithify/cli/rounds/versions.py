@@ -20,9 +20,9 @@ def versions(invocation: Invocation, topic_name: str) -> None:
     """List the versions that are kept.
 
     A version is kept when a round, or another commit that removes segments, closes it: the newest
-    versions.kept of them, newest first. Each can be read (`consume` and `table` with --version), and
-    verified against, and its files stay. One that makes room for newer ones keeps them at least
-    until the time in FILES STAY UNTIL; then `lithify sweep` may delete them.
+    versions.kept of them, newest first. Each can be read (`consume` and `table` with --version) and
+    verified against, and its files are not deleted. After newer ones have replaced it, they stay at
+    least until the time in FILES STAY UNTIL; then `lithify sweep` may delete them.
 
     \b
     Examples:

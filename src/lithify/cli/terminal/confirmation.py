@@ -11,9 +11,9 @@ from lithify.errors import RefusedError
 from lithify.model.settings.units import format_time
 
 allow_clock_jump = click.option(
-    "--allow-clock-jump", is_flag=True, help="The clock is right, though it is years from the topic's commits."
+    "--allow-clock-jump", is_flag=True, help="Trust the clock, though it is years from the topic's commits."
 )
-"""Of verbs that drop by the clock (C46)."""
+"""A flag of verbs that drop records or files by the clock (C46)."""
 
 
 def refuse(refused: str, consequence: str) -> NoReturn:

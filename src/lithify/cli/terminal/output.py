@@ -1,6 +1,6 @@
 """Printing: results on stdout, everything else on stderr, tables for people and JSON for scripts.
 
-All that verbs print goes through here, and nothing in it can steer a terminal or begin a line of its own:
+Verbs print through this module only, and no text can control a terminal or begin a line of its own:
 names, settings, paths and errors may come from an attacker (docs/security.md). Unprintable characters are
 shown as Python and JSON escape them; Lithify's own styles are distinguished from escapes in the text.
 """
@@ -23,7 +23,7 @@ from lithify.model.settings.units import format_duration, format_time
 
 _ESCAPE = "\x1b"
 _OUR_ESCAPE = chr(0xF0000 + int.from_bytes(os.urandom(2)) % 0xFFFE)
-"""A placeholder for the escape of a style until it is printed; random in each process, so that no text can have it."""
+"""Stands for the escape of a style until it is printed; random in each process, so that no input can contain it."""
 _STEERING = re.compile(
     "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
@@ -31,17 +31,17 @@ _STEERING = re.compile(
 
 
 def visible(text: str) -> str:
-    """Text in which everything that cannot be printed is escaped."""
+    """Text with its unprintable characters escaped."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
 def line(text: str) -> str:
-    """One line for a terminal, as it is sent there."""
+    """A line as it is written to a terminal."""
     return _inert(redacted(text)).replace(_OUR_ESCAPE, _ESCAPE)
 
 
 def _inert(text: str) -> str:
-    """Visible, but for the styles that it was given here."""
+    """`visible`, except for the styles that this module added."""
     return _OUR_ESCAPE.join(map(visible, text.split(_OUR_ESCAPE)))
 
 
@@ -56,12 +56,12 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def inert_json(text: str) -> str:
-    """The same JSON, with escapes for what would steer a terminal."""
+    """The same JSON, with characters escaped that a terminal acts on."""
     return _STEERING.sub(lambda found: json.dumps(found[0])[1:-1] if found[0] != "\x7f" else "\\u007f", text)
 
 
 def say(text: str) -> None:
-    """A line for the person at the terminal: stderr, so that it never mixes with results."""
+    """Prints a line for the user, on stderr, so that it never mixes with results."""
     click.echo(line(text), err=True)
 
 
@@ -76,12 +76,12 @@ def _escaped(character: str) -> str:
 
 
 def say_error(text: str) -> None:
-    """What failed, on one line."""
+    """Prints an error on one line."""
     say(f"{styled('error:', fg='red', bold=True)} {' '.join(text.split())}")
 
 
 def styled(text: str, **style: Any) -> str:
-    """Text with colour or weight; plain with `NO_COLOR`. Pipes and files get it plain as well."""
+    """Text with colour or weight; plain with `NO_COLOR`, in pipes and in files."""
     plain = _inert(text)
     return plain if os.environ.get("NO_COLOR") else click.style(plain, **style).replace(_ESCAPE, _OUR_ESCAPE)
 
@@ -102,9 +102,9 @@ def width() -> int:
 def columns(
     header: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str] = (), wrap: bool = True
 ) -> list[str]:
-    """Lines of a table: numbers to the right, the columns named in `left` to the left.
+    """Lines of a table: columns named in `left` are aligned left, others right.
 
-    The last column is wrapped to the terminal if it is a left one, unless it is to be copied.
+    The last column, if it is a left one, is wrapped to the terminal; not without `wrap`, for text to copy.
     """
     rows = [[_inert(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in [list(header), *rows]) for i in range(len(header))]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def record_progress(what: str) -> Iterator[Callable[[int], None]]:
-    """Counts records as they pass; yields what to call with how many."""
+    """Shows a counter of records; yields a function that adds to it."""
     if not on_terminal():
         yield lambda _records: None
         return
@@ -35,7 +35,7 @@ def record_progress(what: str) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def phase_progress() -> Iterator[Progress]:
-    """A bar for every phase that is reported; yields what a round calls with (phase, done, total)."""
+    """Shows a bar for every reported phase; yields the function for a round to call with (phase, done, total)."""
     if not on_terminal():
         yield lambda _phase, _done, _total: None
         return

@@ -1,11 +1,11 @@
-"""However a program is held up, it ends within 10 seconds of a signal (C50).
+"""Ends the program within 10 seconds of a signal, also if its main thread hangs (C50).
 
     signal ─► C handler ─► a byte in a pipe   ─► this thread ─► 9.5 s ─► the process ends
-                  └──────► Python's handler, when the main thread comes back from where it is
+                  └──────► Python's handler, when the main thread runs Python code again
 
-Python runs handlers between two steps of the main thread, which may be within a library that waits
-for an answer, as PostgreSQL's does. So a thread of its own sees to it that what does not end by
-itself ends all the same; what is not committed then has changed nothing.
+Python runs handlers between two bytecodes of the main thread, which may be inside a library that waits
+for an answer, as PostgreSQL's does. So a separate thread ends the process if it does not end by itself;
+an uncommitted run has changed nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def end_in_time() -> None:
-    """From now on, for signals that Python handles; others end a process at once."""
+    """Starts the thread. It acts on signals that Python handles; others end a process at once."""
     told, tells = os.pipe()
     os.set_blocking(tells, False)
     signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
@@ -38,7 +38,7 @@ def _watch(told: int) -> None:
 
 
 def end_spark(within_s: float) -> None:
-    """Ends the Spark process that this program started, which could otherwise wait for its clients without a limit."""
+    """Ends the Spark process that this program started, which could otherwise wait for its clients endlessly."""
     session = sys.modules.get("lithify.spark.session.start")
     if session is not None:
         session.end_started(within_s)

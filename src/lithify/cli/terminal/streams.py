@@ -1,9 +1,9 @@
-"""The three streams of the program, also if its parent has closed some.
+"""Opens the program's standard streams that its parent has closed.
 
-    0 1 2    taken by /dev/null where they are closed    ─► 3 4 ...    files that are opened from then on
+    0 1 2    opened on /dev/null where they are closed    ─► 3 4 ...    files that are opened from then on
 
-A closed one leaves its number to the next file that is opened, a segment or the catalog, and what a library or
-Spark's process prints would land in it.
+The next file that is opened, a segment or the catalog, would get the number of a closed stream, and output of
+a library or of Spark's process would be written into it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Looking again and again: in place on a terminal, one after the other in a pipe, an object each as JSON."""
+"""Repeats a look: redrawn in place on a terminal, appended in a pipe, one object each as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lithify.model.settings.units import format_duration, format_time
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What one look has found."""
+    """The result of one look."""
 
     lines: Sequence[str]
     """For people, on stdout."""
@@ -27,11 +27,11 @@ class Frame:
     values: Sequence[Mapping[str, Any]]
     """As JSON, an object a line."""
     code: int = 0
-    """The exit code for those who look once."""
+    """The exit code of a single look."""
 
 
 def watch(look: Callable[[], Frame], interval_ms: int, *, as_json: bool) -> NoReturn:
-    """Looks until it is interrupted. A look that fails says why, and the next one is tried."""
+    """Repeats the look until interrupted. The error of a failed look is printed, and the next one is tried."""
     if as_json:
         _print_each(look, interval_ms, _print_whole, lambda error: print_json({"error": error}))
     if not sys.stdout.isatty():
@@ -67,9 +67,9 @@ def _print_lines(frame: Frame) -> None:
 
 
 def _draw_in_place(look: Callable[[], Frame], interval_ms: int) -> NoReturn:
-    """On a screen of its own, with the notes on top, as the bottom may be cut.
+    """Draws on the alternate screen, with the notes on top, as the bottom may be cut.
 
-    Under an error the last successful look is shown, and the last screen stays in the terminal.
+    Under an error it shows the last successful look; the last screen stays in the terminal.
     """
     from rich.console import Console
     from rich.live import Live
@@ -96,7 +96,7 @@ def _draw_in_place(look: Callable[[], Frame], interval_ms: int) -> NoReturn:
 
 
 def _tried(look: Callable[[], Frame]) -> Frame | str:
-    """A look, or why it failed."""
+    """The result of a look, or its error as text."""
     try:
         return look()
     except LithifyError as error:

@@ -1,4 +1,4 @@
-"""What a cut did, as text: a line per log, and one that sums it up."""
+"""The result of a cut as text: a line per log, and a summary."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COLUMNS: Mapping[Verb, tuple[_Column, ...]] = {
 
 
 def print_cut(invocation: Invocation, report: CutReport, done: str, idle: str) -> None:
-    """Prints the report of a cut. `done` sums it up for people, `idle` says why there was nothing to do."""
+    """Prints the report of a cut. `done` is its summary, `idle` the reason if there was nothing to do."""
     if invocation.json:
         print_json(report.to_json())
         return
@@ -42,7 +42,7 @@ def print_cut(invocation: Invocation, report: CutReport, done: str, idle: str) -
 
 
 def cut_lines(report: CutReport) -> list[str]:
-    """What became of every log that changed."""
+    """A table of the logs that changed."""
     chosen = _COLUMNS[report.verb]
     header = ("LOG", *(name for name, _ in chosen))
     return columns(header, ([str(log.partition), *(text(log) for _, text in chosen)] for log in report.logs))

@@ -1,4 +1,4 @@
-"""A log drawn as columns of text: offsets, keys, values, and where segments begin.
+"""Draws a log as columns of text: offsets, keys, values, and the starts of segments.
 
 offset │ 0     1     2     │ 3     4
 key    │ ana   ben   cleo  │ ana   ben
@@ -19,7 +19,7 @@ GONE = "·"
 def draw_log(records: Sequence[Record], left: Collection[int], segment_starts: Collection[int]) -> list[str]:
     """Lines that draw a log as it was, with those of its offsets that are not `left` as gaps.
 
-    `records` are all that ever were, so that a log has the same columns before and after a round.
+    `records` include removed ones, so that a log has the same columns before and after a round.
     """
     rows = [faint("offset "), faint("key    "), faint("value  ")]
     for record in records:

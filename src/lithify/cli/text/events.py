@@ -1,4 +1,4 @@
-"""The log of a cleaner as text: a line for each event, the topic first."""
+"""Events of a cleaner as text: a line for each event, the topic first."""
 
 from __future__ import annotations
 

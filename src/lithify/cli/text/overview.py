@@ -1,4 +1,4 @@
-"""The catalog at a glance, as text: a line per topic, the worst first."""
+"""The overview of a catalog as text: a line per topic, the worst first."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from lithify.model.settings.units import format_bytes, format_duration, format_t
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
 
 SHOWN = 50
-"""Topics that a person reads."""
+"""Topics shown without `--all`."""
 
 ERROR_CHARACTERS = 240
-"""Of an error's text; `status TOPIC` has all of it."""
+"""Characters of an error shown; `status TOPIC` has all of it."""
 
 _AT_REST = (Standing.WAITING, Standing.CLEAN)
 _HEADER = ("TOPIC", "STATE", "LOGS", "RECORDS", "SIZE", "DIRTY", "WHY")
@@ -29,7 +29,7 @@ def overview_lines(found: CatalogOverview, *, everything: bool = False) -> list[
 
 
 def overview_notes(found: CatalogOverview, *, everything: bool = False) -> list[str]:
-    """How many are not shown, and how all of them stand."""
+    """The number of topics not shown, the number in each state, and the cleaners."""
     if not found.topics:
         return ["no topics yet (`lithify topic create` makes one)", *_cleaner_notes(found)]
     notes = []
@@ -76,7 +76,7 @@ def _or_dash(number: int | None, text: Callable[[int], str]) -> str:
 
 
 def _why(topic: TopicOverview, now_ms: int) -> str:
-    """Of its worst log, and how many more stand as it does."""
+    """The reason for the state of its worst log, and the number of other logs in that state."""
     why = "; ".join(_reasons(topic, now_ms))
     if topic.logs is None or topic.logs == 1 or topic.state in _AT_REST:
         return why

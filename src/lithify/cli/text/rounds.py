@@ -1,4 +1,4 @@
-"""Rounds and plans as text: a line per log, readable at a glance."""
+"""Rounds and plans as text: a line per log, and a summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CAUSES = {
     "past_retention": ("past retention", "past retention"),
     "below_start": ("below the log start", "below the log start"),
 }
-"""Causes as people read them, of one record and of several."""
+"""Causes as text, for one record and for several."""
 
 
 def losers_text(losers: Losers) -> str:
@@ -23,7 +23,7 @@ def losers_text(losers: Losers) -> str:
 
 
 def round_lines(report: RoundReport) -> list[str]:
-    """What became of every log."""
+    """A table of the logs."""
     moved = any(log.log_start_offset != log.log_start_offset_after for log in report.logs)
     header = ("LOG", *(("START",) if moved else ()), "CLEAN BELOW", "RECORDS", "BYTES", "REMOVED")
     return columns(header, (_log_row(log, moved=moved) for log in report.logs), left=("REMOVED",))
@@ -54,7 +54,7 @@ def _removed(log: LogReport) -> str:
 
 
 def round_summary(report: RoundReport) -> str:
-    """One line: records and bytes before and after, and where the time went."""
+    """One line: records and bytes before and after, and the time of each phase."""
     if not report.changed and not report.failed:
         return f"{report.topic}: nothing to do, version {report.version} stays{_judged(report)}"
     done = [log for log in report.logs if log.error is None]
@@ -68,7 +68,7 @@ def round_summary(report: RoundReport) -> str:
 
 
 def plan_lines(plan: PlanReport) -> list[str]:
-    """What a round would do to every log."""
+    """A table of the logs: what a round would change, and its cost."""
     gone = any(log.segments_gone for log in plan.logs)
     header = ("LOG", "CLEAN BELOW", "RECORDS", *(("GO WHOLE",) if gone else ()), *_PLAN_COSTS)
     return columns(header, (_plan_row(log, gone=gone) for log in plan.logs), left=("HORIZON",))
@@ -91,7 +91,7 @@ def _plan_row(log: LogPlanReport, *, gone: bool) -> tuple[str, ...]:
 
 
 def horizon_text(limited_by: str, held_by: str | None) -> str:
-    """What keeps the horizon where it is."""
+    """What limits the horizon."""
     if limited_by == "log end":
         return "at the log end"
     return f"held by {limited_by}" + (f" in {held_by.rpartition('/')[2]}" if held_by else "")

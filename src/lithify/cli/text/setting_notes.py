@@ -1,4 +1,4 @@
-"""What settings mean for a topic, where that is more than their names say (C22, C43)."""
+"""Notes on consequences of settings that their names do not tell (C22, C43)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ LATE_RECORDS = (
     "after a tombstone has gone, a late record that it would have beaten counts as new: "
     "delete.retention.ms should be longer than records are late"
 )
-"""C22, which `topic create` and `topic alter` have to say."""
+"""C22: `topic create` and `topic alter` print it."""
 
 
 def creation_notes(config: Mapping[str, str]) -> Iterator[str]:
-    """What to know about a topic that was made with these settings."""
+    """Notes on a topic that was created with these settings."""
     if config["compaction.strategy"] != "offset":
         yield LATE_RECORDS
 
 
 def change_notes(report: AlterReport, config: Mapping[str, str]) -> Iterator[str]:
-    """What a change means; `config` are the settings in force after it."""
+    """Notes on a change; `config` are the settings after it."""
     changed = report.settings
     if report.logs_due:
         logs = "1 log is" if report.logs_due == 1 else f"{report.logs_due:,} logs are"

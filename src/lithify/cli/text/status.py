@@ -13,7 +13,7 @@ from lithify.reports.status import LogStatus, TopicStatus
 
 
 def status_lines(found: TopicStatus) -> list[str]:
-    """A table of its logs; below each, what the figures mean."""
+    """A table of its logs; below each, notes on its figures."""
     as_of = f", as of {format_time(found.now_ms)}" if found.now_given else ""
     shown = [(name, text) for name, text in _COLUMNS.items() if _applies(name, found)]
     rows_of = ([text(log) for _, text in shown] for log in found.logs)
@@ -53,7 +53,7 @@ def _compacts(found: TopicStatus) -> bool:
 
 
 def _failure_notes(topic: str, log: LogStatus, now_ms: int) -> list[str]:
-    """What goes before everything else: that its rounds fail, and what can be done (C31)."""
+    """The first notes of a failing log: its error, and the verb that releases it (C31)."""
     if log.failed_ms is None:
         return []
     if log.quarantined:
@@ -76,7 +76,7 @@ def _due_note(log: LogStatus, now_ms: int) -> str:
 
 
 def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
-    """What the figures mean: due or not and why, what holds the horizon, tombstones, view, last round."""
+    """Notes: due or not and why, what limits the horizon, tombstones, view, last round."""
     notes = [_due_note(log, now_ms)]
     if log.owed is not None and log.owed != log.due_reason:
         notes.append(f"a round is owed: {log.owed}")

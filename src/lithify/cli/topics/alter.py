@@ -14,9 +14,9 @@ from lithify.reports.alter import AlterReport
 
 @verb("alter")
 @click.argument("topic_name", metavar="TOPIC")
-@click.option("--config", type=PairType(), multiple=True, help="A setting; may be given often.")
-@click.option("--unset", multiple=True, metavar="NAME", help="Back to its default; may be given often.")
-@click.option("--partitions", type=int, metavar="N", help="They may grow, never shrink.")
+@click.option("--config", type=PairType(), multiple=True, help="A setting; may be repeated.")
+@click.option("--unset", multiple=True, metavar="NAME", help="Reset to its default; may be repeated.")
+@click.option("--partitions", type=int, metavar="N", help="The new number, which cannot decrease.")
 def alter(
     invocation: Invocation,
     topic_name: str,
@@ -26,9 +26,9 @@ def alter(
 ) -> None:
     """Change settings of a topic, or add partitions.
 
-    All in one commit. A change counts from the next round, makes every log due for one, and brings
-    nothing back. Settings that are not named stay. From side by side back to in place the view has
-    to go first, with `lithify topic uncompact`.
+    All in one commit. A change applies from the next round, makes every log due for one, and restores
+    no removed records. Settings that are not named stay. Before a change from side-by-side to in-place
+    drop the view with `lithify topic uncompact`.
 
     \b
     Examples:

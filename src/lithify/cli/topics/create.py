@@ -13,22 +13,22 @@ from lithify.model.settings.table import SETTINGS
 
 @verb("create")
 @click.argument("topic_name", metavar="TOPIC")
-@click.option("--partitions", type=int, default=1, show_default=True, metavar="N", help="They may grow, never shrink.")
+@click.option("--partitions", type=int, default=1, show_default=True, metavar="N", help="Can only be increased later.")
 @click.option(
     "--like",
     type=click.Choice(("kafka", "pulsar", "mapr")),
     default="kafka",
     show_default=True,
-    help="Whose defaults the settings start from.",
+    help="The system whose defaults the settings have.",
 )
-@click.option("--config", type=PairType(), multiple=True, help="A setting; may be given often.")
+@click.option("--config", type=PairType(), multiple=True, help="A setting; may be repeated.")
 def create(
     invocation: Invocation, topic_name: str, partitions: int, like: str, config: tuple[tuple[str, str], ...]
 ) -> None:
-    """Make a topic. One that is there already is an error.
+    """Create a topic. An existing one is an error.
 
-    Settings have Kafka's names and mean what they mean there; `lithify topic info` shows them all.
-    Durations and sizes may carry units: 7d, 30s, 128MiB.
+    Settings have Kafka's names and meaning; `lithify topic info` shows them all. Durations and sizes
+    may have units: 7d, 30s, 128MiB.
 
     \b
     Examples:

@@ -11,9 +11,9 @@ from lithify.cli.terminal.output import plural, print_json, say, show
 
 @verb("delete")
 @click.argument("topic_name", metavar="TOPIC")
-@click.option("--yes", is_flag=True, help="Really delete it.")
+@click.option("--yes", is_flag=True, help="Delete it. Without it the number of records is shown.")
 def delete(invocation: Invocation, topic_name: str, yes: bool) -> None:
-    """Delete a topic and its files, for good. Without --yes nothing is changed.
+    """Delete a topic and its files irreversibly. Without --yes nothing is changed.
 
     Files of other programs in its folder stay, and are listed.
 

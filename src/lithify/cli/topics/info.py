@@ -15,7 +15,7 @@ from lithify.reports.status import TopicInfo
 @verb("info")
 @click.argument("topic_name", metavar="TOPIC")
 def info(invocation: Invocation, topic_name: str) -> None:
-    """Show a topic: partitions, size, place, and every setting.
+    """Show a topic: partitions, size, location, and every setting.
 
     \b
     Examples:
@@ -52,7 +52,7 @@ _DEFAULTS = to_config(TopicSettings())
 
 
 def _setting(name: str, value: str) -> str:
-    """A value, what it is in larger units, and the default if it is another."""
+    """A value, the same in larger units, and the default if it differs."""
     larger = ""
     if name.endswith(".ms") and int(value) >= 1000:
         larger = f" = {format_duration(int(value))}"

@@ -12,14 +12,14 @@ from lithify.cli.text.cuts import print_cut
 
 @verb("uncompact")
 @click.argument("topic_name", metavar="TOPIC")
-@click.option("--lose-trimmed", is_flag=True, help="Also where retention has left some records only to the view.")
-@click.option("--yes", is_flag=True, help="Really drop it.")
+@click.option("--lose-trimmed", is_flag=True, help="Also if the view alone still has some records.")
+@click.option("--yes", is_flag=True, help="Drop it. Without it the number of records is shown.")
 def uncompact(invocation: Invocation, topic_name: str, lose_trimmed: bool, yes: bool) -> None:
     """Drop the compacted view of a side-by-side topic.
 
-    The backlog stays, and the next round makes a new view of it. Where retention has trimmed the
-    backlog, the view alone has some records: then this is refused, unless --lose-trimmed is given.
-    Without --yes nothing is changed.
+    The backlog stays, and the next round creates a new view from it. If retention has trimmed the
+    backlog, the view alone may have some records: then it is refused without --lose-trimmed. Without
+    --yes nothing is changed.
 
     \b
     Examples:
