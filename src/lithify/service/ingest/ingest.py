@@ -246,8 +246,20 @@ class _Copies:
         if now_ms - self._looked_ms < self._source.look_interval_ms:
             return
         self._looked_ms = now_ms
+        found: Sequence[str] = ()
         with suppress(BrokerError):  # the next look may succeed; streams handle the outage themselves
-            self.begin([topic for topic in self._source.topics(pattern) if topic not in self._known])
+            found = self._source.topics(pattern)
+        for topic in found:
+            if topic not in self._known:
+                self._begin_alone(topic)
+
+    def _begin_alone(self, topic: str) -> None:
+        """One that has no place among the copies ends with its error, as one that cannot be copied (C50)."""
+        try:
+            self.begin([topic])
+        except LithifyError as error:
+            place = f"{self._request.into or ''}{topic}"
+            self._reports.append(IngestReport(place, topic, 0, 0, 0, error=str(error)))
 
     def end(self) -> tuple[IngestReport, ...]:
         """Stops all streams; returns the reports of all topics."""

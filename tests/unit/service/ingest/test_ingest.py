@@ -92,6 +92,55 @@ def test_a_partition_is_no_place_for_a_copy(warehouse):
         copied(warehouse, {"orders": {0: some(0, 1)}}, into="persistent://t/n/orders-partition-3")
 
 
+class GrowingSource(ListedSource):
+    """Its streams stay active, and at the first look for new topics it has `later` as well."""
+
+    def __init__(self, warehouse, records, later):
+        super().__init__(warehouse, records)
+        self.later, self.looks = later, 0
+
+    def topics(self, pattern):
+        self.looks += 1
+        if self.looks == 2:
+            self.records = {**self.records, **self.later}
+        return super().topics(pattern)
+
+    def stream(self, *given):
+        stream = super().stream(*given)
+        stream.is_active = True
+        return stream
+
+
+def followed(warehouse, records, later, into):
+    """What a continuous ingest tells that has looked for new topics three times."""
+    source = GrowingSource(warehouse, records, later)
+    request = IngestRequest({}, pattern=".*", into=into, continuous=True)
+    return ingest(warehouse, source, request, lambda _batch: None, lambda: source.looks == 4)
+
+
+def test_a_look_that_finds_no_new_topic_ends_nothing(warehouse):
+    (report,) = followed(warehouse, {"orders": {0: some(0, 1)}}, {}, into="copy")
+    assert (report.topic, report.error, report.records) == ("copy", None, 1)
+
+
+def test_a_new_topic_without_a_place_stops_no_other(warehouse):
+    """C50: as one that cannot be copied, it ends with its error, told once."""
+    later = {"a-partition-3": {0: some(0, 1)}, "b": {0: some(0, 1)}}
+    reports = followed(warehouse, {"orders": {0: some(0, 1)}}, later, into="persistent://t/n/")
+    found = {report.source: (report.error, report.records) for report in reports}
+    refused, _ = found.pop("a-partition-3")
+    assert "only a whole topic can be copied into" in refused
+    assert found == {"orders": (None, 1), "b": (None, 1)}
+    assert len(reports) == 3
+
+
+def test_a_second_topic_for_the_place_of_one_stops_neither(warehouse):
+    reports = followed(warehouse, {"orders": {0: some(0, 1)}}, {"others": {0: some(0, 1)}}, into="copy")
+    errors = {report.source: report.error for report in reports}
+    assert errors["orders"] is None
+    assert "copy is a copy of Listed's orders, not of others" in errors["others"]
+
+
 @pytest.mark.parametrize("asked", [{"topics": ()}, {"topics": ("orders",), "pattern": "o.*"}])
 def test_a_request_says_one_thing_to_copy(asked):
     with pytest.raises(RefusedError, match="nothing says what to copy, or two things do"):
