@@ -211,7 +211,7 @@ def test_every_parameter_of_a_public_method_is_in_the_reference():
     assert missing == []
 
 
-def test_every_error_is_told_under_its_exit_code():
+def test_every_error_is_reported_under_its_exit_code():
     from lithify import errors
 
     told = sections("how-to/troubleshoot.md")

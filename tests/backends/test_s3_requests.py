@@ -43,7 +43,7 @@ def warehouse(place: Place) -> Warehouse:
     return Warehouse(place.store, place.files, place.clock)
 
 
-def test_whoever_commits_again_reads_no_metadata(warehouse: Warehouse, opened: Opened) -> None:
+def test_a_process_that_commits_again_reads_no_metadata(warehouse: Warehouse, opened: Opened) -> None:
     append(warehouse, ORDERS, some_records("a", "b"))
     opened()
     append(warehouse, ORDERS, some_records("a", "c"))

@@ -44,7 +44,7 @@ def test_it_drops_nothing_and_says_why(lake):
     assert not alpha.told(EventKind.QUARANTINED) and not alpha.told(EventKind.SWEPT)
 
 
-def test_it_goes_on_where_somebody_says_that_the_clock_is_right(lake):
+def test_it_goes_on_where_a_user_confirms_that_the_clock_is_right(lake):
     """C46: for that topic alone."""
     lake.clock.advance(YEARS_MS)
     alpha = lake.cleaner()

@@ -115,7 +115,7 @@ def strikes(lake: CleanerLake, bad: TopicName) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("raw", RAW, ids=lambda raw: type(raw).__name__)
-def test_whatever_fails_with_one_topic_the_others_go_on_and_it_is_told(
+def test_whatever_fails_with_one_topic_the_others_go_on_and_it_is_reported(
     lake: CleanerLake, bad: TopicName, good: TopicName, raw: Exception
 ) -> None:
     """C50: at every call that a cleaner makes about a topic, for every kind of error."""
@@ -162,7 +162,7 @@ def test_status_and_quarantine_show_a_topic_that_cannot_be_read_among_the_others
         assert type(raw).__name__ in unreadable.error
 
 
-def test_a_look_that_fails_as_a_whole_is_told_and_the_next_one_is_tried(
+def test_a_look_that_fails_as_a_whole_is_reported_and_the_next_one_is_tried(
     lake: CleanerLake, good: TopicName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.append(good, "a=1 a=2")

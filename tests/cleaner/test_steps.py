@@ -377,7 +377,7 @@ class TestFailures:
         assert lake.text(topic, 1) == "a=2"
         assert {log.partition for job in lake.engine.jobs for log in job} == {0, 1}
 
-    def test_stored_failures_that_are_damaged_are_told_and_stored_anew(self, lake, monkeypatch):
+    def test_stored_failures_that_are_damaged_are_reported_and_stored_again(self, lake, monkeypatch):
         topic, alpha = lake.topic("bad", 2), lake.cleaner()
         for partition in range(2):
             lake.append(topic, "a=1 a=2", partition)

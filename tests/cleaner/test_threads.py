@@ -119,7 +119,7 @@ def test_a_look_that_hangs_ends_the_process_with_a_clear_line(
     assert stopped.facts == {"reason": made.stop.reason, "last_look_ms": None}
 
 
-def test_looks_that_fail_for_too_long_end_it_and_the_reason_is_told(
+def test_looks_that_fail_for_too_long_end_it_and_the_reason_is_reported(
     lake: LiveLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone() -> Any:
@@ -278,7 +278,7 @@ def test_of_one_that_failed_others_see_since_when_it_does_not_look(
     assert note.looked_ms == made.cleaner.last_look_ms
 
 
-def test_notes_that_cannot_be_written_are_told_once_and_looks_go_on(
+def test_notes_that_cannot_be_written_are_reported_once_and_looks_go_on(
     lake: LiveLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(_: Any) -> None:

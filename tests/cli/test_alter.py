@@ -57,7 +57,7 @@ def test_settings_and_partitions_change_in_one_commit(orders):
     assert again.err == "orders: nothing to change, version 4 stays\n"
 
 
-def test_late_records_are_told_where_a_strategy_lets_them_win(orders):
+def test_late_records_are_reported_where_a_strategy_lets_them_win(orders):
     """C22: create and alter say so."""
     assert alter(orders, "compaction.strategy=timestamp").endswith(LATE)
     assert LATE not in alter(orders, "compaction.strategy=offset")
@@ -77,7 +77,7 @@ NOTES = {
 
 
 @pytest.mark.parametrize("change", NOTES)
-def test_what_a_change_means_is_told(orders, change):
+def test_what_a_change_means_is_reported(orders, change):
     assert alter(orders, change).splitlines()[-1] == NOTES[change]
 
 
@@ -140,7 +140,7 @@ def test_a_view_stands_between_side_by_side_and_in_place(orders):
 
 
 @pytest.mark.usefixtures("plain_rounds")
-def test_a_view_of_records_that_the_backlog_has_not_is_dropped_only_when_told(lithify):
+def test_a_view_of_records_that_the_backlog_has_not_is_dropped_only_on_request(lithify):
     """C35: it says how many."""
     settings = ("compaction.mode=side-by-side", "cleanup.policy=compact,delete", "retention.bytes=0")
     lithify("topic", "create", "orders", *(part for setting in settings for part in ("--config", setting)))

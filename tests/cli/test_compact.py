@@ -170,7 +170,7 @@ def test_limits_are_taken_with_their_units(orders):
     assert "a task needs at least" in orders.error("compact", "orders", "--task-memory", "1KiB")
 
 
-def test_a_later_now_needs_yes_and_is_told(orders):
+def test_a_later_now_needs_yes_and_is_reported(orders):
     orders("compact", "orders")
     later = f"@{time.time_ns() // 1_000_000 + 2 * DAY_MS}"
     said = orders.error("compact", "orders", "--now", later)

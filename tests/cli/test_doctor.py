@@ -79,7 +79,7 @@ def test_a_catalog_is_asked_for_its_topics(own_process, tmp_path):
     assert checks[-1] == {"name": "catalog", "ok": True, "detail": "1 topic", "hint": ""}
 
 
-def test_a_folder_of_jars_that_lacks_some_is_told(lithify, monkeypatch, tmp_path):
+def test_a_folder_of_jars_that_lacks_some_is_reported(lithify, monkeypatch, tmp_path):
     (tmp_path / "kafka-clients-3.9.2.jar").touch()
     monkeypatch.setenv("LITHIFY_JARS", str(tmp_path))
     found = lithify("doctor", "--json", code=3).json
@@ -89,7 +89,7 @@ def test_a_folder_of_jars_that_lacks_some_is_told(lithify, monkeypatch, tmp_path
     assert "kafka-clients" not in missing["detail"]
 
 
-def test_jars_of_another_spark_are_told(lithify, monkeypatch, tmp_path):
+def test_jars_of_another_spark_are_reported(lithify, monkeypatch, tmp_path):
     for name in NEEDED:
         (tmp_path / f"{name}-3.5.0.jar").touch()
     monkeypatch.setenv("LITHIFY_JARS", str(tmp_path))

@@ -104,6 +104,6 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG.values(), ids=WRONG.keys())
-def test_a_wrong_command_line_is_told_what_is_wrong(lithify, case):
+def test_a_wrong_command_line_gets_an_error_with_the_reason(lithify, case):
     arguments, said = case
     assert lithify.error(*arguments).startswith(said)

@@ -172,7 +172,7 @@ def test_as_json_every_look_is_an_object(catalog, looks):
         assert (found["topic"], len(found["logs"])) == ("due", 2)
 
 
-def test_a_look_that_fails_is_told_and_the_next_one_is_tried(catalog, looks):
+def test_a_look_that_fails_is_reported_and_the_next_one_is_tried(catalog, looks):
     steps = (
         lambda: catalog("topic", "delete", "due", "--yes"),
         lambda: catalog("topic", "create", "due"),
@@ -266,7 +266,7 @@ def test_on_a_terminal_it_draws_in_place_and_ends_on_ctrl_c(catalog):
     assert b"Traceback" not in drawn
 
 
-def test_on_a_terminal_a_look_that_fails_is_told_above_what_was_seen_before(catalog):
+def test_on_a_terminal_a_look_that_fails_is_reported_above_what_was_seen_before(catalog):
     with on_a_terminal("status", "due", "--watch", "--interval", "50ms") as terminal:
         terminal.wait_for(b"version 2", times=2)
         catalog("topic", "delete", "due", "--yes")

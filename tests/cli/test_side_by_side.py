@@ -93,7 +93,7 @@ def test_a_view_without_records_reads_as_nothing(lithify):
     }
 
 
-def test_retention_that_waits_for_a_round_is_told(lithify, masked):
+def test_retention_that_waits_for_a_round_is_reported(lithify, masked):
     """C33: the backlog is not trimmed before the view has it."""
     settings = ("compaction.mode=side-by-side", "cleanup.policy=compact,delete", "retention.ms=1d")
     lithify("topic", "create", "states", *(part for setting in settings for part in ("--config", setting)))
@@ -111,7 +111,7 @@ def test_retention_that_waits_for_a_round_is_told(lithify, masked):
     assert (read(lithify), read(lithify, "--compacted")) == ([], [(0, "a", "1")])
 
 
-def test_tombstones_that_cannot_go_yet_are_told(lithify):
+def test_tombstones_that_cannot_go_yet_are_reported(lithify):
     """C20: a record that the tombstone beats waits above the horizon."""
     settings = ("compaction.strategy=timestamp", "delete.retention.ms=0", "min.compaction.lag.bytes=2KiB")
     lithify("topic", "create", "states", *(part for setting in settings for part in ("--config", setting)))

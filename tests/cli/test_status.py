@@ -19,7 +19,7 @@ def a_line(offset, value="v", timestamp=0, partition=0):
     return {"partition": partition, "offset": offset, "timestamp": timestamp, "key": "k", "value": value}
 
 
-def test_status_for_people(lithify, masked):
+def test_status_for_users(lithify, masked):
     lithify("topic", "create", "orders", "--partitions", 2, "--config", "min.compaction.lag.ms=1h")
     produce(lithify, "orders", a_line(0), a_line(1, None))
     produce(lithify, "orders", a_line(2, timestamp=9 * HOUR_MS))
@@ -41,7 +41,7 @@ def test_status_for_people(lithify, masked):
     ]
 
 
-def test_a_deadline_is_told_before_it_has_come(lithify, masked):
+def test_a_deadline_is_reported_before_it_has_come(lithify, masked):
     config = ("--config", "max.compaction.lag.ms=1h", "--config", "min.cleanable.dirty.ratio=1")
     lithify("topic", "create", "t", *config)
     produce(lithify, "t", a_line(0, timestamp=HOUR_MS))

@@ -268,7 +268,7 @@ def test_following_goes_on_until_it_is_interrupted(orders):
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_stdout_is_told_as_what_it_is(lithify, unbuffered):
+def test_a_full_stdout_is_reported_as_what_it_is(lithify, unbuffered):
     """What was done is done: no error of the warehouse, and none without a name."""
     env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     lithify("topic", "create", "t")

@@ -85,7 +85,7 @@ def filled(disk: Path, blocks: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_a_full_disk_is_told_and_loses_nothing(name: str, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_loses_nothing(name: str, tmp_path: Path) -> None:
     """C6: whichever write finds no room, the topic is as it was, and the verb gets through once there is."""
     case = VERBS[name]
     try:
@@ -108,7 +108,7 @@ def test_a_full_disk_is_told_and_loses_nothing(name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", BY_FILE)
-def test_a_file_that_may_not_get_so_large_is_told_and_loses_nothing(name: str, tmp_path: Path) -> None:
+def test_a_file_that_may_not_get_so_large_is_reported_and_loses_nothing(name: str, tmp_path: Path) -> None:
     """C6: likewise, for every file that the verb writes; and what refused writes left behind blocks no later verb."""
     case = VERBS[name]
     warehouse = prepared(iceberg_warehouse, tmp_path / "one", case.config)
@@ -167,7 +167,7 @@ def check_told(error: LithifyError, *whats: str) -> None:
     assert isinstance(error, InsufficientSpaceError) or "nothing was lost" in said, said
 
 
-def test_a_catalog_that_may_not_be_written_is_told(tmp_path: Path) -> None:
+def test_a_catalog_that_may_not_be_written_is_reported(tmp_path: Path) -> None:
     """C6: SQLite says no more than `disk I/O error` then, and rolls the transaction back."""
     warehouse = prepared(iceberg_warehouse, tmp_path, IN_PLACE)
     before = picture(warehouse)

@@ -125,7 +125,7 @@ def test_two_sweeps_and_an_append_are_paused_anywhere() -> None:
     assert refused, "no sweep got at what the append had written"
 
 
-def test_a_run_that_several_sweeps_have_passed_is_told_so() -> None:
+def test_a_run_that_several_sweeps_have_passed_gets_an_error() -> None:
     """C45: it is no damage, and no other service deleted its files."""
     for at in calls(VERBS["append"]):
         warehouse = a_topic()
@@ -235,7 +235,7 @@ def test_a_round_whose_segments_were_replaced_and_swept_is_planned_again(
         check_whole(still.warehouse, NAME)
 
 
-def test_a_round_whose_segment_is_lost_fails_at_once_whoever_appends_meanwhile() -> None:
+def test_a_round_whose_segment_is_lost_fails_at_once_whatever_is_appended_meanwhile() -> None:
     """C8, C44: the newest version needs it as well."""
     still, reports = a_round_to_freeze(memory_warehouse, Path(), 5)
     store, files = still.warehouse.store, still.warehouse.files
@@ -249,7 +249,7 @@ def test_a_round_whose_segment_is_lost_fails_at_once_whoever_appends_meanwhile()
     assert f"{lost.path}: the file is missing" in str(failed.error)
 
 
-def test_who_opens_a_version_after_it_was_swept_is_told_so(tmp_path: Path) -> None:
+def test_who_opens_a_version_after_it_was_swept_gets_an_error(tmp_path: Path) -> None:
     """C7: that is no damage, and nothing is to be restored from a backup."""
     warehouse = iceberg_warehouse(tmp_path)
     settings = settings_of({"sweep.grace.ms": GRACE_MS, "versions.retention.ms": RETENTION_MS})

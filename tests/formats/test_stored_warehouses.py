@@ -43,7 +43,7 @@ def test_everything_is_read_as_it_was_when_it_was_written(archive, lake):
     assert known(found, expected) == expected
 
 
-def test_whoever_follows_the_page_states_what_lithify_states(tmp_path):
+def test_a_program_that_follows_the_page_states_what_lithify_states(tmp_path):
     """C48: sizes and checksums made from docs/format.md alone are those that are stored."""
     warehouse = tmp_path / "warehouse"
     lake = lithify.open(str(warehouse))

@@ -445,7 +445,7 @@ def test_a_cleaner_registers_again_in_a_database_that_was_emptied() -> None:
     assert alpha.renew() == Renewal()
 
 
-def test_what_is_lost_is_told_although_the_database_goes_down_in_the_middle_of_a_renewal() -> None:
+def test_what_is_lost_is_reported_although_the_database_goes_down_in_the_middle_of_a_renewal() -> None:
     fleet = Fleet()
     alpha = fleet.keeper("alpha")
     alpha.register("one")
@@ -518,7 +518,7 @@ class TestGone:
             beta.renew()
         assert beta.holds("orders")
 
-    def test_whoever_wakes_up_after_that_has_lost_it_and_can_have_it_again(self) -> None:
+    def test_a_cleaner_that_wakes_up_after_that_has_lost_it_and_can_have_it_again(self) -> None:
         fleet = Fleet()
         alpha, beta = fleet.keeper("alpha/1"), fleet.keeper("beta/1")
         beta.register("beta")
@@ -543,7 +543,7 @@ class TestGone:
             left.append(len(fleet.owners()))
         assert left == [7_000, 2_000, 0]
 
-    def test_a_database_that_is_down_then_is_told_and_tried_again(self) -> None:
+    def test_a_database_that_is_down_then_is_reported_and_tried_again(self) -> None:
         fleet = Fleet()
         fleet.keeper("pod/1").register("pod")
         alpha = fleet.keeper("alpha")

@@ -153,7 +153,7 @@ def test_a_slow_database_is_waited_for(server: Postgres, database: str, wire: Tc
     assert coordination.renew("alpha", 2) == {"orders"}
 
 
-def test_a_row_that_somebody_keeps_locked_is_not_waited_for_without_end(
+def test_a_row_that_another_program_keeps_locked_is_not_waited_for_without_end(
     monkeypatch: pytest.MonkeyPatch, server: Postgres, database: str
 ) -> None:
     monkeypatch.setattr(databases, "STATEMENT_S", 1)
@@ -167,7 +167,7 @@ def test_a_row_that_somebody_keeps_locked_is_not_waited_for_without_end(
     assert remote.renew("alpha", 2) == frozenset()
 
 
-def test_an_sqlite_file_that_somebody_keeps_locked_is_not_waited_for_without_end(
+def test_an_sqlite_file_that_another_program_keeps_locked_is_not_waited_for_without_end(
     impatient: None, tmp_path: Path
 ) -> None:
     coordination = open_coordination(f"sqlite:///{tmp_path}/leases.db")
@@ -221,7 +221,7 @@ def test_a_database_in_a_folder_that_cannot_be_is_refused_with_what_to_do(tmp_pa
     assert trouble.value.hint
 
 
-def test_a_wrong_password_is_told_without_it(server: Postgres, database: str) -> None:
+def test_a_wrong_password_is_reported_without_it(server: Postgres, database: str) -> None:
     with pytest.raises(CoordinationError, match="password authentication failed") as trouble:
         open_coordination(server.uri(database, password="s3cret"))
     assert "s3cret" not in str(trouble.value)

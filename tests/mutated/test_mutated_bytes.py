@@ -275,7 +275,9 @@ def _named(case: Case, text: str) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.timeout(max(300, SECONDS + 300))
-def test_changed_bytes_are_told_or_do_not_matter(kind: str, place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_changed_bytes_are_reported_or_do_not_matter(
+    kind: str, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
     """C8, C48: no raw error, no silent change, no wedge, and no memory beyond a bound."""
     until = time.monotonic() + SECONDS / len(KINDS)
     seen: Counter[str] = Counter()
@@ -296,7 +298,7 @@ def test_changed_bytes_are_told_or_do_not_matter(kind: str, place: Place, capsys
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_file_is_told_or_does_not_matter(kind: str, place: Place) -> None:
+def test_what_is_no_file_is_reported_or_does_not_matter(kind: str, place: Place) -> None:
     """C48, C50: no verb waits for a pipe without a writer, or reads a device that has no end."""
     made = {"a pipe": os.mkfifo, "a device": lambda path: path.symlink_to("/dev/zero")}
     place.anew()

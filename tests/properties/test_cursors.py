@@ -64,7 +64,7 @@ class Cursors(RuleBasedStateMachine):
         self.history += [Record(k, v, 0, (), 0, end + n) for n, (k, v) in enumerate(pairs)]
 
     @rule(pairs=RECORDS, share=st.sampled_from([0.5, 1.0]), compacted=st.booleans(), retention=st.sampled_from([0, 10]))
-    def delete_behind_somebody(
+    def delete_behind_a_reader(
         self, pairs: list[tuple[bytes, bytes | None]], share: float, compacted: bool, retention: int
     ) -> None:
         """Who has read up to here learns of what is deleted now, or does not."""
@@ -134,7 +134,7 @@ class Cursors(RuleBasedStateMachine):
 
     @invariant()
     @precondition(lambda self: self.consumers)
-    def whoever_is_let_through_ends_with_the_truth(self) -> None:
+    def a_reader_that_may_continue_ends_with_the_truth(self) -> None:
         truth = _folded({}, self.history)
         for consumer in self.consumers:
             if self.found(consumer) == Continues():

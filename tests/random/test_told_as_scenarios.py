@@ -22,7 +22,7 @@ class Listening(RandomTopicMachine):
         super().teardown()
 
 
-def test_a_run_is_told_as_a_scenario_that_plays() -> None:
+def test_a_run_is_written_as_a_scenario_that_plays() -> None:
     quiet = profile(
         max_examples=RUNS,
         stateful_step_count=20,

@@ -185,7 +185,7 @@ def test_a_following_compacted_reader_goes_on_behind_a_round():
     assert polled(follower) == ""
 
 
-def test_whoever_has_seen_the_delete_goes_on_from_their_cursor():
+def test_a_reader_that_has_seen_the_delete_continues_at_its_cursor():
     """C49: whatever rounds, settings and clocks do afterwards; through JSON as well."""
     topic = MemoryTopic(delete_retention_ms=HOUR)
     append(topic, "a=1 b=1 b=∅")
@@ -224,7 +224,7 @@ def test_cursors_of_all_logs_are_gone_on_from():
             topic.reader(partition, start)
 
 
-def test_a_cursor_of_a_log_that_is_another_is_told():
+def test_a_cursor_of_a_log_that_is_another_is_reported():
     """C49, C7: recreated, or truncated below. And by the names that cursors had first."""
     topic = MemoryTopic()
     append(topic, "a=1 b=1 c=1")
@@ -255,7 +255,7 @@ def test_the_error_for_a_lost_cursor_names_an_offset_that_can_be_read(offset, sa
     topic.reader(start=nearest)
 
 
-def test_values_that_a_truncation_brings_back_behind_a_cursor_are_told():
+def test_values_that_a_truncation_brings_back_behind_a_cursor_are_reported():
     """C49, C26: side by side the backlog has them still, at offsets that the reader of the view has passed."""
     topic = MemoryTopic(**BESIDE)
     append(topic, "k=1 b=1 c=1 k=2")

@@ -176,7 +176,7 @@ def test_a_cache_that_others_can_change_is_not_used(monkeypatch, tmp_path):
     assert java_home(executable).parent == cache / "lithify"
 
 
-def test_a_cache_of_somebody_else_is_not_used(monkeypatch, tmp_path):
+def test_a_cache_of_another_user_is_not_used(monkeypatch, tmp_path):
     cache = tmp_path / "cache" / "lithify"
     cache.mkdir(parents=True)
     os.chown(cache, 65534, 65534)

@@ -117,7 +117,7 @@ def test_a_named_catalog_in_sql_has_change_tokens_too(tmp_path: Path, monkeypatc
     assert token.startswith(state.location)
 
 
-def test_a_broken_catalog_is_told_by_its_name(iceberg: Place, foreign: Catalog) -> None:
+def test_a_broken_catalog_is_identified_by_its_name(iceberg: Place, foreign: Catalog) -> None:
     iceberg.create()
     assert isinstance(foreign, SqlCatalog)
     foreign.destroy_tables()

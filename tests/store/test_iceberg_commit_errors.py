@@ -78,7 +78,7 @@ def test_what_an_error_of_a_commit_says(error: Exception, conflict: bool, nothin
         (WarehouseError("what it says", hint="already"), "what it says", "already"),
     ],
 )
-def test_what_a_person_is_told(error: Exception, text: str, hint: str) -> None:
+def test_what_the_message_says(error: Exception, text: str, hint: str) -> None:
     told = warehouse_error("s3://b/k", error)
 
     assert told.message == text

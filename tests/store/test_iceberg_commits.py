@@ -98,7 +98,7 @@ def test_a_conflict_with_oneself_is_no_conflict(place: Place, faults: Faults) ->
 
 @pytest.mark.parametrize("conflict", [CommitFailedException("main has moved"), TimeoutError("no answer")], ids=repr)
 @pytest.mark.parametrize("landed", [True, False])
-def test_what_a_log_no_longer_remembers_is_told_by_its_files(
+def test_what_a_log_no_longer_remembers_is_identified_by_its_files(
     place: Place, faults: Faults, conflict: Exception, landed: bool
 ) -> None:
     """C6: so many others commit before anybody looks that the run is forgotten. It is there once all the same."""

@@ -156,7 +156,7 @@ def test_a_damaged_manifest_is_named(iceberg: Place, pattern: str, how: str) -> 
 
 
 @pytest.mark.parametrize("how", ["cut short", "gone"])
-def test_damaged_table_metadata_is_told(iceberg: Place, how: str) -> None:
+def test_damaged_table_metadata_is_reported(iceberg: Place, how: str) -> None:
     state = iceberg.append(iceberg.create(), some_records("a"))
     for path in (Path(local_path(state.location) or "") / "metadata").glob("*.metadata.json"):
         content = path.read_bytes()

@@ -183,7 +183,7 @@ def test_a_deletion_that_dies_leaves_nothing_to_the_topic_made_again(places: Ope
     every_step(places, stopped)
 
 
-def test_what_others_have_put_into_the_folder_stays_and_is_told(iceberg: Place) -> None:
+def test_what_others_have_put_into_the_folder_stays_and_is_reported(iceberg: Place) -> None:
     state = an_old_topic(iceberg)
     folder = Path(local_path(state.location) or "")
     (folder / "data" / "notes.txt").write_text("mine")

@@ -231,7 +231,7 @@ def test_all_topics_of_a_lost_catalog_are_found(lose: Lose, tmp_path: Path) -> N
     assert tuple(topic.name for topic in a_lake(tmp_path / "w").topics()) == names
 
 
-def test_what_another_program_appended_is_told_and_left_out(tmp_path: Path) -> None:
+def test_what_another_program_appended_is_reported_and_left_out(tmp_path: Path) -> None:
     topic = a_topic(tmp_path / "w")
     before, state = latest(topic), topic.state()
     table = topic.warehouse.store._tables.load(topic.topic_name)  # type: ignore[attr-defined]

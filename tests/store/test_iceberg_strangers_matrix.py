@@ -286,7 +286,7 @@ def test_what_is_refused_is_set_back_by_a_repair(topic: Topic, foreign: Catalog,
     a_round(topic)
 
 
-def test_a_renamed_table_is_told_from_the_topic_that_it_was(topic: Topic, foreign: Catalog) -> None:
+def test_a_renamed_table_is_distinguished_from_the_topic_that_it_was(topic: Topic, foreign: Catalog) -> None:
     """Else the metadata of one topic could stand in for that of another."""
     before = contents(topic)
     foreign.rename_table(TABLE, ("default", "renamed"))

@@ -207,7 +207,7 @@ def test_a_loop_goes_on_with_what_is_new(changing):
         wanted |= {kind: taken for (kind, _, _), taken in zip(readers, map(list, got), strict=True)}
 
 
-def test_a_delete_that_went_unseen_is_told(changing):
+def test_a_delete_that_went_unseen_is_reported(changing):
     """C49: to followers of one log and of all, and to readers that continue at a cursor; the backlog has it still."""
     topic = changing.topic
     readers = [(kind, kind.open(topic)) for kind in KINDS]

@@ -42,7 +42,7 @@ def topic(tmp_path: Path) -> Topic:
     return topic
 
 
-def test_a_follower_is_told(topic: Topic, tmp_path: Path) -> None:
+def test_a_follower_gets_an_error(topic: Topic, tmp_path: Path) -> None:
     """Before it waits for an offset that other records will have."""
     reader = topic.reader(0, follow=True)
     for offset in range(10):
@@ -54,7 +54,7 @@ def test_a_follower_is_told(topic: Topic, tmp_path: Path) -> None:
         reader.read_next()
 
 
-def test_a_cursor_from_after_a_round_is_told_from_one_before(topic: Topic, tmp_path: Path) -> None:
+def test_a_cursor_from_after_a_round_is_distinguished_from_one_before(topic: Topic, tmp_path: Path) -> None:
     compact_without_spark(topic)
     reader = topic.reader(0)
     list(reader)

@@ -48,7 +48,7 @@ class ViewRules:
         assert [r.key for r in place.view(state)] == [b"0", b"1", b"2", b"3", b"4", b"b"]
         assert [r.offset for r in place.records(state)] == list(range(15))
 
-    def test_views_are_told_apart_by_log(self, place: Place) -> None:
+    def test_views_are_distinguished_by_log(self, place: Place) -> None:
         state = place.create(partitions=3)
         state = place.append(state, [r._replace(partition=p) for p in range(3) for r in some_records("a", "b")])
 

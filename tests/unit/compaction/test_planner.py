@@ -28,7 +28,7 @@ def test_the_first_round_looks_at_everything():
     assert plan.moves and not plan.is_idle
 
 
-def test_segments_are_told_apart_by_the_first_dirty_offset():
+def test_segments_are_distinguished_by_the_first_dirty_offset():
     """C14."""
     log = a_log("a=1 | b=2 | c=3")
     plan = log.plan(log.state(dirty_from=1))

@@ -31,7 +31,7 @@ def test_retention_is_applied_first_and_moves_the_log_start():
     assert plan.unread_losers == {Cause.PAST_RETENTION: 2}
 
 
-def test_losers_below_the_log_start_are_told_from_those_past_retention():
+def test_losers_below_the_log_start_are_distinguished_from_those_past_retention():
     """C24, C26, C42."""
     log = a_log("a=1!1 | b=1!2 c=1!2 | d=1!90")
     plan = log.plan(log.state(start=1), now_ms=100, **RETAINED)

@@ -41,7 +41,7 @@ def test_the_newest_version_is_named_again_when_it_is_whole() -> None:
     assert plan.metadata is not None and plan.metadata.number == 8
 
 
-def test_what_other_programs_committed_on_it_is_told_and_loses_nothing_of_ours() -> None:
+def test_what_other_programs_committed_on_it_is_reported_and_loses_nothing_of_ours() -> None:
     """They go on from our version, so that its number stays what it was."""
     theirs = MetadataFile("m/9", 9, problem="main was moved", claims=7, foreign=("an append of 5 records",))
 

@@ -80,7 +80,7 @@ def test_a_topic_that_is_not_stored_is_refused():
         "bad-bytes-\udcff",
     ],
 )
-def test_what_is_no_name_is_refused_and_told_what_is_accepted(text):
+def test_what_is_no_name_is_refused_with_what_is_accepted(text):
     with pytest.raises(InvalidNameError, match="not a topic") as error:
         parse_topic(text)
     assert "\n" not in str(error.value)
@@ -98,7 +98,7 @@ FOREIGN = st.one_of(PULSAR, MAPR)
 
 
 @given(FOREIGN)
-def test_a_foreign_name_can_be_told_from_where_it_is_stored(text):
+def test_a_foreign_name_follows_from_where_it_is_stored(text):
     reference = parse_topic(text)
     assert original_name(reference.name) == reference.original
     assert parse_topic(str(reference.name)).name == reference.name

@@ -43,7 +43,7 @@ def test_it_knows_the_first_and_the_last_time_and_the_last_error():
     assert (third.first_ms, third.last_ms, third.error) == (NOW_MS, NOW_MS + 45_000, "error 2")
 
 
-def test_whoever_goes_on_failing_waits_for_half_an_hour_at_most():
+def test_a_log_that_keeps_failing_waits_for_half_an_hour_at_most():
     _, waits = failing(100)
     assert max(waits) * 1000 == LONGEST_BACKOFF_MS == 30 * MINUTE_MS
 

@@ -51,7 +51,7 @@ def test_a_log_without_dirt_waits_if_the_clock_will_make_it_due_else_it_is_clean
     assert log_standing(clean, half_dirty(Due(False, "")), None).standing is Standing.CLEAN
 
 
-def test_it_is_told_why_the_log_is_due_and_why_it_fails():
+def test_it_reports_why_the_log_is_due_and_why_it_fails():
     found = log_standing(DIRTY, half_dirty(DUE), FAILED)
     assert (found.why, found.failures, found.error) == ("dirty ratio 0.60 > 0.5", 3, "no room")
     assert (found.dirty_ratio, found.overdue_ms) == (0.5, 0)

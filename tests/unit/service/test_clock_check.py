@@ -63,7 +63,7 @@ def test_nothing_is_dropped_by_a_clock_that_is_years_ahead(place: RandomPlace, d
 
 
 @pytest.mark.parametrize("drop", ["retain", "round", "expire"])
-def test_somebody_who_says_that_the_clock_is_right_is_asked_once(place: RandomPlace, drop: str) -> None:
+def test_a_user_who_confirms_the_clock_is_asked_once(place: RandomPlace, drop: str) -> None:
     """C46: from then on the topic goes by that clock."""
     place.clock.advance(YEARS_MS)
     trust_clock(place.warehouse, NAME)

@@ -66,7 +66,7 @@ def test_so_many_hang_and_no_more(go: Event, monkeypatch: pytest.MonkeyPatch) ->
     assert within(BOUND_S, lambda: 7) == 7
 
 
-def test_whoever_waits_can_be_interrupted(go: Event) -> None:
+def test_a_waiting_thread_can_be_interrupted(go: Event) -> None:
     before = signal.signal(signal.SIGUSR1, signal.default_int_handler)  # SIGINT is the test runner's
     threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
     begun = time.monotonic()
@@ -86,7 +86,7 @@ def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield one, other
 
 
-def test_a_deadline_wakes_whoever_waits_for_bytes(ends: tuple[socket.socket, socket.socket]) -> None:
+def test_a_deadline_wakes_a_thread_that_waits_for_bytes(ends: tuple[socket.socket, socket.socket]) -> None:
     deadline = AnswerDeadline()
     deadline.begin(ends[0].fileno(), 0.1)
     assert ends[0].recv(1) == b""

@@ -57,7 +57,7 @@ def test_base64_is_for_keys_values_and_header_values() -> None:
     assert (found["key"], found["value"], found["headers"]) == ("/w==", "AA==", [["h", "/g=="]])
 
 
-def test_a_time_that_the_log_gave_is_told() -> None:
+def test_a_time_that_the_log_gave_is_reported() -> None:
     line = printed(Record(b"k", b"v", 5, (), 0, 1, "LogAppendTime"))[0]
     assert json.loads(line)["timestamp_type"] == "LogAppendTime"
 

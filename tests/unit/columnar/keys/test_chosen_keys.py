@@ -165,7 +165,7 @@ def test_keys_that_share_their_hashes_are_parted_by_others(tmp_path, monkeypatch
     assert [path.name for path in tmp_path.iterdir()] == ["topic"]
 
 
-def test_keys_that_share_every_hash_are_told_apart_where_memory_holds_them(tmp_path, monkeypatch):
+def test_keys_that_share_every_hash_are_distinguished_where_memory_holds_them(tmp_path, monkeypatch):
     monkeypatch.setattr(winners, "KeyHash", OneHash(lambda _: True))
     topic = StoredTopic(tmp_path)
     topic.append(0, [ordered(b"%d" % (n % 700), 1) for n in range(2000)])

@@ -26,7 +26,7 @@ def found(keys: list[bytes], hashes: list[int]) -> list[bool]:
 
 
 @given(KEYS, st.integers(1, 5))
-def test_keys_are_told_apart_whatever_their_hashes(keys, distinct):
+def test_keys_are_distinguished_whatever_their_hashes(keys, distinct):
     hashes = [crc32(key) % distinct << 60 for key in keys]
     assert found(keys, hashes) == last_by_hand(keys)
 

@@ -53,7 +53,7 @@ def offsets(segments: tuple[Segment, ...], start: int = 0) -> list[int]:
 
 @pytest.mark.parametrize("largest", [BASE, BASE + 14, END - 1, 2**62])
 @pytest.mark.parametrize("group", range(GROUPS))
-def test_whoever_seeks_is_not_made_to_pass_over_records(segment: Segment, group: int, largest: int) -> None:
+def test_a_reader_that_seeks_is_not_made_to_pass_over_records(segment: Segment, group: int, largest: int) -> None:
     lie(segment, group, largest)
     for start in range(BASE, END + 2):
         try:
@@ -79,7 +79,7 @@ def test_a_cut_takes_what_is_below_it_and_nothing_else(
             assert offsets(made) == list(range(BASE, end))
 
 
-def test_what_is_told_truly_is_read_from_everywhere(segment: Segment, tmp_path: Path) -> None:
+def test_what_is_stated_truly_is_read_from_everywhere(segment: Segment, tmp_path: Path) -> None:
     for start in range(BASE, END + 2):
         assert offsets((segment,), start) == list(range(start, END))
     for end in range(BASE + 1, END + 1):

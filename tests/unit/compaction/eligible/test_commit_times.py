@@ -71,7 +71,7 @@ def test_young_timestamps_count_where_commits_do_too():
     assert topic.compact().logs[0].horizon == 1
 
 
-def test_whoever_switches_it_on_waits_for_what_is_dirty_then():
+def test_a_topic_that_switches_it_on_waits_for_what_is_dirty_then():
     """C43, C14: no commit stored when that was appended."""
     topic = MemoryTopic(now_ms=10_000, min_compaction_lag_ms=LAG_MS)
     topic.append([Record(b"a", b"1", 5)])

@@ -20,7 +20,7 @@ def a_state(log: LogState = LOG) -> TopicState:
     return TopicState(TopicName("default", "t"), "t", "i", 1, "", some_settings(), (log,), 0)
 
 
-def test_whoever_begins_stands_where_a_compacted_reader_starts():
+def test_a_new_consumer_starts_where_a_compacted_reader_starts():
     assert first_cursor(a_state(replace(LOG, log_start_offset=3)), 0) == Cursor("i", 0, 3, 9)
     viewed = replace(LOG, view=View(start_offset=9))
     assert first_cursor(a_state(viewed), 0).offset == 9

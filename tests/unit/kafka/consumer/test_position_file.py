@@ -45,7 +45,7 @@ def test_that_of_others_is_refused(tmp_path, lake, kafka):
         PositionFile(tmp_path / "p", "lake", "kafka").load()
 
 
-def test_nothing_is_written_through_a_link_that_somebody_put_there(tmp_path):
+def test_nothing_is_written_through_a_link_that_another_program_made(tmp_path):
     """In a folder that others may write to."""
     foreign = tmp_path / "foreign"
     foreign.write_text("precious")

@@ -123,7 +123,7 @@ def test_a_time_outside_of_the_calendar_is_written_as_a_number_and_reads_back(ms
         (2**50, "1024 TiB"),
     ],
 )
-def test_sizes_for_people(count, text):
+def test_sizes_for_users(count, text):
     assert format_bytes(count) == text
 
 
@@ -139,5 +139,5 @@ def test_sizes_for_people(count, text):
         (-1500, "-1.5 s"),
     ],
 )
-def test_durations_for_people(ms, text):
+def test_durations_for_users(ms, text):
     assert format_duration(ms) == text

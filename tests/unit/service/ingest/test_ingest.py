@@ -66,7 +66,7 @@ def test_no_copy_grows_beyond_it(warehouse):
     assert len(state(warehouse).logs) == 1
 
 
-def test_what_the_source_deleted_before_it_was_copied_is_told_or_remembered(warehouse):
+def test_what_the_source_deleted_before_it_was_copied_is_reported_or_remembered(warehouse):
     copied(warehouse, {"orders": {0: some(0, 1)}})
     later = {"orders": {0: some(0, 50)}}
     (report,) = copied(warehouse, later)
@@ -76,7 +76,7 @@ def test_what_the_source_deleted_before_it_was_copied_is_told_or_remembered(ware
     assert source_of(warehouse.store, state(warehouse)).holes == report.holes
 
 
-def test_a_source_that_went_back_is_told(warehouse):
+def test_a_source_that_went_back_is_reported(warehouse):
     copied(warehouse, {"orders": {0: some(0, 5)}})
     (report,) = copied(warehouse, {"orders": {0: some(0, 1)}})
     assert "below the" in report.error
