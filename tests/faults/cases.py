@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lithify.lifecycle.clocks import LEAP_MS
 from lithify.model.log import WrittenBatch
 from lithify.model.settings.rates import Rates
+from lithify.model.stored_file import FileKind
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestRequest
 from lithify.service.change.alter import alter, uncompact
@@ -17,7 +18,7 @@ from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.clock_check import trust_clock
-from lithify.service.documents import failures_of, rates_note
+from lithify.service.documents import failures_of, put_heartbeat, rates_note
 from lithify.service.ingest.ingest import ingest
 from lithify.service.look.quarantine import release
 from lithify.service.look.throttle import throttle
@@ -98,6 +99,11 @@ def has_rates(warehouse: Warehouse) -> object:
     return rates_note(warehouse.store, warehouse.store.load(NAME)).id is not None
 
 
+def heartbeats(warehouse: Warehouse) -> object:
+    files = warehouse.store.stored_files(warehouse.store.load(NAME))
+    return {file.path for file in files if file.kind is FileKind.HEARTBEAT}
+
+
 CASES = {
     "retain": Case(lambda w: retain(w, NAME, now_ms=1_545), IN_PLACE),
     "delete-records": Case(lambda w: delete_records(w, NAME, 0, 12), IN_PLACE),
@@ -111,6 +117,7 @@ CASES = {
     "view": Case(a_round, SIDE_BY_SIDE),
     "trust-clock": Case(years_later, IN_PLACE, look=is_trusted),
     "throttle": Case(lambda w: throttle(w, NAME, Rates(1, 2)), IN_PLACE, look=has_rates),
+    "heartbeat": Case(lambda w: put_heartbeat(w.store, w.store.load(NAME), "run"), IN_PLACE, look=heartbeats),
     "expire": Case(lambda w: expire_versions(w, NAME), IN_PLACE, look=kept),
     "expire-view": Case(lambda w: expire_versions(w, NAME), SIDE_BY_SIDE, look=kept),
     "release": Case(lambda w: release(w, NAME, [1]), IN_PLACE, look=failing),

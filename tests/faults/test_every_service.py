@@ -20,6 +20,8 @@ from faults.cases import CASES
 from faults.several import prepared as prepared_topics
 from faults.test_every_reader import READS
 from faults.test_every_repair import a_repair
+from faults.test_every_step import finished
+from faults.test_every_step import prepared as a_cleaners_lake
 from faults.test_several_topics import a_run
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.round.run import Run
@@ -30,7 +32,7 @@ from support.faults.topics import NAME, SIDE_BY_SIDE, memory_warehouse, prepared
 
 LOAD = 2
 """Which of the calls of a look at a catalog loads the first topic."""
-PORTS = ("Warehouse", "Run")
+PORTS = ("Warehouse", "Run", "LogStore", "Documents")
 """What is given to services that reach ports."""
 
 
@@ -86,6 +88,7 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
         warehouse = prepared(memory_warehouse, folder, case.config)
         found |= called(lambda case=case, warehouse=warehouse: case.verb(warehouse))
     found |= called(lambda: a_repair(folder / "repairs"))
+    found |= called(lambda: finished(a_cleaners_lake(), Injector(0, Kind.FAILS)))
     warehouse = prepared(memory_warehouse, folder, SIDE_BY_SIDE)
     for read in READS.values():
         found |= called(lambda read=read: read(warehouse))
