@@ -230,6 +230,8 @@ def test_a_stream_notices_a_log_that_was_truncated_or_is_another(lake, topic, ru
     lake.create_topic("t", partitions=2).append([Record(b"k", b"x", partition=0)] * 20)
     with pytest.raises(StreamingQueryException, match="t-0: the topic was deleted and recreated"):
         run()
+    assert len(run(failOnDataLoss=False).records) == 10
+    assert run().records == []  # the log at rest has a cursor of this topic, too
 
 
 def test_a_stream_whose_topic_is_gone_fails_and_says_so(lake, topic, running):
