@@ -12,6 +12,8 @@ Two cores are kept busy by two lanes, as much of a test is waiting for a JVM, a 
     the quick sections, one by one ──► lane 1  tests in two processes ──► those alone ──► summary
                                   └──► lane 2  tests in one process  ──┘
 
+When lane 1 has no tests left it takes those of lane 2, the short ones first.
+
 What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes.
 """
 
@@ -23,9 +25,10 @@ import re
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,9 +89,10 @@ def _test_folders() -> list[str]:
         "scenarios",
         "store",
         "faults",
-        "formats",
-        "cli",
         "spark",
+        "kafka",
+        "cli",
+        "formats",
         "kills",
         "mutated",
         "examples",
@@ -130,16 +134,35 @@ def run_all(wanted: Sequence[Section]) -> list[Outcome]:
     """The quick ones one by one, then the others in two lanes, and at the end those that run alone."""
     done = [run(section) for section in wanted if section.name in QUICK]
     slow = [section for section in wanted if section.name not in QUICK + ALONE]
-    with ThreadPoolExecutor(1) as split, ThreadPoolExecutor(1) as serial:
-        lanes = [serial if section.name in SERIAL else split for section in slow]
-        running = [lane.submit(run, s, alone=len(slow) == 1) for lane, s in zip(lanes, slow, strict=True)]
+    split = deque(section for section in slow if section.name not in SERIAL)
+    serial = deque(section for section in slow if section.name in SERIAL)
+
+    def lane(*queues: deque[Section]) -> list[Outcome]:
+        outcomes = []
+        while section := next_of(queues):
+            outcomes.append(run(section, alone=len(slow) == 1))
+        return outcomes
+
+    with ThreadPoolExecutor(2) as lanes:
+        running = [lanes.submit(lane, split, serial), lanes.submit(lane, serial)]
         try:
-            done += [section.result() for section in running]
-        except KeyboardInterrupt:  # which those at work have heard too
-            for section in running:
-                section.cancel()
+            done += [outcome for ended in running for outcome in ended.result()]
+        except KeyboardInterrupt:  # which the sections that run have received too
+            split.clear()
+            serial.clear()
             raise
     return done + [run(section) for section in wanted if section.name in ALONE]
+
+
+def next_of(queues: Sequence[deque[Section]]) -> Section | None:
+    """The first of a lane's own queue; if it is empty, the last of the other lane's: the long ones are in front."""
+    own, *others = queues
+    with suppress(IndexError):
+        return own.popleft()
+    for queue in others:
+        with suppress(IndexError):
+            return queue.pop()
+    return None
 
 
 def main() -> int:

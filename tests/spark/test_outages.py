@@ -19,6 +19,7 @@ from lithify.errors import Blame, EngineUnavailableError, EngineError
 from lithify.columnar.files.access import FileAccess
 from lithify.reports.events import EventKind
 from lithify.ports.store import Warehouse
+from lithify.service.documents import failures_of
 from lithify.spark.keypass import direct
 from lithify.spark.engine import SparkEngine
 from lithify.spark.session.start import session_factory
