@@ -157,7 +157,7 @@ def test_a_cut_where_a_round_has_been_needs_its_flag(orders):
     command = ("truncate", "orders", "--partition", 0, "--to", 3, "--yes")
     assert orders.error(*command) == (
         "orders-0: 3 is below the first dirty offset 5, so values that the records from there on had superseded "
-        "are gone for good (--below-compacted truncates all the same)"
+        "are gone (--below-compacted truncates all the same)"
     )
     cut = orders(*command, "--below-compacted", "--json").json
     assert (cut["verb"], cut["logs"][0]["first_dirty_offset_after"]) == ("truncate", 3)

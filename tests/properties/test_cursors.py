@@ -52,8 +52,6 @@ class Cursors(RuleBasedStateMachine):
         self.history: list[Record] = []
         self.expired: list[tuple[int, bool]] = []
         """When deletes expired: the epoch that this began, and whether the view had them."""
-        self.compacted_before = 0
-        """The first dirty offset that a change of mode or a dropped view set back to the log start."""
 
     @property
     def log(self) -> LogState:
@@ -102,19 +100,17 @@ class Cursors(RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: not self.topic.state.settings.side_by_side)
     def go_side_by_side(self) -> None:
-        self.compacted_before = max(self.compacted_before, self.log.first_dirty_offset)
         alter(self.topic.warehouse, ORDERS, {"compaction.mode": "side-by-side"})
 
     @rule()
     @precondition(lambda self: self.topic.state.settings.side_by_side)
     def drop_the_view(self) -> None:
-        self.compacted_before = max(self.compacted_before, self.log.first_dirty_offset)
         uncompact(self.topic.warehouse, ORDERS)
 
     @rule(by=st.integers(0, 5))
     def truncate(self, by: int) -> None:
         """Not below what rounds have compacted: that needs `--below-compacted`, and readers get an error."""
-        to = max(self.log.first_dirty_offset, self.compacted_before, self.log.log_end_offset - by)
+        to = max(self.log.first_dirty_offset, self.log.compacted_below, self.log.log_end_offset - by)
         truncate(self.topic.warehouse, ORDERS, 0, to)
         self.history = self.history[:to]
 

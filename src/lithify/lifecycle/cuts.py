@@ -89,14 +89,10 @@ def truncation(log: LogId, state: LogState, to: int, *, below_compacted: bool) -
             f"to {state.log_end_offset}",
             hint="--to is the new log end: records at and above it go",
         )
+    if to < max(state.first_dirty_offset, state.compacted_below) and not below_compacted:
+        raise PolicyError(f"{log}: {_superseded_values(state, to)}", hint="--below-compacted truncates all the same")
     if to >= state.first_dirty_offset:
         return Truncation(to, state.first_dirty_offset, state.first_dirty_offset)
-    if not below_compacted:
-        raise PolicyError(
-            f"{log}: {to} is below the first dirty offset {state.first_dirty_offset}, so values that the records "
-            "from there on had superseded are gone for good" + ("" if state.view is None else " from the view"),
-            hint="--below-compacted truncates all the same",
-        )
     if state.view is not None:
         return Truncation(to, state.log_start_offset, state.log_start_offset)
     return Truncation(to, to, to)
@@ -116,11 +112,12 @@ def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
     """The state after the truncation `how`, with `cut` as what is left (C26).
 
     Values that records truncated from a view had superseded become current again, below the positions of
-    readers of the view: they get the same error as for a dropped delete (C49).
+    readers of the view, also of one that was dropped: they get the same error as for a dropped delete (C49).
     """
     dropped = state.dropped
-    if state.view is not None and how.view_end_offset < state.first_dirty_offset:
-        dropped = with_drop(dropped, DroppedDeletes(state.next_epoch, state.first_dirty_offset, of_view=True))
+    viewed = max(state.compacted_below, 0 if state.view is None else state.first_dirty_offset)
+    if how.end_offset < viewed:
+        dropped = with_drop(dropped, DroppedDeletes(state.next_epoch, viewed, of_view=True))
     moved = replace(
         state,
         log_end_offset=how.end_offset,
@@ -130,6 +127,7 @@ def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
         steps=_ended(state.steps, how.first_dirty_offset),
         last_record=last_readable(cut.last_record, state.log_start_offset),
         held=None,
+        compacted_below=min(state.compacted_below, how.end_offset),
         view=state.view and view_of(cut.view, cut.view_last_record, state.view.start_offset),
         dropped=dropped,
     )
@@ -138,9 +136,11 @@ def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
 
 def uncompacted(state: LogState, segments: tuple[Segment, ...]) -> LogState:
     """The state without a view (C35)."""
+    reached = max(state.compacted_below, state.first_dirty_offset)
     moved = replace(
         state,
         first_dirty_offset=state.log_start_offset,
+        compacted_below=reached if reached > state.log_start_offset else 0,
         steps=(),
         held=None,
         uncovered=False,
@@ -149,6 +149,19 @@ def uncompacted(state: LogState, segments: tuple[Segment, ...]) -> LogState:
         dropped=without_view(state.dropped),
     )
     return measured(moved, segments)
+
+
+def _superseded_values(state: LogState, to: int) -> str:
+    """Why values that a truncation should make current again are not there any more."""
+    if to >= state.first_dirty_offset:
+        return (
+            f"{to} is below {state.compacted_below}, up to which rounds may have compacted the log before, so values "
+            "that the records from there on had superseded may be gone"
+        )
+    return (
+        f"{to} is below the first dirty offset {state.first_dirty_offset}, so values that the records "
+        "from there on had superseded are gone" + ("" if state.view is None else " from the view")
+    )
 
 
 def _ended(steps: Steps, end_offset: int) -> Steps:

@@ -158,6 +158,7 @@ def _rebuilt(log: LogState, segments: tuple[Segment, ...]) -> RebuiltLog:
         dirty=volume_of(segments),
         oldest_dirty_timestamp_ms=min((s.min_timestamp_ms for s in segments), default=None),
         deleted_below=min(log.deleted_below, start),
+        compacted_below=end,  # what rounds had taken away is not known
         round_required="the topic was repaired",
         uncovered=True,
         batches=log.batches,

@@ -111,8 +111,7 @@ class View:
 class LogState:
     """Everything the table's metadata keeps about one log; S <= D <= H <= E always.
 
-    Side by side, `clean` and `dirty` are of the backlog, `view` is None before the first round, and
-    the steps are those of the tombstones in the view.
+    Side by side, `clean` and `dirty` are of the backlog, and the steps of the tombstones in the view.
     """
 
     partition: int
@@ -133,6 +132,8 @@ class LogState:
     """The run of the last round that was committed and not undone."""
     deleted_below: int = 0
     """The offset of the last `delete-records` (C26). Views have no records below it either."""
+    compacted_below: int = 0
+    """Where D was before `alter`, `uncompact` or `repair` set it back to S; lowered by truncations (C26)."""
     round_required: str = ""
     """Why a round is required at any dirty ratio: a setting changed (C43), records were deleted (C26)."""
     uncovered: bool = False
@@ -144,8 +145,7 @@ class LogState:
     batches: tuple[WrittenBatch, ...] = ()
     """The latest batch of each query that wrote to the topic, the last one to write last. Only log 0 has them."""
     epoch: int = FIRST_EPOCH
-    """Grows with every commit that invalidates planned rounds, so not with those of `KEEPS_EPOCH` (C44). It never
-    decreases; readers store it in their cursors (C49)."""
+    """Grows with every commit that invalidates planned rounds (C44); readers store it in their cursors (C49)."""
     committed: tuple[CommittedEnd, ...] = ()
     """When dirty records were appended, where `min.compaction.lag.from` is `commit` (C14); both ascend."""
     dropped: tuple[DroppedDeletes, ...] = ()

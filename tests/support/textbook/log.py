@@ -34,6 +34,8 @@ class TextbookLog:
     view_start: int = 0
     """S when the first round made the view."""
     deleted_below: int = 0
+    compacted_before: int = 0
+    """D before it was set back (C26)."""
     low: Covers = ()
     high: Covers = ()
     uncovered: bool = False
@@ -49,6 +51,11 @@ class TextbookLog:
     dropped: tuple[Dropped, ...] = ()
     aged: Records = ()
     """The records that rounds have dropped for their age."""
+
+    @property
+    def compacted_up_to(self) -> int:
+        """Readers of compacted data may have skipped what was superseded below it, and the log may have lost it."""
+        return max(self.dirty_from, self.compacted_before)
 
     def reading(self, *, compacted: bool) -> Records:
         """What a reader gets from its start on (C26, C33)."""
@@ -262,8 +269,10 @@ class TextbookLog:
         dirty_from = to if back else self.dirty_from
         view = self.view
         dropped = tuple(replace(d, last=min(d.last, to - 1)) for d in self.dropped)
+        below = self.compacted_before if view is None else self.compacted_up_to
+        if to < below:
+            dropped += (Dropped(self.epoch + 1, to, below, of_view=True),)
         if back and view is not None:  # what the backlog still has is judged anew
-            dropped += (Dropped(self.epoch + 1, to, self.dirty_from, of_view=True),)
             view, dirty_from = tuple(r for r in view if at(r) < self.start), self.start
         return replace(
             self,
@@ -274,6 +283,7 @@ class TextbookLog:
             low=ended_at(self.low, dirty_from if back else to),
             high=ended_at(self.high, dirty_from if back else to, at_the_latest=True),
             cuts=(*self.cuts, to),
+            compacted_before=min(self.compacted_before, to),
             epoch=self.epoch + 1,
             dropped=dropped,
         )
@@ -283,6 +293,7 @@ class TextbookLog:
         return replace(
             self,
             dirty_from=self.start,
+            compacted_before=self.compacted_up_to,
             view=None,
             low=(),
             high=(),

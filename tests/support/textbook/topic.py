@@ -121,11 +121,11 @@ class TextbookTopic:
         log = self.logs[partition]
         if not log.start <= to <= log.end:
             raise RefusedError(OffsetOutOfRangeError)
-        if to < log.dirty_from and not below_compacted:
+        if to < log.compacted_up_to and not below_compacted:
             raise RefusedError(PolicyError)
         if to == log.end:
             return self
-        return replace(self.with_logs(log.truncated(to)), brought_back=self.brought_back + (to < log.dirty_from))
+        return replace(self.with_logs(log.truncated(to)), brought_back=self.brought_back + (to < log.compacted_up_to))
 
     def altered(self, settings: TopicSettings, partitions: int) -> TextbookTopic:
         """C43. `settings` are checked already."""

@@ -8,7 +8,7 @@ import pytest
 
 from lithify.errors import OffsetOutOfRangeError, PolicyError
 from lithify.lifecycle.cuts import Cut, Truncation, records_deleted, retained, truncated, truncation, uncompacted
-from lithify.model.log import TRUNCATIONS_KEPT, HeldTombstones, LastRecord, TombstoneStep, View
+from lithify.model.log import TRUNCATIONS_KEPT, DroppedDeletes, HeldTombstones, LastRecord, TombstoneStep, View
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Volume, volume_of
 from support.builders import a_log, some_settings
@@ -143,7 +143,7 @@ def test_a_truncation_at_or_above_the_first_dirty_offset_leaves_it():
 
 @pytest.mark.parametrize("state", [STATE, beside()], ids=["in place", "side by side"])
 def test_a_truncation_below_the_first_dirty_offset_is_refused(state):
-    """C26: values that were superseded are gone for good."""
+    """C26: values that were superseded are gone."""
     with pytest.raises(PolicyError, match="3 is below the first dirty offset 4") as error:
         truncation(ID, state, 3, below_compacted=False)
     assert "--below-compacted" in error.value.hint
@@ -218,3 +218,29 @@ def test_without_its_view_a_log_is_all_dirty():
     assert (after.view, after.steps, after.held, after.uncovered, after.last_round) == (None, (), None, False, "")
     assert (after.clean, after.dirty, after.round_required) == (Volume(), volume_of(LOG.segments[1:]), "x")
     assert after.oldest_dirty_timestamp_ms == 3
+
+
+def test_a_dropped_view_leaves_a_note_of_how_far_the_log_was_compacted():
+    """C26: the furthest D of all; 0 where no round had compacted anything above S."""
+    assert uncompacted(STATE, LOG.segments).compacted_below == 4
+    assert uncompacted(replace(STATE, compacted_below=5), LOG.segments).compacted_below == 5
+    assert uncompacted(replace(STATE, log_start_offset=4), LOG.segments[2:]).compacted_below == 0
+
+
+SET_BACK = uncompacted(STATE, LOG.segments)
+
+
+def test_a_truncation_below_what_was_once_compacted_asks_first():
+    """C26: D is back at S, but the superseded values are not."""
+    with pytest.raises(PolicyError, match="orders-0: 3 is below 4, up to which rounds may have compacted the log"):
+        truncation(ID, SET_BACK, 3, below_compacted=False)
+    assert truncation(ID, SET_BACK, 3, below_compacted=True) == Truncation(3, 0, 0)
+    assert truncation(ID, SET_BACK, 4, below_compacted=False) == Truncation(4, 0, 0)
+
+
+def test_a_truncation_lowers_what_was_once_compacted_and_tells_readers_of_the_view():
+    """C26, C49: values that readers of the dropped view have skipped are current again."""
+    after = truncated(SET_BACK, Truncation(3, 0, 0), Cut(LOG.segments[:1], None))
+    assert after.compacted_below == 3
+    assert after.dropped == (DroppedDeletes(SET_BACK.next_epoch, 4, of_view=True),)
+    assert truncated(SET_BACK, Truncation(4, 0, 0), Cut(LOG.segments[:2], None)).dropped == ()
