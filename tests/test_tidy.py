@@ -168,6 +168,19 @@ def banned_phrases(file: File) -> Iterator[str]:
                 yield file.at(number, f"{phrase}: say {plain}")
 
 
+_PACKAGES = "|".join(folder.name for folder in (ROOT / "src" / "lithify").glob("[a-z]*/"))
+_MODULE = re.compile(rf"(?<![\w./<{{-])(?:src/lithify/)?((?:{_PACKAGES})(?:/[a-z_]+)+)(?:\.py)?(?![\w<{{*])")
+
+
+def lost_modules(file: File) -> Iterator[str]:
+    """`package/module` as headers, comments and documents name it, where the tree has no such folder or module."""
+    for number, line in enumerate(file.text.splitlines(), 1):
+        for found in _MODULE.finditer(line):
+            places = (ROOT / root / found[1] for root in ("src/lithify", "tests", "tests/support"))
+            if not any(place.is_dir() or place.with_suffix(".py").is_file() for place in places):
+                yield file.at(number, f"{found[0]} is not in the tree")
+
+
 def names_defined(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         match node:
@@ -279,6 +292,7 @@ BREAKS = {
     open_dataclasses: "@dataclass(frozen=True)\nclass A: ...",
     banned_names: "def dedupe_keys(): ...",
     banned_phrases: "# the topic was Made Again",
+    lost_modules: "service/" + "gone ──► store",
     printing: "print(1)",
     pyspark_outside: "def f():\n    from pyspark.sql import functions",
     clocks_below_wiring: "stamp = datetime.now()",
@@ -323,11 +337,11 @@ def test_the_map_shows_every_package_and_nothing_else():
     assert drawn == packages()
 
 
-def test_documents_modules_and_tests_use_plain_phrases():
-    """All but this file, which spells them."""
+@pytest.mark.parametrize("rule", (banned_phrases, lost_modules), ids=lambda rule: rule.__name__)
+def test_documents_modules_and_tests_keep_to(rule):
+    """All but this file, which spells what they may not."""
     texts = [file for file in tracked() if file.path.endswith((".md", ".py", ".txt"))]
-    said = [file for file in texts if file.path != "tests/test_tidy.py"]
-    assert [finding for file in said for finding in banned_phrases(file)] == []
+    assert [finding for file in texts if file.path != "tests/test_tidy.py" for finding in rule(file)] == []
 
 
 def test_no_file_names_a_machine_or_a_package_registry():

@@ -20,7 +20,7 @@ def as_lithify_error(error: Exception, what: object) -> LithifyError:
     reason = " ".join(str(error).split())[:TEXT_CHARACTERS]
     told = f"{what}: {type(error).__name__}{': ' if reason else ''}{reason}{_place(error)}"
     if isinstance(error, OF_THE_MACHINE):
-        return UnusableEnvironmentError(told, hint="look at the memory, the disks and the network of this machine")
+        return UnusableEnvironmentError(told, hint="check the memory, the disks and the network of this machine")
     return DefectError(
         told,
         hint="an unexpected error: a defect of Lithify, or damage that it did not recognize; run `lithify verify`",

@@ -151,7 +151,7 @@ class PolicyError(RefusedError):
 
 
 class ClockError(RefusedError):
-    """The clock is so far from the commits of a topic that nothing is dropped by it (C46)."""
+    """The clock is so far from the commits of a topic that no verb may drop anything by it (C46)."""
 
     blames = Blame.CLOCK
 

@@ -36,9 +36,9 @@ def test_settings_and_partitions_change_in_one_commit(orders):
         "  null.key  reject → drop\n"
         "  delete.retention.ms  86400000 → 3600000\n"
         "  partitions  1 → 3\n"
-        "it counts from the next round, for which 1 log is due once; nothing that is gone comes back\n"
-        "records without a key that are there go in the next round\n"
-        "2 new partitions: records stay where they are, while keys may go elsewhere from now on\n"
+        "it applies from the next round, for which 1 log is due once; removed records are not restored\n"
+        "the next round removes the records without a key\n"
+        "2 new partitions: records stay where they are, while their keys may go to another partition from now on\n"
     )
     first, *new = orders("status", "orders", "--json").json["logs"]
     assert (first["owed"], first["due"]) == ("changed: null.key, delete.retention.ms", True)
@@ -71,8 +71,8 @@ NOTES = {
         "`lithify retain`, and every round, now removes what is past retention.ms=604800000 and retention.bytes=-1"
     ),
     "cleanup.policy=delete": "no round compacts it any more",
-    "empty.value=tombstone": "empty values delete their keys from now on, those that are there as well",
-    "compaction.mode=side-by-side": "the log stays as it is from now on, and the next round makes the view beside it",
+    "empty.value=tombstone": "empty values delete their keys from now on, also those appended before",
+    "compaction.mode=side-by-side": "the log stays as it is from now on, and the next round creates the view beside it",
 }
 
 
@@ -123,7 +123,7 @@ def test_a_view_stands_between_side_by_side_and_in_place(orders):
     assert orders("topic", "uncompact", "orders").err == "orders: there is no view, version 3 stays\n"
     orders("compact", "orders")
     assert orders.error("topic", "alter", "orders", "--unset", "compaction.mode") == (
-        "orders: partition 0 has a compacted view, which in-place topics have not "
+        "orders: partition 0 has a compacted view, which in-place topics do not have "
         "(drop it first: `lithify topic uncompact orders --yes`)"
     )
     assert orders.error("topic", "uncompact", "orders") == (

@@ -175,7 +175,8 @@ def test_a_later_now_needs_yes_and_is_reported(orders):
     later = f"@{time.time_ns() // 1_000_000 + 2 * DAY_MS}"
     said = orders.error("compact", "orders", "--now", later)
     assert said.endswith(
-        "is later than the clock, and what a round drops is gone (--yes runs it, --plan shows what it would do)"
+        "is later than the clock, and what a round drops cannot be restored "
+        "(--yes runs it, --plan shows what it would do)"
     )
     assert "not of the clock" in orders("compact", "orders", "--now", later, "--plan").err
     assert live(orders) == AFTER

@@ -72,7 +72,7 @@ def test_retain_takes_whole_segments_as_of_a_time_and_says_which(events, masked)
 def test_retain_as_of_the_future_needs_yes(events):
     said = events.error("retain", "events", "--now", "2100-01-01")
     assert said == (
-        "--now 2100-01-01T00:00:00.000Z is later than the clock, and what retention removes is gone "
+        "--now 2100-01-01T00:00:00.000Z is later than the clock, and what retention removes cannot be restored "
         "(--yes runs it, `lithify status events --now` shows what is past retention)"
     )
     assert offsets(events, "events") == [0, 1, 2, 3]
@@ -87,7 +87,7 @@ def test_each_policy_names_the_verb_that_the_other_has(events):
     events("topic", "create", "orders")
     assert events.error("retain", "orders") == (
         "orders: cleanup.policy=compact has no retention "
-        "(`lithify compact orders` compacts it; with delete in cleanup.policy records go by age and size)"
+        "(`lithify compact orders` compacts it; retention needs delete in cleanup.policy)"
     )
 
 
@@ -121,7 +121,7 @@ def test_delete_records_hides_them_at_once(orders):
     command = ("delete-records", "orders", "--partition", 0, "--before", 2)
     assert (
         orders.error(*command)
-        == "orders-0: nothing was deleted (--yes deletes what is below 2, at most 2 records, for good)"
+        == "orders-0: nothing was deleted (--yes deletes what is below 2, at most 2 records, irreversibly)"
     )
     assert offsets(orders, "orders") == [0, 1, 2, 3, 4]
     done = orders(*command, "--yes")
@@ -157,13 +157,13 @@ def test_a_cut_where_a_round_has_been_needs_its_flag(orders):
     command = ("truncate", "orders", "--partition", 0, "--to", 3, "--yes")
     assert orders.error(*command) == (
         "orders-0: 3 is below the first dirty offset 5, so values that the records from there on had superseded "
-        "are gone (--below-compacted truncates all the same)"
+        "are gone (--below-compacted truncates anyway)"
     )
     cut = orders(*command, "--below-compacted", "--json").json
     assert (cut["verb"], cut["logs"][0]["first_dirty_offset_after"]) == ("truncate", 3)
     assert offsets(orders, "orders") == []
     assert orders.error("undo", "orders", "--yes") == (
-        "orders-0: cannot take the round back: the log was truncated since (`lithify consume orders --version 3` "
+        "orders-0: cannot undo the round: the log was truncated since (`lithify consume orders --version 3` "
         "reads what was there before it; append what is missing)"
     )
 
@@ -175,7 +175,7 @@ def test_what_lies_outside_of_the_log_is_refused_with_its_bounds(orders):
         )
         assert orders.error("truncate", "orders", "--partition", 0, "--to", -1, *yes) == (
             "orders-0: cannot truncate to -1: the log has offsets from 0 to 5 "
-            "(--to is the new log end: records at and above it go)"
+            "(--to is the new log end: records at and above it are removed)"
         )
         assert orders.error("truncate", "orders", "--partition", 2, "--to", 0, *yes) == (
             "orders has no partition 2 (it has 2, numbered from 0)"

@@ -73,7 +73,7 @@ def test_deleting_needs_yes_and_says_what_would_go(lithify):
     lithify("topic", "create", "orders")
     lithify("produce", "orders", stdin='{"key":"k","value":"v"}\n')
     assert lithify.error("topic", "delete", "orders") == (
-        "orders: nothing was deleted (--yes deletes the topic and its 1 record for good)"
+        "orders: nothing was deleted (--yes deletes the topic and its 1 record irreversibly)"
     )
     assert lithify("consume", "orders").out.count("\n") == 1
 
@@ -92,7 +92,7 @@ def test_deleting_leaves_files_of_others_and_tells_them(lithify):
 def test_refusals_say_what_would_be_taken(lithify):
     lithify("topic", "create", "orders")
     create = ("topic", "create")
-    assert lithify.error(*create, "orders").startswith("orders: there is such a topic already")
+    assert lithify.error(*create, "orders").startswith("orders: the topic exists already")
     assert lithify.error("topic", "info", "nope").startswith("nope: no such topic")
     assert lithify.error("topic", "delete", "nope", "--yes").startswith("nope: no such topic")
     assert lithify.error(*create, "t", "--config", "segment.byte=1") == (

@@ -168,7 +168,7 @@ def test_a_catalog_that_is_down(own_process):
     (said,) = failed.stderr.splitlines()
     assert said.startswith("error: catalog down cannot be reached: ")
     assert "Connection refused" in said
-    assert said.endswith("(look at it, or at its configuration, and try again)")
+    assert said.endswith("(check that it runs, and its configuration; then try again)")
 
 
 def test_a_catalog_without_configuration(lithify):

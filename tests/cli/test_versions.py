@@ -82,7 +82,7 @@ def test_undo_takes_the_last_round_back_and_leaves_what_came_since(orders, maske
     """C7."""
     first = orders("status", "orders", "--json").json["logs"][0]
     assert masked(orders.error("undo", "orders")) == (
-        "orders: nothing was undone (--yes takes the round of TIME back in 1 log, with 1 record that it had removed)"
+        "orders: nothing was undone (--yes undoes the round of TIME in 1 log, with 1 record that it had removed)"
     )
     assert len(read(orders, "consume", "orders")) == 3
     done = orders("undo", "orders", "--yes")
@@ -164,17 +164,17 @@ def test_sweep_lists_what_may_go_and_deletes_only_with_yes(lithify, masked):
     assert header.split() == ["SIZE", "WHY", "SINCE", "FILE"]
     (first,) = (row for row in rows if row.endswith(".parquet"))  # the second is in the version that is kept
     assert first.startswith("SIZE  replaced  TIME  data/partition=0/00000000000000000000-")
-    assert masked(listed.err) == f"orders: {len(rows)} files of SIZE may go; --yes deletes them\n"
+    assert masked(listed.err) == f"orders: {len(rows)} files of SIZE can be deleted; --yes deletes them\n"
     as_json = lithify("sweep", "orders", "--json").json
     assert list(as_json) == ["topic", "deleted", "files", "now_ms", "bytes"]
     assert list(as_json["files"][0]) == ["path", "size_bytes", "modified_ms", "named_until_ms"]
     assert as_json["bytes"] == sum(file["size_bytes"] for file in as_json["files"])
     assert lithify("sweep", "orders", "--json", "--yes").json["deleted"]
-    assert lithify("sweep", "orders").err == "orders: no file may go\n"
+    assert lithify("sweep", "orders").err == "orders: no file can be deleted\n"
     assert read(lithify, "consume", "orders") == [(2, "a", "3")]
 
 
 def test_nothing_may_be_swept_before_its_time(orders):
     swept = orders("sweep", "orders", "--yes")
-    assert (swept.out, swept.err) == ("", "orders: no file may go\n")
+    assert (swept.out, swept.err) == ("", "orders: no file can be deleted\n")
     assert len(read(orders, "consume", "orders", "--version", 3)) == 3

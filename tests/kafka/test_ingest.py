@@ -213,7 +213,7 @@ def test_two_ingests_of_one_topic(place: KafkaCopy) -> None:
     place.produce(20, 30)
     report = place.ingest(max_records=5, tell=another)
     assert copy[1].error is None
-    assert report.error is not None and "someone else writes to it" in report.error
+    assert report.error is not None and "another program writes to it" in report.error
     place.check_equal()
 
 
@@ -238,7 +238,7 @@ def test_what_another_ingest_has_committed_in_between_is_not_copied_twice(
     monkeypatch.setattr("lithify.service.ingest.ingest.commit_copied", with_another)
     place.produce(0, 10, partition=0)
     report = place.ingest(continuous=True, interval_ms=100, tell=batches.append, stops=lambda: len(batches) > 1)
-    assert report.error is not None and report.error.startswith("copy-1: someone else writes to it")
+    assert report.error is not None and report.error.startswith("copy-1: another program writes to it")
     assert [r.offset for r in place.lake.topic("copy").reader(1)] == list(range(10))
 
 

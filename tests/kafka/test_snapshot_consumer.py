@@ -292,7 +292,7 @@ def test_new_partitions_are_taken_up(both, broker, monkeypatch):
 
 
 def test_a_cluster_that_is_not_there_is_named_in_time(both):
-    with pytest.raises(BrokerError, match="does not do what it is asked"):
+    with pytest.raises(BrokerError, match="fails: "):
         SnapshotConsumer(both.topic, {"bootstrap.servers": f"127.0.0.1:{free_port()}"}, timeout_s=2)
 
 

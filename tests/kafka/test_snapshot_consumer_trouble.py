@@ -65,7 +65,7 @@ def test_a_broker_that_goes_away_is_named_and_gone_on_with(broker, tmp_path):
         assert consumer.caught_up()
         broker.kill()
         try:
-            with pytest.raises(BrokerError, match="does not do what it is asked"):
+            with pytest.raises(BrokerError, match="fails: "):
                 list(consumer)
         finally:
             broker.start()
@@ -136,7 +136,7 @@ def test_a_table_is_not_gone_on_with_where_versions_decide(broker, tmp_path):
         assert table == {}
     both.produce([Record(b"k", b"old", NOW + 2)])
     with SnapshotConsumer(both.topic, both.conf, position=path) as consumer:
-        with pytest.raises(RefusedError, match="cannot be gone on with from a stored position"):
+        with pytest.raises(RefusedError, match="cannot be continued from a stored position"):
             consumer.fill(table)
         assert consumer.poll().value == b"old"  # those who fold themselves may
     with SnapshotConsumer(both.topic, both.conf) as consumer:
@@ -148,10 +148,10 @@ def test_authentication_that_is_refused_ends_at_once(broker, tmp_path):
     both = kafka_lake(broker, tmp_path)
     conf = {**both.conf, "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
     conf |= {"sasl.username": "u", "sasl.password": "secret"}
-    with pytest.raises(BrokerError, match="refuses us") as refused:
+    with pytest.raises(BrokerError, match="refuses this client") as refused:
         SnapshotConsumer(both.topic, conf, timeout_s=600)
     assert "secret" not in str(refused.value)
-    with pytest.raises(BrokerError, match="refuses us"):
+    with pytest.raises(BrokerError, match="refuses this client"):
         publish(both.topic, conf, "nowhere", timeout_s=600)
 
 

@@ -89,7 +89,7 @@ def cases(draw: st.DrawFn) -> Case:
     for _ in range(draw(st.integers(1, 6))):
         grow(draw, log, settings, now_ms)
         now_ms += draw(st.sampled_from([0, 1, 10, 60]))
-    # A changed setting leaves the state as it is (C43), apart from what `changes.py` does.
+    # A changed setting leaves the state as it is (C43), apart from what `lifecycle/setting_changes.py` does.
     lags = ("min_compaction_lag_ms", "min_compaction_lag_bytes", "retention_ms", "retention_bytes")
     changed = dict(zip(lags, (0, 0, -1, -1), strict=True)) if draw(st.integers(0, 4)) == 0 else {}
     required = draw(st.sampled_from(["", "", "", "", "changed: null.key"]))

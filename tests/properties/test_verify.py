@@ -2,7 +2,7 @@
 
 A topic in memory, every verb and many settings, clocks that jump, others at work while a round goes
 on; then it is held against each of its kept versions. What it finds in damaged data is in
-`tests/spark/test_verify.py` and `tests/unit/service/test_verify.py`.
+`tests/spark/test_verify.py` and `tests/unit/service/proof/test_verify.py`.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def test_a_round_whose_new_files_are_gone_is_not_committed():
             del topic.files.data[path]
 
     report = topic.compact(meanwhile=lose_new_files)
-    assert "was written for this commit is gone before it" in report.failed[0].error
+    assert "was written for this commit was deleted before it" in report.failed[0].error
     assert drawn(topic) == "a=1@0 b=1@1 a=2@2 c=1@3"
 
 

@@ -223,7 +223,7 @@ def test_a_stream_whose_checkpoint_was_set_back_is_refused(source, target, copy,
     shutil.rmtree(tmp_path / "copy")
     (tmp_path / "saved").rename(tmp_path / "copy")
     before = target.state()
-    with pytest.raises(StreamingQueryException, match="the query was restarted or set back"):
+    with pytest.raises(StreamingQueryException, match="the query was restarted or reset"):
         copy()
     assert target.state() == before
 

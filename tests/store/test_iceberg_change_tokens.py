@@ -75,7 +75,7 @@ def test_a_table_that_is_no_topic_has_one_and_loading_tells(iceberg: Place, fore
 
     assert set(found) == {ORDERS, TopicName("theirs.deep", "table")}
     assert iceberg.store.topics() == (ORDERS,)
-    with pytest.raises(UnknownTopicError, match="Lithify did not make it"):
+    with pytest.raises(UnknownTopicError, match="Lithify did not create it"):
         iceberg.store.load(TopicName("theirs.deep", "table"))
 
 

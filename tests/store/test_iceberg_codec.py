@@ -186,7 +186,7 @@ def test_a_table_that_is_no_topic_is_left_alone(iceberg: Place, foreign: Catalog
     schema = foreign.load_table(("default", "other")).schema()
     foreign.create_table(("default", "orders"), schema)
 
-    with pytest.raises(UnknownTopicError, match="Lithify did not make it"):
+    with pytest.raises(UnknownTopicError, match="Lithify did not create it"):
         iceberg.store.load(ORDERS)
     with pytest.raises(UnknownTopicError):
         iceberg.store.drop_topic(ORDERS)

@@ -141,7 +141,7 @@ def test_rates_for_a_warehouse_that_is_not_there_are_refused_and_make_nothing(tm
         make()
         place = an_iceberg_place(folder, FakeClock())
         assert rates_note(place.store, None).id is None
-        with pytest.raises(WarehouseError, match=r"there is no warehouse yet.*look at the path"):
+        with pytest.raises(WarehouseError, match=r"there is no warehouse yet.*check the path"):
             put_rates(place.store, None, RATES)
         assert not folder.exists() or list(folder.iterdir()) == []
 

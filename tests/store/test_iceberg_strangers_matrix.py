@@ -291,7 +291,7 @@ def test_a_renamed_table_is_distinguished_from_the_topic_that_it_was(topic: Topi
     before = contents(topic)
     foreign.rename_table(TABLE, ("default", "renamed"))
 
-    with pytest.raises(DamagedError, match=r"that of the table default.orders .*take the change back"):
+    with pytest.raises(DamagedError, match=r"that of the table default.orders .*undo the change"):
         Lake(opened_anew(topic).warehouse).topic("renamed")
     with pytest.raises(UnknownTopicError):
         topic.append([Record(b"c", b"5", partition=1)])

@@ -144,7 +144,7 @@ class Loop:
             self.reporter.trouble(None, renewal.error)
             return True
         if renewal.replaced_by is not None:
-            self.stop.ask(f"another cleaner has the id of this one now: {renewal.replaced_by}", failed=True)
+            self.stop.ask(f"another cleaner has taken over this one's id: {renewal.replaced_by}", failed=True)
         try:
             self.leases.observe()
         except CoordinationError as error:
@@ -163,7 +163,7 @@ class Loop:
                     self.reporter.trouble(None, as_lithify_error(error, "a step of the cleaner"))
                     ends.wait(AFTER_A_DEFECT_S)
         except Exception as error:
-            self.stop.ask(str(as_lithify_error(error, "what it does cannot be told any more")), failed=True)
+            self.stop.ask(str(as_lithify_error(error, "its events cannot be written")), failed=True)
 
 
 def _started(*works: Callable[[], None]) -> list[Thread]:

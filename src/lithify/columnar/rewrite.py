@@ -112,7 +112,7 @@ def _copy(access: FileAccess, source: Source, writer: SegmentWriter, acquire: Ca
     if survivors != source.survivors:
         raise DamagedError(
             f"{source.segment.path}: {source.survivors} records should survive, its row groups hold {survivors}",
-            hint="the file was changed under the round; nothing was changed; run `lithify verify`",
+            hint="the file was changed during the round; nothing was committed; run `lithify verify`",
         )
     return bytes_read
 

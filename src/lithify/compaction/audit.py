@@ -45,17 +45,17 @@ def _losers_add_up(outcome: LogOutcome) -> Iterator[str]:
     lost = sum(s.records - survivors.get(s.path, 0) for s in outcome.plan.scanned)
     by_cause = sum(outcome.findings.losers.values())
     if lost != by_cause:
-        yield f"{lost} records go, {by_cause} are accounted for by cause"
+        yield f"{lost} records are removed, {by_cause} are accounted for by cause"
 
 
 def _causes_are_allowed(outcome: LogOutcome) -> Iterator[str]:
     rules, losers = outcome.plan.rules, outcome.findings.losers
     if rules.keep_keyless and losers.get(Cause.NO_KEY, 0):
-        yield f"{losers[Cause.NO_KEY]} keyless records go although null.key=retain"
+        yield f"{losers[Cause.NO_KEY]} keyless records are removed although null.key=retain"
     if rules.values_expire_before_ms is None and losers.get(Cause.PAST_RETENTION, 0):
-        yield f"{losers[Cause.PAST_RETENTION]} values go although none is past retention"
+        yield f"{losers[Cause.PAST_RETENTION]} values are removed although none is past retention"
     if rules.tombstones_expire_below == 0 and losers.get(Cause.EXPIRED_TOMBSTONE, 0):
-        yield f"{losers[Cause.EXPIRED_TOMBSTONE]} tombstones go although none has expired"
+        yield f"{losers[Cause.EXPIRED_TOMBSTONE]} tombstones are removed although none has expired"
 
 
 def _tombstones_add_up(outcome: LogOutcome) -> Iterator[str]:

@@ -150,12 +150,12 @@ class Cluster:
             case k.UNKNOWN_TOPIC_OR_PART | k._UNKNOWN_TOPIC | k._UNKNOWN_PARTITION:
                 return UnknownSourceError(f"{where} has no topic {topic}".rstrip(), hint="check name and cluster")
             case k.TOPIC_EXCEPTION:
-                return UnknownSourceError(f"{topic!r} is no name of a Kafka topic", hint="check the name")
+                return UnknownSourceError(f"{topic!r} is not a name of a Kafka topic", hint="check the name")
             case code if code in _refusals(k):
-                return BrokerError(f"{where} refuses us: {why}", hint="check user, password and rights")
+                return BrokerError(f"{where} refuses this client: {why}", hint="check user, password and rights")
             case _:
                 hint = "check that it runs and can be reached from here; try again"
-                return BrokerError(f"{where} does not do what it is asked: {why}", hint=hint)
+                return BrokerError(f"{where} fails: {why}", hint=hint)
 
     @contextmanager
     def explained(self, topic: str = "") -> Iterator[None]:

@@ -153,7 +153,7 @@ class SqlCoordination:
         text = " ".join(str(cause).split())[:300] or type(cause).__name__
         return CoordinationError(
             f"the database of leases cannot be used: {text}",
-            hint=f"look at {shown(self._engine.url)}, or name another with --coordination-url",
+            hint=f"check {shown(self._engine.url)}, or name another with --coordination-url",
         )
 
 

@@ -45,5 +45,5 @@ def check_offsets(log: LogId, first_offset: int, records: int) -> None:
     if records > LAST_OFFSET - first_offset + 1:
         raise OffsetOutOfRangeError(
             f"{log}: there are no offsets for {records} records from {first_offset} on: {LAST_OFFSET} is the largest",
-            hint="nothing was appended; `truncate` gives offsets at the end free, and another topic has all of them",
+            hint="nothing was appended; `truncate` frees offsets at the end of the log",
         )

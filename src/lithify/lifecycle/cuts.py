@@ -87,10 +87,10 @@ def truncation(log: LogId, state: LogState, to: int, *, below_compacted: bool) -
         raise OffsetOutOfRangeError(
             f"{log}: cannot truncate to {to}: the log has offsets from {state.log_start_offset} "
             f"to {state.log_end_offset}",
-            hint="--to is the new log end: records at and above it go",
+            hint="--to is the new log end: records at and above it are removed",
         )
     if to < max(state.first_dirty_offset, state.compacted_below) and not below_compacted:
-        raise PolicyError(f"{log}: {_superseded_values(state, to)}", hint="--below-compacted truncates all the same")
+        raise PolicyError(f"{log}: {_superseded_values(state, to)}", hint="--below-compacted truncates anyway")
     if to >= state.first_dirty_offset:
         return Truncation(to, state.first_dirty_offset, state.first_dirty_offset)
     if state.view is not None:

@@ -106,7 +106,7 @@ def _from_segments(remains: Remains) -> RepairPlan:
     live = [s for s in remains.unnamed if s.path not in remains.closed]
     if not live and known is None:
         raise RefusedError(
-            f"{remains.location}: there is no metadata, no segment and no record of a version to go by",
+            f"{remains.location}: there is no metadata, no segment and no record of a version to restore it from",
             hint="nothing was changed",
         )
     partitions = max([s.partition + 1 for s in live] + [len(known.logs) if known else 0])
@@ -169,14 +169,14 @@ def _rebuilt(log: LogState, segments: tuple[Segment, ...]) -> RebuiltLog:
 def _left_out(above: Iterable[MetadataFile], lost: Sequence[MetadataFile]) -> Iterator[str]:
     for file in above:
         if file in lost:
-            yield f"{file.path}: {file.problem}; what was committed with it is not known, but for its segments"
+            yield f"{file.path}: {file.problem}; of what was committed with it only its segments are known"
         else:
             yield f"{file.path}: {file.problem}; it is left out"
         yield from (f"left out: {what}" for what in file.foreign)
 
 
 def _missing(remains: Remains) -> Iterator[str]:
-    yield from (f"{path}: the file is gone, and its records with it" for path in remains.missing)
+    yield from (f"{path}: the file is missing, and its records are lost" for path in remains.missing)
     yield from (f"{path}: the file is damaged, and left out" for path in remains.unreadable)
 
 
@@ -196,7 +196,7 @@ def _unnamed(remains: Remains, taken: Sequence[Segment]) -> Iterator[str]:
 
 
 def _forgotten(version: int) -> Iterator[str]:
-    yield f"versions before {version} are not kept, and places of readers are no longer good"
+    yield f"versions before {version} are not kept, and cursors of readers are no longer valid"
 
 
 def clusters(segments: Sequence[Segment]) -> Iterator[tuple[Segment, ...]]:

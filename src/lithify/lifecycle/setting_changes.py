@@ -62,6 +62,6 @@ def _check_no_view(state: TopicState) -> None:
     with_view = [log.partition for log in state.logs if log.view is not None]
     if with_view:
         raise PolicyError(
-            f"{state.name}: partition {with_view[0]} has a compacted view, which in-place topics have not",
+            f"{state.name}: partition {with_view[0]} has a compacted view, which in-place topics do not have",
             hint=f"drop it first: `lithify topic uncompact {state.name} --yes`",
         )

@@ -1,6 +1,6 @@
 """The port of `verify`: an inspector that reads whole files and compares records.
 
-service/verify ──► Inspector   every record of the files, judged by the proofs they are part of
+service/proof ──► Inspector   every record of the files, judged by the proofs they are part of
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def _steps(log: _Log) -> Said:
         yield f"{steps[-1]} covers more than is below the first dirty offset {log.state.first_dirty_offset}", None
     for step in steps:
         if step.tombstones < 0:
-            yield f"{step} counts less than nothing", None
+            yield f"{step} counts a negative number", None
 
 
 def _view(log: _Log) -> Said:

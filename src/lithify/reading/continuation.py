@@ -142,7 +142,7 @@ def _told(offset: int, lost: Lost) -> str:
             return f"the topic was deleted and recreated since it was read up to offset {offset}"
         case PutBack():
             return (
-                f"an earlier state of the topic, such as a backup, was put back since it was read up to offset {offset}"
+                f"an earlier state of the topic, such as a backup, was restored since it was read up to offset {offset}"
             )
         case Truncated(end):
             return f"the log was truncated below offset {offset}, up to which it was read; it ends at {end}"
@@ -150,7 +150,7 @@ def _told(offset: int, lost: Lost) -> str:
             return f"the log starts at {start} now, above offset {offset}, up to which it was read"
         case MissedDeletes(below):
             return (
-                f"rounds have removed deletes below offset {below}, or a truncation has brought values back, since "
+                f"rounds have removed deletes below offset {below}, or a truncation has restored values, since "
                 f"it was read up to offset {offset}; they may be of keys that were read"
             )
         case MayHaveMissedDeletes(retention_ms):
@@ -161,5 +161,5 @@ def _told(offset: int, lost: Lost) -> str:
         case BeyondEnd(end):
             return (
                 f"the log ends at {end} now, before offset {offset}, up to which it was read: it was truncated, or "
-                "an earlier state of it was put back"
+                "an earlier state of it was restored"
             )

@@ -21,7 +21,7 @@ from lithify.reading.continuation import Continues, Gone, MissedDeletes, continu
 
 CURSORS = "#cursors"
 EPOCHS = "#epochs"
-HINT = "start a new query, with a new checkpoint, or go on with failOnDataLoss=false"
+HINT = "start a new query, with a new checkpoint, or continue with failOnDataLoss=false"
 
 Cursors = Mapping[LogId, Cursor]
 

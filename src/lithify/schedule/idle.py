@@ -40,7 +40,7 @@ def assess_idle(state: LogState, settings: TopicSettings, now_ms: int) -> Assess
     elif dirt.dirty_bytes == 0:
         reason = "nothing dirty"
     elif dirt.ratio > settings.min_cleanable_dirty_ratio:
-        reason = "what is dirty is too young"
+        reason = "dirty records are too young"
     else:
         reason = f"dirty ratio {dirt.ratio:.2f} <= {settings.min_cleanable_dirty_ratio:g}"
     return Assessment(_log_end(state), dirt, _tombstone_expiry_ms(state, settings), Due(False, reason, due_at_ms))

@@ -19,7 +19,7 @@ def check_clock(clock: Clock, state: TopicState, judged_ms: int) -> None:
     fault = clock_fault(state, max(judged_ms, clock.now_ms()))
     if fault is not None:
         raise ClockError(
-            f"{state.name}: {fault}: nothing is dropped by it",
+            f"{state.name}: {fault}: nothing was dropped",
             hint="set the clock of this machine; where it is right, --allow-clock-jump says so, once for the topic",
         )
 

@@ -64,7 +64,7 @@ def commit(warehouse: Warehouse, name: TopicName, run_id: str, decide: Decide) -
         if isinstance(error.__cause__, CommitUnknownError):
             raise _unknown(name, run_id) from error  # the outcome of the last swap was not looked up
         raise ConflictError(
-            f"{name}: others committed first, {ATTEMPTS} times in a row",
+            f"{name}: other writers committed first, {ATTEMPTS} times in a row",
             hint="nothing was changed; try again, or with fewer writers at once",
         ) from error
 
@@ -150,5 +150,5 @@ def _load_after(warehouse: Warehouse, name: TopicName, sent: list[tuple[TopicSta
 def _unknown(name: TopicName, run_id: str) -> UnknownOutcomeError:
     return UnknownOutcomeError(
         f"{name}: the commit of run {run_id} was sent and its answer lost; whether it landed is unknown",
-        hint="look with `lithify status` and `lithify consume` before sending the same again",
+        hint="check with `lithify status` and `lithify consume` before sending the same again",
     )

@@ -70,8 +70,8 @@ def failures_of(store: Documents, topic: TopicState) -> Mapping[int, LogFailure]
         path = store.document_path(topic, DocumentKind.FAILURES)
         why = error.message.removeprefix(f"{path}: ") if isinstance(error, DamagedError) else repr(error)
         raise DamagedError(
-            f"{path}: the file does not say which logs fail any more: {why}",
-            hint="delete this file: it only says which logs wait or are quarantined, and they are then tried again",
+            f"{path}: the file no longer says which logs fail: {why}",
+            hint="delete this file: it says only which logs wait or are quarantined, and cleaners then retry them",
         ) from error
 
 

@@ -29,7 +29,7 @@ def check_written(warehouse: Warehouse, newest: TopicState, edit: TopicEdit) -> 
     missing = warehouse.files.missing([segment.path for segment in edit.written])
     if missing:
         raise DamagedError(
-            f"{missing[0]}: a file that was written for this commit is gone before it",
-            hint="nothing was changed; run it again if it stalled for longer than sweep.grace.ms: a sweep deleted it; "
-            "else find out first who deletes files of the warehouse",
+            f"{missing[0]}: a file that was written for this commit was deleted before it",
+            hint="nothing was changed; if it stalled for longer than sweep.grace.ms, a sweep deleted the file: "
+            "run it again; if not, find the program that deletes files of the warehouse",
         )

@@ -147,7 +147,7 @@ def job_errors() -> Iterator[None]:
         kind = EngineError if raised else EngineUnavailableError
         raise kind(
             f"a Spark job failed: {reason}",
-            hint="the log is as it was before; run it again with --debug for the whole story",
+            hint="the log is as it was before; run it again with --debug for the traceback",
         ) from error
 
 

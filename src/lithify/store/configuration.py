@@ -20,7 +20,7 @@ def check_configuration() -> None:
     except Exception as error:  # of the YAML parser, of decoding, of the disk, or of an unexpected structure
         raise WarehouseError(
             f"{_file() or 'the variables PYICEBERG_...'}: PyIceberg cannot read its configuration: {_why(error)}",
-            hint="mend or remove it; it is read whatever warehouse is named",
+            hint="correct or remove it; PyIceberg reads it for every warehouse",
         ) from error
 
 
@@ -39,5 +39,5 @@ def _why(error: Exception) -> str:
         return error.strerror or type(error).__name__
     mark = getattr(error, "problem_mark", None)  # as every error of YAML has it
     if mark is not None:
-        return f"line {mark.line + 1} is not YAML of the strict kind"
+        return f"line {mark.line + 1} is not strict YAML"
     return "it is not UTF-8" if isinstance(error, UnicodeError) else "it does not describe catalogs by name"

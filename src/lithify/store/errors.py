@@ -11,11 +11,11 @@ from lithify.model.segment import Segment
 
 
 def unknown_topic(name: TopicName) -> UnknownTopicError:
-    return UnknownTopicError(f"{name}: no such topic", hint="`lithify topic list` shows what there is")
+    return UnknownTopicError(f"{name}: no such topic", hint="`lithify topic list` lists the topics")
 
 
 def topic_exists(name: TopicName) -> TopicExistsError:
-    return TopicExistsError(f"{name}: there is such a topic already", hint="choose another name, or delete it first")
+    return TopicExistsError(f"{name}: the topic exists already", hint="choose another name, or delete it first")
 
 
 def unknown_version(name: TopicName, version: int, kept: Sequence[KeptVersion]) -> UnknownVersionError:
@@ -25,14 +25,14 @@ def unknown_version(name: TopicName, version: int, kept: Sequence[KeptVersion]) 
 
 def no_warehouse(where: str) -> WarehouseError:
     return WarehouseError(
-        f"{where}: there is no warehouse yet, so nobody compacts in it",
-        hint="look at the path; `lithify topic create` makes the first topic",
+        f"{where}: there is no warehouse yet, so no cleaner compacts its topics",
+        hint="check the path; `lithify topic create` makes the first topic",
     )
 
 
 def no_common_folder(where: str) -> WarehouseError:
     return WarehouseError(
-        f"{where}: it gives every topic a place of its own, so that nothing can be stored for all of them",
+        f"{where}: it gives every topic a folder of its own, and has none for rates of all cleaners",
         hint="`lithify throttle TOPIC` works, one topic at a time",
     )
 

@@ -89,20 +89,20 @@ def test_losers_add_up_to_what_is_missing():
     """C4: a record that goes has a cause."""
     outcome = a_round()
     counts = dict(outcome.findings.survivors) | {"s1": 0}
-    assert "3 records go, 2 are accounted for by cause" in broken(with_findings(survivors=counts))
+    assert "3 records are removed, 2 are accounted for by cause" in broken(with_findings(survivors=counts))
 
 
 def test_a_keyless_record_may_not_go_where_keyless_records_are_retained():
     """C16."""
     outcome = a_round(null_key="retain")
     outcome = replace(outcome, findings=replace(outcome.findings, losers={Cause.SUPERSEDED: 1, Cause.NO_KEY: 1}))
-    assert "1 keyless records go although null.key=retain" in broken(outcome)
+    assert "1 keyless records are removed although null.key=retain" in broken(outcome)
 
 
 def test_a_tombstone_may_not_go_before_one_has_expired():
     """C18."""
     found = with_findings(losers={Cause.SUPERSEDED: 1, Cause.EXPIRED_TOMBSTONE: 1})
-    assert "1 tombstones go although none has expired" in broken(found)
+    assert "1 tombstones are removed although none has expired" in broken(found)
 
 
 @pytest.mark.parametrize("lost", [(-1,), (2,)])
@@ -124,7 +124,7 @@ def test_no_more_new_tombstones_stay_than_came():
 def test_a_value_may_not_go_for_its_age_where_age_does_not_count():
     """C24: neither with `compact` alone nor in a view."""
     found = with_findings(losers={Cause.SUPERSEDED: 1, Cause.PAST_RETENTION: 1})
-    assert "1 values go although none is past retention" in broken(found)
+    assert "1 values are removed although none is past retention" in broken(found)
 
 
 def test_a_tombstone_is_held_only_by_records_that_wait():

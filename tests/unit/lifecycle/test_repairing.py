@@ -103,7 +103,7 @@ def test_segments_that_are_gone_make_it_incomplete() -> None:
     plan = plan_repair(remains(whole(8, 10), missing=("gone",)))
 
     assert (plan.way, plan.complete) == (Way.REGISTER, False)
-    assert plan.notes == ("gone: the file is gone, and its records with it",)
+    assert plan.notes == ("gone: the file is missing, and its records are lost",)
 
 
 def test_what_only_the_view_has_comes_along() -> None:

@@ -53,7 +53,7 @@ def test_dirt_counts_above_the_ratio(dirty, expected):
     [
         (100, 0, {}, "nothing dirty", None),
         (100, 50, {}, "dirty ratio 0.33 <= 0.5", None),
-        (100, 200, {"min_compaction_lag_ms": 500}, "what is dirty is too young", 1400),
+        (100, 200, {"min_compaction_lag_ms": 500}, "dirty records are too young", 1400),
         (0, 200, {"cleanup_policy": "delete", "retention_ms": 500}, "nothing is past retention", 1401),
     ],
 )

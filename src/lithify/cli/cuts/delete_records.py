@@ -33,7 +33,7 @@ def delete_records(invocation: Invocation, topic_name: str, partition: int | Non
     if not yes and (planned := topic.plan_delete_records(number, before)).changed:
         (cut,) = planned.logs
         most = plural(cut.records_removed, "record")
-        refuse(f"{log}: nothing was deleted", f"deletes what is below {count(before)}, at most {most}, for good")
+        refuse(f"{log}: nothing was deleted", f"deletes what is below {count(before)}, at most {most}, irreversibly")
     report = topic.delete_records(number, before)
     print_cut(
         invocation,

@@ -64,8 +64,8 @@ def _within(path: str, location: str) -> str:
 
 def _summary(report: SweepReport) -> str:
     if not report.files:
-        return f"{report.topic}: no file may go"
+        return f"{report.topic}: no file can be deleted"
     files = f"{plural(len(report.files), 'file')} of {format_bytes(report.size_bytes)}"
     if report.deleted:
         return f"{report.topic}: {files} deleted"
-    return f"{report.topic}: {files} may go; --yes deletes {'it' if len(report.files) == 1 else 'them'}"
+    return f"{report.topic}: {files} can be deleted; --yes deletes {'it' if len(report.files) == 1 else 'them'}"

@@ -60,5 +60,5 @@ def _print(report: PublishReport) -> None:
     header = ("PARTITION", "FROM", "TO", "RECORDS")
     rows = [tuple(map(count, (x.partition, x.start_offset, x.end_offset, x.records))) for x in report.logs]
     show(columns(header, rows))
-    how = "made, and got" if report.created else "went on with" if report.resumed else "got"
+    how = "created, and published" if report.created else "continued with" if report.resumed else "published"
     say(f"{report.to}: {how} {plural(report.records, 'record')} in {format_duration(report.duration_ms)}")

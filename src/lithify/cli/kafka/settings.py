@@ -62,7 +62,7 @@ class KafkaFlags:
         for name, value in given.items():
             if is_secret(name) and not _REFERENCE.fullmatch(value):
                 raise RefusedError(
-                    f"--kafka-conf {name}: a secret on a command line is seen by everybody on the machine",
+                    f"--kafka-conf {name}: all users of the machine can see a secret on a command line",
                     hint=f"put it into a file, --kafka-conf-file FILE, or name a variable: '{name}=${{env:NAME}}'",
                 )
         servers = {} if self.bootstrap_servers is None else {SERVERS: self.bootstrap_servers}

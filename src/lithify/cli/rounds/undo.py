@@ -36,7 +36,7 @@ def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
     topic = invocation.open_whole_topic(topic_name)
     if not yes:
         planned = topic.plan_undo()
-        back = f"takes {_round(planned, topic.state())} back {_summary(planned)}"
+        back = f"undoes {_round(planned, topic.state())} {_summary(planned)}"
         refuse(f"{topic.name}: nothing was undone", back)
     report = topic.undo()
     print_cut(invocation, report, f"the round {report.undone_run_id} was undone {_summary(report)}", "")

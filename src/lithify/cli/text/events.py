@@ -67,7 +67,7 @@ def _failed(facts: Mapping[str, Any]) -> str:
 
 def _quarantined(facts: Mapping[str, Any]) -> str:
     return (
-        f"partition {facts['partition']} failed {plural(facts['failures'], 'time')} and is left alone until "
+        f"partition {facts['partition']} failed {plural(facts['failures'], 'time')} and is quarantined until "
         f"`lithify quarantine release`: {facts['error']}"
     )
 
@@ -78,7 +78,7 @@ def _left(facts: Mapping[str, Any]) -> str:
 
 def _retained(facts: Mapping[str, Any]) -> str:
     return (
-        f"{plural(facts['records'], 'record')} past retention gone, {format_bytes(facts['bytes'])}, "
+        f"{plural(facts['records'], 'record')} past retention removed, {format_bytes(facts['bytes'])}, "
         f"version {facts['version']}"
     )
 

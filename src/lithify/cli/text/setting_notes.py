@@ -25,20 +25,20 @@ def change_notes(report: AlterReport, config: Mapping[str, str]) -> Iterator[str
     changed = report.settings
     if report.logs_due:
         logs = "1 log is" if report.logs_due == 1 else f"{report.logs_due:,} logs are"
-        yield f"it counts from the next round, for which {logs} due once; nothing that is gone comes back"
+        yield f"it applies from the next round, for which {logs} due once; removed records are not restored"
     if "compaction.strategy" in changed and config["compaction.strategy"] != "offset":
         yield LATE_RECORDS
     if "empty.value" in changed and config["empty.value"] == "tombstone":
-        yield "empty values delete their keys from now on, those that are there as well"
+        yield "empty values delete their keys from now on, also those appended before"
     if "compaction.mode" in changed and config["compaction.mode"] == "side-by-side":
-        yield "the log stays as it is from now on, and the next round makes the view beside it"
+        yield "the log stays as it is from now on, and the next round creates the view beside it"
     if "cleanup.policy" in changed:
         yield from _policy_notes(changed["cleanup.policy"].before, config)
     if "null.key" in changed and config["null.key"] != "retain" and "compact" in config["cleanup.policy"]:
-        yield "records without a key that are there go in the next round"
+        yield "the next round removes the records without a key"
     if report.partitions_after > report.partitions:
         new = plural(report.partitions_after - report.partitions, "new partition")
-        yield f"{new}: records stay where they are, while keys may go elsewhere from now on"
+        yield f"{new}: records stay where they are, while their keys may go to another partition from now on"
 
 
 def _policy_notes(before: str, config: Mapping[str, str]) -> Iterator[str]:

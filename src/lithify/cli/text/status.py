@@ -57,7 +57,7 @@ def _failure_notes(topic: str, log: LogStatus, now_ms: int) -> list[str]:
     if log.failed_ms is None:
         return []
     if log.quarantined:
-        release = f"`lithify quarantine release {topic} --partition {log.partition}` lets it go on"
+        release = f"`lithify quarantine release {topic} --partition {log.partition}` releases it"
         after = f"after {plural(log.failures, 'failure')}: {log.error}"
         return [f"QUARANTINED since {when(log.failed_ms, now_ms)} {after}", release]
     # A failure with the time of a clock that was ahead delays no retry.
@@ -79,7 +79,7 @@ def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
     """Notes: due or not and why, what limits the horizon, tombstones, view, last round."""
     notes = [_due_note(log, now_ms)]
     if log.owed is not None and log.owed != log.due_reason:
-        notes.append(f"a round is owed: {log.owed}")
+        notes.append(f"a round is required: {log.owed}")
     if log.retention_waiting_bytes:
         notes.append(f"{format_bytes(log.retention_waiting_bytes)} past retention wait until the view has them")
     notes.append(f"horizon {horizon_text(log.horizon_limited_by, log.horizon_held_by)}")
@@ -98,7 +98,7 @@ def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
 def _tombstones_go(log: LogStatus, now_ms: int) -> str:
     """When the next tombstones may go, and which cannot (C20)."""
     expiry, held = log.next_tombstone_expiry_ms, log.tombstones_held_below
-    goes = "" if expiry is None else f", the next may go {when(expiry, now_ms)}"
+    goes = "" if expiry is None else f", the next expires {when(expiry, now_ms)}"
     if held is None:
         return goes
     return f"{goes}, expired ones below {count(held)} stay while records that they beat wait above the horizon"

@@ -25,7 +25,7 @@ def delete(invocation: Invocation, topic_name: str, yes: bool) -> None:
     if not yes:
         refuse(
             f"{found.original_name}: nothing was deleted",
-            f"deletes the topic and its {plural(found.records, 'record')} for good",
+            f"deletes the topic and its {plural(found.records, 'record')} irreversibly",
         )
     left = invocation.open_lake().delete_topic(topic_name)
     if invocation.json:

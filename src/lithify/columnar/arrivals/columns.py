@@ -76,7 +76,7 @@ def check_columns(schema: pa.Schema) -> None:
         raise InvalidInputError(f"unknown column {unknown[0]!r}", hint=f"known: {', '.join(GIVEN_SCHEMA.names)}")
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
-        raise InvalidInputError(f"the column {twice[0]!r} is there twice")
+        raise InvalidInputError(f"the column {twice[0]!r} is given twice")
     for needed in (KEY, VALUE):
         if needed not in names:
             raise InvalidInputError(f"there is no column {needed!r}", hint="records need the columns key and value")
@@ -104,7 +104,7 @@ def _as_table(batch: Given) -> pa.Table:
             try:
                 to_table([record])
             except _BAD_RECORD as error:
-                raise refused_record(index, f"it is no record: {' '.join(str(error).split())}") from None
+                raise refused_record(index, f"it is not a record: {' '.join(str(error).split())}") from None
         raise
 
 
@@ -134,7 +134,7 @@ def _converted(batch: pa.RecordBatch) -> pa.RecordBatch:
         except (pa.ArrowException, TypeError) as error:
             reason = " ".join(str(error).split())
             raise InvalidInputError(
-                f"the column {field.name!r} of type {column.type} cannot be taken: {reason}"
+                f"the column {field.name!r} of type {column.type} is not accepted: {reason}"
             ) from None
     return pa.RecordBatch.from_arrays(columns, schema=GIVEN_SCHEMA)
 

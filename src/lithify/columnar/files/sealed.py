@@ -44,7 +44,7 @@ def unsealed(path: str, text: bytes) -> dict[str, Any]:
     content = parsed_object(path, text)
     written = content.pop(CHECKSUM, None)
     if written is not None and written != _checksum(path, content):
-        raise DamagedError(f"{path}: the file is not what was written to it: its checksum is another", hint=_RESTORE)
+        raise DamagedError(f"{path}: the file is not what was written: its checksum differs", hint=_RESTORE)
     return content
 
 

@@ -76,7 +76,7 @@ class Spool:
         except OSError as error:
             raise EngineError(
                 f"{self._folder}: keys that do not fit into memory cannot be spooled: {error.strerror}",
-                hint="make room there, or set TMPDIR to a folder that has it, or give tasks more --task-memory",
+                hint="free space there, or set TMPDIR to a folder that has some, or give tasks more --task-memory",
             ) from error
 
     def clear(self) -> None:

@@ -87,7 +87,7 @@ def read_footer(source: Any) -> Footer:
     except ThriftError as error:
         raise UnsoundFileError(f"its footer is damaged: {error}") from None
     if sum(_number(group, 3) for group in groups) != _number(found, 3):
-        raise UnsoundFileError("its row groups have other records than its footer says")
+        raise UnsoundFileError("its row groups do not have the records that its footer says")
     _check_apart(chunk for group in chunks for chunk in group.values())
     whole = _MAGIC + raw + len(raw).to_bytes(4, "little") + _MAGIC
     return Footer(pq.read_metadata(pa.BufferReader(whole)), size, chunks)
@@ -127,7 +127,7 @@ def _leaves(elements: list[Struct]) -> Iterator[_Leaf]:
         if open_parents:
             open_parents[-1][1] -= 1
         elif not at_root:
-            raise UnsoundFileError("its schema has a column below none")
+            raise UnsoundFileError("its schema has a column without a parent")
         if element.get(5):
             open_parents.append([path, _number(element, 5), repeated])
         elif not at_root:
@@ -166,7 +166,7 @@ def _chunk(facts: Any, leaf: _Leaf, rows: int, data_end: int) -> Chunk:
 def _check_bounds(statistics: Any, leaf: _Leaf) -> None:
     """Footers store the bounds of numbers twice, and readers skip row groups by them: both must agree."""
     if not isinstance(statistics, dict):
-        raise UnsoundFileError(f"a row group has statistics of {leaf.path} that are none")
+        raise UnsoundFileError(f"a row group has statistics of {leaf.path} that are not a struct")
     for old, new in ((1, 5), (2, 6)):
         if old in statistics and new in statistics and statistics[old] != statistics[new]:
             raise UnsoundFileError(f"a row group has two different bounds of {leaf.path}")

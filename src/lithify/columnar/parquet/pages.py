@@ -76,7 +76,7 @@ def _pages(read_at: ReadAt, chunk: Chunk) -> Iterator[_Page]:
         header, data_at = _header(read_at, at, chunk.end)
         kind, size, stored = (header.get(field) for field in (1, 2, 3))
         if type(size) is not int or type(stored) is not int or not 0 <= stored <= chunk.end - data_at or size < 0:
-            raise UnsoundFileError(f"the page at byte {at} has a size that cannot be")
+            raise UnsoundFileError(f"the page at byte {at} has an impossible size")
         if kind in _VALUES_OF:
             page = _page(header, kind, size, at)
             left -= page.values if kind != _DICTIONARY else 0

@@ -68,7 +68,7 @@ def _value(data: bytes, at: int, kind: int, left: int) -> tuple[Any, int]:
         case 7:
             return _taken(data, at, _DOUBLE_BYTES)
         case _:
-            raise ThriftError(f"it has a value of kind {kind}, which Parquet has no use for")
+            raise ThriftError(f"it has a value of kind {kind}, which Parquet does not define")
 
 
 def _list(data: bytes, at: int, left: int) -> tuple[list[Any], int]:

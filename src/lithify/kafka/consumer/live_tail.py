@@ -149,7 +149,7 @@ def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: i
             )
         case WentBack(_, end):
             raise SourceWentBackError(
-                f"Kafka's {topic}-{partition} ends at {end}, below offset {offset}, where this continues",
+                f"Kafka's {topic}-{partition} ends at {end}, below offset {offset}, where this consumer continues",
                 hint="its topic was recreated or truncated, or it is another one",
             )
 

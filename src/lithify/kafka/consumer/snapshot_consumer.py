@@ -134,7 +134,7 @@ class SnapshotConsumer:
         self._check_open()
         if self._goes_on and self._fold.by_order:
             raise RefusedError(
-                f"{self._name}: a table cannot be gone on with from a stored position, as "
+                f"{self._name}: a table cannot be continued from a stored position, as "
                 "compaction.strategy is not offset: late records may be older than what deleted their keys",
                 hint="fill an empty table with a consumer that has no position",
             )

@@ -67,8 +67,8 @@ def check_only_ours(cluster: Cluster, to: str, ends: Mapping[int, int], clock: C
         while not tail.is_at_end(cluster.timeout_s):
             for record in tail.take(0):
                 raise RefusedError(
-                    f"Kafka's {to}-{record.partition} has a record at offset {record.offset} that is not from here",
-                    hint="publish to a topic that nobody else writes to",
+                    f"Kafka's {to}-{record.partition} has a record at offset {record.offset} of another program",
+                    hint="publish to a topic that no other program writes to",
                 )
     finally:
         tail.close()

@@ -156,9 +156,9 @@ class Transactions:
         k = client().KafkaError
         if failure.code() in (k.MSG_SIZE_TOO_LARGE, k.INVALID_RECORD, k.INVALID_MSG, k.INVALID_TIMESTAMP):
             return InvalidRecordError(
-                f"Kafka's {self._to}-{sent.partition()} does not take what was sent from key {sent.key()!r} on: "
+                f"Kafka's {self._to}-{sent.partition()} refuses the records from key {sent.key()!r} on: "
                 f"{failure.str()}",
-                hint="what the topic is set to take has to fit the records",
+                hint="change the settings of that topic, which must allow the records",
             )
         return self._named(failure)
 
@@ -188,6 +188,4 @@ def _stored(offset: int, told: str) -> Stored:
         found: Any = json.loads(told)
         return Stored(Cursor.from_json({**found, "offset": offset}), int(found["end"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise RefusedError(
-            f"another program stored how far it got: {told!r}", hint="publish to another topic"
-        ) from error
+        raise RefusedError(f"another program stored offsets: {told!r}", hint="publish to another topic") from error

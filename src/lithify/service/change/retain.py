@@ -31,7 +31,7 @@ def retain(warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None) 
         if not newest.settings.deletes:
             raise PolicyError(
                 f"{name}: cleanup.policy={newest.settings.cleanup_policy} has no retention",
-                hint=f"`lithify compact {name}` compacts it; with delete in cleanup.policy records go by age and size",
+                hint=f"`lithify compact {name}` compacts it; retention needs delete in cleanup.policy",
             )
         logs: dict[int, LogState] = {}
         removed: list[Segment] = []

@@ -86,7 +86,7 @@ class _Look:
         if lost is not None:
             raise DamagedError(
                 f"{name}: {lost} is needed and not in the topic's folder {self.state.location}: nothing was deleted",
-                hint="restore it from a backup or a replica; `lithify verify` tells what else is missing",
+                hint="restore it from a backup or a replica; `lithify verify` shows what else is missing",
             )
         return plan_sweep(self.stored, self.named, closings, self.state.settings, self.now_ms)
 

@@ -119,7 +119,7 @@ class _Edit:
         reason = obstacle(log, before, round_, self._target.run_id)
         if reason is not None:
             raise NothingToUndoError(
-                f"{LogId(self._newest.name, partition)}: cannot take the round back: {reason}",
+                f"{LogId(self._newest.name, partition)}: cannot undo the round: {reason}",
                 hint=f"`lithify consume {self._newest.name} --version {self._target.then.version}` reads what was "
                 "there before it; append what is missing",
             )
@@ -141,7 +141,7 @@ class _Edit:
         missing = self._warehouse.files.missing([segment.path for segment in segments])
         if missing:
             raise NothingToUndoError(
-                f"{LogId(self._newest.name, partition)}: {missing[0]} is gone, so the round cannot be undone"
+                f"{LogId(self._newest.name, partition)}: {missing[0]} is missing, so the round cannot be undone"
             )
 
 

@@ -65,7 +65,7 @@ class Reached:
             left, end = self.ends.get(partition, 0), newest.log(partition).log_end_offset
             if end != left:
                 raise ConflictError(
-                    f"{LogId(newest.name, partition)}: someone else writes to it: the copy ended at {left}, "
+                    f"{LogId(newest.name, partition)}: another program writes to it: the copy ended at {left}, "
                     f"and ends at {end} now",
                     hint="one ingest of a topic at a time, and no other producers; nothing was written twice",
                 )

@@ -88,8 +88,8 @@ class TopicIngest:
                 case Lost(start, end):
                     raise SourceLostError(
                         f"{log}: {self._theirs} starts at {end}, and the copy ends at {start}: "
-                        f"offsets {start} to {end - 1} are gone there",
-                        hint="--accept-loss goes on at its start, and remembers the hole",
+                        f"offsets {start} to {end - 1} were deleted there",
+                        hint="--accept-loss continues at its start, and stores the range",
                     )
                 case WentBack(log_end, source_end):
                     raise SourceWentBackError(

@@ -29,14 +29,14 @@ from lithify.service.last_record import last_record
 from lithify.service.proof.trail import Trail, VersionSeen, trail_to
 
 _SAYS = {
-    FindingKind.RECORD_LOST: "the record is gone, and no rule of the topic removes it",
+    FindingKind.RECORD_LOST: "the record is missing, and no rule of the topic removes it",
     FindingKind.RECORD_ALTERED: "the record is not what was written",
     FindingKind.RECORD_DUPLICATED: "the record is there more than once",
     FindingKind.RECORD_UNKNOWN: "the record was not there before, though its offset was taken",
     FindingKind.SUPERSEDED_KEPT: "a superseded record is still there",
     FindingKind.KEYLESS_KEPT: "a record without a key is still there",
     FindingKind.PAST_RETENTION_KEPT: "the record was past retention and is still there",
-    FindingKind.TOMBSTONE_REMOVED_EARLY: "the tombstone is gone before its time",
+    FindingKind.TOMBSTONE_REMOVED_EARLY: "the tombstone was removed before its time",
     FindingKind.EXPIRED_TOMBSTONE_KEPT: "the tombstone had expired and is still there",
 }
 

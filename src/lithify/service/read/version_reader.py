@@ -118,7 +118,7 @@ class VersionReader:
         match start:
             case Cursor(offset=offset):
                 nearest = min(max(offset, self._how.start(self._log)), self._log.log_end_offset)
-                self._check(start, self._state, f"start at offset {nearest} to continue all the same, or at earliest")
+                self._check(start, self._state, f"start at offset {nearest} to continue anyway, or at earliest")
                 return offset
             case "earliest":
                 return self._how.start(self._log)
@@ -159,7 +159,7 @@ class VersionReader:
 
     def _check_still_there(self, newest: TopicState) -> None:
         """Raises `LogTruncatedError` where the log is another one, or the reader would miss deletes (C7, C49)."""
-        hint = "open a new reader, at earliest or where the log still is"
+        hint = "open a new reader, at earliest or at an offset of the log"
         if newest.identity == self._state.identity and newest.version < self._state.version:
             raise lost_error(self._id, self.cursor, PutBack(), hint)
         self._check(self.cursor, newest, hint)

@@ -139,5 +139,5 @@ def _lack_of_space(warehouse: Warehouse, topic: TopicState, needed_bytes: int) -
         return None
     return InsufficientSpaceError(
         f"{topic.name}: the round may write {format_bytes(needed_bytes)}, the warehouse has {format_bytes(free)} free",
-        hint="make room, or compact fewer partitions at a time with --partition",
+        hint="free space, or compact fewer partitions at a time with --partition",
     )

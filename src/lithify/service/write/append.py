@@ -116,7 +116,7 @@ def _stage(
         if first is not None and first < end:
             raise InvalidRecordError(
                 f"{LogId(state.name, partition)}: offset {first} is below the log end {end}",
-                hint="offsets must go on from the log end; records below it are already there",
+                hint="offsets must be at or above the log end; records below it are already there",
             )
         base = end if first is None else first
         if first is None:  # records with offsets of their own were checked one by one
@@ -154,7 +154,7 @@ def ended(newest: TopicState, logs: Mapping[int, LogState], end_offsets: Mapping
         if end < log.log_end_offset:
             raise InvalidInputError(
                 f"{LogId(newest.name, partition)}: it cannot end at {end}: it reaches to {log.log_end_offset}",
-                hint="records stay where they are; `truncate` takes some away",
+                hint="a log end is lowered by `truncate` alone",
             )
         if end > log.log_end_offset:
             found[partition] = replace(log, log_end_offset=end)

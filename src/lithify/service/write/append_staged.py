@@ -103,7 +103,7 @@ def _was_appended(newest: TopicState, batch: WrittenBatch) -> bool:
         other = f", of another stream ({latest.stream_id})," if other_stream else ""
         raise RefusedError(
             f"{newest.name}: batch {batch.batch_id} of query {batch.query_id!r} comes, and the topic has batch "
-            f"{latest.batch_id} of it{other} already: the query was restarted or set back",
+            f"{latest.batch_id} of it{other} already: the query was restarted or reset",
             hint="nothing was appended; give a query with a new checkpoint a queryId that was not used yet",
         )
     return batch.batch_id == latest.batch_id

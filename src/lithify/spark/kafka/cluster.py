@@ -155,12 +155,10 @@ class KafkaCluster:
         if kinds[-1] == _SLICE_IS_OVER:
             why = f"no answer within {CALL_S} seconds"
         if any(kind.endswith(_UNKNOWN) for kind in kinds):
-            return UnknownSourceError(f"{self.where} has no topic {what}", hint="look at its name and the address")
+            return UnknownSourceError(f"{self.where} has no topic {what}", hint="check its name and the address")
         if any(kind.endswith(_REFUSED) for kind in kinds):
-            return BrokerError(f"{self.where} refuses access to {what}: {why}", hint="look at the credentials")
-        return BrokerError(
-            f"{self.where} cannot be asked about {what}: {why}", hint="look at the address and try again"
-        )
+            return BrokerError(f"{self.where} refuses access to {what}: {why}", hint="check the credentials")
+        return BrokerError(f"{self.where} cannot be asked about {what}: {why}", hint="check the address and try again")
 
 
 def missing_connector() -> ConnectorError:

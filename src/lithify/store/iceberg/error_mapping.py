@@ -43,7 +43,7 @@ _FILE_TROUBLE = {
     errno.ENAMETOOLONG: ("a path in it gets too long", "use a warehouse with a shorter path; nothing was changed"),
 }
 
-_NO_CATALOG = "restore it as new as the topics are, or move it away: `lithify repair` makes it anew from them"
+_NO_CATALOG = "restore a copy that is as new as the topics, or move it away: `lithify repair` recreates it from them"
 
 _SQLITE_TROUBLE = {
     sqlite3.SQLITE_FULL: _FILE_TROUBLE[errno.ENOSPC],
@@ -57,9 +57,9 @@ _SQLITE_TROUBLE = {
 
 _SQLITE_WRITES = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC)
 """I/O errors that come before the journal goes, so that the transaction is rolled back. Others may come after."""
-_NOT_WRITTEN = ("its catalog.db could not be written", "look at the disk; nothing was lost")
+_NOT_WRITTEN = ("its catalog.db could not be written", "check the disk; nothing was lost")
 
-_CREDENTIALS = "look at the credentials in the catalog's configuration; nothing was changed"
+_CREDENTIALS = "check the credentials in the catalog's configuration; nothing was changed"
 
 _S3_ERROR = re.compile(r"AWS Error (?P<code>[^:]+?) during (?P<operation>\w+) operation: (?P<text>.*)", re.DOTALL)
 """How Arrow reports an error of S3: a code of the AWS SDK, or `UNKNOWN (HTTP status 503)`."""
@@ -68,7 +68,7 @@ _S3_TROUBLE = {
     "ACCESS_DENIED": ("access to it is refused", _CREDENTIALS),
     "INVALID_ACCESS_KEY_ID": ("it does not know this access key", _CREDENTIALS),
     "SIGNATURE_DOES_NOT_MATCH": ("the secret key is not that of the access key", _CREDENTIALS),
-    "NO_SUCH_BUCKET": ("there is no such bucket", "make it, or correct what the catalog's configuration says"),
+    "NO_SUCH_BUCKET": ("there is no such bucket", "create it, or correct what the catalog's configuration says"),
 }
 
 _BEGIN_AGAIN = ("40001", "40P01")
@@ -128,7 +128,7 @@ def warehouse_error(where: str, error: Exception) -> WarehouseError:
         what, hint = known
         return WarehouseError(f"{where}: {what}", hint=hint)
     return WarehouseError(
-        f"{where} cannot be reached: {_reason(error)}", hint="look at it, or at its configuration, and try again"
+        f"{where} cannot be reached: {_reason(error)}", hint="check that it runs, and its configuration; then try again"
     )
 
 

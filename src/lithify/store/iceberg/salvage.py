@@ -122,7 +122,7 @@ class IcebergSalvage:
     def _forget(self, name: TopicName, was: str) -> None:
         """Raises `ConflictError` if the catalog has changed since the remains were read."""
         if not self._tables.forget(name, was):
-            raise ConflictError(f"{name}: others repaired, deleted or changed it meanwhile", hint="look again")
+            raise ConflictError(f"{name}: another program repaired, deleted or changed it meanwhile", hint="look again")
 
     def _entry(self, name: TopicName) -> tuple[Entry, str, str]:
         """What the catalog has under the name, what is wrong with it, and where its metadata is."""

@@ -38,13 +38,13 @@ CASES = {
     ),
     EventKind.QUARANTINED: (
         {"partition": 3, "error": "a file is missing", "failures": 8, "retry_ms": None},
-        "orders: partition 3 failed 8 times and is left alone until `lithify quarantine release`: a file is missing",
+        "orders: partition 3 failed 8 times and is quarantined until `lithify quarantine release`: a file is missing",
     ),
     EventKind.ABANDONED: ({"partition": 0, "error": "the cleaner stops"}, "orders: partition 0: the cleaner stops"),
     EventKind.CONFLICT: ({"partition": 0, "error": "5 times"}, "orders: partition 0: 5 times"),
     EventKind.RETAINED: (
         {"version": 4, "partitions": [0], "records": 1, "bytes": 100},
-        "orders: 1 record past retention gone, 100 B, version 4",
+        "orders: 1 record past retention removed, 100 B, version 4",
     ),
     EventKind.EXPIRED: ({"versions": [3, 2]}, "orders: 2 versions not kept any more"),
     EventKind.SWEPT: ({"files": 1, "bytes": 1_024}, "orders: 1 file deleted, 1.00 KiB"),

@@ -61,7 +61,7 @@ def test_what_another_has_copied_meanwhile_is_not_copied_again(topic):
     reached = Reached.of(topic.state)
     commit_copied(topic.warehouse, copied(staged(topic, "a=1 b=1", 0)), reached, "another")
     assert topic.state.log(0).log_end_offset == 2
-    with pytest.raises(ConflictError, match="someone else writes to it: the copy ended at 0, and ends at 2 now"):
+    with pytest.raises(ConflictError, match="another program writes to it: the copy ended at 0, and ends at 2 now"):
         commit_copied(topic.warehouse, copied(staged(topic, "a=1 b=1", 0)), reached, "this")
     assert offsets(topic) == [0, 1]
 

@@ -99,7 +99,7 @@ def test_topics_that_rest_cost_one_read_of_metadata_each_and_no_manifest(catalog
         "empty": (Standing.CLEAN, "nothing dirty", None),
         "clean": (Standing.CLEAN, "nothing dirty", None),
         "some": (Standing.WAITING, "dirty ratio 1.00 <= 1", None),
-        "young": (Standing.WAITING, "what is dirty is too young", 101 * HOUR_MS),
+        "young": (Standing.WAITING, "dirty records are too young", 101 * HOUR_MS),
         "deletes": (Standing.WAITING, "nothing dirty", 124 * HOUR_MS),
         "events": (Standing.WAITING, "nothing is past retention", 100 * HOUR_MS + 7 * 24 * HOUR_MS + 1),
     }

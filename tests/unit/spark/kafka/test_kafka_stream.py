@@ -104,7 +104,7 @@ def test_what_a_batch_says_that_was_given_up_is_no_error(error):
 
 def test_trouble_that_a_batch_meets_while_it_is_stopped_is_reported():
     def another_wrote(_frame):
-        raise ConflictError("someone else writes to it")
+        raise ConflictError("another program writes to it")
 
     assert isinstance(stopped_in(another_wrote), ConflictError)
 

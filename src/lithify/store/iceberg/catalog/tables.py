@@ -125,7 +125,7 @@ class TopicTables:
         given = staged.table_metadata.location
         if given != wanted and next(stored_files(given, self._source.io_properties), None) is not None:
             raise WarehouseError(
-                f"{name}: {self._source.where} puts it into {given}, where files are already",
+                f"{name}: {self._source.where} puts it into {given}, which has files already",
                 hint="move them away, or let the catalog take the place that a table asks for; nothing was changed",
             )
         return staged
@@ -206,7 +206,7 @@ class TopicTables:
 
 
 _RESTORE = (
-    "restore it, or see what `lithify repair` can make of it; if the warehouse was moved, move it back: tables hold "
+    "restore it, or see what `lithify repair` can restore; if the warehouse was moved, move it back: tables hold "
     "the paths of their files"
 )
 

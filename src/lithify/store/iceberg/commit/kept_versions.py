@@ -81,7 +81,7 @@ def check_view(state: TopicState, partitions: Iterable[int], segments: tuple[Seg
 def _view_damage(state: TopicState, what: str) -> DamagedError:
     return DamagedError(
         f"{state.name}: the compacted view of version {state.version} is gone: {what}",
-        hint=f"set the branch {VIEW_BRANCH} of the table back, or give the view up "
+        hint=f"set the branch {VIEW_BRANCH} of the table back, or drop the view "
         "with `lithify topic uncompact --lose-trimmed`",
     )
 

@@ -41,7 +41,7 @@ FIRST_FORMAT = 3
 _TOTALS = "total-"
 """Summaries go on from those of the snapshot before."""
 
-RESTORE = "restore it from a backup or a replica, or see what `lithify repair` can make of it; nothing was changed"
+RESTORE = "restore it from a backup or a replica, or see what `lithify repair` can restore; nothing was changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,5 +181,5 @@ def _summary(snapshot: Snapshot) -> Mapping[str, str]:
 def _changed(where: str, what: str) -> DamagedError:
     return DamagedError(
         f"{where}: {what}",
-        hint="restore the table's metadata, or take the change back (see `lithify repair`); Lithify changed nothing",
+        hint="restore the table's metadata, or undo the change (see `lithify repair`); Lithify changed nothing",
     )

@@ -173,7 +173,7 @@ class RemoteFile(PyArrowFile):
         if isinstance(self._filesystem.real, S3FileSystem) and not self._is_there(bucket):
             raise WarehouseError(
                 f"{self.location}: there is no bucket {bucket}",
-                hint="make it, or correct what the catalog's configuration says",
+                hint="create it, or correct what the catalog's configuration says",
             )
 
     def _is_there(self, bucket: str) -> bool:

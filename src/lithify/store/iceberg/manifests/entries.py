@@ -184,7 +184,7 @@ def _content(io: FileIO, path: str, stated: Stated | None) -> bytes:
             stream.seek(0)
             content = stream.read()
     if stated is not None and stated.checksum not in (None, checksum_of(content)):
-        raise _not_written(path, "its checksum is another")
+        raise _not_written(path, "its checksum differs")
     return content
 
 

@@ -88,7 +88,7 @@ def check_format(name: TopicName, properties: Properties) -> None:
     """Raises `UnknownTopicError` for a table that is no topic, `UnsupportedFormatError` for a newer one."""
     written = properties.get(_FORMAT)
     if written is None and not is_topic(properties):
-        raise UnknownTopicError(f"{name}: there is a table of that name, but Lithify did not make it")
+        raise UnknownTopicError(f"{name}: there is a table of that name, but Lithify did not create it")
     if written is None:
         raise DamagedError(f"{name}: the table's properties do not say in which format it is", hint=RESTORE)
     if written not in map(str, range(1, FORMAT_VERSION + 1)):
