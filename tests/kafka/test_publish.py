@@ -230,7 +230,7 @@ def test_a_target_that_does_not_fit_is_refused(both, broker):
     stamped = broker.make_topic(2, message_timestamp_type="LogAppendTime")
     with pytest.raises(RefusedError, match="would not keep the timestamps"):
         publish(both.topic, both.conf, stamped)
-    with pytest.raises(UnknownSourceError, match="no name of a Kafka topic"):
+    with pytest.raises(UnknownSourceError, match="not a name of a Kafka topic"):
         publish(both.topic, both.conf, "not a name")
 
 

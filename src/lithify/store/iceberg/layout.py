@@ -1,19 +1,6 @@
-"""How a topic is laid out as an Iceberg table (see docs/format.md).
+"""How a topic is laid out as an Iceberg table: its columns, and the names and kinds of its files.
 
-    <warehouse>/catalog.db                          the embedded catalog
-    <warehouse>/.lithify/locks/                     turns of committers
-    <warehouse>/.lithify/rates.json                 rates of cleaners, if `throttle` has set them
-    <warehouse>/<stream>/<topic>-<8 of its id>/     one incarnation of a topic
-        data/partition=<n>/<offset>-<run>-<i>.parquet
-        metadata/                                   Iceberg's own: metadata.json, manifests
-        lithify/versions/<version>-<snapshot>.json  what a commit that removed segments closed
-        lithify/reports/<id>.json
-        lithify/rates.json                          rates of running rounds, if `throttle` has set them
-        lithify/failures.json                       logs whose rounds fail, if any did
-        lithify/runs/<run>.json                     the last heartbeat of a long run
-        lithify/superseded.json                     when sweeps saw which metadata files named
-
-A recreated topic gets another folder, so that it never meets old files.
+docs/format.md draws the folder. A recreated topic gets another one, so that it never meets old files.
 """
 
 from __future__ import annotations
