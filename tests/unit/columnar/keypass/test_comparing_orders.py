@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from lithify.columnar.keypass.key_comparison import KeyComparison
@@ -14,48 +12,24 @@ from lithify.columnar.keys.hash_range import HashRange
 from lithify.columnar.keys.ranks import (
     EXPIRED_BIT,
     ORDERED_KEYS,
-    ORDINAL_SHIFT,
     PAST_BIT,
     TOMBSTONE_BIT,
     UNORDERED_BIT,
-    Portion,
 )
-from lithify.columnar.segment.positions import DeadRecords
 from support.engines.kernel import goes_and_stays
+from support.engines.keys_in_memory import KeysInMemory
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 EXPIRED = TOMBSTONE_BIT | EXPIRED_BIT
 
 
-class Keys:
-    """A `KeySource` over (key, order) or (key, order, bits), numbered from 0, clean ones first."""
-
-    schema = ORDERED_KEYS
-
-    def __init__(self, *, clean=(), dirty=(), waiting=()) -> None:
-        self.starts = np.array([0, len(clean), len(clean) + len(dirty)])
-        self.tally = Tally()
-        self.dead = DeadRecords(self.starts)
-        self._portions = {Portion.CLEAN: clean, Portion.DIRTY: dirty, Portion.WAITING: waiting}
-
-        self.dirty_read = 1.0
-
-    def has(self, portion: Portion) -> bool:
-        return bool(self._portions[portion])
-
-    def keys(self, portion: Portion):
-        records = self._portions[portion]
-        first = len(self._portions[Portion.CLEAN]) if portion is Portion.DIRTY else 0
-        ranks = [i << ORDINAL_SHIFT | (bits[0] if bits else 0) for i, (_, _, *bits) in enumerate(records, first)]
-        columns = [[key for key, *_ in records], ranks, [order for _, order, *_ in records]]
-        arrays = [pa.array(c, f.type) for c, f in zip(columns, ORDERED_KEYS, strict=True)]
-        yield pa.record_batch(arrays, schema=ORDERED_KEYS)
-
-
 def compare(**portions) -> tuple[Tally, list[int], list[int]]:
     """The tally, the clean records that go and the dirty ones that stay, each numbered from 0."""
-    tally, dead = WinnerFinder(2**26, "seed").find(lambda _: Keys(**portions), HashRange(0, 1))
-    return tally, *goes_and_stays(dead, Keys(**portions).starts)
+    source = KeysInMemory(**portions, schema=ORDERED_KEYS)
+    tally, dead = WinnerFinder(2**26, "seed").find(
+        lambda _: KeysInMemory(**portions, schema=ORDERED_KEYS), HashRange(0, 1)
+    )
+    return tally, *goes_and_stays(dead, source.starts)
 
 
 @pytest.mark.parametrize(

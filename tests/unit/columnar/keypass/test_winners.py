@@ -9,7 +9,6 @@ from dataclasses import replace
 from random import Random
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
@@ -17,13 +16,14 @@ from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
 from lithify.columnar.keys.hash_range import HashRange
-from lithify.columnar.keys.ranks import ORDINAL_SHIFT, RANKED_KEYS, Portion
+from lithify.columnar.keys.ranks import RANKED_KEYS, Portion
 from lithify.columnar.segment.positions import DeadRecords
 from lithify.compaction.survivors import survivors
 from lithify.errors import DamagedError
 from lithify.model.record import Record
 from support.builders import some_rules
 from support.engines.kernel import goes_and_stays
+from support.engines.keys_in_memory import KeysInMemory, ranked
 from support.generated.records import HARD_KEYS
 from support.processes.peak_memory import PEAK_BYTES
 from support.topics.stored_topics import ACCESS, StoredTopic
@@ -33,37 +33,8 @@ BELOW_ALL_KEYS = MEMORY_BYTES
 """What peaks may differ by for six million more keys, whose bytes alone are half as much again."""
 
 
-class Keys:
-    """A `KeySource` over keys in memory, numbered from 0."""
-
-    def __init__(self, dirty: list[bytes], clean: list[bytes] | None = None) -> None:
-        clean = clean or []
-        self.starts = np.array([0, len(clean), len(clean) + len(dirty)])
-        self.tally = Tally()
-        self.dead = DeadRecords(self.starts)
-        self.schema = RANKED_KEYS
-        self.dirty_read = 0.0
-        self._dirty, self._clean = dirty, clean
-
-    def has(self, portion):
-        return portion is Portion.CLEAN and bool(self._clean)
-
-    def keys(self, portion):
-        rows = {Portion.CLEAN: self._clean, Portion.DIRTY: self._dirty, Portion.WAITING: []}[portion]
-        for batch in ranked(rows, len(self._clean) if portion is Portion.DIRTY else 0):
-            self.dirty_read += batch.num_rows / len(self._dirty) if portion is Portion.DIRTY else 0
-            yield batch
-
-
 def find_winners(open_source, hash_range: HashRange, memory_bytes: int) -> tuple[Tally, DeadRecords]:
     return WinnerFinder(memory_bytes, "seed").find(open_source, hash_range)
-
-
-def ranked(keys: list[bytes], first: int):
-    for start in range(0, len(keys), 1000):
-        piece = keys[start : start + 1000]
-        ranks = np.arange(first + start, first + start + len(piece)) << ORDINAL_SHIFT
-        yield pa.record_batch([pa.array(piece, pa.binary()), pa.array(ranks)], schema=RANKED_KEYS)
 
 
 def shared_out(parts, starts: np.ndarray) -> tuple[list[int], list[int]]:
@@ -73,14 +44,14 @@ def shared_out(parts, starts: np.ndarray) -> tuple[list[int], list[int]]:
 
 
 def test_the_last_of_every_key_wins():
-    keys = Keys([b"a", b"b", b"a", b"", b"b", b""])
+    keys = KeysInMemory(dirty=[b"a", b"b", b"a", b"", b"b", b""])
     tally, dead = find_winners(lambda _: keys, HashRange(0, 1), MEMORY_BYTES)
     assert goes_and_stays(dead, keys.starts) == ([], [2, 4, 5])
     assert (tally.compared, tally.winners) == (6, 3)
 
 
 def test_a_clean_record_goes_when_its_key_is_dirty_again():
-    keys = Keys([b"b", b"d"], [b"a", b"b", b"c"])
+    keys = KeysInMemory(dirty=[b"b", b"d"], clean=[b"a", b"b", b"c"])
     tally, dead = find_winners(lambda _: keys, HashRange(0, 1), MEMORY_BYTES)
     assert goes_and_stays(dead, keys.starts) == ([1], [0, 1])
     assert tally.clean_superseded == 1
@@ -90,9 +61,12 @@ def test_a_clean_record_goes_when_its_key_is_dirty_again():
 def test_ranges_share_the_keys_out_without_remainder(ranges):
     random = Random(1)
     keys = [random.randbytes(random.randrange(12)) for _ in range(5000)]
-    alone = find_winners(lambda _: Keys(keys, keys[:50]), HashRange(0, 1), MEMORY_BYTES)
-    parts = [find_winners(lambda _: Keys(keys, keys[:50]), HashRange(i, ranges), MEMORY_BYTES) for i in range(ranges)]
-    starts = Keys(keys, keys[:50]).starts
+    alone = find_winners(lambda _: KeysInMemory(dirty=keys, clean=keys[:50]), HashRange(0, 1), MEMORY_BYTES)
+    parts = [
+        find_winners(lambda _: KeysInMemory(dirty=keys, clean=keys[:50]), HashRange(i, ranges), MEMORY_BYTES)
+        for i in range(ranges)
+    ]
+    starts = KeysInMemory(dirty=keys, clean=keys[:50]).starts
     assert shared_out(parts, starts) == shared_out([alone], starts)
     assert sum(tally.compared for tally, _ in parts) == 5000
     assert all(0 < tally.compared < 5000 for tally, _ in parts)
@@ -110,16 +84,16 @@ def test_the_parts_of_a_range_are_the_range():
 @pytest.mark.parametrize("broken", [Portion.DIRTY, Portion.CLEAN])
 @pytest.mark.parametrize("records_before", [1, 300_000])
 def test_an_error_of_the_source_comes_back_as_it_was(broken, records_before):
-    class Broken(Keys):
+    class Broken(KeysInMemory):
         def keys(self, portion):
             if portion is not broken:
                 yield from super().keys(portion)
                 return
-            yield from ranked([b"a"] * records_before, 0)
+            yield from ranked([b"a"] * records_before)
             raise DamagedError("the file is broken", hint="mend it")
 
     with pytest.raises(DamagedError, match="the file is broken") as caught:
-        find_winners(lambda _: Broken([b"a"], [b"b"]), HashRange(0, 1), MEMORY_BYTES)
+        find_winners(lambda _: Broken(dirty=[b"a"], clean=[b"b"]), HashRange(0, 1), MEMORY_BYTES)
     assert caught.value.hint == "mend it"
 
 
@@ -127,7 +101,7 @@ def test_nothing_is_left_in_the_temporary_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     random = Random(4)
     keys = [random.randbytes(300) for _ in range(120_000)]
-    find_winners(lambda _: Keys(keys), HashRange(0, 1), 1)
+    find_winners(lambda _: KeysInMemory(dirty=keys), HashRange(0, 1), 1)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -135,7 +109,7 @@ def test_blocks_hold_every_key_once_in_its_range(tmp_path):
     random = Random(5)
     keys = [random.choice([b"", b"\xff", random.randbytes(5)]) for _ in range(3000)]
     spools = {}
-    for index, block in WinnerFinder(MEMORY_BYTES, "seed").blocks(ranked(keys, 0), 4):
+    for index, block in WinnerFinder(MEMORY_BYTES, "seed").blocks(ranked(keys), 4):
         if index not in spools:
             spools[index] = Spool(tmp_path / str(index))
         spools[index].add(block, Portion.DIRTY)
