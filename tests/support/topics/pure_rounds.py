@@ -6,7 +6,7 @@ segments that the plan looks at, as an engine does; callers compare it with the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from lithify.compaction.audit import audit
@@ -20,6 +20,7 @@ from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.store.memory_files import segment_of
+from support.builders import a_log
 from support.engines.oracle import findings_of
 
 
@@ -62,6 +63,11 @@ class PureLog:
             self.segments += (self._write(numbered),)
             last = LastRecord(offset - 1, numbered[-1].timestamp or 0)
             self.state = measured(replace(self.state, log_end_offset=offset, last_record=last), self.segments)
+
+    def draw(self, *segments: str) -> None:
+        """A segment more for each text, as in `support.builders`; offsets go on from the log end."""
+        for text in segments:
+            self.append(a_log(text, first_offset=self.state.log_end_offset).records)
 
     def move_start(self, offset: int) -> None:
         """S goes up, and D with it where it is overtaken (C26)."""
@@ -124,13 +130,12 @@ class PureLog:
         return segment_of(path, records)
 
 
+def a_pure_log(*segments: str) -> PureLog:
+    """A log of segments that are drawn, with no round behind it."""
+    log = PureLog()
+    log.draw(*segments)
+    return log
+
+
 def offsets(records: Sequence[Record]) -> list[int]:
     return [record.offset or 0 for record in records]
-
-
-def by_key(records: Sequence[Record]) -> Mapping[bytes | None, list[int]]:
-    """Offsets of every key, in order."""
-    found: dict[bytes | None, list[int]] = {}
-    for record in records:
-        found.setdefault(record.key, []).append(record.offset or 0)
-    return found

@@ -12,8 +12,8 @@ from lithify.compaction.outcome import Applied
 from lithify.compaction.rules import Cause
 from lithify.errors import AuditError
 from lithify.model.log import TombstoneStep
-from support.builders import a_log, some_settings
-from support.topics.pure_rounds import PureLog
+from support.builders import some_settings
+from support.topics.pure_rounds import a_pure_log
 
 
 def a_round(**config):
@@ -22,11 +22,9 @@ def a_round(**config):
     Kept: s0 (clean), rewritten: s1 (clean), s2 (dirty), each into a segment of its own.
     """
     settings = some_settings(segment_bytes=1024, **config)
-    log = PureLog()
-    log.append(a_log("a=" + "x" * 900).records)
-    log.append(a_log("b=∅ c=" + "x" * 900, first_offset=1).records)
+    log = a_pure_log("a=" + "x" * 900, "b=∅ c=" + "x" * 900)
     log.state = replace(log.state, first_dirty_offset=3, steps=(TombstoneStep(3, 1000, 1),))
-    log.append(a_log("b=2 d=∅ d=3 e=" + "x" * 900, first_offset=3).records)
+    log.draw("b=2 d=∅ d=3 e=" + "x" * 900)
     outcome = log.round(settings, 2000)
     kept, first, second = outcome.applied
     assert kept.decision == Keep(log.segments[0])
@@ -42,15 +40,11 @@ def broken(outcome):
     return str(error.value)
 
 
-def with_written(first=None, second=None):
-    """The round, with something else written for s1, or s2."""
+def with_written(change):
+    """The round, with something else written for s2."""
     outcome = a_round()
-    kept, *rewritten = outcome.applied
-    changes = zip(rewritten, (first or {}, second or {}), strict=True)
-    return replace(
-        outcome,
-        applied=(kept, *(replace(done, segments=(replace(done.segments[0], **change),)) for done, change in changes)),
-    )
+    *others, last = outcome.applied
+    return replace(outcome, applied=(*others, replace(last, segments=(replace(last.segments[0], **change),))))
 
 
 def with_findings(**changes):
@@ -85,89 +79,73 @@ def test_every_scanned_segment_is_counted(count):
     assert f"s2: {count} of 4 records survive" in broken(with_findings(survivors=counts))
 
 
-def test_losers_add_up_to_what_is_missing():
-    """C4: a record that goes has a cause."""
-    outcome = a_round()
-    counts = dict(outcome.findings.survivors) | {"s1": 0}
-    assert "3 records are removed, 2 are accounted for by cause" in broken(with_findings(survivors=counts))
+def losers(**more):
+    return {"losers": {Cause.SUPERSEDED: 1, **{Cause[name]: count for name, count in more.items()}}}
+
+
+FINDINGS = {
+    "C4: a record that goes has a cause": (
+        losers(),
+        "2 records are removed, 1 are accounted for by cause",
+    ),
+    "C18: no tombstone before one has expired": (
+        losers(EXPIRED_TOMBSTONE=1),
+        "1 tombstones are removed although none has expired",
+    ),
+    "C24: no value for its age where age does not count": (
+        losers(PAST_RETENTION=1),
+        "1 values are removed although none is past retention",
+    ),
+    "C19: of a step no fewer than none": ({"clean_tombstones_lost": (-1,)}, "-1 of the 1 tombstones that end at 3 go"),
+    "C19: of a step no more than it has": ({"clean_tombstones_lost": (2,)}, "2 of the 1 tombstones that end at 3 go"),
+    "C19: counted for every step": ({"clean_tombstones_lost": (1, 0)}, "counted for 2 steps, the log has 1"),
+    "C19: no more new tombstones stay than came": ({"dirty_tombstones_kept": 2}, "2 of 1 new tombstones stay"),
+    "C20: none is held where no record waits": (
+        {"tombstones_held": 1},
+        "1 expired tombstones stay although no record waits",
+    ),
+    "C20: of those held no fewer than none are clean": (
+        {"tombstones_held": 1, "clean_tombstones_held": -1},
+        "-1 of 1 held tombstones are clean",
+    ),
+    "C20: and no more than all": (
+        {"tombstones_held": 1, "clean_tombstones_held": 2},
+        "2 of 1 held tombstones are clean",
+    ),
+}
+
+
+@pytest.mark.parametrize(("findings", "says"), FINDINGS.values(), ids=FINDINGS)
+def test_what_the_key_pass_counts_adds_up(findings, says):
+    """C4, C18 to C20, C24."""
+    assert says in broken(with_findings(**findings))
 
 
 def test_a_keyless_record_may_not_go_where_keyless_records_are_retained():
     """C16."""
     outcome = a_round(null_key="retain")
-    outcome = replace(outcome, findings=replace(outcome.findings, losers={Cause.SUPERSEDED: 1, Cause.NO_KEY: 1}))
+    outcome = replace(outcome, findings=replace(outcome.findings, **losers(NO_KEY=1)))
     assert "1 keyless records are removed although null.key=retain" in broken(outcome)
 
 
-def test_a_tombstone_may_not_go_before_one_has_expired():
-    """C18."""
-    found = with_findings(losers={Cause.SUPERSEDED: 1, Cause.EXPIRED_TOMBSTONE: 1})
-    assert "1 tombstones are removed although none has expired" in broken(found)
+WRITTEN = {
+    "C39: segments do not overlap": ({"base_offset": 2}, "overlap at offset 2"),
+    "C14: none reaches beyond the horizon": ({"end_offset": 8}, "reaches beyond the horizon 7"),
+    "C1, C4: what is left is what was there without the losers": (
+        {"records": 2},
+        "7 records in, 2 removed, but 4 left",
+    ),
+    "C1: a rewrite is written whole": ({"records": 2}, "3 records of s2 survive, 2 were written"),
+    "C39: it begins within its sources": ({"base_offset": 2}, "offsets that its sources do not have"),
+    "C39: it ends within its sources": ({"end_offset": 9}, "offsets that its sources do not have"),
+    "C13: it stays in its log": ({"partition": 1}, "written for s2 is of another partition"),
+}
 
 
-@pytest.mark.parametrize("lost", [(-1,), (2,)])
-def test_no_more_tombstones_go_than_their_step_has(lost):
-    """C19."""
-    assert f"{lost[0]} of the 1 tombstones that end at 3 go" in broken(with_findings(clean_tombstones_lost=lost))
-
-
-def test_tombstones_are_counted_for_every_step():
-    """C19."""
-    assert "counted for 2 steps, the log has 1" in broken(with_findings(clean_tombstones_lost=(1, 0)))
-
-
-def test_no_more_new_tombstones_stay_than_came():
-    """C19."""
-    assert "2 of 1 new tombstones stay" in broken(with_findings(dirty_tombstones_kept=2))
-
-
-def test_a_value_may_not_go_for_its_age_where_age_does_not_count():
-    """C24: neither with `compact` alone nor in a view."""
-    found = with_findings(losers={Cause.SUPERSEDED: 1, Cause.PAST_RETENTION: 1})
-    assert "1 values are removed although none is past retention" in broken(found)
-
-
-def test_a_tombstone_is_held_only_by_records_that_wait():
-    """C20: none do in this round."""
-    assert "1 expired tombstones stay although no record waits" in broken(with_findings(tombstones_held=1))
-
-
-@pytest.mark.parametrize("clean", [-1, 2])
-def test_of_the_held_tombstones_some_are_clean(clean):
-    """C20, C19: the counts of the steps are made of these."""
-    found = with_findings(tombstones_held=1, clean_tombstones_held=clean)
-    assert f"{clean} of 1 held tombstones are clean" in broken(found)
-
-
-def test_segments_do_not_overlap():
-    """C39: order is kept, offsets never interleave."""
-    assert "overlap at offset 2" in broken(with_written(second={"base_offset": 2}))
-
-
-def test_nothing_reaches_beyond_the_horizon():
-    """C14."""
-    assert "reaches beyond the horizon 7" in broken(with_written(second={"end_offset": 8}))
-
-
-def test_what_is_left_is_what_was_there_without_the_losers():
-    """C1, C4."""
-    assert "7 records in, 2 removed, but 4 left" in broken(with_written(second={"records": 2}))
-
-
-def test_a_rewrite_is_written_whole():
-    """C1."""
-    assert "3 records of s2 survive, 2 were written" in broken(with_written(second={"records": 2}))
-
-
-@pytest.mark.parametrize("changes", [{"base_offset": 2}, {"end_offset": 9}])
-def test_a_rewrite_has_only_offsets_of_its_sources(changes):
-    """C1, C39."""
-    assert "offsets that its sources do not have" in broken(with_written(second=changes))
-
-
-def test_a_rewrite_stays_in_its_log():
-    """C13."""
-    assert "written for s2 is of another partition" in broken(with_written(second={"partition": 1}))
+@pytest.mark.parametrize(("change", "says"), WRITTEN.values(), ids=WRITTEN)
+def test_what_was_written_is_what_survived(change, says):
+    """C1, C4, C13, C14, C39."""
+    assert says in broken(with_written(change))
 
 
 @pytest.mark.parametrize(

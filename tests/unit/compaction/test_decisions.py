@@ -31,19 +31,31 @@ def decided(*drawn, moves=True):
     )
 
 
-def test_a_segment_without_a_loser_is_kept():
+SMALL = [10] * (MANY_SMALL - 1)
+CASES = {
+    "without a loser: kept": ([900, 900], ([0, 1], [], [])),
+    "with a loser: rewritten": ([900, (900, 9), 900], ([0, 2], [[1]], [])),
+    "where nothing survives: dropped, and nothing written for it": ([900, (900, 0)], ([0], [], [1])),
+    "eight or more merge even with a large one": ([900, *SMALL], ([], [[*range(MANY_SMALL)]], [])),
+    "fewer do so without it": ([900, *SMALL[:-1]], ([0], [[*range(1, MANY_SMALL - 1)]], [])),
+    "where one piece ends the next may still merge": ([600, 300, 300, 600], ([0, 3], [[1, 2]], [])),
+    "a dropped segment does not stand between its neighbours": ([300, (900, 0), 300], ([], [[0, 2]], [1])),
+    "sizes after the round count, in proportion to records": ([(900, 3), (900, 3)], ([], [[0, 1]], [])),
+    "and are too large here": ([(900, 6), (900, 6)], ([], [[0], [1]], [])),
+    "there is nothing": ([], ([], [], [])),
+}
+
+
+@pytest.mark.parametrize(("drawn", "expected"), CASES.values(), ids=CASES)
+def test_what_becomes_of_segments(drawn, expected):
     """C39."""
-    assert decided(900, 900) == ([0, 1], [], [])
+    assert decided(*drawn) == expected
 
 
-def test_a_segment_with_a_loser_is_rewritten():
-    """C39."""
-    assert decided(900, (900, 9), 900) == ([0, 2], [[1]], [])
-
-
-def test_a_segment_where_nothing_survives_is_dropped():
-    """C39: nothing is written in its place."""
-    assert decided(900, (900, 0)) == ([0], [], [1])
+@pytest.mark.parametrize(("second", "expected"), [(100, ([0, 1], [], [])), ((200, 5), ([], [[0, 1]], []))])
+def test_a_round_that_moves_nothing_merges_only_if_it_removes_something(second, expected):
+    """C39, C41: so that a second round finds nothing to do."""
+    assert decided(100, second, moves=False) == expected
 
 
 @pytest.mark.parametrize(
@@ -62,44 +74,6 @@ def test_a_segment_where_nothing_survives_is_dropped():
 def test_neighbours_merge_unless_one_outweighs_the_others(sizes, groups):
     """C39: so that a large segment is not rewritten for every small head."""
     assert decided(*sizes)[1] == groups
-
-
-def test_many_small_ones_merge_even_with_a_large_one():
-    """C39: at least 8."""
-    small = [10] * (MANY_SMALL - 1)
-    assert decided(900, *small[:-1])[1] == [list(range(1, MANY_SMALL - 1))]
-    assert decided(900, *small)[1] == [list(range(MANY_SMALL))]
-
-
-def test_where_one_piece_ends_the_next_may_still_merge():
-    """C39: 600 does not fit to anything, the two behind it do."""
-    assert decided(600, 300, 300, 600)[1] == [[1, 2]]
-
-
-def test_a_dropped_segment_does_not_stand_between_its_neighbours():
-    """C39."""
-    assert decided(300, (900, 0), 300) == ([], [[0, 2]], [1])
-
-
-def test_sizes_after_the_round_count():
-    """C39: what is left of segments decides, in proportion to their records."""
-    assert decided((900, 3), (900, 3))[1] == [[0, 1]]
-    assert decided((900, 6), (900, 6))[1] == [[0], [1]]
-
-
-def test_a_round_that_neither_moves_nor_removes_merges_nothing():
-    """C41: so that a second round finds nothing to do."""
-    assert decided(100, 100, moves=False) == ([0, 1], [], [])
-
-
-def test_a_round_that_removes_something_merges_as_well():
-    """C39."""
-    assert decided(100, (200, 5), moves=False) == ([], [[0, 1]], [])
-
-
-def test_nothing_becomes_of_nothing():
-    """C41."""
-    assert decided() == ([], [], [])
 
 
 def test_decisions_are_in_the_order_of_their_first_segments():

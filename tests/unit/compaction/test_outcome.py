@@ -1,52 +1,18 @@
-"""The state of a log after a round (C2, C18, C19, C27, C36, C41)."""
+"""The state of a log after a round, as far as no scenario draws it (C18 to C21, C24, C26, C33)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.compaction.decisions import CountedSegment, Drop, Keep, Rewrite
-from lithify.compaction.outcome import After, applied, state_after
-from lithify.model.log import LastRecord, TombstoneStep
+from lithify.compaction.outcome import After, state_after
+from lithify.model.log import HeldTombstones, LastRecord, TombstoneStep
 from lithify.model.segment import volume_of
-from support.builders import a_log, a_segment, some_settings
-from support.topics.pure_rounds import PureLog, offsets
+from support.builders import some_settings
+from support.topics.pure_rounds import a_pure_log, offsets
 
-DAY = 86_400_000
-
-
-def a_pure_log(*segments):
-    log = PureLog()
-    for text in segments:
-        log.append(a_log(text, first_offset=log.state.log_end_offset).records)
-    return log
-
-
-def test_a_round_moves_the_first_dirty_offset_to_its_horizon():
-    """C14, C27: and what was dirty is clean."""
-    log = a_pure_log("a=1 b=2", "a=3")
-    log.round(some_settings(), 7)
-    assert (log.state.first_dirty_offset, log.state.log_end_offset, log.state.last_round_ms) == (3, 3, 7)
-    assert (log.state.clean, log.state.dirty.records) == (volume_of(log.segments), 0)
-    assert log.state.oldest_dirty_timestamp_ms is None
-
-
-def test_what_lies_above_the_horizon_stays_dirty():
-    """C14, C27."""
-    log = a_pure_log("a=1!0", "a=2!90", "b=3!95")
-    log.round(some_settings(min_compaction_lag_ms=20), 100)
-    assert log.state.first_dirty_offset == 1
-    assert (log.state.clean.records, log.state.dirty.records) == (1, 2)
-    assert log.state.oldest_dirty_timestamp_ms == 90
-
-
-def test_the_log_end_stays_where_it_is_when_the_last_record_goes():
-    """C2, C36: and the last record is another, or none."""
-    log = a_pure_log("a=1", "b=∅")
-    log.round(some_settings(delete_retention_ms=0), 7)
-    assert (log.state.log_end_offset, log.state.last_record) == (2, LastRecord(0, 0))
-    log = a_pure_log("b=∅")
-    log.round(some_settings(delete_retention_ms=0), 7)
-    assert (log.state.log_end_offset, log.state.last_record, log.segments) == (1, None, ())
+BY_TIME = {"compaction_strategy": "timestamp", "delete_retention_ms": 100}
+BESIDE = {"compaction_mode": "side-by-side", "delete_retention_ms": 100}
+RETAINED = {"cleanup_policy": "compact,delete", "retention_ms": 5000, "delete_retention_ms": 100}
 
 
 def test_the_new_step_carries_the_time_of_the_commit():
@@ -56,68 +22,129 @@ def test_the_new_step_carries_the_time_of_the_commit():
     assert log.state.steps == (TombstoneStep(1, 1500, 1),)
 
 
-def test_a_round_that_rewrites_nothing_covers_as_well():
-    """C19: every round that moves D does."""
-    log = a_pure_log("a=∅ b=1")
-    outcome = log.round(some_settings(), 1000)
-    assert not outcome.removed and outcome.changes
-    assert log.state.steps == (TombstoneStep(2, 1000, 1),)
-
-
-def test_tombstones_are_counted_under_the_step_that_covers_them():
-    """C19, C21: when they go, for whatever reason, their step knows."""
-    log = a_pure_log("a=∅ b=∅ c=1")
-    log.round(some_settings(), 1000)
-    log.append(a_log("b=2 d=∅", first_offset=3).records)
-    log.round(some_settings(), 2000)
-    assert log.state.steps == (TombstoneStep(3, 1000, 1), TombstoneStep(5, 2000, 1))
-    log.round(some_settings(), 1000 + DAY)
-    assert offsets(log.contents) == [2, 3, 4]
-    assert log.state.steps == (TombstoneStep(5, 2000, 1),)
-
-
-def test_a_tombstone_without_a_key_is_not_counted():
-    """C16, C19."""
-    log = a_pure_log("·=∅ a=∅")
-    log.round(some_settings(null_key="retain"), 1000)
-    assert log.state.steps == (TombstoneStep(2, 1000, 1),)
-
-
 def test_a_step_stays_while_records_below_the_log_start_are_still_stored():
     """C19: else they would be counted against the next step when they go."""
     log = a_pure_log("a=∅ b=1")
     log.round(some_settings(), 1000)
-    log.append(a_log("c=∅ d=1", first_offset=2).records)
+    log.draw("c=∅ d=1")
     log.round(some_settings(), 2000, meanwhile=lambda: log.move_start(2))
     assert log.state.steps == (TombstoneStep(2, 1000, 1), TombstoneStep(4, 2000, 1))
     log.round(some_settings(), 3000)
     assert (offsets(log.contents), log.state.steps) == ([2, 3], (TombstoneStep(4, 2000, 1),))
 
 
-def test_the_log_start_may_have_moved_past_the_horizon_meanwhile():
-    """C44: S <= D holds after the commit as well."""
-    log = a_pure_log("a=1 b=2")
-    outcome = log.round(some_settings(), 0)
-    passed = replace(log.state, log_start_offset=10, first_dirty_offset=10, log_end_offset=20)
-    after = state_after(outcome, passed, After(log.segments, None), some_settings(), run_id="r", now_ms=0)
-    assert (after.log_start_offset, after.first_dirty_offset) == (10, 10)
+def test_a_round_that_moves_the_log_start_drops_the_steps_below_it():
+    """C24, C19, C36: what goes whole goes unread."""
+    log = a_pure_log("a=∅!1")
+    log.round(some_settings(), 2)
+    log.draw("b=1!6000")
+    outcome = log.round(some_settings(**RETAINED), 7000)
+    assert (log.state.log_start_offset, log.state.first_dirty_offset, log.state.steps) == (
+        1,
+        2,
+        (TombstoneStep(2, 7000, 0),),
+    )
+    assert (offsets(log.contents), [s.path for s in outcome.removed]) == ([1], ["s0"])
 
 
-def test_what_goes_is_every_source_and_every_dropped_segment():
-    """C6: the commit stops naming them, and no other."""
-    kept, merged, also, dropped = (a_segment(f"s{i}", 10 * i, 10 * i + 10) for i in range(4))
-    rewrite, new = Rewrite((CountedSegment(merged, 10), CountedSegment(also, 5))), a_segment("new", 10, 30)
-    round_ = a_pure_log("a=1").round(some_settings(), 0)
-    outcome = replace(round_, applied=applied((Keep(kept), rewrite, Drop(dropped)), {rewrite: (new,)}))
-    assert (outcome.removed, outcome.added, outcome.result) == ((merged, also, dropped), (new,), (kept, new))
+def test_tombstones_of_segments_that_went_unread_are_counted_until_their_step_expires():
+    """C19, C21: at most so many; one round looks, and then the log is not due again."""
+    log = a_pure_log("a=∅!1 b=∅!1 c=1!1", "d=∅!6000 e=1!6000")
+    settings = some_settings(**(RETAINED | {"delete_retention_ms": 2000}))
+    log.round(settings, 4000)
+    log.round(settings, 5500)  # the first segment goes whole
+    assert (offsets(log.contents), log.state.steps) == ([3, 4], (TombstoneStep(5, 4000, 3),))
+    log.round(settings, 6000)
+    assert (offsets(log.contents), log.state.tombstones) == ([4], 0)
 
 
-def test_a_second_round_finds_nothing_to_do():
-    """C41."""
-    log = a_pure_log("a=1 b=∅ a=2", "b=3 c=∅")
-    settings = some_settings(delete_retention_ms=10)
-    assert log.round(settings, 1000).changes
-    before = log.state
-    assert log.plan(settings, 1000).is_idle
-    assert not log.round(settings, 1000).changes
-    assert log.state == before
+def test_a_count_of_tombstones_that_are_not_there_is_put_right_once():
+    """C21, C41: where every tombstone went unread, a round records just that."""
+    log = a_pure_log("a=∅!1", "b=1!6000")
+    settings = some_settings(**RETAINED)
+    log.round(settings, 4000)
+    log.state = replace(log.state, log_start_offset=1)
+    log.segments = log.segments[1:]
+    assert log.state.tombstones == 1
+    outcome = log.round(settings, 4100)
+    assert (outcome.plan.scanned, outcome.changes, log.state.tombstones) == ((), True, 0)
+    assert log.plan(settings, 4100).is_idle
+
+
+def test_a_held_tombstone_among_others_that_expire_later_is_counted_with_them():
+    """C20, C19: all that have expired are looked at, and what is left of them is exactly known."""
+    log = a_pure_log("a=∅!900")
+    settings = some_settings(**BY_TIME)
+    log.round(settings, 1000)
+    log.draw("b=∅!900")
+    log.round(settings, 1050)
+    log.draw("a=1!850")
+    waits = some_settings(**BY_TIME, min_compaction_lag_bytes=20)
+    log.round(waits, 1100)
+    assert log.state.held == HeldTombstones(1, 2)
+    assert log.state.steps == (TombstoneStep(1, 1000, 1), TombstoneStep(2, 1050, 1))
+    log.round(waits, 1150)
+    assert (offsets(log.contents), log.state.held) == ([0, 2], HeldTombstones(2, 2))
+    assert log.state.steps == (TombstoneStep(2, 1050, 1),)
+
+
+def test_a_new_tombstone_without_retention_can_be_held_at_once():
+    """C20, C18: by what waits above the horizon of the very round that covers it."""
+    log = a_pure_log("a=∅!900", "a=1!850")
+    waits = some_settings(compaction_strategy="timestamp", delete_retention_ms=0, min_compaction_lag_bytes=20)
+    log.round(waits, 1000)
+    assert (offsets(log.contents), log.state.held) == ([0, 1], HeldTombstones(1, 1))
+    assert log.plan(waits, 1000).is_idle
+
+
+def test_a_round_keeps_its_name_and_owes_nothing():
+    """C7, C26, C43."""
+    log = a_pure_log("a=1")
+    log.state = replace(log.state, round_required="a setting changed", uncovered=True)
+    outcome = log.round(some_settings(), 7)
+    after = state_after(outcome, log.state, After(log.segments, None), some_settings(), run_id="r7", now_ms=7)
+    assert (after.last_round, after.last_round_ms, after.round_required, after.uncovered) == ("r7", 7, "", False)
+
+
+def test_what_is_deleted_while_a_round_goes_on_stays_owed():
+    """C26, C44."""
+    log = a_pure_log("a=1 b=1 c=1")
+
+    def delete():
+        log.state = replace(
+            log.state, log_start_offset=1, deleted_below=1, round_required="records below 1 were deleted"
+        )
+
+    log.round(some_settings(), 7, meanwhile=delete)
+    assert (log.state.round_required, offsets(log.contents)) == ("records below 1 were deleted", [0, 1, 2])
+    log.round(some_settings(), 7)
+    assert (log.state.round_required, offsets(log.contents)) == ("", [1, 2])
+
+
+def test_the_first_view_shares_the_segments_that_have_no_loser():
+    """C33, C39: the backlog stays as written."""
+    log = a_pure_log("a=1 b=1", "c=1 d=" + "x" * 1100, "a=2")
+    backlog = log.segments
+    outcome = log.round(some_settings(**BESIDE, segment_bytes=1024), 7)
+    assert log.segments == backlog
+    assert (offsets(log.records_in(log.view)), offsets(log.contents)) == ([1, 2, 3, 4], [0, 1, 2, 3, 4])
+    assert [s.path for s in outcome.view_added if s in backlog] == ["s1", "s2"]
+    assert (outcome.added, outcome.removed, outcome.view_removed) == ((), (), ())
+    view = log.state.view
+    assert view is not None
+    assert (view.volume, view.first_offset, view.last_record) == (volume_of(log.view), 1, LastRecord(4, 0))
+    assert log.state.volume == volume_of(backlog)
+
+
+def test_old_tombstones_are_not_taken_for_old_values_again():
+    """C24, C28, C41: a round remembers how old the values were that it took, also where it found none."""
+    log = a_pure_log("a=∅!10 b=1!10 c=1!8000")
+    settings = some_settings(**(RETAINED | {"delete_retention_ms": 10**6}))
+    log.round(settings, 6000)
+    assert (offsets(log.contents), log.state.aged_before_ms) == ([0, 2], 1000)
+    assert log.plan(settings, 6000).is_idle
+    assert log.round(settings, 7000).changes
+    assert (offsets(log.contents), log.state.aged_before_ms) == ([0, 2], 2000)
+    assert not log.round(settings, 7000).changes
+    log.round(settings, 13001)
+    assert (offsets(log.contents), log.state.log_start_offset) == ([], 3)  # now the whole segment is past it

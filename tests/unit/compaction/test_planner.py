@@ -1,162 +1,144 @@
-"""What a plan looks at, what it passes over, and why (C14, C16, C30, C41)."""
+"""What a plan looks at, what it passes over, and why (C12, C14, C16 to C21, C24, C26, C30, C33, C34, C38, C43)."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from lithify.compaction.planner import FOOTER_BYTES, plan_log
 from lithify.compaction.rules import Cause
-from lithify.model.log import LogState, TombstoneStep
+from lithify.model.log import HeldTombstones, LogState, TombstoneStep, View
 from support.builders import a_log, a_segment, some_settings
+
+RETAINED = {"cleanup_policy": "compact,delete", "retention_ms": 50}
+BESIDE = {"compaction_mode": "side-by-side"}
+BY_TIME = {"compaction_strategy": "timestamp"}
+STEPS = (TombstoneStep(2, 1000, 1), TombstoneStep(4, 2000, 1))
 
 
 def paths(segments):
-    return [segment.path for segment in segments]
+    return " ".join(segment.path for segment in segments)
 
 
-def looked_at(text, *, dirty_from, steps=(), start=0, now_ms=0, **config):
-    log = a_log(text)
-    return paths(
-        log.plan(log.state(dirty_from=dirty_from, steps=steps, start=start), now_ms=now_ms, **config).looked_at
-    )
+CLEAN_KEYS = "a=1 c=2 | d=1 f=2 | x=1 z=2"
+CLEAN_DELETES = "a=1 b=∅ | c=1 d=∅ | e=1"
+ONE_DELETE = {"steps": STEPS[:1]}
+OLD_VALUES = "a=1!10 b=1!99 | c=1!21 d=1!99 | e=1!99"
+LOOKS = {
+    "C38: clean segments where dirty keys may be": [
+        (CLEAN_KEYS + " | b=3 e=3", 6, {}, "s0 s1"),
+        (CLEAN_KEYS + " | c=3", 6, {}, "s0"),
+        (CLEAN_KEYS + " | zz=3", 6, {}, ""),
+    ],
+    "C38: dirty keys are ranges, not one from the smallest to the largest": [
+        ("m=1 n=2 | a=3 b=3 | x=3 z=3", 2, {}, ""),
+    ],
+    "C16: dirty segments without keys supersede nothing": [
+        ("a=1 | ·=2", 1, {"null_key": "retain"}, ""),
+    ],
+    "C16: clean keyless records once they have to go, with nothing new in the log": [
+        ("a=1 | ·=2 b=3", 3, {"null_key": "retain"}, ""),
+        ("a=1 | ·=2 b=3", 3, {"null_key": "drop"}, "s1"),
+        ("a=1 | ·=2 b=3", 3, {"null_key": "reject"}, "s1"),
+    ],
+    "C18, C21: expired tombstones, with nothing new in the log": [
+        (CLEAN_DELETES, 5, {"steps": STEPS, "now_ms": 1099, "delete_retention_ms": 100}, ""),
+        (CLEAN_DELETES, 5, {"steps": STEPS, "now_ms": 1100, "delete_retention_ms": 100}, "s0"),
+        (CLEAN_DELETES, 5, {"steps": STEPS, "now_ms": 2100, "delete_retention_ms": 100}, "s0 s1"),
+    ],
+    "C41: not where the expired steps have none left": [
+        (
+            CLEAN_DELETES,
+            5,
+            {"steps": (TombstoneStep(2, 1000, 0), STEPS[1]), "now_ms": 1100, "delete_retention_ms": 100},
+            "",
+        ),
+    ],
+    "C17, C18: empty values where they delete": [
+        ("a=1 b='' | c=1", 3, ONE_DELETE | {"now_ms": 9999, "delete_retention_ms": 1}, ""),
+        (
+            "a=1 b='' | c=1",
+            3,
+            ONE_DELETE | {"now_ms": 9999, "delete_retention_ms": 1, "empty_value": "tombstone"},
+            "s0",
+        ),
+    ],
+    "C18: with a retention of 0 also those that an earlier setting protected": [
+        ("a=1 b=∅ | x=1", 2, ONE_DELETE | {"now_ms": 1000, "delete_retention_ms": 0}, "s0"),
+    ],
+    "C24: records past retention, by their oldest timestamp; an age equal to it is not past it": [
+        (OLD_VALUES, 5, RETAINED | {"now_ms": 60}, ""),
+        (OLD_VALUES, 5, RETAINED | {"now_ms": 61}, "s0"),
+        (OLD_VALUES, 5, RETAINED | {"now_ms": 72}, "s0 s1"),
+        ("a=1!10 b=1!99", 2, {"now_ms": 100, "cleanup_policy": "compact", "retention_ms": 50}, ""),
+    ],
+}
 
 
-def test_the_first_round_looks_at_everything():
-    """C38: a round always covers [S, H) whole."""
-    plan = a_log("a=1 | b=2 | c=3").plan()
-    assert (paths(plan.clean), paths(plan.dirty), paths(plan.scanned)) == ([], ["s0", "s1", "s2"], ["s0", "s1", "s2"])
-    assert plan.moves and not plan.is_idle
+@pytest.mark.parametrize(
+    ("text", "dirty_from", "given", "expected"),
+    [pytest.param(*case, id=f"{what} {number}") for what, cases in LOOKS.items() for number, case in enumerate(cases)],
+)
+def test_a_plan_looks_only_at_clean_segments_that_may_have_a_loser(text, dirty_from, given, expected):
+    log, config = a_log(text), dict(given)
+    state = log.state(dirty_from=dirty_from, steps=config.pop("steps", ()))
+    assert paths(log.plan(state, **config).looked_at) == expected
 
 
 def test_segments_are_distinguished_by_the_first_dirty_offset():
-    """C14."""
-    log = a_log("a=1 | b=2 | c=3")
-    plan = log.plan(log.state(dirty_from=1))
-    assert (paths(plan.clean), paths(plan.dirty), paths(plan.sources)) == (["s0"], ["s1", "s2"], ["s0", "s1", "s2"])
+    """C14, C38: one on both sides of it is dirty."""
+    log = a_log("a=1 b=2 | b=2 | c=3")
+    for dirty_from, clean, dirty in ((0, "", "s0 s1 s2"), (1, "", "s0 s1 s2"), (2, "s0", "s1 s2")):
+        plan = log.plan(log.state(dirty_from=dirty_from))
+        assert (paths(plan.clean), paths(plan.dirty), paths(plan.sources)) == (clean, dirty, "s0 s1 s2")
+        assert plan.moves and not plan.is_idle
 
 
 def test_segments_at_or_above_the_horizon_are_no_part_of_it():
     """C14."""
     plan = a_log("a=1!0 | a=2!90 | a=3!0").plan(now_ms=100, min_compaction_lag_ms=20)
-    assert paths(plan.sources) == ["s0"]
-    assert plan.horizon.offset == 1
+    assert (paths(plan.sources), plan.horizon.offset) == ("s0", 1)
 
 
-def test_a_segment_on_both_sides_of_the_first_dirty_offset_is_dirty():
-    """C14: so its records above D are compared as new ones."""
-    log = a_log("a=1 b=2 | c=3")
-    plan = log.plan(log.state(start=1))
-    assert (paths(plan.clean), paths(plan.dirty)) == ([], ["s0", "s1"])
-
-
-def test_clean_segments_are_looked_at_where_dirty_keys_may_be():
-    """C38: a clean record can only lose to a dirty one of its key."""
-    assert looked_at("a=1 c=2 | d=1 f=2 | x=1 z=2 | b=3 e=3", dirty_from=6) == ["s0", "s1"]
-    assert looked_at("a=1 c=2 | d=1 f=2 | x=1 z=2 | c=3", dirty_from=6) == ["s0"]
-    assert looked_at("a=1 c=2 | d=1 f=2 | x=1 z=2 | zz=3", dirty_from=6) == []
-
-
-def test_between_two_dirty_segments_a_clean_one_can_be_passed_over():
-    """C38: their keys are asked for as ranges, not from the smallest to the largest of all."""
-    assert looked_at("m=1 n=2 | a=3 b=3 | x=3 z=3", dirty_from=2) == []
-
-
-def test_bounds_of_long_keys_may_be_cut():
-    """C12: two keys with the same first bytes are not told apart by cut bounds, so both are looked at."""
-    clean = a_segment("clean", 0, 1, min_key=b"k" * 16, max_key=b"k" * 15 + b"l")
-    dirty = a_segment("dirty", 1, 2, min_key=b"k" * 16, max_key=b"k" * 15 + b"l")
+@pytest.mark.parametrize(
+    ("of_clean", "of_dirty"),
+    [
+        ((b"k" * 16, b"k" * 15 + b"l"), (b"k" * 16, b"k" * 15 + b"l")),  # cut: two keys may have the same first bytes
+        ((b"a", b"c"), (b"", None)),
+        ((b"", None), (b"a", b"c")),
+        ((b"", None), (b"", None)),
+    ],
+)
+def test_bounds_that_are_cut_or_unknown_may_hold_any_key(of_clean, of_dirty):
+    """C12: so that nothing is passed over."""
     state = LogState(0, first_dirty_offset=1, log_end_offset=2)
-    assert paths(plan_log(state, (clean, dirty), some_settings(), 0).looked_at) == ["clean"]
-
-
-def test_unknown_bounds_may_hold_any_key():
-    """C12: where nothing is known of the keys, nothing is passed over."""
-    state = LogState(0, first_dirty_offset=1, log_end_offset=2)
-    known = {"min_key": b"a", "max_key": b"c"}
-    unknown = {"min_key": b"", "max_key": None}
-    for of_clean, of_dirty in ((known, unknown), (unknown, known), (unknown, unknown)):
-        segments = (a_segment("clean", 0, 1, **of_clean), a_segment("dirty", 1, 2, **of_dirty))
-        assert paths(plan_log(state, segments, some_settings(), 0).looked_at) == ["clean"]
-
-
-def test_dirty_segments_without_keys_supersede_nothing():
-    """C16."""
-    assert looked_at("a=1 | ·=2", dirty_from=1, null_key="retain") == []
-
-
-@pytest.mark.parametrize(("null_key", "expected"), [("retain", []), ("drop", ["s1"]), ("reject", ["s1"])])
-def test_keyless_records_below_are_looked_for_once_they_have_to_go(null_key, expected):
-    """C16: also those that were there before the setting changed, with nothing new in the log."""
-    assert looked_at("a=1 | ·=2 b=3", dirty_from=3, null_key=null_key) == expected
-
-
-STEPS = (TombstoneStep(2, 1000, 1), TombstoneStep(4, 2000, 1))
-CLEAN = "a=1 b=∅ | c=1 d=∅ | e=1"
-
-
-@pytest.mark.parametrize(("now_ms", "expected"), [(1099, []), (1100, ["s0"]), (2100, ["s0", "s1"])])
-def test_segments_with_expired_tombstones_are_looked_at(now_ms, expected):
-    """C18, C21: with nothing new in the log, the clock alone makes work."""
-    found = looked_at(CLEAN, dirty_from=5, steps=STEPS, now_ms=now_ms, delete_retention_ms=100)
-    assert found == expected
-
-
-def test_without_a_tombstone_left_under_the_expired_steps_nothing_is_looked_for():
-    """C41: the steps know that there is none, so an idle round reads nothing."""
-    bare = (TombstoneStep(2, 1000, 0), TombstoneStep(4, 2000, 1))
-    assert looked_at(CLEAN, dirty_from=5, steps=bare, now_ms=1100, delete_retention_ms=100) == []
-
-
-def test_empty_values_are_looked_for_where_they_are_tombstones():
-    """C17, C18."""
-    steps = (TombstoneStep(2, 1000, 1),)
-    for empty_value, expected in (("value", []), ("tombstone", ["s0"])):
-        found = looked_at(
-            "a=1 b='' | c=1", dirty_from=3, steps=steps, now_ms=9999, delete_retention_ms=1, empty_value=empty_value
-        )
-        assert found == expected
-
-
-def test_with_a_retention_of_zero_a_new_tombstone_makes_old_ones_of_other_keys_go_as_well():
-    """C18: what an earlier setting protected goes in the next round."""
-    steps = (TombstoneStep(2, 1000, 1),)
-    assert looked_at("a=1 b=∅ | x=1", dirty_from=2, steps=steps, now_ms=1000, delete_retention_ms=0) == ["s0"]
+    clean, dirty = (
+        a_segment(path, offset, offset + 1, min_key=low, max_key=high)
+        for path, offset, (low, high) in (("clean", 0, of_clean), ("dirty", 1, of_dirty))
+    )
+    assert paths(plan_log(state, (clean, dirty), some_settings(), 0).looked_at) == "clean"
 
 
 def test_segments_that_reach_below_the_log_start_are_looked_at():
     """C26: so that what is below S leaves the storage; what lies below it whole goes unread."""
     log = a_log("a=1 | b=2 c=3 | d=4")
     plan = log.plan(log.state(dirty_from=4, start=2))
-    assert (paths(plan.gone), paths(plan.looked_at), paths(plan.sources)) == (["s0"], ["s1"], ["s1", "s2"])
+    assert (paths(plan.gone), paths(plan.looked_at), paths(plan.sources)) == ("s0", "s1", "s1 s2")
     assert plan.unread_losers == {Cause.BELOW_START: 1}
-
-
-def test_a_plan_without_work_is_idle():
-    """C41."""
-    log = a_log("a=1 | b=2")
-    plan = log.plan(log.state(dirty_from=2))
-    assert plan.is_idle
-    assert plan.bounds(1).segments_rewritten == plan.bounds(1).bytes_read == plan.bounds(1).bytes_written == 0
 
 
 def test_the_rules_carry_the_settings():
     """C14, C16, C17, C18."""
     log = a_log("a=1 | b=2")
-    steps = (TombstoneStep(1, 5, 1),)
-    plan = log.plan(
-        log.state(dirty_from=1, steps=steps),
-        now_ms=15,
-        null_key="retain",
-        empty_value="tombstone",
-        delete_retention_ms=10,
-    )
-    rules = plan.rules
+    config = {"null_key": "retain", "empty_value": "tombstone", "delete_retention_ms": 10}
+    rules = log.plan(log.state(dirty_from=1, steps=(TombstoneStep(1, 5, 1),)), now_ms=15, **config).rules
     assert (rules.log_start, rules.first_dirty, rules.horizon) == (0, 1, 2)
     assert (rules.keep_keyless, rules.empty_is_tombstone, rules.tombstones_expire_below) == (True, True, 1)
 
 
 def test_bounds_count_every_segment_that_may_be_touched_and_every_read_of_the_keys():
-    """C30: upper bounds; the keys are read once for each range of them."""
+    """C30: upper bounds; the keys are read once for each range of them. Without work there is none (C41)."""
     log = a_log("a=1 | z=2 | a=3")
     plan = log.plan(log.state(dirty_from=2))
     sizes = [s.size_bytes for s in log.segments]
@@ -165,12 +147,128 @@ def test_bounds_count_every_segment_that_may_be_touched_and_every_read_of_the_ke
     assert bounds.segments_rewritten == 3  # it may still be merged
     assert bounds.bytes_read == sum(sizes) + 3 * sum(scans)
     assert bounds.bytes_written == sum(sizes) + 3 * FOOTER_BYTES
+    idle = log.plan(log.state(dirty_from=3))
+    assert idle.is_idle
+    assert idle.bounds(1).segments_rewritten == idle.bounds(1).bytes_read == idle.bounds(1).bytes_written == 0
+
+
+@pytest.mark.parametrize("config", [BY_TIME, {"compaction_strategy": "header", "compaction_strategy_header": "v"}])
+def test_headers_and_timestamps_count_in_the_bounds_where_they_decide(config):
+    """C30: they have no size of their own in the metadata."""
+    log = a_log("a=1 | z=2 | a=3")
+    sizes = [s.size_bytes for s in log.segments]
+    found = log.plan(log.state(dirty_from=2), **config).bounds(2)
+    assert found.bytes_read == sum(sizes) + 2 * (sizes[0] + sizes[2])
 
 
 def test_a_full_segment_that_is_passed_over_is_no_cost():
     """C30, C42: it has no loser, and no room for another beside it; a round needs no space for it."""
     log = a_log("a=" + "x" * 1100 + " | b=1 | z=3")
     plan = log.plan(log.state(dirty_from=2), segment_bytes=1024)
-    assert paths(plan.looked_at) == []
+    assert paths(plan.looked_at) == ""
     assert plan.bounds(1).segments_rewritten == 2
     assert plan.bounds(1).bytes_written == sum(s.size_bytes + FOOTER_BYTES for s in log.segments[1:])
+
+
+def test_retention_is_applied_first_and_moves_the_log_start():
+    """C24, C26, C42: what goes whole is neither read nor compared, and its losers are told by cause."""
+    log = a_log("a=1!1 | b=1!2 | a=2!90 | ·=1!90")
+    plan = log.plan(now_ms=100, **RETAINED)
+    assert (paths(plan.gone), paths(plan.scanned), plan.log_start) == ("s0 s1", "s2 s3", 2)
+    assert (plan.rules.log_start, plan.rules.first_dirty, plan.rules.values_expire_before_ms) == (2, 2, 50)
+    assert plan.unread_losers == {Cause.PAST_RETENTION: 2}
+    deleted = a_log("a=1!1 | b=1!2 c=1!2 | d=1!90")
+    found = deleted.plan(deleted.state(start=1), now_ms=100, **RETAINED).unread_losers
+    assert found == {Cause.BELOW_START: 1, Cause.PAST_RETENTION: 2}
+
+
+def test_the_horizon_is_that_of_what_retention_leaves():
+    """C14, C24: D moves with S, so it is never above H."""
+    log = a_log("a=1!1 | b=1!2 | c=1!90")
+    plan = log.plan(now_ms=100, min_compaction_lag_ms=40, **RETAINED)
+    assert (plan.log_start, plan.horizon.offset, plan.dirty, plan.moves) == (2, 2, (), True)
+
+
+def test_what_waits_above_the_horizon_is_asked_before_a_tombstone_goes():
+    """C20: under C10, and only where one may go."""
+    log = a_log("a=∅!9 | b=1!9 | a=1!5 | a=2!99")
+    state = log.state(dirty_from=1, steps=(TombstoneStep(1, 1000, 1),))
+    config = {"min_compaction_lag_bytes": 40, "delete_retention_ms": 10}
+    plan = log.plan(state, now_ms=1010, **BY_TIME, **config)
+    assert (plan.horizon.offset, paths(plan.waiting), plan.expires_tombstones) == (2, "s2 s3", True)
+    young = log.plan(state, now_ms=1009, **BY_TIME, **config)
+    assert (young.waiting, young.expires_tombstones) == ((), False)
+    assert log.plan(state, now_ms=1010, **config).waiting == ()
+
+
+def test_a_new_tombstone_without_retention_asks_what_waits_as_well():
+    """C20, C18."""
+    config = {"min_compaction_lag_bytes": 20, "delete_retention_ms": 0, **BY_TIME}
+    assert paths(a_log("a=∅!9 | a=1!5").plan(**config).waiting) == "s1"
+    assert a_log("a=1!9 | a=1!5").plan(**config).waiting == ()
+
+
+@pytest.mark.parametrize(
+    ("lag_bytes", "now_ms", "looks_at"), [(20, 1010, ""), (0, 1010, "s0"), (20, 1510, "s0")], ids=str
+)
+def test_held_tombstones_are_looked_for_once_the_horizon_moves_or_others_expire(lag_bytes, now_ms, looks_at):
+    """C20, C41: before that a round would find the same."""
+    log = a_log("a=∅!9 | b=1!9 | a=1!5")
+    steps = (TombstoneStep(1, 1000, 1), TombstoneStep(2, 1500, 1))
+    state = replace(log.state(dirty_from=2, steps=steps), held=HeldTombstones(1, 2))
+    plan = log.plan(state, now_ms=now_ms, min_compaction_lag_bytes=lag_bytes, delete_retention_ms=10, **BY_TIME)
+    assert plan.horizon.offset == (2 if lag_bytes else 3)
+    assert (plan.is_idle, plan.expires_tombstones, paths(plan.looked_at)) == (not looks_at, bool(looks_at), looks_at)
+
+
+def test_steps_that_count_tombstones_where_no_segment_can_hold_one_make_work():
+    """C21, C41: segments go unread, so only a round can tell that the count is none."""
+    log = a_log("b=1 | c=1")
+    plan = log.plan(log.state(dirty_from=2, steps=(TombstoneStep(2, 0, 1),)), now_ms=10, delete_retention_ms=1)
+    assert (plan.looked_at, plan.expires_tombstones, plan.is_idle) == ((), True, False)
+
+
+def test_after_a_change_everything_below_the_horizon_is_new():
+    """C43: nothing is taken for judged; the round covers even if D stays where it is."""
+    log = a_log("a=1 | b='' | c=1")
+    plan = log.plan(replace(log.state(dirty_from=3), uncovered=True), empty_value="tombstone")
+    assert (paths(plan.clean), paths(plan.dirty)) == ("", "s0 s1 s2")
+    assert plan.moves and not plan.is_idle
+
+
+def test_a_required_round_runs_with_nothing_to_look_at():
+    """C26, C43: so that it is required no more."""
+    log = a_log("a=1 | b=2")
+    assert not log.plan(replace(log.state(dirty_from=2), round_required="a setting changed")).is_idle
+
+
+def test_side_by_side_a_round_reads_the_view_and_the_backlog_from_the_first_dirty_offset_on():
+    """C33, C34: never the whole backlog again, but for the first view."""
+    log = a_log("a=1 | b=1 | a=2 | b=2")
+    first = log.plan(**BESIDE)
+    assert (first.view, first.clean, paths(first.dirty)) == ((), (), "s0 s1 s2 s3")
+    state = replace(log.state(dirty_from=3), view=View())
+    for max_key, looks_at in ((b"b", "v0"), (b"a", "")):
+        plan = log.plan(state, view=(a_segment("v0", 1, 3, min_key=b"a", max_key=max_key),), **BESIDE)
+        assert (paths(plan.clean), paths(plan.dirty), paths(plan.looked_at)) == ("v0", "s3", looks_at)
+
+
+def test_trimming_the_backlog_takes_nothing_from_the_view():
+    """C33: neither whole segments of it nor single records; only `delete-records` does (C26)."""
+    log = a_log("a=1!1 | b=1!2 | c=1!90")
+    view = log.segments[:2]
+    state = replace(log.state(dirty_from=2), view=View())
+    plan = log.plan(state, now_ms=100, view=view, **RETAINED, **BESIDE)
+    assert (paths(plan.gone), paths(plan.clean), plan.view_gone, plan.unread_losers) == ("s0 s1", "s0 s1", (), {})
+    assert (plan.rules.log_start, plan.rules.values_expire_before_ms) == (0, None)
+    deleted = log.plan(replace(state, log_start_offset=1, deleted_below=1), view=view, **BESIDE)
+    assert (paths(deleted.view_gone), paths(deleted.clean), deleted.rules.log_start) == ("s0", "s1", 1)
+    assert deleted.unread_losers == {Cause.BELOW_START: 1}
+
+
+def test_a_round_side_by_side_trims_what_it_covers():
+    """C33, C41: its view has the records, so that a second round finds nothing; at or above H it waits."""
+    log = a_log("a=1!1 | b=1!2 | c=1!3 | d=1!4")
+    plan = log.plan(now_ms=100, **RETAINED, **BESIDE, min_compaction_lag_bytes=20)
+    assert (plan.horizon.offset, paths(plan.gone), plan.log_start) == (3, "s0 s1 s2", 3)
+    assert paths(plan.dirty) == "s0 s1 s2"

@@ -26,22 +26,39 @@ def gone(log, *, now_ms=0, dirty_from=0, start=0, policy="delete", **config):
     return [s.path for s in gone_segments(state, log.segments, settings, now_ms)]
 
 
-@pytest.mark.parametrize(("now_ms", "expected"), [(60, []), (61, ["s0"]), (70, ["s0"]), (71, ["s0", "s1"])])
-def test_a_segment_goes_once_its_newest_record_is_older_than_the_retention(now_ms, expected):
-    """C24: an age equal to it is not past it; the newest record of a segment counts, not its oldest."""
-    for policy in ("delete", "compact,delete"):
-        assert gone(OLD_AND_YOUNG, now_ms=now_ms, policy=policy, retention_ms=50) == expected
+BOTH = ("delete", "compact,delete")
+ALL = ("compact", *BOTH)
+IN_TIME = {"retention_ms": 50}
+TRIMMED = {"compaction_mode": "side-by-side", "retention_ms": 0, "now_ms": 10**6}
+GONE = {
+    "C24: none while its newest record has the age of the retention": (BOTH, IN_TIME | {"now_ms": 60}, []),
+    "C24: one whose newest record is older": (BOTH, IN_TIME | {"now_ms": 61}, ["s0"]),
+    "C24: and the next, in place wherever D is": (BOTH, IN_TIME | {"now_ms": 71}, ["s0", "s1"]),
+    "C24: an old one behind a young one waits": (BOTH, IN_TIME | {"now_ms": 100}, ["s0", "s1"]),
+    "C24: until that goes": (BOTH, IN_TIME | {"now_ms": 141}, ["s0", "s1", "s2", "s3"]),
+    "C24: with a retention of 0 all that is in the past": (
+        BOTH,
+        {"now_ms": 91, "retention_ms": 0},
+        ["s0", "s1", "s2", "s3"],
+    ),
+    "C24: and none that is not": (BOTH, {"now_ms": 20, "retention_ms": 0}, ["s0"]),
+    "C24: none by compact alone": (("compact",), {"now_ms": 10**9, "retention_ms": 1, "retention_bytes": 0}, []),
+    "C25: none without a limit in time": (BOTH, {"now_ms": 10**15, "retention_ms": -1}, []),
+    "C25: nor without one in bytes": (BOTH, {"now_ms": 0, "retention_bytes": -1}, []),
+    "C26: those wholly below S, whatever the policy": (ALL, {"start": 3}, ["s0", "s1"]),
+    "C26: but not one that straddles it": (ALL, {"start": 1}, []),
+    "C33: none that the view does not have": (("compact,delete",), TRIMMED | {"dirty_from": 0}, []),
+    "C33: nor one that straddles D": (("compact,delete",), TRIMMED | {"dirty_from": 1}, []),
+    "C33: one below D": (("compact,delete",), TRIMMED | {"dirty_from": 2}, ["s0"]),
+    "C33: all, where D is the end": (("compact,delete",), TRIMMED | {"dirty_from": 5}, ["s0", "s1", "s2", "s3"]),
+}
 
 
-def test_only_the_front_goes():
-    """C24: an old segment behind a young one waits for its turn."""
-    assert gone(OLD_AND_YOUNG, now_ms=100, retention_ms=50) == ["s0", "s1"]
-    assert gone(OLD_AND_YOUNG, now_ms=141, retention_ms=50) == ["s0", "s1", "s2", "s3"]
-
-
-def test_compact_alone_never_drops_by_age_or_size():
-    """C24."""
-    assert gone(OLD_AND_YOUNG, now_ms=10**9, policy="compact", retention_ms=1, retention_bytes=0) == []
+@pytest.mark.parametrize(("policies", "given", "expected"), GONE.values(), ids=GONE)
+def test_which_segments_go_whole(policies, given, expected):
+    """C24 to C26, C33."""
+    for policy in policies:
+        assert gone(OLD_AND_YOUNG, policy=policy, **given) == expected
 
 
 @pytest.mark.parametrize(
@@ -65,43 +82,6 @@ def test_either_limit_is_enough_and_one_makes_way_for_the_other():
     settings = some_settings(cleanup_policy="delete", retention_bytes=200, retention_ms=50)
     found = gone_segments(a_log("").state(), big, settings, 10**6)
     assert [s.path for s in found] == ["big", "old"]
-
-
-def test_minus_one_is_no_limit():
-    """C25: neither by time nor by size."""
-    assert gone(OLD_AND_YOUNG, now_ms=10**15, retention_ms=-1) == []
-    assert gone(OLD_AND_YOUNG, now_ms=0, retention_bytes=-1) == []
-    assert values_expire_before_ms(some_settings(cleanup_policy="compact,delete", retention_ms=-1), 10**15) is None
-
-
-def test_with_a_retention_of_zero_all_that_is_in_the_past_goes():
-    """C24."""
-    assert gone(OLD_AND_YOUNG, now_ms=91, retention_ms=0) == ["s0", "s1", "s2", "s3"]
-    assert gone(OLD_AND_YOUNG, now_ms=20, retention_ms=0) == ["s0"]
-
-
-def test_what_was_deleted_goes_whatever_the_policy():
-    """C26: segments wholly below S; one that straddles it stays for a round."""
-    for policy in ("compact", "delete", "compact,delete"):
-        assert gone(OLD_AND_YOUNG, start=3, policy=policy) == ["s0", "s1"]
-        assert gone(OLD_AND_YOUNG, start=1, policy=policy) == []
-
-
-def test_side_by_side_nothing_goes_at_or_above_the_first_dirty_offset():
-    """C33: the view does not have it yet. Nor does a segment that straddles D go."""
-    beside = {"policy": "compact,delete", "compaction_mode": "side-by-side", "retention_ms": 0, "now_ms": 10**6}
-    assert [gone(OLD_AND_YOUNG, dirty_from=d, **beside) for d in (0, 1, 2, 3, 5)] == [
-        [],
-        [],
-        ["s0"],
-        ["s0", "s1"],
-        ["s0", "s1", "s2", "s3"],
-    ]
-
-
-def test_in_place_the_first_dirty_offset_does_not_matter():
-    """C24."""
-    assert gone(OLD_AND_YOUNG, now_ms=71, retention_ms=50, policy="compact,delete", dirty_from=0) == ["s0", "s1"]
 
 
 def test_what_waits_for_a_round_is_what_would_go_without_a_view():
@@ -130,12 +110,13 @@ def test_the_log_start_moves_to_the_end_of_what_went_and_never_back():
         ({"cleanup_policy": "compact,delete"}, 950),
         ({"cleanup_policy": "compact"}, None),
         ({"cleanup_policy": "delete"}, None),
+        ({"cleanup_policy": "compact,delete", "retention_ms": -1}, None),
         ({"cleanup_policy": "compact,delete", "compaction_mode": "side-by-side"}, None),
     ],
 )
 def test_single_records_age_only_in_rounds_in_place(config, expected):
     """C24, C33: trimming the backlog removes nothing from the view."""
-    assert values_expire_before_ms(some_settings(retention_ms=50, **config), 1000) == expected
+    assert values_expire_before_ms(some_settings(**{"retention_ms": 50} | config), 1000) == expected
 
 
 def test_expired_bytes_are_a_share_of_segments_wholly_below_the_horizon():
@@ -168,7 +149,7 @@ def test_what_a_round_has_looked_at_is_counted_no_more():
 
 
 def test_less_than_a_record_of_what_a_round_has_left_is_not_counted():
-    """C28, C41: or an old tombstone among young values would make the log due for good, with a ratio of 0."""
+    """C28, C41: or an old tombstone among young values would make the log due for ever, with a ratio of 0."""
     settings = some_settings(cleanup_policy="compact,delete", retention_ms=50)
     segment = a_segment(end=10, min_timestamp_ms=1, max_timestamp_ms=1000)
     state = LogState(0, first_dirty_offset=10, log_end_offset=10, aged_before_ms=51)

@@ -1,14 +1,16 @@
-"""Which readers' places may have missed a delete (C49)."""
+"""Which readers' cursors may have missed a delete (C49)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from lithify.compaction.tombstones.drops import DROPS_KEPT, missed_deletes, with_drop
 from lithify.lifecycle.cuts import uncompacted
 from lithify.model.log import FIRST_EPOCH, DroppedDeletes, LogState
-from support.builders import a_log, some_settings
-from support.topics.pure_rounds import PureLog
+from support.builders import some_settings
+from support.topics.pure_rounds import a_pure_log
 
 DAY = 86_400_000
 
@@ -25,17 +27,13 @@ def missed(log: LogState, offset: int, epoch: int, *, compacted: bool = True) ->
     return missed_deletes(log, offset, epoch, compacted=compacted) is not None
 
 
-def test_a_place_below_a_later_drop_misses_it_and_no_other_does():
+def test_a_cursor_below_a_later_drop_misses_it_and_no_other_does():
     """C49: neither one at or above the last delete that went, nor one of the epoch of the drop or later."""
     log = dropping((5, 40))
-    assert missed(log, 39, 4)
+    assert missed_deletes(log, 39, 4, compacted=True) == DroppedDeletes(5, 40)
     assert not missed(log, 40, 4)
     assert not missed(log, 39, 5)
     assert not missed(LogState(0), 0, FIRST_EPOCH)
-
-
-def test_what_is_missed_says_which_deletes_went():
-    assert missed_deletes(dropping((5, 40)), 3, 4, compacted=True) == DroppedDeletes(5, 40)
 
 
 def test_a_later_drop_that_reaches_further_says_it_all():
@@ -43,11 +41,11 @@ def test_a_later_drop_that_reaches_further_says_it_all():
     log = dropping((2, 10), (5, 40), (7, 40), (9, 60))
     assert log.dropped == (DroppedDeletes(9, 60),)
     lower = dropping((2, 60), (5, 40))
-    assert [missed(lower, *place) for place in ((50, 1), (50, 2), (30, 4), (30, 5))] == [True, False, True, False]
+    assert [missed(lower, *cursor) for cursor in ((50, 1), (50, 2), (30, 4), (30, 5))] == [True, False, True, False]
 
 
 def test_entries_are_few_and_what_is_folded_errs_towards_missed():
-    """C49: an old place may be told that it missed something, none that it did not."""
+    """C49: an old cursor may be said to have missed something, none not to have, where it has."""
     drops = [(epoch, 100 - epoch) for epoch in range(2, 4 * DROPS_KEPT)]
     log = dropping(*drops)
     assert len(log.dropped) == DROPS_KEPT
@@ -69,32 +67,21 @@ def test_deletes_that_a_view_had_are_missed_by_readers_of_compacted_data_alone()
 
 def test_a_round_says_below_which_offset_it_dropped_deletes():
     """C49: up to the end of the segment that the last one stood in; superseded ones are no matter."""
-    log = PureLog()
-    for text in ("a=∅ x=1", "b=1 b=∅", "c=1 d=1"):
-        log.append(a_log(text, first_offset=log.state.log_end_offset).records)
+    log = a_pure_log("a=∅ x=1", "b=1 b=∅", "c=1 d=1")
     log.round(some_settings(), 1000)
-    log.append(a_log("b=2", first_offset=6).records)
+    log.draw("b=2")
     log.round(some_settings(), 1001)
-    assert log.state.dropped == (), "b's delete is superseded, which whoever reads on gets to know"
+    assert log.state.dropped == (), "b's delete is superseded, so that a later reader gets the newer value"
     log.round(some_settings(), 1000 + DAY)
     (drop,) = log.state.dropped
     assert (drop.epoch, drop.of_view) == (FIRST_EPOCH + 1, False)
     assert 1 <= drop.below <= 6
 
 
-def test_without_retention_deletes_go_in_the_round_that_meets_them():
-    """C18, C49."""
-    log = PureLog()
-    log.append(a_log("a=1 b=1").records)
-    log.append(a_log("a=∅", first_offset=2).records)
-    log.append(a_log("c=1", first_offset=3).records)
-    log.round(some_settings(delete_retention_ms=0), 1000)
-    assert [drop.below for drop in log.state.dropped] == [3]
-
-
-def test_of_a_view_it_is_said_that_it_was_the_view():
-    """C33, C49."""
-    log = PureLog(state=replace(LogState(0), epoch=7))
-    log.append(a_log("a=1 a=∅").records)
-    log.round(some_settings(delete_retention_ms=0, compaction_mode="side-by-side"), 1000)
-    assert log.state.dropped == (DroppedDeletes(8, 2, of_view=True),)
+@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
+def test_without_retention_deletes_go_in_the_round_that_meets_them(mode):
+    """C18, C33, C49: of a view it is said that it was the view."""
+    log = a_pure_log("a=1 b=1", "a=∅", "c=1")
+    log.state = replace(log.state, epoch=7)
+    log.round(some_settings(delete_retention_ms=0, compaction_mode=mode), 1000)
+    assert log.state.dropped == (DroppedDeletes(8, 3, of_view=mode == "side-by-side"),)
