@@ -1,6 +1,6 @@
 """Streams the history of a git repository into a topic, and proves the compacted topic against git.
 
-A repository is a changelog with keys that everybody has at hand: each commit on the first-parent
+A repository is a changelog with keys that every developer has at hand: each commit on the first-parent
 line of a branch sets some paths to new contents and deletes others. So the topic gets
 
     key        path, as git's raw bytes

@@ -67,6 +67,13 @@ BANNED_PHRASES = {
     "stands still": "stalls",
     "stand still": "stall",
     "taken back": "undone",
+    "for good": "irreversibly, or for ever",
+    "gone on with": "continued",
+    "went on with": "continued",
+    "whoever": "who acts",
+    "somebody": "who acts",
+    "anybody": "who acts",
+    "everybody": "who acts",
     "sign of life": "heartbeat",
     "signs of life": "heartbeats",
 }

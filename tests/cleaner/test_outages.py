@@ -28,7 +28,7 @@ OF_THE_ENVIRONMENT = [kind for kind in kinds() if kind.blames in (Blame.STORE, B
 
 
 def test_every_kind_of_error_says_what_is_to_blame() -> None:
-    """Whoever adds a kind decides it here as well."""
+    """A kind that is added is decided here as well."""
     said: dict[Blame, set[str]] = {blame: set() for blame in Blame}
     for kind in kinds():
         said[kind.blames].add(kind.__name__)

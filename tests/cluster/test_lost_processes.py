@@ -128,7 +128,7 @@ def test_a_round(lake: Lake, session: SparkSession, victims: Kill) -> None:
 
 
 def test_an_ingest(lake: Lake, session: SparkSession, broker: KafkaBroker, victims: Kill) -> None:
-    """Of more partitions than there are cores: whoever is killed has a task, until the last ones."""
+    """Of more partitions than there are cores: every process that is killed has a task, until the last ones."""
     copy = KafkaCopy(lake, broker, session, broker.make_topic(8))
     producer = broker.producer()
     for n in range(60_000):

@@ -84,7 +84,7 @@ def an_ingest(warehouse: Warehouse) -> object:
 
 
 def years_later(warehouse: Warehouse) -> object:
-    """A clock that is refused, unless somebody says that it is right (C46)."""
+    """A clock that is refused, unless it is confirmed (C46)."""
     clock = warehouse.clock
     assert isinstance(clock, FakeClock)
     clock.set(YEARS_LATER_MS)

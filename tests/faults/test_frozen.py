@@ -57,7 +57,7 @@ PAUSES_MS = (0, LONG_MS)
 
 
 def a_copy(warehouse: Warehouse) -> object:
-    """Of a source; it refuses where somebody else has written meanwhile."""
+    """Of a source; it refuses where another program has written meanwhile."""
     try:
         return an_ingest(warehouse)
     except CrashError as error:

@@ -19,5 +19,5 @@ def test_mutated_segments_are_named_and_never_read_as_something_else(tmp_path: P
 
 
 def test_a_small_file_that_expands_to_gigabytes_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    """C51: whoever may write into the bucket does not fill the memory of a cleaner."""
+    """C51: a user who may write into the bucket cannot fill the memory of a cleaner."""
     assert in_bounded_child(read_bomb, tmp_path, more_bytes=MORE_BYTES) == []

@@ -66,7 +66,7 @@ def test_a_topic_that_is_made_again_in_the_middle(tmp_path: Path, broker: KafkaB
 
 
 def test_a_copy_that_is_made_again_in_the_middle(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
-    """What stands under the name of the copy now is somebody else's, and stays as it was made."""
+    """What has the name of the copy now is another program's, and stays as it was made."""
     copy = a_copy(tmp_path, broker, session)
 
     def made_again(batch: IngestBatch) -> None:

@@ -57,7 +57,7 @@ def topics(behind: tuple[KafkaBroker, TcpProxy]) -> list[str]:
 
 
 def asked(proxy: TcpProxy) -> Callable[[], bool]:
-    """Whether anybody has asked for anything from now on."""
+    """Whether a request has come from now on."""
     heard: list[bytes] = []
     proxy.on_request = heard.append
     return lambda: bool(heard)

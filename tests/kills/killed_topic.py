@@ -167,7 +167,7 @@ class KilledTopic(CheckedTopic):
         self._do(lambda moment: moment.model, lambda warehouse: expire_versions(warehouse, NAME), None)
 
     def attempt(self, act: Act, trouble: Trouble, meanwhile: Meanwhile) -> Attempt:
-        """What the verb ended with, for whoever waited for it."""
+        """What the verb ended with, for the caller that waited for it."""
         for _ in range(IDS_OF_A_CHILD):
             self.place.clock.new_id()
         self.killer.run(self.killer.verb, lambda: act(self.place))

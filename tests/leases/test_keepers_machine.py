@@ -5,7 +5,7 @@ What is guaranteed, and tested after every step:
 - Where clocks go at the same speed, however far apart, never do two believe to hold a lease.
 - Where a clock jumped ahead, two may: until the time of a lease after the latest of the two took it,
   and no longer than until both have renewed theirs.
-- Whoever is left gets every lease in the end.
+- The cleaners that are left get every lease in the end.
 """
 
 from __future__ import annotations

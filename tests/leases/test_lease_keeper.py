@@ -79,7 +79,7 @@ def test_a_dead_cleaners_lease_is_taken_over_once_it_was_not_renewed_for_the_tim
     fleet = Fleet()
     alpha, beta, gamma = fleet.keeper("alpha"), fleet.keeper("beta", 90_000), fleet.keeper("gamma", -90_000)
     alpha.take(["orders"])
-    fleet.now_ms += 4 * LEASE_MS  # for all that anybody saw, it may have moved just now
+    fleet.now_ms += 4 * LEASE_MS  # for all that the others saw, it may have moved just now
     for watcher in (beta, gamma):
         watcher.observe()
         assert watcher.take(["orders"]) == frozenset()

@@ -116,7 +116,7 @@ class Cursors(RuleBasedStateMachine):
 
     @rule(compacted=st.booleans(), share=st.sampled_from([0.3, 0.7, 1.0]))
     def begin(self, compacted: bool, share: float) -> None:
-        """Somebody reads from the start, and not always to the end, before others do anything."""
+        """A reader reads from the start, and not always to the end, before others do anything."""
         self.go_on(Consumer(Cursor.of(self.topic.state, self.log, 0), compacted, {}), share)
 
     @rule(share=st.sampled_from([0.3, 0.7, 1.0]), data=st.data())

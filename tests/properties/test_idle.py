@@ -166,7 +166,7 @@ FLAWS: dict[str, MayBeDue] = {
     "dirt waits a millisecond too long": lambda state, settings, now_ms: may_be_due_at_ms(
         state, replace(settings, min_compaction_lag_ms=settings.min_compaction_lag_ms + 1), now_ms
     ),
-    "the newest bytes wait for good": lambda state, settings, now_ms: may_be_due_at_ms(
+    "the newest bytes wait for ever": lambda state, settings, now_ms: may_be_due_at_ms(
         state, replace(settings, min_compaction_lag_bytes=settings.min_compaction_lag_bytes + 40), now_ms
     ),
     "what a round has left has no age": lambda state, settings, now_ms: may_be_due_at_ms(

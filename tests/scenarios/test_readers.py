@@ -53,7 +53,7 @@ def test_a_reader_that_keeps_up_sees_every_record_ever_appended():
 
 
 def test_a_delete_can_be_seen_for_as_long_as_was_promised():
-    """C5: whoever gets from S to H within delete.retention.ms after the round sees it."""
+    """C5: a reader that gets from S to H within delete.retention.ms after the round sees it."""
     topic = MemoryTopic(now_ms=0, delete_retention_ms=HOUR)
     append(topic, "a=1 b=1 a=∅")
     topic.compact(now_ms=5 * HOUR)  # the first round that covers it, long after it was written

@@ -1,4 +1,4 @@
-"""Every scenario prints what it printed when somebody last read it.
+"""Every scenario prints what it printed when it was last reviewed.
 
 The scenarios read like a manual of the contract, rule by rule; `scenario.py` has the commands.
 """

@@ -3,7 +3,7 @@
     kill      SIGKILL of program, JVM and workers while it works on topics; started again with the same id
     freeze    SIGSTOP for longer than a lease, then SIGCONT: it must not go on where others have taken over
 
-What the killed one had leases of is watched until somebody else has it, or it is given back.
+What the killed one had leases of is watched until another one has it, or it is given back.
 """
 
 from __future__ import annotations

@@ -105,4 +105,4 @@ def test_no_credentials_are_on_disk(session: str, tmp_path: Path) -> None:
         assert [name for name, mode in told["modes"].items() if stat.S_IMODE(mode) & 0o077] == []
         assert list(local.iterdir()) == [], "what was there goes with the session"
     else:
-        assert told["work"] > 0, "work is in files that everybody can read, so that secrets would be seen"
+        assert told["work"] > 0, "work is in files that all users can read, so that secrets would be seen"

@@ -51,7 +51,7 @@ def topic(tmp_path: Path) -> Topic:
 
 
 def test_keys_that_spark_hashes_alike_take_no_longer_than_others(tmp_path: Path) -> None:
-    """Whoever writes records knows which hashes Spark has, and which offsets they get."""
+    """A producer knows which hashes Spark has, and which offsets they get."""
     count, seconds = 100_000, []
     for name, keys in (("first", [b"%08d" % n for n in range(count)]), ("chosen", of_one_spark_group_hash(count))):
         made = lithify.open(str(tmp_path / name)).create_topic("orders")

@@ -101,7 +101,7 @@ def test_a_conflict_with_oneself_is_no_conflict(place: Place, faults: Faults) ->
 def test_what_a_log_no_longer_remembers_is_identified_by_its_files(
     place: Place, faults: Faults, conflict: Exception, landed: bool
 ) -> None:
-    """C6: so many others commit before anybody looks that the run is forgotten. It is there once all the same."""
+    """C6: so many others commit before the outcome is checked that the run is forgotten. It is there once."""
     place.create()
     warehouse = Warehouse(place.store, place.files, place.clock)
 

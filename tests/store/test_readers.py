@@ -319,7 +319,7 @@ def test_batches_are_sent_elsewhere_too(place, kind):
 
 
 def test_a_position_is_behind_the_last_record_that_was_taken(place):
-    """C2: whoever opens another reader there goes on without a gap or a repeat."""
+    """C2: another reader opened there continues without a gap or a repeat."""
     every = list(place.topic.reader(0))
     for taken in range(len(every)):
         reader = place.topic.reader(0)

@@ -123,4 +123,4 @@ class WorkFinder:
         before = None if known is None else known.finding.value
         counts = error.blames is Blame.LOG
         failure = after_failure(before if isinstance(before, LogFailure) else None, str(error), now_ms, counts=counts)
-        return Finding(failure, failure.retry_ms, whoever_commits=True)
+        return Finding(failure, failure.retry_ms, despite_commits=True)

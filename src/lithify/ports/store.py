@@ -103,7 +103,7 @@ class LogStore(Documents, Protocol):
         ...
 
     def clear_file_cache(self) -> None:
-        """What was read before is read anew from now on, not from memory: for a proof of what is stored."""
+        """What was read before is read again from now on, not from memory: for a proof of what is stored."""
         ...
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:

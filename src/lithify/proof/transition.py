@@ -143,7 +143,7 @@ def view_proof(now: LogVersion) -> Proof:
 
 
 def _planned(how: Transition) -> LogPlan | None:
-    """The round of a transition, planned anew; commits after the original plan can only widen it."""
+    """The round of a transition, planned again; commits after the original plan can only widen it."""
     if how.verb is not Verb.COMPACT or how.round_ is None:
         return None
     before = how.before

@@ -1,4 +1,4 @@
-"""What goes for good, held to the contract: files that `sweep` deletes, versions that expire (C6, C7, C45)."""
+"""What is deleted, held to the contract: files that `sweep` deletes, versions that expire (C6, C7, C45)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_sweep(topic: CheckedTopic, trouble: Trouble = None) -> None:
         assert now_ms >= topic.closed[path][0] + versions_ms, f"{path} went too early (C7)"
     grace_ms = min(s.sweep_grace_ms for s in settings)
     for path in gone - topic.closed.keys():
-        assert now_ms > before[path].modified_ms + grace_ms, f"{path} may be somebody's still (C6)"
+        assert now_ms > before[path].modified_ms + grace_ms, f"{path} may be a running run's (C6)"
     unusual = isinstance(done.error, UnusualSweepError) and len(before.keys() - topic.closed.keys()) >= UNUSUAL
     if done.struck or unusual:
         return

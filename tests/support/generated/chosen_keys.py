@@ -1,4 +1,4 @@
-"""Keys as someone chooses them who knows the code: all of one hash, of one size, or hard to tell apart."""
+"""Keys as an attacker chooses them who knows the code: all of one hash, of one size, or hard to tell apart."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def wait_until(ready: Callable[[], bool], what: str, timeout_s: float = 30.0) ->
 
 
 def takes_connections(port: int) -> bool:
-    """Whether somebody listens on a port of this machine."""
+    """Whether a program listens on a port of this machine."""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         return True
     return False

@@ -39,7 +39,7 @@ class MemoryTopic:
         memory.store.create_topic(ORDERS, "orders", some_settings(**config), partitions, now_ms)
 
     def make_again(self) -> None:
-        """Somebody deletes the topic and makes another of that name and those settings."""
+        """The topic is deleted and recreated under that name and those settings."""
         store, state = self.store, self.state
         store.drop_topic(ORDERS)
         store.create_topic(ORDERS, "orders", state.settings, len(state.logs), self.clock.now_ms())
@@ -77,7 +77,7 @@ class MemoryTopic:
         return compact(self.warehouse, engine, ORDERS, RunRequest(partitions, now_ms))
 
     def edit(self, **changes: Any) -> None:
-        """A commit of somebody else: settings, or what it makes of partition 0."""
+        """A commit of another writer: settings, or what it makes of partition 0."""
         state, run_id = self.state, self.clock.new_id()
         settings = changes.pop("settings", None)
         log = replace(state.log(0), **changes).with_run(run_id)

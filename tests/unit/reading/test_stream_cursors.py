@@ -45,7 +45,7 @@ def test_a_checkpoint_has_offsets_as_kafkas_and_the_cursors():
     ids=["of the first release", "from before there were epochs"],
 )
 def test_a_checkpoint_of_an_earlier_version_is_read(beside, epoch):
-    """What it does not say is as it is now, as for an offset that somebody gives."""
+    """What it does not say is as it is now, as for a bare offset."""
     assert from_json({"t": {"0": 20}, **beside}, [a_topic()]) == the(0, epoch=epoch)
     gone = from_json({"t": {"0": 20, "7": 1}, **beside}, [a_topic()])
     assert offsets_of(gone) == {"t": {0: 20, 7: 1}}

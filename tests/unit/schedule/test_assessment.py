@@ -236,7 +236,7 @@ CASES = [
 
 @pytest.mark.parametrize(("config", "state"), CASES)
 def test_it_becomes_due_at_the_very_time_that_it_says(config, state):
-    """C21, C28: whoever sleeps until then finds it due, and a millisecond earlier not."""
+    """C21, C28: a cleaner that sleeps until then finds it due, and a millisecond earlier not."""
     segments = (
         a_segment("old", 0, 9, min_timestamp_ms=3, max_timestamp_ms=77),
         a_segment("new", 9, 10, min_timestamp_ms=88, max_timestamp_ms=99),

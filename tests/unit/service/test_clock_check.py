@@ -1,4 +1,4 @@
-"""A cleaner whose clock is years off drops nothing, on either store, until somebody says that it is right (C46)."""
+"""A cleaner whose clock is years off drops nothing, on either store, until it is confirmed (C46)."""
 
 from __future__ import annotations
 

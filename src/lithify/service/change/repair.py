@@ -2,7 +2,7 @@
 
     remains ─► plan (`lifecycle/repairing.py`) ─► shown ─► with `repair`: register, or rebuild
 
-It works where `commit` cannot, since there is no version to commit on. It is atomic all the same: afterwards
+It works where `commit` cannot, since there is no version to commit on. It is atomic nevertheless: afterwards
 the catalog has the topic as it was, or as it was planned, or not at all.
 """
 

@@ -53,7 +53,7 @@ class Finding(Generic[T]):
     value: T
     look_at_ms: int | None
     """When to look again even without a commit; None is never."""
-    whoever_commits: bool = False
+    despite_commits: bool = False
     """Whether a commit does not make that earlier."""
     topic: AssessedTopic | None = None
     """Set by watchers that keep it in memory: until the next commit it is assessed again without a read."""
@@ -88,7 +88,7 @@ class Known(Generic[T]):
 
     def is_current(self, token: str | None, now_ms: int) -> bool:
         """Whether there is no reason to look at the topic."""
-        return self.rests(now_ms) and (self.finding.whoever_commits or self.is_at(token))
+        return self.rests(now_ms) and (self.finding.despite_commits or self.is_at(token))
 
     def is_at(self, token: str | None) -> bool:
         """Whether there was no commit since the last look."""

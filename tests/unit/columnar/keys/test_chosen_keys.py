@@ -1,4 +1,4 @@
-"""Keys that someone chose, and keys of any size: exact winners, bounded memory, no more time (C12, C38)."""
+"""Keys that an attacker chose, and keys of any size: exact winners, bounded memory, no more time (C12, C38)."""
 
 from __future__ import annotations
 

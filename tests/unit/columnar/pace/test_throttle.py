@@ -10,7 +10,7 @@ from lithify.columnar.pace.throttle import BURST_SECONDS, SLICE_SECONDS, Throttl
 
 
 class FakeTime:
-    """A clock that moves only when somebody sleeps or time is let pass."""
+    """A clock that moves only when a task sleeps or a test advances it."""
 
     def __init__(self) -> None:
         self.seconds = 100.0

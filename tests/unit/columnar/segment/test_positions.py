@@ -1,4 +1,4 @@
-"""Dead positions of a segment: the same to whoever asks, whichever side is listed."""
+"""Dead positions of a segment: the same whichever side is listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics are made and grow by the same rules, whoever asks."""
+"""Topics are created and grow by the same rules through every face."""
 
 from __future__ import annotations
 

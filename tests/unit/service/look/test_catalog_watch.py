@@ -1,4 +1,4 @@
-"""What a watch over a catalog reads and names, whoever watches (C31, C50); `test_overview` has its budgets."""
+"""What a watch over a catalog reads and names (C31, C50); `test_overview` has its budgets."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ def test_what_the_watcher_raises_is_a_failure_of_that_topic(warehouse, monkeypat
     assert (watch.known[ORDERS].identity, watch.known[ORDERS].version) == ("", 0)
 
 
-@pytest.mark.parametrize(("whoever_commits", "looks"), [(False, 2), (True, 1)])
-def test_a_commit_is_looked_at_unless_the_watcher_waits_whoever_commits(warehouse, whoever_commits, looks):
+@pytest.mark.parametrize(("despite_commits", "looks"), [(False, 2), (True, 1)])
+def test_a_commit_is_looked_at_unless_the_watcher_waits_despite_commits(warehouse, despite_commits, looks):
     watcher = Noting()
-    watcher.finding = Finding(None, 2_000, whoever_commits=whoever_commits)
+    watcher.finding = Finding(None, 2_000, despite_commits=despite_commits)
     watch = CatalogWatch(warehouse.store, watcher)
     watch.look(1_000)
     write(warehouse, 0)

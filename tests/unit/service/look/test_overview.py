@@ -118,7 +118,7 @@ def test_manifests_are_opened_for_logs_that_may_be_due_and_only_for_them(catalog
 
 
 def test_it_says_what_status_says_of_every_topic(catalog):
-    """C28: whether its logs are due, and why, whoever is asked."""
+    """C28: whether its logs are due, and why, whichever verb is asked."""
     catalog.topic("due", records=some_records())
     catalog.topic("old", records=some_records(age_ms=3 * HOUR_MS), max_compaction_lag_ms=HOUR_MS)
     catalog.topic("soon", records=some_records(), max_compaction_lag_ms=HOUR_MS, min_cleanable_dirty_ratio=1)

@@ -33,7 +33,7 @@ def test_time_that_two_spend_in_a_phase_counts_once():
     second.__enter__()
     clock.advance(20)
     first.__exit__(None, None, None)
-    assert watch.phases_ms == {"commit": 30}, "as far as it has come, for the report of whoever left"
+    assert watch.phases_ms == {"commit": 30}, "as far as it has come, for the report of a round that was left"
     clock.advance(40)
     second.__exit__(None, None, None)
     assert watch.phases_ms == {"commit": 70}
