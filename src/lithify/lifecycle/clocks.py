@@ -8,7 +8,7 @@ Rounds, retention and sweep drop data by a clock, and a clock that is years ahea
 at once. The topic's commits are the evidence: their clocks agree as long as none is far from the time of
 the one before. An idle topic is no leap: it may be without commits for as long as the longest time in its
 settings, and `LEAP_MS` more. A commit by a clock that leaps does not count, so the clock stays refused until
-a person says that it is right.
+`--allow-clock-jump` confirms it.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ RUNS_REMEMBERED = 100
 more sweeps gets the error that it expired, and not that a file of its own is missing."""
 
 UNUSUAL_SEGMENTS = 20
-"""From so many segments on, a sweep that deletes more than half of all bytes stored needs a person's consent."""
+"""From so many segments on, a sweep that deletes more than half of all bytes stored needs `--allow-unusual`."""
 
 
 _NAMED_BY_COMMITS = (FileKind.OUTPUT, FileKind.ATTEMPT)

@@ -1,6 +1,6 @@
 """The failures of a log whose rounds fail: when to retry it, or that it is quarantined (C31).
 
-    failed once ─► waits ─► failed again ─► waits twice as long ─► ... ─► quarantined ─► released by a person
+    failed once ─► waits ─► failed again ─► waits twice as long ─► ... ─► quarantined ─► `quarantine release`
 
 A small document beside the topic stores them, so that every cleaner knows them, also after a restart. A
 successful round removes its log.

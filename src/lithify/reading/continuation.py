@@ -7,7 +7,7 @@
     BeyondEnd              [0 ── end)  5
     MissedDeletes          [0 ········ 5 ─ ✗ ─ end)    a round has removed a delete that it has not read, perhaps
                                                        of a value that it has read and would keep for ever
-    Recreated, PutBack     another topic of the same name, or an earlier state of it, from a backup
+    Recreated, Restored    another topic of the same name, or an earlier state of it, from a backup
 
 All readers ask here: those of the API, consumers of lake and Kafka, `publish`, and streams of Spark.
 """
@@ -40,7 +40,7 @@ class Recreated:
 
 
 @dataclass(frozen=True, slots=True)
-class PutBack:
+class Restored:
     """The log is in an earlier state than the reader has read."""
 
 
@@ -79,7 +79,7 @@ class BeyondEnd:
     end_offset: int
 
 
-Lost = Gone | Recreated | PutBack | Truncated | Trimmed | MissedDeletes | MayHaveMissedDeletes | BeyondEnd
+Lost = Gone | Recreated | Restored | Truncated | Trimmed | MissedDeletes | MayHaveMissedDeletes | BeyondEnd
 Continuation = Continues | Lost
 
 
@@ -97,7 +97,7 @@ def continuation(cursor: Cursor, state: TopicState, log: LogState, *, compacted:
     if cursor.offset < start:
         return Trimmed(start)
     if log.epoch < cursor.epoch:  # an epoch never goes back (C44)
-        return PutBack()
+        return Restored()
     missed = missed_deletes(log, cursor.offset, cursor.epoch, compacted=compacted)
     if missed is not None and cursor.offset > 0:  # at 0 nothing was read yet
         return MissedDeletes(missed.below)
@@ -140,7 +140,7 @@ def _told(offset: int, lost: Lost) -> str:
             return f"the log, which was read up to offset {offset}, is gone: its topic was deleted or recreated"
         case Recreated():
             return f"the topic was deleted and recreated since it was read up to offset {offset}"
-        case PutBack():
+        case Restored():
             return (
                 f"an earlier state of the topic, such as a backup, was restored since it was read up to offset {offset}"
             )

@@ -14,7 +14,7 @@ class Standing(StrEnum):
 
     UNREADABLE = "unreadable"
     QUARANTINED = "quarantined"
-    """Its rounds failed too often; a person releases it (C31)."""
+    """Its rounds failed too often; cleaners skip it until it is released (C31)."""
     OVERDUE = "overdue"
     """Past `max.compaction.lag.ms` (C29)."""
     FAILING = "failing"

@@ -67,7 +67,7 @@ class LogStatus:
     error: str | None
     """Why the last one failed."""
     quarantined: bool
-    """Whether cleaners skip it until a person releases it; since `failed_ms`."""
+    """Whether cleaners skip it until it is released; since `failed_ms`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The table of settings: names, meaning, and what each accepts (contract, section 10).
+"""The table of settings: names, meaning, and what each accepts (docs/reference/settings.md).
 
 Parsing, help and documentation use it. Names shared with Kafka mean what they mean there.
 """

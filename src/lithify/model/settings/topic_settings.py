@@ -1,7 +1,7 @@
-"""The settings of a topic: names, meaning, presets, and what each accepts (contract, section 10).
+"""The settings of a topic: names, meaning, presets, and what each accepts (docs/reference/settings.md).
 
 Names shared with Kafka mean what they mean there. Values are kept as one frozen `TopicSettings`;
-`setting_table` says what each accepts.
+`table.py` says what each accepts.
 """
 
 from __future__ import annotations

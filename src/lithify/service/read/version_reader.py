@@ -20,7 +20,7 @@ from lithify.model.record import Record
 from lithify.model.start_position import AtTime, From, checked_offset
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
-from lithify.reading.continuation import Continues, PutBack, continuation, lost_error
+from lithify.reading.continuation import Continues, Restored, continuation, lost_error
 from lithify.reading.pieces import Piece, Reading, pieces_of
 
 
@@ -161,7 +161,7 @@ class VersionReader:
         """Raises `LogTruncatedError` where the log is another one, or the reader would miss deletes (C7, C49)."""
         hint = "open a new reader, at earliest or at an offset of the log"
         if newest.identity == self._state.identity and newest.version < self._state.version:
-            raise lost_error(self._id, self.cursor, PutBack(), hint)
+            raise lost_error(self._id, self.cursor, Restored(), hint)
         self._check(self.cursor, newest, hint)
 
     def _check(self, cursor: Cursor, state: TopicState, hint: str) -> None:

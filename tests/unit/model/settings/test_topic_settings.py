@@ -130,7 +130,7 @@ def test_a_contradiction_with_a_setting_of_before_is_one_as_well():
 
 
 def test_the_defaults_are_those_of_kafka():
-    """The contract, section 10."""
+    """As docs/reference/settings.md has them."""
     assert settings_of({}) == settings_of({}, like="mapr") == TopicSettings()
     assert to_config(TopicSettings()) == {
         "compaction.mode": "in-place",
@@ -160,7 +160,7 @@ def test_the_defaults_are_those_of_kafka():
 
 
 def test_the_preset_of_pulsar():
-    """The contract, section 10; what is given goes before it."""
+    """As docs/reference/settings.md has them; what is given goes before it."""
     settings = settings_of({}, like="pulsar")
     assert (settings.compaction_mode, settings.null_key, settings.empty_value) == ("side-by-side", "drop", "tombstone")
     assert (settings.delete_retention_ms, settings.compaction_threshold_bytes) == (0, 104_857_600)
