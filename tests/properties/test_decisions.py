@@ -117,15 +117,6 @@ def test_deciding_again_changes_nothing(case):
         assert not changes(decide(again, segment_bytes=LIMIT, moves=True))
 
 
-@given(CASES)
-def test_a_large_segment_is_not_rewritten_for_a_small_head(case):
-    """C39: what is rewritten only to be merged is at most about what it is merged with."""
-    for rewrite in rewrites_of(decisions_of(case)):
-        sizes = [source.bytes_left for source in rewrite.sources]
-        if 1 < len(sizes) < MANY_SMALL:
-            assert 2 * max(sizes) <= sum(sizes)
-
-
 @given(st.lists(st.integers(1, 8), min_size=1, max_size=200))
 def test_the_work_of_merging_a_growing_log_stays_bounded(heads):
     """C39: every byte is rewritten a few times in its life, not once for every head that follows."""

@@ -60,7 +60,10 @@ def test_a_survivor_is_a_record_that_was_there(log):
 
 @given(LOGS)
 def test_kafkas_own_oracle_says_the_same(log):
-    """C9, C10: sort by key and by what decides, take the last of each, drop those whose age is over."""
+    """C4, C9 to C11, C14, C20, C22: sort by key and by what decides, take the last of each, drop the old ones.
+
+    A tombstone that beats a record above the horizon stays; nothing else there has a say.
+    """
     records, rules = log
     keyed = [r for r in in_scope(records, rules) if r.key is not None]
     ordered = sorted(sorted(keyed, key=lambda r: rank(r, rules)), key=lambda r: r.key or b"")  # both sorts are stable
@@ -70,30 +73,6 @@ def test_kafkas_own_oracle_says_the_same(log):
     found = survivors(records, rules)
     assert {r for r in found.records if r.key is not None} == expected
     assert found.held == tuple(sorted(r.offset or 0 for r in held if goes(r, rules)))
-
-
-@given(LOGS)
-def test_what_stays_of_a_key_is_beaten_by_none(log):
-    """C4, C11, C22: one record, or none if what beats all others went for its age."""
-    records, rules = log
-    left = survivors(records, rules).records
-    kept = [r.key for r in left if r.key is not None]
-    assert len(kept) == len(set(kept))
-    for record in left:
-        assert not any(beats(other, record, rules) for other in in_scope(records, rules) if record.key is not None)
-    for key in {r.key for r in in_scope(records, rules) if r.key is not None} - set(kept):
-        group = [r for r in in_scope(records, rules) if r.key == key]
-        assert all(goes(r, rules) for r in group if not any(beats(other, r, rules) for other in group))
-
-
-@given(LOGS)
-def test_no_tombstone_goes_before_what_it_beats(log):
-    """C20: neither while it is left, which cannot be, nor while it waits."""
-    records, rules = log
-    left = set(survivors(records, rules).records)
-    for gone in (r for r in in_scope(records, rules) if r.key is not None and deletes(r, rules) and r not in left):
-        if not any(beats(other, gone, rules) for other in in_scope(records, rules)):
-            assert not any(beats(gone, other, rules) for other in [*left, *waiting(records, rules)])
 
 
 @given(LOGS)
@@ -123,16 +102,6 @@ def test_every_record_below_the_horizon_stays_or_has_a_cause(log):
     assert len(found.records) + sum(found.losers.values()) == len(below)
     assert found.losers.get(Cause.BELOW_START, 0) == len(below) - len(in_scope(records, rules))
     assert found.keys == len({r.key for r in in_scope(records, rules) if r.key is not None})
-
-
-@given(LOGS)
-def test_what_waits_above_the_horizon_only_holds_tombstones(log):
-    """C14, C20: it decides no winner."""
-    records, rules = log
-    alone = survivors([r for r in records if (r.offset or 0) < rules.horizon], rules)
-    among = survivors(records, rules)
-    assert {r for r in among.records if r.offset not in among.held} == set(alone.records)
-    assert alone.held == ()
 
 
 @given(LOGS, st.integers(0, 40))

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import PolicyError, UnknownTopicError
-from lithify.model.settings.topic_settings import changed
 from lithify.reports.round import REPORTS_KEPT
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
@@ -31,48 +30,7 @@ def reports(topic):
     return list(reports_of(topic.warehouse.store, topic.state))
 
 
-def test_an_append_in_between_is_no_conflict():
-    """C44: it is not touched, and waits for the next round."""
-    topic = MemoryTopic()
-    append(topic, "a=1 a=2")
-    tries = []
-    report = topic.compact(meanwhile=lambda: (append(topic, "a=3"), tries.append(1)))
-    assert len(tries) == 1
-    assert (report.logs[0].horizon, topic.log().first_dirty_offset, topic.log().log_end_offset) == (2, 2, 3)
-    assert drawn(topic) == "a=2@1 a=3@2"
-    assert topic.log().last_record.offset == 2
-
-
-def test_delete_records_in_between_is_no_conflict():
-    """C44: the log start that it set stands."""
-    topic = MemoryTopic()
-    append(topic, "a=1 b=1 a=2")
-    topic.compact(meanwhile=lambda: topic.edit(log_start_offset=2, first_dirty_offset=2), times=1)
-    assert (topic.log().log_start_offset, topic.log().first_dirty_offset) == (2, 3)
-    assert drawn(topic) == "a=2@2"
-
-
-def test_a_changed_setting_is_a_conflict_and_the_round_is_planned_again():
-    """C44: under the settings that are in force then."""
-    topic = MemoryTopic(null_key="drop")
-    append(topic, "a=1 ·=1 a=2")
-    retain = changed(topic.state.settings, {"null.key": "retain"})
-    report = topic.compact(meanwhile=lambda: topic.edit(settings=retain), times=1)
-    assert report.failed == ()
-    assert drawn(topic) == "·=1@1 a=2@2"
-
-
-def test_another_round_in_between_is_a_conflict():
-    """C44: its segments are gone; there is nothing left to do."""
-    topic = MemoryTopic()
-    append(topic, "a=1 a=2")
-    report = topic.compact(meanwhile=topic.compact, times=1)
-    assert not report.changed
-    assert drawn(topic) == "a=2@1"
-    assert len(reports(topic)) == 1
-
-
-def test_one_log_in_conflict_does_not_hold_the_others():
+def test_logs_without_a_conflict_commit_while_one_with_a_conflict_is_planned_again():
     """C44: they commit; the one left out is planned again, in a commit of its own."""
     topic = MemoryTopic(partitions=2)
     append(topic, "a=1 a=2", 0)
@@ -108,17 +66,6 @@ def test_a_round_whose_new_files_are_gone_is_not_committed():
     report = topic.compact(meanwhile=lose_new_files)
     assert "was written for this commit was deleted before it" in report.failed[0].error
     assert drawn(topic) == "a=1@0 b=1@1 a=2@2 c=1@3"
-
-
-def test_a_second_round_leaves_no_version_and_no_report():
-    """C41."""
-    topic = MemoryTopic()
-    append(topic, "a=1 a=2")
-    assert topic.compact().changed
-    before = (topic.state, reports(topic), topic.warehouse.store.versions(ORDERS))
-    report = topic.compact()
-    assert (report.changed, report.version) == (False, topic.state.version)
-    assert (topic.state, reports(topic), topic.warehouse.store.versions(ORDERS)) == before
 
 
 def test_every_round_that_commits_leaves_a_report_the_newest_hundred_stay():
@@ -248,8 +195,8 @@ def test_whatever_happens_during_a_round_it_is_as_if_it_had_been_before_or_after
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_a_view_that_is_dropped_during_a_round_is_made_anew(early):
-    """C44, C35: a round that was planned on it is planned again."""
+def test_a_round_is_planned_again_when_its_view_is_dropped_meanwhile(early):
+    """C44, C35."""
     raced, first = (a_topic_with_a_round("side by side") for _ in range(2))
     assert raced.compact(meanwhile=lambda: uncompact(raced.warehouse, ORDERS), times=1, early=early).failed == ()
     uncompact(first.warehouse, ORDERS)
@@ -259,7 +206,7 @@ def test_a_view_that_is_dropped_during_a_round_is_made_anew(early):
 
 @pytest.mark.parametrize("early", [True, False])
 @pytest.mark.parametrize("mode", SETTINGS)
-def test_a_topic_that_is_made_again_during_a_round_has_nothing_of_the_old_one(mode, early):
+def test_a_topic_that_is_recreated_during_a_round_has_nothing_of_the_old_one(mode, early):
     """C44: the identity of the table counts, not its name."""
     topic = a_topic_with_a_round(mode)
     report = topic.compact(meanwhile=topic.make_again, times=1, early=early)

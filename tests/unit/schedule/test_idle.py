@@ -16,7 +16,7 @@ NOW_MS = 1000
 STEPS = (TombstoneStep(4, 100, 1), TombstoneStep(9, 300, 1))
 
 
-def a_state(*, clean=0, dirty=0, oldest_ms=0, **changes):
+def a_state(clean=0, dirty=0, oldest_ms=0, **changes):
     """A log of ten offsets, of which nine are clean, with so many bytes clean and dirty."""
     state = LogState(
         0,
@@ -29,23 +29,79 @@ def a_state(*, clean=0, dirty=0, oldest_ms=0, **changes):
     return replace(state, **changes)
 
 
-def judge(state, now_ms=NOW_MS, **config):
-    return may_be_due_at_ms(state, some_settings(**config), now_ms)
+COVERED = a_state(100, 0, steps=STEPS)
+NO_ROUND_YET = LogState(0, log_end_offset=10, dirty=Volume(10, 100), oldest_dirty_timestamp_ms=800)
+EMPTY_LIMITS = {"retention_bytes": 0, "retention_ms": 0, "max_compaction_lag_ms": 1}
+EXPIRY = {"delete_retention_ms": 500}
+AGED = {"min_cleanable_dirty_ratio": 1, "retention_ms": 500}
+COMPACTS, DELETES, BOTH = ({"cleanup_policy": policy} for policy in ("compact", "delete", "compact,delete"))
+
+CASES = {
+    "an empty log waits for a commit": [
+        (LogState(0), NOW_MS, EMPTY_LIMITS | policy, None) for policy in (COMPACTS, DELETES, BOTH)
+    ],
+    "so does a clean one without tombstones": [
+        (a_state(100, 0), NOW_MS, {"retention_ms": -1} | policy, None) for policy in (COMPACTS, BOTH)
+    ],
+    "dirt counts above the ratio": [
+        (a_state(100, 100), NOW_MS, {}, None),
+        (a_state(100, 101), NOW_MS, {}, NOW_MS),
+    ],
+    "side by side the view is what is clean": [
+        (a_state(1000, 100, view=View(Volume(1, 50))), NOW_MS, {"compaction_mode": "side-by-side"}, NOW_MS),
+    ],
+    "dirt counts above the threshold": [
+        (a_state(1000, 50), NOW_MS, {"compaction_threshold_bytes": 50}, None),
+        (a_state(1000, 51), NOW_MS, {"compaction_threshold_bytes": 50}, NOW_MS),
+    ],
+    "a deadline is known": [
+        (a_state(1000, 1, 100), now_ms, {"max_compaction_lag_ms": 500}, expected)
+        for now_ms, expected in ((0, 601), (601, 601), (700, 700))
+    ],
+    "a minimum lag only delays": [
+        (a_state(1, 100, 900), NOW_MS, {"min_compaction_lag_ms": 500}, 1400),
+        (a_state(1, 100, 900), NOW_MS, {"min_compaction_lag_ms": 500, "max_compaction_lag_ms": 500}, 1400),
+        (a_state(1, 100, 900), NOW_MS, {"min_compaction_lag_bytes": 99}, NOW_MS),
+        (a_state(1, 100, 900), NOW_MS, {"min_compaction_lag_bytes": 100, "max_compaction_lag_ms": 0}, None),
+    ],
+    "tombstones expire unless they are held, whatever the horizon": [
+        (replace(COVERED, held=held), 0, EXPIRY | lag, expected)
+        for lag in ({}, {"min_compaction_lag_ms": 50})
+        for held, expected in (
+            (None, 600),
+            (HeldTombstones(4, 10), 800),
+            (HeldTombstones(4, 9), 600),
+            (HeldTombstones(9, 10), None),
+        )
+    ],
+    "a required round is due where there are rounds": [
+        (a_state(100, 0, round_required="changed: null.key"), NOW_MS, {}, NOW_MS),
+        (a_state(100, 0, round_required="changed: null.key"), NOW_MS, DELETES | {"retention_ms": -1}, None),
+    ],
+    "where no round has been the oldest record tells when age counts": [
+        (NO_ROUND_YET, NOW_MS, AGED | limit | policy, expected)
+        for policy in (DELETES, BOTH)
+        for limit, expected in (({}, 1301), ({"retention_bytes": 101}, 1301), ({"retention_bytes": 100}, NOW_MS))
+    ],
+    "where one has been the segments are needed to tell it": [
+        (a_state(100, 0), NOW_MS, {"retention_ms": 10**9} | policy, NOW_MS) for policy in (DELETES, BOTH)
+    ],
+    "without limits only what lies below the start can go": [
+        (a_state(100, 0), NOW_MS, DELETES | {"retention_ms": -1}, None),
+        (a_state(100, 0, log_start_offset=5), NOW_MS, DELETES | {"retention_ms": -1}, NOW_MS),
+        (a_state(100, 0, log_start_offset=5), NOW_MS, BOTH | {"retention_ms": -1}, NOW_MS),
+        (a_state(100, 0, log_start_offset=5), NOW_MS, {}, None),
+    ],
+}
 
 
-@pytest.mark.parametrize("config", [{}, {"cleanup_policy": "compact,delete"}, {"cleanup_policy": "delete"}])
-def test_an_empty_log_waits_for_a_commit(config):
-    assert judge(LogState(0), retention_bytes=0, retention_ms=0, max_compaction_lag_ms=1, **config) is None
-
-
-@pytest.mark.parametrize("policy", ["compact", "compact,delete"])
-def test_a_clean_log_without_tombstones_waits_for_a_commit(policy):
-    assert judge(a_state(clean=100), cleanup_policy=policy, retention_ms=-1) is None
-
-
-@pytest.mark.parametrize(("dirty", "expected"), [(100, None), (101, NOW_MS)])
-def test_dirt_counts_above_the_ratio(dirty, expected):
-    assert judge(a_state(clean=100, dirty=dirty)) == expected
+@pytest.mark.parametrize(
+    ("state", "now_ms", "config", "expected"),
+    [pytest.param(*case, id=f"{what} {number}") for what, cases in CASES.items() for number, case in enumerate(cases)],
+)
+def test_when_a_log_may_be_due(state, now_ms, config, expected):
+    """None where only a commit can make it so."""
+    assert may_be_due_at_ms(state, some_settings(**config), now_ms) == expected
 
 
 @pytest.mark.parametrize(
@@ -66,73 +122,3 @@ def test_a_log_that_its_state_alone_says_is_not_due_says_why(clean, dirty, confi
 
 def test_a_log_that_may_be_due_is_not_assessed_without_its_segments():
     assert assess_idle(a_state(clean=100, dirty=101), some_settings(), NOW_MS) is None
-
-
-def test_side_by_side_the_view_is_what_is_clean():
-    state = a_state(clean=1000, dirty=100, view=View(Volume(1, 50)))
-    assert judge(state, compaction_mode="side-by-side") == NOW_MS
-
-
-@pytest.mark.parametrize(("dirty", "expected"), [(50, None), (51, NOW_MS)])
-def test_dirt_counts_above_the_threshold(dirty, expected):
-    assert judge(a_state(clean=1000, dirty=dirty), compaction_threshold_bytes=50) == expected
-
-
-@pytest.mark.parametrize(("now_ms", "expected"), [(0, 601), (601, 601), (700, 700)])
-def test_a_deadline_is_known(now_ms, expected):
-    assert judge(a_state(clean=1000, dirty=1, oldest_ms=100), now_ms, max_compaction_lag_ms=500) == expected
-
-
-def test_a_minimum_lag_only_delays():
-    state = a_state(clean=1, dirty=100, oldest_ms=900)
-    assert judge(state, min_compaction_lag_ms=500) == 1400
-    assert judge(state, min_compaction_lag_ms=500, max_compaction_lag_ms=500) == 1400
-    assert judge(state, min_compaction_lag_bytes=99) == NOW_MS
-    assert judge(state, min_compaction_lag_bytes=100, max_compaction_lag_ms=0) is None
-
-
-@pytest.mark.parametrize(
-    ("held", "expected"),
-    [
-        (None, 600),
-        (HeldTombstones(4, 10), 800),
-        (HeldTombstones(4, 9), 600),
-        (HeldTombstones(9, 10), None),
-    ],
-)
-def test_tombstones_expire_unless_they_are_held_whatever_the_horizon(held, expected):
-    state = a_state(clean=100, steps=STEPS, held=held)
-    assert judge(state, 0, delete_retention_ms=500) == expected
-    assert judge(state, 0, delete_retention_ms=500, min_compaction_lag_ms=50) == expected
-
-
-def test_a_round_that_is_required_is_due_where_there_are_rounds():
-    state = a_state(clean=100, round_required="changed: null.key")
-    assert judge(state) == NOW_MS
-    assert judge(state, cleanup_policy="delete", retention_ms=-1) is None
-
-
-POLICIES = ["delete", "compact,delete"]
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_where_no_round_has_been_the_oldest_record_tells_when_age_counts(policy):
-    """The usual log with `delete` alone: no manifest is opened until its oldest record is past retention."""
-    state = LogState(0, log_end_offset=10, dirty=Volume(10, 100), oldest_dirty_timestamp_ms=800)
-    config = {"cleanup_policy": policy, "min_cleanable_dirty_ratio": 1, "retention_ms": 500}
-    assert judge(state, **config) == 1301
-    assert judge(state, **config, retention_bytes=101) == 1301
-    assert judge(state, **config, retention_bytes=100) == NOW_MS
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_where_a_round_has_been_the_segments_are_needed_to_tell_their_age(policy):
-    assert judge(a_state(clean=100), cleanup_policy=policy, retention_ms=10**9) == NOW_MS
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_without_limits_only_what_lies_below_the_start_can_go(policy):
-    state = a_state(clean=100)
-    assert judge(state, cleanup_policy=policy, retention_ms=-1) is None
-    assert judge(replace(state, log_start_offset=5), cleanup_policy=policy, retention_ms=-1) == NOW_MS
-    assert judge(replace(state, log_start_offset=5)) is None
