@@ -13,11 +13,11 @@ from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
-from lithify.store.memory import MemoryWarehouse
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
 from support.faults.topics import IN_PLACE, NAME, PARTITIONS, SIDE_BY_SIDE
 from support.faults.topics import records as numbered
+from support.topics.memory_topic import a_warehouse
 
 DAY_MS = 86_400_000
 GRACE_MS = 3_600_000
@@ -27,8 +27,7 @@ START_MS = time.time_ns() // 10**6
 
 
 def memory_warehouse(_: Path) -> Warehouse:
-    clock = FakeClock(START_MS)
-    return MemoryWarehouse(clock.new_id, clock.now_ms).with_clock(clock)
+    return a_warehouse(now_ms=START_MS)
 
 
 def iceberg_warehouse(folder: Path) -> Warehouse:

@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.rules import SurvivorRules
-from lithify.model.log import LastRecord, LogState, TombstoneStep
+from lithify.model.log import LastRecord, LogState, TombstoneStep, TopicState
 from lithify.model.log_arithmetic import measured
+from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings, settings_of
@@ -110,6 +111,12 @@ def some_rules(horizon: int, **changes: object) -> SurvivorRules:
         tombstones_expire_below=0,
     )
     return replace(plain, **changes)  # type: ignore[arg-type]
+
+
+def a_topic(*logs: LogState, **facts: object) -> TopicState:
+    """The topic `t` with these logs and the settings of `some_settings()`, unless `facts` says otherwise."""
+    plain = TopicState(TopicName("default", "t"), "t", "i", 1, "", some_settings(), logs, 0)
+    return replace(plain, **facts)  # type: ignore[arg-type]
 
 
 def a_segment(path: str = "s", base: int = 0, end: int = 10, **facts: object) -> Segment:

@@ -25,6 +25,15 @@ from support.fake_clock import FakeClock
 ORDERS = TopicName("default", "orders")
 
 
+def a_warehouse(*topics: TopicName, partitions: int = 1, now_ms: int = 0, **config: object) -> Warehouse:
+    """A warehouse in memory with these topics, on a clock that only the test moves."""
+    clock = FakeClock(now_ms)
+    memory = MemoryWarehouse(clock.new_id, clock.now_ms)
+    for name in topics:
+        memory.store.create_topic(name, str(name), some_settings(**config), partitions, 0)
+    return memory.with_clock(clock)
+
+
 class MemoryTopic:
     """The topic `orders`. Settings by Kafka's names, with underscores for dots."""
 

@@ -11,15 +11,14 @@ from lithify.lifecycle.repairing import Way, clusters, plan_repair
 from lithify.model.log import LogState, TopicState, View
 from lithify.model.names import TopicName
 from lithify.model.remains import ClosedState, Entry, MetadataFile, Remains
-from lithify.model.settings.topic_settings import TopicSettings
-from support.builders import a_segment, some_settings
+from support.builders import a_segment, a_topic, some_settings
 
 NAME = TopicName("default", "orders")
 
 
 def a_state(*ends: int, version: int = 7) -> TopicState:
-    logs = tuple(LogState(n, log_end_offset=end) for n, end in enumerate(ends))
-    return TopicState(NAME, "orders", "id", version, "w/orders-1", TopicSettings(), logs, 0)
+    logs = (LogState(n, log_end_offset=end) for n, end in enumerate(ends))
+    return a_topic(*logs, name=NAME, version=version, location="w/orders-1")
 
 
 def whole(number: int, *ends: int, version: int = 7) -> MetadataFile:

@@ -8,11 +8,10 @@ import pytest
 
 from lithify.errors import InvalidSettingError, PolicyError
 from lithify.lifecycle.setting_changes import altered
-from lithify.model.log import HeldTombstones, LogState, TombstoneStep, TopicState, View
-from lithify.model.names import TopicName
+from lithify.model.log import HeldTombstones, LogState, TombstoneStep, View
 from lithify.model.segment import Volume
 from lithify.model.settings.table import SETTINGS
-from support.builders import a_log, some_settings
+from support.builders import a_log, a_topic, some_settings
 
 LOG = a_log("a=1 b=∅ | c='' | d=1")
 STEPS = (TombstoneStep(3, 100, 1),)
@@ -27,8 +26,7 @@ BESIDE = {"compaction_mode": "side-by-side"}
 
 
 def topic(log=STATE, **config):
-    settings = some_settings(**config)
-    return TopicState(TopicName("default", "orders"), "orders", "id", 7, "memory://id", settings, (log,), 0)
+    return a_topic(log, settings=some_settings(**config))
 
 
 def after(before, then, *, log=STATE):
@@ -172,7 +170,7 @@ def test_new_partitions_are_empty_logs_and_the_others_stay():
 def test_partitions_never_shrink():
     """C43."""
     two = replace(topic(), logs=(STATE, LogState(1)))
-    with pytest.raises(InvalidSettingError, match="orders has 2 partitions and cannot have 1"):
+    with pytest.raises(InvalidSettingError, match="t has 2 partitions and cannot have 1"):
         altered(two, LOG.segments, some_settings(), 1)
 
 

@@ -25,7 +25,7 @@ from lithify.reading.continuation import (
     lost_error,
 )
 from lithify.service.change.alter import alter
-from support.builders import some_settings
+from support.builders import a_topic, some_settings
 from support.topics.memory_topic import ORDERS, MemoryTopic
 
 HOUR = 3_600_000
@@ -35,9 +35,8 @@ DROPPED = replace(LOG, dropped=(DroppedDeletes(6, 40),))
 VIEWED = replace(LOG, log_start_offset=70, view=View(first_offset=65, start_offset=60))
 
 
-def a_state(log: LogState = LOG, **config: object) -> TopicState:
-    settings = some_settings(**{"delete_retention_ms": HOUR, **config})
-    return TopicState(TopicName("default", "t"), "t", "i", 1, "", settings, (log,), 0)
+def a_state(log: LogState = LOG) -> TopicState:
+    return a_topic(log, settings=some_settings(delete_retention_ms=HOUR))
 
 
 def at(offset: int, epoch: int = 5, generation: int = 0, identity: str = "i") -> Cursor:

@@ -8,13 +8,12 @@ import pytest
 
 from lithify.compaction.eligible.horizon import Horizon
 from lithify.model.failure import LogFailure
-from lithify.model.log import LogState, TopicState
-from lithify.model.names import TopicName
+from lithify.model.log import LogState
 from lithify.model.segment import Volume
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
 from lithify.schedule.assessment import Assessment, Dirtiness, Due
 from lithify.schedule.standing import log_standing, topic_overview, worst_first
-from support.builders import some_settings
+from support.builders import a_topic, some_settings
 
 DIRTY = LogState(0, log_end_offset=10, dirty=Volume(10, 100))
 DUE = Due(True, "dirty ratio 0.60 > 0.5")
@@ -59,26 +58,19 @@ def test_it_reports_why_the_log_is_due_and_why_it_fails():
     assert (found.failures, found.error) == (0, None)
 
 
-def a_topic(*volumes, **config):
-    return TopicState(
-        name=TopicName("default", "orders"),
-        original_name="",
-        identity="i",
-        version=1,
-        location="",
-        settings=some_settings(**config),
-        logs=tuple(LogState(p, clean=Volume(10, 100), dirty=Volume(*v)) for p, v in enumerate(volumes)),
-        created_ms=0,
-    )
+def a_topic_of(*volumes, **config):
+    """Logs with so many records and bytes dirty, each."""
+    logs = (LogState(p, clean=Volume(10, 100), dirty=Volume(*v)) for p, v in enumerate(volumes))
+    return a_topic(*logs, settings=some_settings(**config))
 
 
 def test_a_topic_stands_as_its_worst_log_and_has_the_figures_of_all():
-    state = a_topic((1, 10), (2, 20), (3, 30))
+    state = a_topic_of((1, 10), (2, 20), (3, 30))
     found = zip(state.logs, (REST, DUE, DUE), (0.9, 0.6, 0.7), strict=True)
     logs = [replace(log_standing(log, half_dirty(due), None), dirty_ratio=ratio) for log, due, ratio in found]
     found = topic_overview(state, logs)
     assert found == TopicOverview(
-        topic="orders",
+        topic="t",
         state=Standing.DUE,
         why=DUE.reason,
         partition=2,
@@ -91,7 +83,7 @@ def test_a_topic_stands_as_its_worst_log_and_has_the_figures_of_all():
 
 
 def test_where_nothing_is_compacted_there_is_no_ratio():
-    state = a_topic((1, 10), cleanup_policy="delete")
+    state = a_topic_of((1, 10), cleanup_policy="delete")
     assert topic_overview(state, [log_standing(state.logs[0], half_dirty(REST), None)]).dirty_ratio is None
 
 

@@ -16,10 +16,10 @@ from lithify.columnar.segment.convert import to_records, to_table
 from lithify.errors import InvalidRecordError
 from lithify.lifecycle.admission import refusal
 from lithify.model.log import LogState, TopicState
-from lithify.model.names import TopicName
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.staged import Destination
+from support.builders import a_topic
 from support.generated.logs import a_record
 
 NOW = 10_000
@@ -72,9 +72,8 @@ def batch(draw: st.DrawFn) -> tuple[list[Record], bool]:
     return records, True
 
 
-def a_topic(config: dict[str, object]) -> TopicState:
-    logs = tuple(LogState(partition) for partition in range(PARTITIONS))
-    return TopicState(TopicName("default", "t"), "t", "i", 1, "", settings_of(config), logs, 0)
+def a_topic_of(config: dict[str, object]) -> TopicState:
+    return a_topic(*map(LogState, range(PARTITIONS)), settings=settings_of(config))
 
 
 def first_refused(records: list[Record], topic: TopicState, *, keep_offsets: bool) -> int | None:
@@ -118,7 +117,7 @@ def test_columns_are_judged_as_records_are(
     arriving: tuple[list[Record], bool], config: dict[str, object], piece: int
 ) -> None:
     records, keep = arriving
-    topic = a_topic(config)
+    topic = a_topic_of(config)
     # Both ways in, and the table in pieces, as files and other libraries hand it over.
     table = to_table(records)
     pieces = pa.Table.from_batches(table.to_batches(max_chunksize=piece), schema=table.schema)
@@ -146,7 +145,7 @@ KEYLESS = [Record(None, None), Record(None, b"", NOW + 101), Record(b"", None)]
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("config", [dict(zip(CHOICES, c, strict=True)) for c in product(*CHOICES.values())], ids=str)
 def test_every_edge_is_judged_alike(config: dict[str, object], keep: bool) -> None:
-    topic = a_topic(config)
+    topic = a_topic_of(config)
     for edge in (*SIZES, *TIMES, *KEYLESS):
         record = edge._replace(partition=1, offset=5)
         if refusal(record, topic.settings, now_ms=NOW, keep_offsets=keep) is None:

@@ -14,10 +14,9 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.convert import to_records
 from lithify.columnar.segment.reader import read_segment
 from lithify.errors import InvalidRecordError, OffsetOutOfRangeError
-from lithify.model.log import LogState, TopicState
-from lithify.model.names import TopicName
-from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.log import LogState
 from lithify.model.staged import Destination
+from support.builders import a_topic
 
 ACCESS = FileAccess()
 NOW_MS = 1_000
@@ -26,8 +25,7 @@ NOW_MS = 1_000
 @pytest.fixture
 def state(tmp_path):
     """Two logs; the second ends at 40."""
-    logs = (LogState(0), LogState(1, log_end_offset=40))
-    return TopicState(TopicName("default", "t"), "t", "id", 1, str(tmp_path), TopicSettings(), logs, 0)
+    return a_topic(LogState(0), LogState(1, log_end_offset=40), location=str(tmp_path))
 
 
 def batch(numbers: range) -> pa.Table:
@@ -66,8 +64,8 @@ def test_no_record_goes_beyond_the_largest_offset(state):
 def test_records_go_on_from_the_log_ends_that_were_known(state):
     logs = staged_of(state, batch(range(10)), batch(range(10, 30)))
     assert [(log.partition, log.identity, log.last_timestamp_ms) for log in logs] == [
-        (0, "id", NOW_MS),
-        (1, "id", NOW_MS),
+        (0, "i", NOW_MS),
+        (1, "i", NOW_MS),
     ]
     first, second = (records(log.segments) for log in logs)
     assert [(r.offset, r.value) for r in first] == list(enumerate(b"v%d" % n for n in range(30) if n % 3))

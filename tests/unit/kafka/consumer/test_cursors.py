@@ -9,31 +9,26 @@ import pytest
 from lithify.errors import LogTruncatedError
 from lithify.kafka.consumer.cursors import check_continues, first_cursor, log_of
 from lithify.model.cursor import Cursor
-from lithify.model.log import LogState, TopicState, View
-from lithify.model.names import TopicName
-from support.builders import some_settings
+from lithify.model.log import LogState, View
+from support.builders import a_topic
 
 LOG = LogState(0, first_dirty_offset=50, log_end_offset=100, epoch=9)
 
 
-def a_state(log: LogState = LOG) -> TopicState:
-    return TopicState(TopicName("default", "t"), "t", "i", 1, "", some_settings(), (log,), 0)
-
-
 def test_a_new_consumer_starts_where_a_compacted_reader_starts():
-    assert first_cursor(a_state(replace(LOG, log_start_offset=3)), 0) == Cursor("i", 0, 3, 9)
+    assert first_cursor(a_topic(replace(LOG, log_start_offset=3)), 0) == Cursor("i", 0, 3, 9)
     viewed = replace(LOG, view=View(start_offset=9))
-    assert first_cursor(a_state(viewed), 0).offset == 9
-    assert first_cursor(a_state(), 5).offset == 0  # a partition that the lake does not have yet
+    assert first_cursor(a_topic(viewed), 0).offset == 9
+    assert first_cursor(a_topic(LOG), 5).offset == 0  # a partition that the lake does not have yet
 
 
 def test_a_partition_that_only_kafka_has_is_an_empty_log():
-    assert log_of(a_state(), 0) == LOG
-    assert log_of(a_state(), 5) == LogState(5)
+    assert log_of(a_topic(LOG), 0) == LOG
+    assert log_of(a_topic(LOG), 5) == LogState(5)
 
 
 def test_a_consumer_goes_on_where_the_lake_has_not_come_yet_and_nowhere_else():
-    check_continues(Cursor("i", 0, 101, 9), a_state(), 0)
-    check_continues(Cursor("i", 0, 7, 1), a_state(), 5)
+    check_continues(Cursor("i", 0, 101, 9), a_topic(LOG), 0)
+    check_continues(Cursor("i", 0, 7, 1), a_topic(LOG), 5)
     with pytest.raises(LogTruncatedError, match="t-0: the log starts at 70 now, above offset 60"):
-        check_continues(Cursor("i", 0, 60, 9), a_state(replace(LOG, log_start_offset=70)), 0)
+        check_continues(Cursor("i", 0, 60, 9), a_topic(replace(LOG, log_start_offset=70)), 0)

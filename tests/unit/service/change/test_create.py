@@ -10,14 +10,12 @@ from lithify.model.names import TopicName, TopicReference, parse_topic
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.service.change.alter import alter
 from lithify.service.change.create import create_topic
-from lithify.store.memory import MemoryWarehouse
-from support.fake_clock import FakeClock
+from support.topics.memory_topic import a_warehouse
 
 
 @pytest.fixture
 def warehouse():
-    clock = FakeClock()
-    return MemoryWarehouse(clock.new_id, clock.now_ms).with_clock(clock)
+    return a_warehouse()
 
 
 @pytest.mark.parametrize("partitions", [-1, 0, MAX_PARTITIONS + 1])

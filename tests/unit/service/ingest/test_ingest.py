@@ -12,15 +12,13 @@ from lithify.model.segment import volume_of
 from lithify.reports.ingest import Hole, IngestRequest
 from lithify.service.documents import source_of
 from lithify.service.ingest.ingest import ingest
-from lithify.store.memory import MemoryWarehouse
-from support.fake_clock import FakeClock
 from support.topics.listed_source import MARKERS, ListedSource
+from support.topics.memory_topic import a_warehouse
 
 
 @pytest.fixture
 def warehouse():
-    clock = FakeClock()
-    return MemoryWarehouse(clock.new_id, clock.now_ms).with_clock(clock)
+    return a_warehouse()
 
 
 def some(partition, *offsets):

@@ -5,16 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lithify.errors import DamagedError, UnknownVersionError
-from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.ports.store import Warehouse
 from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding, assess_topic
 from lithify.service.write.append import append
-from lithify.store.memory import MemoryWarehouse
-from support.builders import some_settings
-from support.fake_clock import FakeClock
-
-ORDERS = TopicName("default", "orders")
+from support.topics.memory_topic import ORDERS, a_warehouse
 
 
 class Noting:
@@ -35,10 +29,7 @@ class Noting:
 
 @pytest.fixture
 def warehouse():
-    clock = FakeClock(1_000)
-    memory = MemoryWarehouse(clock.new_id, clock.now_ms)
-    memory.store.create_topic(ORDERS, "orders", some_settings(), 3, 0)
-    return Warehouse(memory.store, memory.files, clock)
+    return a_warehouse(ORDERS, partitions=3, now_ms=1_000)
 
 
 def write(warehouse, *partitions):

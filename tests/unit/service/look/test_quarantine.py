@@ -7,15 +7,12 @@ import pytest
 from lithify.errors import RefusedError, UnknownTopicError, WarehouseError
 from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
-from lithify.ports.store import Warehouse
 from lithify.reports.quarantine import UnreadableTopic
 from lithify.service.documents import failures_of, put_failures
 from lithify.service.look.quarantine import failing_logs, release
-from lithify.store.memory import MemoryWarehouse
-from support.builders import some_settings
-from support.fake_clock import FakeClock
+from support.topics.memory_topic import ORDERS, a_warehouse
 
-ORDERS, OTHER = TopicName("default", "orders"), TopicName("default", "other")
+OTHER = TopicName("default", "other")
 ONCE = LogFailure(1, 5, 5, 20, "no room")
 OFTEN = LogFailure(4, 1, 30, 40, "no room at all")
 STUCK = LogFailure(8, 2, 50, 60, "broken", quarantined=True)
@@ -23,11 +20,7 @@ STUCK = LogFailure(8, 2, 50, 60, "broken", quarantined=True)
 
 @pytest.fixture
 def warehouse():
-    clock = FakeClock(1000)
-    memory = MemoryWarehouse(clock.new_id, clock.now_ms)
-    for name in (ORDERS, OTHER):
-        memory.store.create_topic(name, str(name), some_settings(), 4, 0)
-    return Warehouse(memory.store, memory.files, clock)
+    return a_warehouse(ORDERS, OTHER, partitions=4, now_ms=1000)
 
 
 def fail(warehouse, name, failures):

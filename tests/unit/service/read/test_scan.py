@@ -18,9 +18,8 @@ from lithify.model.start_position import AtTime
 from lithify.service.change.cut import delete_records
 from lithify.service.read import scan
 from lithify.service.write.append import append
-from lithify.store.memory import MemoryWarehouse
 from support.builders import a_segment
-from support.fake_clock import FakeClock
+from support.topics.memory_topic import a_warehouse
 
 NAME = TopicName("default", "t")
 SETTINGS = ScanSettings()
@@ -30,9 +29,7 @@ LOSSY = ScanSettings(fail_on_data_loss=False)
 @pytest.fixture
 def warehouse():
     """Two logs, each of three segments of ten records, a millisecond apart."""
-    clock = FakeClock(1_000)
-    made = MemoryWarehouse(clock.new_id, clock.now_ms).with_clock(clock)
-    made.store.create_topic(NAME, "t", TopicSettings(), 2, 0)
+    made = a_warehouse(NAME, partitions=2, now_ms=1_000)
     for start in range(0, 30, 10):
         append(made, NAME, [Record(b"k", b"v", 100 + n, (), p) for p in range(2) for n in range(start, start + 10)])
     return made

@@ -15,12 +15,11 @@ from pyspark.sql.types import BinaryType, StructType
 from lithify.columnar.files.access import FileAccess
 from lithify.lifecycle.partition_count import MAX_PARTITIONS
 from lithify.model.log import LogState, TombstoneStep, TopicState
-from lithify.model.names import TopicName
-from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.staged import Destination
 from lithify.ports.source import Copying
 from lithify.spark.source.options import write_options
 from lithify.spark.source.writing import BatchWriter
+from support.builders import a_topic
 
 BROADCAST_BYTES = 2**20
 """What is larger PySpark makes a broadcast of (`spark.broadcast.UDFCompressionThreshold`)."""
@@ -34,8 +33,7 @@ def a_state(partitions: int) -> TopicState:
         steps = tuple(TombstoneStep(p * 1_000_003 + n, 1_700_000_000_000 + n, n) for n in range(4))
         return LogState(p, log_end_offset=2**62 + p, steps=steps, run_ids=tuple(f"{p:032}{n}" for n in range(8)))
 
-    logs = tuple(map(log, range(partitions)))
-    return TopicState(TopicName("default", "t"), "t", "id", 1, "s3://b/t", TopicSettings(), logs, 0)
+    return a_topic(*map(log, range(partitions)), location="s3://b/t")
 
 
 def test_an_ingest_sends_little_of_a_large_topic() -> None:
