@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.kafka.broker import KafkaBroker, a_broker
-from support.kafka.ingest import kafka_session
+from support.kafka.ingest import QUICKLY, kafka_session
 from support.servers.spark_cluster import SparkCluster, a_cluster
 
 RACING = {
@@ -29,7 +29,7 @@ def cluster() -> Iterator[SparkCluster]:
 
 @pytest.fixture(scope="session")
 def session(cluster: SparkCluster) -> Iterator[SparkSession]:
-    session = kafka_session({**cluster.conf, **RACING})
+    session = kafka_session({**cluster.conf, **RACING, **QUICKLY})
     yield session
     session.stop()
 

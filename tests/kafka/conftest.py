@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.kafka.broker import KafkaBroker, a_broker_behind_a_proxy
-from support.kafka.ingest import kafka_session
+from support.kafka.ingest import QUICKLY, kafka_session
 from support.servers.tcp_proxy import TcpProxy
 
 
@@ -27,6 +27,6 @@ def broker(behind: tuple[KafkaBroker, TcpProxy]) -> KafkaBroker:
 
 @pytest.fixture(scope="session")
 def session() -> Iterator[SparkSession]:
-    session = kafka_session()
+    session = kafka_session(QUICKLY)
     yield session
     session.stop()

@@ -7,27 +7,30 @@ import time
 from pathlib import Path
 from threading import Event, Thread
 
+from pyspark.sql import SparkSession
+
 import lithify
 from lithify.service.round.compact import RunRequest, compact
 from support.engines.kernel import KernelEngine
 from support.kafka.broker import KafkaBroker, read_all
-from support.kafka.ingest import COPIED_S, ingest_program, wait_for_batches
+from support.kafka.ingest import KafkaCopy, ingest_program, wait_for_batches
 from support.processes.programs import end
 
-KILLS = 3
+KILLS = 2
 KEYS = 200
 
 
-def test_an_ingest_that_is_killed_repeats_and_loses_nothing(tmp_path: Path, broker: KafkaBroker) -> None:
+def test_an_ingest_that_is_killed_repeats_and_loses_nothing(
+    tmp_path: Path, broker: KafkaBroker, session: SparkSession
+) -> None:
     topic, luck = broker.make_topic(2, cleanup_policy="compact"), random.Random(6)
-    what = ("--topic", topic, "--into", "copy")
     lake = lithify.open(str(tmp_path / "lake"))
     done = Event()
     feeding = Thread(target=_feed, args=(broker, topic, done))
     feeding.start()
     try:
         for _ in range(KILLS):
-            process = ingest_program(tmp_path, broker, "--continuous", *what)
+            process = ingest_program(tmp_path, broker, "--continuous", "--topic", topic, "--into", "copy")
             wait_for_batches(tmp_path, process, luck.randint(1, 4))
             time.sleep(luck.random())
             end(process)
@@ -37,7 +40,7 @@ def test_an_ingest_that_is_killed_repeats_and_loses_nothing(tmp_path: Path, brok
     finally:
         done.set()
         feeding.join()
-    assert ingest_program(tmp_path, broker, "--available-now", *what).wait(timeout=COPIED_S) == 0
+    assert KafkaCopy(lake, broker, session, topic).ingest().error is None
 
     copy = lake.topic("copy")
     for partition in range(2):

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 import lithify
+from lithify.errors import BrokerError
+from lithify.kafka import SnapshotConsumer
+from lithify.model.record import Record
 from lithify.reports.ingest import IngestBatch
-from support.kafka.broker import KafkaBroker, a_broker
-from support.kafka.ingest import KafkaCopy
+from support.kafka.broker import KafkaBroker
+from support.kafka.ingest import SOON, KafkaCopy
+from support.kafka.lake import kafka_lake
 
-SOON = {"default.api.timeout.ms": "3000", "request.timeout.ms": "2000"}
-"""For clients that are to give up before long."""
-
-
-@pytest.fixture
-def passing_broker() -> Iterator[KafkaBroker]:
-    """One that may be killed."""
-    with a_broker() as broker:
-        yield broker
+NOW = 1_700_000_000_000
 
 
 def a_copy(folder: Path, broker: KafkaBroker, session: SparkSession) -> KafkaCopy:
@@ -30,14 +25,25 @@ def a_copy(folder: Path, broker: KafkaBroker, session: SparkSession) -> KafkaCop
     return copy
 
 
-def test_a_broker_that_goes_away_in_the_middle(
-    tmp_path: Path, passing_broker: KafkaBroker, session: SparkSession
-) -> None:
-    copy = a_copy(tmp_path, passing_broker, session)
-    report = copy.ingest(continuous=True, interval_ms=100, tell=lambda _batch: passing_broker.kill())
+def test_a_broker_that_is_killed_in_the_middle(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
+    """Under an ingest, and under a consumer that has read everything."""
+    copy, both = a_copy(tmp_path, broker, session), kafka_lake(broker, tmp_path)
+    both.produce([Record(b"a", b"1", NOW)])
+    with SnapshotConsumer(both.topic, both.conf, timeout_s=2) as consumer:
+        first = consumer.poll()
+        assert first is not None and first.value == b"1"
+        assert consumer.caught_up()
+        try:
+            report = copy.ingest(continuous=True, interval_ms=100, tell=lambda _batch: broker.kill())
+            with pytest.raises(BrokerError, match="fails: "):
+                list(consumer)
+        finally:
+            broker.kill()
+            broker.start()
+        both.produce([Record(b"a", b"2", NOW)])
+        assert next(iter(consumer)).value == b"2"
     assert report.error is not None and "nothing was lost; start it again" in report.error
     assert report.records == 50
-    passing_broker.start()
     copy.produce(50, 80)
     assert copy.ingest().records == 30
     copy.check_equal()

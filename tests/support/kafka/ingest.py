@@ -17,12 +17,17 @@ from pyspark.sql import SparkSession
 from lithify.api.lake import Lake
 from lithify.reports.ingest import IngestReport
 from lithify.spark.kafka.connector import connector_conf
-from lithify.spark.session.start import session_factory
+from lithify.spark.session.start import JAVA_OPTIONS, session_factory
 from support.kafka.broker import KafkaBroker, read_all
 from support.kafka.jars import Module, fetched
+from support.processes.short_lived import SHORT_LIVED
 from support.servers.tcp_proxy import TcpProxy
 
 COPIED_S = 120.0
+SOON = {"default.api.timeout.ms": "3000", "request.timeout.ms": "2000"}
+"""For clients that are to give up before long."""
+QUICKLY = {JAVA_OPTIONS: " ".join(SHORT_LIVED)}
+"""For sessions of tests. Those with the connector have Java's default otherwise, which is for long copies."""
 CONNECTOR = (
     Module("org.apache.spark", "spark-sql-kafka-0-10_2.13", pyspark.__version__, alone=True),
     # Of a version that the repository has: 4.2.0 of this one is not published everywhere.
@@ -89,6 +94,7 @@ def ingest_program(folder: Path, broker: KafkaBroker | TcpProxy, *arguments: str
     """`lithify kafka ingest --json` into `folder/lake`, in a session of its own. It prints to `out` and `err` there."""
     command = ["--warehouse", str(folder / "lake"), "kafka", "ingest", "--json", *arguments]
     command += ["--bootstrap-servers", broker.address, "--jars", str(connector_jars()), "--interval", "100ms"]
+    command += [word for name, value in QUICKLY.items() for word in ("--spark-conf", f"{name}={value}")]
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         return subprocess.Popen(
             [sys.executable, "-m", "lithify", *command],

@@ -28,7 +28,8 @@ class KafkaLake:
 
     @property
     def conf(self) -> dict[str, str]:
-        return {"bootstrap.servers": self.broker.address}
+        """Its reader's fetches at the end of a log are answered at once, and not after half a second."""
+        return {"bootstrap.servers": self.broker.address, "fetch.wait.max.ms": "10"}
 
     @property
     def partitions(self) -> range:
