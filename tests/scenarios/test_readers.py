@@ -64,33 +64,6 @@ def test_a_delete_can_be_seen_for_as_long_as_was_promised():
     assert drawn(topic.records()) == "b=1@1"
 
 
-def test_a_reader_reads_the_version_that_it_was_opened_on():
-    """C7: whatever is committed meanwhile, and to the end of that version."""
-    topic = MemoryTopic()
-    append(topic, "a=1 a=2")
-    append(topic, "a=3 b=1")
-    reader = topic.reader()
-    records = iter(reader)
-    assert next(records).value == b"1"
-    topic.compact()
-    append(topic, "c=1")
-    assert drawn(records) == "a=2@1 a=3@2 b=1@3"
-    assert drawn(topic.reader()) == "a=3@2 b=1@3 c=1@4"
-
-
-def test_a_following_reader_goes_on_in_the_newest_version():
-    """C7: at the same offset."""
-    topic = MemoryTopic()
-    append(topic, "a=1 a=2")
-    follower = topic.reader(follow=True)
-    assert drawn(r for batch in follower.poll() for r in batch.records()) == "a=1@0 a=2@1"
-    append(topic, "a=3")
-    topic.compact()
-    append(topic, "a=4")
-    assert drawn(r for batch in follower.poll() for r in batch.records()) == "a=3@2 a=4@3"
-    assert list(follower.poll()) == []
-
-
 def test_a_following_reader_fails_when_the_log_start_has_passed_it():
     """C7: records in between would be missed in silence."""
     topic = MemoryTopic()

@@ -97,7 +97,7 @@ def test_a_new_tombstone_without_retention_can_be_held_at_once():
     assert log.plan(waits, 1000).is_idle
 
 
-def test_a_round_keeps_its_name_and_owes_nothing():
+def test_after_a_round_its_run_is_recorded_and_none_is_required():
     """C7, C26, C43."""
     log = a_pure_log("a=1")
     log.state = replace(log.state, round_required="a setting changed", uncovered=True)
@@ -106,7 +106,7 @@ def test_a_round_keeps_its_name_and_owes_nothing():
     assert (after.last_round, after.last_round_ms, after.round_required, after.uncovered) == ("r7", 7, "", False)
 
 
-def test_what_is_deleted_while_a_round_goes_on_stays_owed():
+def test_a_deletion_during_a_round_still_requires_one():
     """C26, C44."""
     log = a_pure_log("a=1 b=1 c=1")
 

@@ -38,13 +38,6 @@ def test_retention_moves_the_log_start_behind_what_went():
     assert (after.last_record, after.round_required, after.deleted_below) == (LastRecord(5, 6), "", 0)
 
 
-def test_retention_moves_the_first_dirty_offset_along_where_it_overtakes_it():
-    """C24: S <= D; with nothing left there is no last record."""
-    after = retain(STATE, 3)
-    assert (after.log_start_offset, after.first_dirty_offset, after.log_end_offset) == (6, 6, 6)
-    assert (after.last_record, after.volume, after.oldest_dirty_timestamp_ms) == (None, Volume(), None)
-
-
 def test_retention_drops_the_steps_of_what_went():
     """C19: those that end at or below S."""
     assert retain(STATE, 1).steps == STEPS[1:]
@@ -71,14 +64,6 @@ def test_records_can_be_deleted_up_to_the_log_end(before):
         records_deleted(ID, STATE, before, LOG.segments)
 
 
-def test_deleting_records_moves_the_log_start_at_once_and_owes_a_round():
-    """C26, C19: nothing is taken out of storage yet, and the steps count what is stored."""
-    after = records_deleted(ID, STATE, 3, LOG.segments)
-    assert (after.log_start_offset, after.first_dirty_offset, after.deleted_below) == (3, 4, 3)
-    assert after.round_required == "records below 3 were deleted"
-    assert (after.steps, after.volume, after.last_record) == (STEPS, STATE.volume, STATE.last_record)
-
-
 def test_a_setting_that_changed_before_stays_required_as_well():
     """C26, C43: any round clears it, also one that does not reach what was deleted."""
     after = records_deleted(ID, replace(STATE, round_required="changed: null.key"), 3, LOG.segments)
@@ -103,7 +88,7 @@ def test_deleting_what_was_deleted_changes_nothing():
     assert records_deleted(ID, STATE, 0, LOG.segments) == STATE
 
 
-def test_deleting_records_where_none_are_stored_owes_nothing():
+def test_deleting_records_where_none_are_stored_requires_no_round():
     """C26: a gap in the offsets."""
     log = a_log("a=1@5")
     after = records_deleted(ID, log.state(), 3, log.segments)

@@ -19,15 +19,6 @@ def kept(*closed_ms: int) -> tuple[KeptVersion, ...]:
     return tuple(KeptVersion(100 - n, ms, "r") for n, ms in enumerate(closed_ms))
 
 
-def test_those_closed_before_go_and_with_them_all_older_ones() -> None:
-    versions = kept(9, 8, 5, 6, 2)
-    assert unexpired(versions, 2) == versions
-    assert unexpired(versions, 3) == versions[:4]
-    assert unexpired(versions, 6) == versions[:2]
-    assert unexpired(versions, 9) == versions[:1]
-    assert unexpired(versions, 10) == ()
-
-
 def test_without_a_time_all_stay() -> None:
     assert unexpired(kept(3, 2, 1), None) == kept(3, 2, 1)
     assert unexpired((), None) == unexpired((), 5) == ()

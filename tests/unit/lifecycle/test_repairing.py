@@ -65,7 +65,7 @@ def test_what_lies_beyond_a_file_that_the_catalog_names_was_never_committed() ->
 
 
 @pytest.mark.parametrize("claims", [None, 8])
-def test_later_metadata_that_is_lost_makes_the_topic_anew(claims: int | None) -> None:
+def test_where_later_metadata_is_lost_the_topic_is_rebuilt(claims: int | None) -> None:
     """What it was of is not known, so that its version must not be given a second time."""
     lost = MetadataFile("m/9", 9, problem="the file is missing", claims=claims)
 
@@ -78,7 +78,7 @@ def test_later_metadata_that_is_lost_makes_the_topic_anew(claims: int | None) ->
     assert [s.path for s in log.segments] == ["s"]
 
 
-def test_segments_beyond_the_log_end_are_appended_but_not_those_that_a_commit_let_go_of() -> None:
+def test_segments_beyond_the_log_end_are_appended_but_not_those_that_a_commit_removed() -> None:
     beyond, cut_off = a_segment("beyond", 10, 14), a_segment("cut off", 10, 12)
 
     plan = plan_repair(

@@ -78,14 +78,14 @@ def test_a_change_makes_the_log_due_once_and_moves_nothing(one, other):
         assert (found.held, found.aged_before_ms) == (None, None)
 
 
-def test_where_nothing_changes_nothing_is_owed():
+def test_where_nothing_changes_no_round_is_required():
     """C43: also a policy that is only written in another way."""
     assert altered(topic(null_key="drop"), LOG.segments, some_settings(null_key="drop"), 1) == {}
     both = topic(cleanup_policy="compact,delete")
     assert altered(both, LOG.segments, some_settings(cleanup_policy="delete,compact"), 1) == {}
 
 
-def test_a_log_that_never_had_a_record_owes_nothing():
+def test_a_log_that_never_had_a_record_requires_no_round():
     """C43."""
     assert after({}, {"empty_value": "tombstone"}, log=LogState(0)) == LogState(0)
 
@@ -103,7 +103,7 @@ def test_empty_tombstones_that_become_values_leave_the_steps():
     assert (found.steps, found.uncovered, found.first_dirty_offset) == (STEPS, False, 3)
 
 
-def test_there_and_back_before_a_round_still_covers_anew():
+def test_a_setting_changed_and_changed_back_before_a_round_still_covers_everything_again():
     """C43, C19: the steps are gone, so that without it no T would be known."""
     there = after({"empty_value": "value"}, {"empty_value": "tombstone"})
     back = after({"empty_value": "tombstone"}, {"empty_value": "value"}, log=there)
@@ -120,7 +120,7 @@ def test_from_delete_to_compact_no_round_has_been_over_the_log(policy):
 
 
 @pytest.mark.parametrize("policy", ["compact", "compact,delete"])
-def test_from_compact_to_delete_nothing_is_owed(policy):
+def test_from_compact_to_delete_no_round_is_required(policy):
     """C43, C23: no round runs there."""
     found = after({"cleanup_policy": policy}, {"cleanup_policy": "delete"})
     assert (found.round_required, found.first_dirty_offset, found.steps) == ("", 3, STEPS)

@@ -41,7 +41,7 @@ def test_what_was_never_named_goes_after_the_grace_and_its_run_is_abandoned_firs
     assert (found.replaced, found.abandon) == ((), ("dead",))
 
 
-def test_a_run_that_shows_signs_of_life_keeps_its_files_however_old_they_are() -> None:
+def test_a_run_with_recent_heartbeats_keeps_its_files_however_old_they_are() -> None:
     """C45: a round may take longer than sweep.grace.ms."""
     old = segment("long")
     sign = StoredFile("t/runs/long", 1, NOW_MS - GRACE_MS, FileKind.HEARTBEAT, "long")
@@ -76,7 +76,7 @@ def test_more_runs_than_one_commit_takes_wait_for_the_next_sweep() -> None:
     assert {run_of(f.path) for f in found.unnamed} == set(found.abandon)
 
 
-def test_a_sweep_that_would_delete_most_of_what_is_stored_wants_a_word() -> None:
+def test_a_sweep_that_would_delete_most_of_what_is_stored_needs_confirmation() -> None:
     kept = segment("kept", size=1_999)
     lost = [segment("dead", n) for n in range(20)]
     named = NamedFiles(frozenset({kept.path}))

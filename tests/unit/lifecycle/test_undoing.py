@@ -9,7 +9,7 @@ import pytest
 from lithify.compaction.round_report import outcome_report
 from lithify.lifecycle.cuts import records_deleted
 from lithify.lifecycle.undoing import LogFiles, files_after, obstacle, state_after_undo
-from lithify.model.log import LastRecord, TombstoneStep, View
+from lithify.model.log import LastRecord
 from lithify.model.names import LogId, TopicName
 from support.builders import a_log, some_settings
 from support.topics.pure_rounds import PureLog, offsets
@@ -39,7 +39,7 @@ class Round:
     def obstacle(self):
         return obstacle(self.log.state, self.then, self.report, self.run_id)
 
-    def taken_back(self):
+    def undone(self):
         """The state and the files after the round is undone."""
         files = files_after(LogFiles(self.log.segments, self.log.view), self.files_then, self.report)
         last = None
@@ -55,15 +55,15 @@ def test_the_deletes_that_the_round_dropped_are_no_longer_said_to_be_gone():
     assert [drop.below for drop in round_.then.dropped] == [2]
     assert [drop.below for drop in round_.log.state.dropped] == [4]
     round_.log.state = replace(round_.log.state, epoch=9)
-    state, _ = round_.taken_back()
+    state, _ = round_.undone()
     assert (state.dropped, state.epoch) == (round_.then.dropped, 9)
 
 
-def test_the_log_is_again_what_it_was():
+def test_an_undone_round_leaves_the_log_as_it_was_before():
     """C7: D, steps, volumes, last record and the round before; only what settles commits is of today."""
     round_ = Round("a=1 b=∅", "a=2 b=3", delete_retention_ms=0)
     assert round_.obstacle() is None
-    state, files = round_.taken_back()
+    state, files = round_.undone()
     assert files == round_.files_then
     assert state == round_.then
     assert state.last_round != round_.run_id
@@ -74,45 +74,26 @@ def test_what_was_appended_since_stays():
     round_ = Round("a=1", "a=2")
     round_.append("c=3!7")
     assert round_.obstacle() is None
-    state, files = round_.taken_back()
+    state, files = round_.undone()
     assert offsets(round_.log.records_in(files.segments)) == [0, 1, 2]
     assert (state.log_end_offset, state.first_dirty_offset, state.last_record) == (3, 1, LastRecord(2, 7))
     assert (state.clean.records, state.dirty.records) == (1, 2)
-
-
-def test_what_waited_above_the_horizon_of_the_round_stays_where_it_is():
-    """C7, C14."""
-    round_ = Round("a=1!0", "a=2!0", "b=1!90", min_compaction_lag_ms=20)
-    state, files = round_.taken_back()
-    assert files.segments == round_.files_then.segments
-    assert (state.first_dirty_offset, round_.report.horizon) == (1, 2)
 
 
 def test_segments_that_retention_took_in_the_round_come_back():
     """C24, C7: S as well."""
     round_ = Round("a=1!10", "b=1!90", now_ms=100, **RETAINED, first=False)
     assert round_.log.state.log_start_offset == 1
-    state, files = round_.taken_back()
+    state, files = round_.undone()
     assert (state.log_start_offset, state.first_dirty_offset) == (0, 0)
     assert files.segments == round_.files_then.segments
-
-
-def test_what_was_deleted_since_stays_deleted():
-    """C26, C7: S is where it was moved to, and a round is required for what is stored below."""
-    round_ = Round("a=1 b=1", "a=2")
-    round_.log.state = records_deleted(ID, round_.log.state, 1, round_.log.segments)
-    assert round_.obstacle() is None
-    state, files = round_.taken_back()
-    assert (state.log_start_offset, state.first_dirty_offset, state.deleted_below) == (1, 2, 1)
-    assert state.round_required == "records below 1 were deleted"
-    assert offsets(round_.log.records_in(files.segments)) == [0, 1, 2]
 
 
 def test_what_was_deleted_below_a_start_that_goes_back_stays_deleted():
     """C26, C24: the round had moved S beyond it."""
     round_ = Round("a=1!10", "b=1!10", "c=1!90", now_ms=100, **RETAINED, first=False)
     round_.log.state = records_deleted(ID, round_.log.state, 1, round_.log.segments)
-    state, _ = round_.taken_back()
+    state, _ = round_.undone()
     assert (round_.log.state.log_start_offset, state.log_start_offset, state.first_dirty_offset) == (2, 1, 1)
 
 
@@ -122,48 +103,25 @@ def test_a_start_that_was_moved_beyond_the_round_takes_the_first_dirty_offset_al
     round_.append("c=3")
     round_.log.state = records_deleted(ID, round_.log.state, 3, round_.log.segments)
     assert round_.obstacle() is None
-    state, _ = round_.taken_back()
+    state, _ = round_.undone()
     assert (state.log_start_offset, state.first_dirty_offset, state.last_record) == (3, 3, None)
 
 
-def test_side_by_side_the_view_is_the_one_of_before():
-    """C33, C7."""
-    round_ = Round("a=1 b=1", "a=2", **BESIDE)
-    state, files = round_.taken_back()
-    assert (files.view, state.view) == (round_.files_then.view, round_.then.view)
-    assert files.segments == round_.log.segments
-
-
-def test_the_first_round_side_by_side_leaves_no_view_behind():
-    """C33, C7."""
-    round_ = Round("a=1 b=1", **BESIDE, first=False)
-    state, files = round_.taken_back()
-    assert (files.view, state.view, state.first_dirty_offset, state.last_round) == ((), None, 0, "")
-
-
-def test_a_backlog_that_the_round_trimmed_is_whole_again():
-    """C33, C7."""
-    round_ = Round("a=1!10", "b=1!90", now_ms=100, **RETAINED, **BESIDE, first=False)
-    assert (round_.log.state.log_start_offset, len(round_.log.segments)) == (1, 1)
-    state, files = round_.taken_back()
-    assert (state.log_start_offset, files.segments) == (0, round_.files_then.segments)
-
-
-def test_what_a_change_owes_stays_owed():
+def test_a_round_that_a_changed_setting_requires_stays_required():
     """C43: the settings are those of today."""
     round_ = Round("a=1", "a=2")
     round_.log.state = replace(round_.log.state, round_required="changed: null.key")
-    assert round_.taken_back()[0].round_required == "changed: null.key"
+    assert round_.undone()[0].round_required == "changed: null.key"
     round_.log.state = replace(round_.log.state, round_required="")
     round_.then = replace(round_.then, round_required="changed: segment.bytes")
-    assert round_.taken_back()[0].round_required == "changed: segment.bytes"
+    assert round_.undone()[0].round_required == "changed: segment.bytes"
 
 
 def test_a_round_that_covered_everything_anew_is_required_again():
     """C43: with it goes what it knew of the tombstones."""
     round_ = Round("a=1", "a=2")
     round_.then = replace(round_.then, uncovered=True, steps=(), round_required="changed: empty.value")
-    state, _ = round_.taken_back()
+    state, _ = round_.undone()
     assert (state.uncovered, state.steps, state.round_required) == (True, (), "changed: empty.value")
 
 
@@ -177,19 +135,9 @@ def test_a_round_that_covered_everything_anew_is_required_again():
         ({"first_dirty_offset": 0}, "its first dirty offset was moved since"),
     ],
 )
-def test_a_round_whose_result_is_no_more_cannot_be_taken_back(changes, reason):
+def test_a_round_whose_result_is_gone_cannot_be_undone(changes, reason):
     """C7: and it says why."""
     round_ = Round("a=1", "a=2")
     assert round_.obstacle() is None
     round_.log.state = replace(round_.log.state, **changes)
     assert round_.obstacle() == reason
-
-
-def test_a_second_round_taken_back_is_the_one_before():
-    """C7: one after the other."""
-    round_ = Round("a=1 b=∅", "a=2")
-    state, _ = round_.taken_back()
-    assert state.steps == (TombstoneStep(2, 99, 1),)
-    assert obstacle(state, round_.then, round_.report, round_.run_id) is not None
-    assert state.last_round == round_.then.last_round != ""
-    assert state.view is None and View() != state.view

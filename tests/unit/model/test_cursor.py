@@ -8,23 +8,23 @@ import lithify
 from lithify.model.cursor import Cursor
 
 
-def test_a_cursor_goes_there_and_back():
+def test_a_cursor_reads_back_as_it_was_written():
     cursor = Cursor("i", 2, 7, 5)
     assert cursor.to_json() == {"identity": "i", "generation": 2, "offset": 7, "epoch": 5}
     assert Cursor.from_json(cursor.to_json()) == cursor
 
 
-def test_one_from_before_there_were_epochs_is_read():
+def test_a_cursor_without_an_epoch_is_read():
     stored = {"identity": "i", "generation": 2, "offset": 7, "as_of_ms": 9}
     assert Cursor.from_json(stored) == Cursor("i", 2, 7, 0, 9)
     assert Cursor.from_json(stored | {"epoch": 3}) == Cursor("i", 2, 7, 3)
 
 
 @pytest.mark.parametrize("stored", [{}, {"identity": "i", "generation": 0, "offset": "x", "epoch": 1}, []])
-def test_what_is_none_is_an_error(stored):
+def test_anything_but_a_cursor_is_an_error(stored):
     with pytest.raises((KeyError, ValueError, TypeError)):
         Cursor.from_json(stored)
 
 
-def test_it_was_called_a_place_first():
+def test_place_is_an_earlier_name_of_the_class():
     assert lithify.Place is lithify.Cursor is Cursor

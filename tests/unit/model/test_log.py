@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lithify.model.log import BATCHES_KEPT, RUN_IDS_KEPT, LogState, TombstoneStep, WrittenBatch, segments_of
-from lithify.model.segment import Volume, volume_of
+from lithify.model.log import BATCHES_KEPT, RUN_IDS_KEPT, LogState, WrittenBatch, segments_of
 from support.builders import a_segment
 
 
@@ -13,15 +12,6 @@ def test_a_log_remembers_its_latest_runs():
     for number in range(RUN_IDS_KEPT + 2):
         state = state.with_run(f"run{number}")
     assert state.run_ids == tuple(f"run{number}" for number in range(2, RUN_IDS_KEPT + 2))
-
-
-def test_a_log_knows_its_volume_and_tombstones():
-    """C27."""
-    state = LogState(
-        0, steps=(TombstoneStep(5, 0, 2), TombstoneStep(9, 1, 3)), clean=Volume(4, 400), dirty=Volume(1, 10)
-    )
-    assert (state.volume, state.tombstones) == (Volume(5, 410), 5)
-    assert volume_of((a_segment(end=3), a_segment(end=4))) == Volume(7, 700)
 
 
 def test_the_segments_of_a_log_are_in_offset_order():

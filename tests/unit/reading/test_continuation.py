@@ -82,7 +82,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("cursor", "log", "expected"), CASES, ids=range(len(CASES)))
-def test_what_a_log_is_to_a_reader_with_a_cursor(cursor, log, expected):
+def test_whether_a_reader_continues_at_its_cursor(cursor, log, expected):
     assert continuation(cursor, a_state(log), log, compacted=True) == expected
 
 

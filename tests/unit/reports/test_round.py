@@ -77,16 +77,6 @@ def test_a_report_has_the_keys_of_the_command_line():
     }
 
 
-def test_failed_logs_are_those_with_an_error():
-    assert a_report(error="gone").failed == a_report(error="gone").logs
-    assert a_report().failed == ()
-
-
-def test_losers_add_up():
-    """C42."""
-    assert Losers(1, 2, 3, 4, 5).total == 15
-
-
 def test_a_plan_asks_for_the_space_that_its_rounds_may_write():
     """C30, C42: needed until the old version goes."""
     log = LogPlanReport(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.cli.records.lines import ENCODINGS, Encoding, LineError, format_json, parse_json, parse_tsv
+from lithify.cli.records.lines import Encoding, LineError, format_json, parse_json, parse_tsv
 from lithify.columnar.arrivals.columns import GIVEN_SCHEMA, given_batches
 from lithify.columnar.segment.convert import to_records, to_table
 from lithify.columnar.segment.schema import SEGMENT_SCHEMA
@@ -204,7 +204,3 @@ def test_tab_separated_lines_are_text(line: bytes) -> None:
     with pytest.raises(LineError, match="it is not UTF-8 text") as broken:
         parse_tsv([b"k\tv", line], "utf-8")
     assert broken.value.index == 1
-
-
-def test_both_encodings_are_offered() -> None:
-    assert ENCODINGS == ("utf-8", "base64")

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from lithify.columnar.arrivals.incoming import ARRIVAL_SCHEMA, receive, with_offsets
-from lithify.columnar.arrivals.partitioner import partition_of
 from lithify.columnar.segment.convert import to_records
 from lithify.columnar.segment.schema import SEGMENT_SCHEMA
 from lithify.errors import InvalidInputError, InvalidRecordError
@@ -49,52 +48,11 @@ def test_offsets_are_laid_over_arrivals() -> None:
     assert table.column("value_size").to_pylist() == [1, None]
 
 
-def test_records_go_to_the_partition_of_their_key_in_order_of_arrival() -> None:
-    records = [Record(b"k%d" % (n % 10), b"%d" % n) for n in range(200)]
-    parts = receive(records, a_topic(4), now_ms=NOW, keep_offsets=False)
-    for partition, table in parts.items():
-        expected = [r.value for r in records if r.key is not None and partition_of(r.key, 4) == partition]
-        assert table.column("value").to_pylist() == expected
-        assert set(table.column("partition").to_pylist()) == {partition}
-
-
-def test_a_partition_of_its_own_beats_the_partitioner() -> None:
-    records = [Record(b"k", b"%d" % n, partition=n) for n in range(3)] + [Record(b"k", b"free")]
-    parts = receive(records, a_topic(3), now_ms=NOW, keep_offsets=False)
-    found = {p: t.column("value").to_pylist() for p, t in parts.items()}
-    expected = {0: [b"0"], 1: [b"1"], 2: [b"2"]}
-    expected[partition_of(b"k", 3)].append(b"free")
-    assert found == expected
-
-
 def test_keyless_records_go_round_from_where_the_topic_is() -> None:
     topic = a_topic(3, null_key="drop")
     topic = replace(topic, log_ends=(1, 2, 3))
     parts = receive([Record(None, b"%d" % n) for n in range(4)], topic, now_ms=NOW, keep_offsets=False)
     assert {p: t.column("value").to_pylist() for p, t in parts.items()} == {0: [b"0", b"3"], 1: [b"1"], 2: [b"2"]}
-
-
-def test_log_append_time_replaces_the_timestamp() -> None:
-    topic = a_topic(message_timestamp_type="LogAppendTime")
-    parts = receive([Record(b"k", b"v", timestamp=5)], topic, now_ms=NOW, keep_offsets=False)
-    assert arrived(parts[0]) == [Record(b"k", b"v", NOW, (), 0, 0, "LogAppendTime")]
-
-
-def test_kept_offsets_keep_timestamps_and_their_types() -> None:
-    records = [
-        Record(b"a", b"1", 5, (("h", None),), 0, 17, "LogAppendTime"),
-        Record(b"b", b"2", -1, (), 0, 40),
-        Record(b"c", b"3", NOW * 2, (), 1, 3),
-    ]
-    parts = receive(records, a_topic(2), now_ms=NOW, keep_offsets=True)
-    assert parts[0].schema.equals(SEGMENT_SCHEMA)
-    assert [r for t in parts.values() for r in to_records(t)] == records
-
-
-def test_without_keep_offsets_given_offsets_count_for_nothing() -> None:
-    records = [Record(b"a", b"1", offset=9), Record(b"b", b"2", offset=3, timestamp_type="LogAppendTime")]
-    parts = receive(records, a_topic(), now_ms=NOW, keep_offsets=False)
-    assert arrived(parts[0]) == [Record(b"a", b"1", NOW, (), 0, 0), Record(b"b", b"2", NOW, (), 0, 1)]
 
 
 def test_nothing_comes_of_nothing() -> None:

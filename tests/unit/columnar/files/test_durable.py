@@ -62,7 +62,7 @@ def test_small_appends_are_not_slowed_down(tmp_path, asked):
     assert asked == []
 
 
-def test_a_file_system_that_does_not_know_it_is_left_in_peace(tmp_path, monkeypatch):
+def test_a_file_system_that_refuses_to_begin_early_is_no_error(tmp_path, monkeypatch):
     def refuse(*_: int) -> None:
         raise OSError(errno.EINVAL, "not here")
 

@@ -14,11 +14,11 @@ PATH = "file:///w/default/orders-0f3a9c21/lithify/failures.json"
 CONTENT = {"logs": {"0": {"failures": 3, "error": "Größe", "at": None}}}
 
 
-def test_what_was_sealed_comes_back():
+def test_a_sealed_document_reads_back():
     assert unsealed(PATH, sealed(PATH, CONTENT)) == CONTENT
 
 
-def test_the_checksum_is_the_one_that_the_page_tells():
+def test_the_checksum_is_that_of_the_format_page():
     """docs/format.md: `printf '["x/lithify/source.json",{"name":"a"}]' | sha256sum | cut -c1-16`."""
     text = sealed("/x/lithify/source.json", {"name": "a"})
     assert json.loads(text)["checksum"] == "4dc42a1783e061c4"

@@ -43,20 +43,6 @@ def shared_out(parts, starts: np.ndarray) -> tuple[list[int], list[int]]:
     return sorted(i for goes, _ in found for i in goes), sorted(i for _, stays in found for i in stays)
 
 
-def test_the_last_of_every_key_wins():
-    keys = KeysInMemory(dirty=[b"a", b"b", b"a", b"", b"b", b""])
-    tally, dead = find_winners(lambda _: keys, HashRange(0, 1), MEMORY_BYTES)
-    assert goes_and_stays(dead, keys.starts) == ([], [2, 4, 5])
-    assert (tally.compared, tally.winners) == (6, 3)
-
-
-def test_a_clean_record_goes_when_its_key_is_dirty_again():
-    keys = KeysInMemory(dirty=[b"b", b"d"], clean=[b"a", b"b", b"c"])
-    tally, dead = find_winners(lambda _: keys, HashRange(0, 1), MEMORY_BYTES)
-    assert goes_and_stays(dead, keys.starts) == ([1], [0, 1])
-    assert tally.clean_superseded == 1
-
-
 @pytest.mark.parametrize("ranges", [2, 3, 8])
 def test_ranges_share_the_keys_out_without_remainder(ranges):
     random = Random(1)

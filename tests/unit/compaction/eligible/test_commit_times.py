@@ -84,7 +84,7 @@ def test_a_topic_that_switches_it_on_waits_for_what_is_dirty_then():
     assert topic.compact().logs[0].horizon == 1
 
 
-def test_a_round_taken_back_and_a_truncation_leave_no_record_without_its_time():
+def test_an_undone_round_and_a_truncation_leave_no_record_without_its_time():
     """C7, C14, C26: what is dirty again waits anew, offsets that are given anew wait for their own commit."""
     topic = MemoryTopic(now_ms=10_000, **FROM_COMMIT)
     topic.append([Record(b"a", b"1", 5), Record(b"b", b"1", 5)])

@@ -39,7 +39,7 @@ def test_what_only_the_view_has_is_not_given_up(topic: MemoryTopic) -> None:
     assert compacted(topic) == [b"old", b"young"]
 
 
-def test_without_retention_since_it_is_taken_back(topic: MemoryTopic) -> None:
+def test_a_round_is_undone_where_nothing_was_trimmed_since(topic: MemoryTopic) -> None:
     undo(topic.warehouse, ORDERS)
     assert compacted(topic) == [b"old", b"young"]
     assert topic.log().view is None

@@ -66,7 +66,7 @@ def test_what_another_has_copied_meanwhile_is_not_copied_again(topic):
     assert offsets(topic) == [0, 1]
 
 
-def test_a_topic_that_was_made_again_is_another_one(topic):
+def test_a_copier_does_not_commit_to_a_recreated_topic(topic):
     reached, batch = Reached.of(topic.state), copied(staged(topic, "a=1", 0))
     topic.make_again()
     with pytest.raises(ConflictError, match="recreated"):

@@ -135,7 +135,7 @@ def test_it_says_what_status_says_of_every_topic(catalog):
         assert (topic.records, topic.bytes) == (log.records, log.bytes)
 
 
-def test_it_is_judged_as_of_another_time(catalog):
+def test_an_overview_may_be_as_of_another_time(catalog):
     catalog.topic("deletes", records=some_records(value=None), compacted=True)
     assert catalog.look()["deletes"].state is Standing.WAITING
     assert catalog.look(now_ms=124 * HOUR_MS)["deletes"].state is Standing.DUE
@@ -178,7 +178,7 @@ def test_a_topic_that_was_deleted_meanwhile_is_not_there(catalog):
     assert list(catalog.look()) == ["a"]
 
 
-def test_who_looks_again_reads_only_what_has_changed(catalog):
+def test_a_second_look_reads_only_what_has_changed(catalog):
     """Also of topics that are due, whose manifests were opened."""
     for number in range(5):
         catalog.topic(f"empty{number}")
@@ -200,7 +200,7 @@ def test_who_looks_again_reads_only_what_has_changed(catalog):
     assert later["empty3"].state is Standing.DUE
 
 
-def test_a_topic_that_is_made_again_is_read_again(catalog):
+def test_a_recreated_topic_is_read_again(catalog):
     catalog.topic("a", records=some_records())
     assert catalog.look()["a"].records == 3
     catalog.store.drop_topic(TopicName("default", "a"))
@@ -209,7 +209,7 @@ def test_a_topic_that_is_made_again_is_read_again(catalog):
     assert catalog.look()["a"].records == 0
 
 
-def test_where_the_catalog_tells_no_marks_every_topic_is_read_each_time(catalog, monkeypatch):
+def test_where_the_catalog_gives_no_change_tokens_every_topic_is_read_each_time(catalog, monkeypatch):
     state = catalog.topic("a")
     monkeypatch.setattr(catalog.store._store, "change_tokens", lambda: iter([(state.name, None)]))
     for _ in range(2):

@@ -95,14 +95,14 @@ def test_a_stream_that_is_stopped_waits_for_the_batch_under_way():
 
 
 @pytest.mark.parametrize("error", [PySparkException("Job aborted: cancelled"), BrokerError("interrupted")])
-def test_what_a_batch_says_that_was_given_up_is_no_error(error):
+def test_the_error_of_a_batch_that_was_interrupted_by_a_stop_is_none(error):
     def interrupted(_frame):
         raise error
 
     assert stopped_in(interrupted) is None
 
 
-def test_trouble_that_a_batch_meets_while_it_is_stopped_is_reported():
+def test_another_error_of_a_batch_while_it_is_stopped_is_reported():
     def another_wrote(_frame):
         raise ConflictError("another program writes to it")
 
