@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 
 QUICK = ("format", "lint", "types", "imports", "tidy", "unit", "properties", "scenarios")
-SERIAL = ("tidy", "formats", "cli", "spark", "mutated", "examples", "engines", "kafka", "cluster")
+SERIAL = ("tidy", "formats", "cli", "mutated", "examples", "engines", "kafka", "cluster")
 """Test folders that run in one process: they share a session, a broker or a cluster, or are too short to split."""
 SPLIT_THEMSELVES = ("kills",)
 """One process too, but what they start keeps two cores busy."""

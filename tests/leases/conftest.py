@@ -11,6 +11,7 @@ from leases.places import LeasePlace
 from lithify.leases import database as databases
 from lithify.leases.memory import MemoryCoordination
 from lithify.leases.sql import open_coordination
+from lithify.waits import sql
 from support.servers.postgres import Postgres, a_postgres
 from support.servers.tcp_proxy import TcpProxy, a_proxy
 
@@ -62,5 +63,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits for databases are short."""
     monkeypatch.setattr(databases, "CONNECT_S", 2)  # libpq's least
     monkeypatch.setattr(databases, "ANSWER_S", 0.5)
+    monkeypatch.setattr(sql, "PING_S", 0.5)
     monkeypatch.setattr(databases, "STATEMENT_S", 1)
     monkeypatch.setattr(databases, "BUSY_S", 0.2)
