@@ -24,7 +24,15 @@ def kinds(kind: type[LithifyError] = LithifyError) -> Iterator[type[LithifyError
         yield from kinds(narrower)
 
 
-OF_THE_ENVIRONMENT = [kind for kind in kinds() if kind.blames in (Blame.STORE, Blame.ENGINE)]
+OUTAGES: list[Exception] = [
+    *(
+        kind("All masters are unresponsive! Giving up.")
+        for kind in kinds()
+        if kind.blames in (Blame.STORE, Blame.ENGINE)
+    ),
+    OSError(28, "No space left on device"),
+    MemoryError(),
+]
 
 
 def test_every_kind_of_error_says_what_is_to_blame() -> None:
@@ -65,27 +73,14 @@ def is_done(lake: CleanerLake, topics: list[TopicName]) -> bool:
     return [lake.text(topic) for topic in topics] == ["a=2"] * len(topics)
 
 
-@pytest.mark.parametrize("kind", OF_THE_ENVIRONMENT)
-def test_an_outage_of_the_engine_or_the_store_quarantines_nothing(
-    lake: CleanerLake, topics: list[TopicName], kind: type[LithifyError]
+@pytest.mark.parametrize("error", OUTAGES, ids=lambda error: type(error).__name__)
+def test_an_outage_of_the_engine_the_store_or_the_machine_quarantines_nothing(
+    lake: CleanerLake, topics: list[TopicName], error: Exception
 ) -> None:
-    lake.engine.job_fails = kind("All masters are unresponsive! Giving up.")
+    lake.engine.job_fails = error
     alpha = lake.cleaner()
     goes_by(lake, alpha, 8 * 3_600_000)
     assert len(lake.engine.jobs) > 100
-    assert alpha.told(EventKind.QUARANTINED) == []
-    lake.engine.job_fails = None
-    goes_by(lake, alpha, BACK_WITHIN_MS)
-    assert is_done(lake, topics)
-
-
-@pytest.mark.parametrize("raw", [OSError(28, "No space left on device"), MemoryError()])
-def test_a_machine_without_room_or_memory_quarantines_nothing(
-    lake: CleanerLake, topics: list[TopicName], raw: Exception
-) -> None:
-    lake.engine.job_fails = raw
-    alpha = lake.cleaner()
-    goes_by(lake, alpha, 3_600_000)
     assert alpha.told(EventKind.QUARANTINED) == []
     lake.engine.job_fails = None
     goes_by(lake, alpha, BACK_WITHIN_MS)
@@ -105,10 +100,11 @@ def test_rounds_that_need_no_engine_do_not_prove_that_it_is_there(lake: CleanerL
     assert alpha.told(EventKind.QUARANTINED) == []
 
 
-def test_what_fails_alone_while_others_get_through_is_quarantined(lake: CleanerLake) -> None:
+@pytest.mark.parametrize("kind", [EngineUnavailableError, WarehouseError])
+def test_what_fails_alone_while_others_get_through_is_quarantined(lake: CleanerLake, kind: type[LithifyError]) -> None:
     bad, good = lake.topic("bad"), lake.topic("good", min_cleanable_dirty_ratio=0)
     lake.append(bad, "a=1 a=2")
-    lake.engine.fails[LogId(bad, 0)] = EngineUnavailableError("a worker was killed")
+    lake.engine.fails[LogId(bad, 0)] = kind("a worker was killed")
     alpha = lake.cleaner()
     for _ in range(300):
         lake.append(good, "a=1 a=2")

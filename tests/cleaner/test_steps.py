@@ -310,33 +310,6 @@ class TestFailures:
         alpha.work()
         assert "ZeroDivisionError" in alpha.told(EventKind.FAILED)[0].facts["error"]
 
-    def test_an_outage_quarantines_nothing(self, lake):
-        topics = [lake.topic(name) for name in "abc"]
-        for topic in topics:
-            lake.append(topic, "a=1 a=2")
-        lake.engine.job_fails = WarehouseError("s3://lake cannot be reached")
-        alpha = lake.cleaner()
-        for _ in range(2_000):
-            alpha.work()
-            lake.wait()
-        assert alpha.told(EventKind.QUARANTINED) == []
-        lake.engine.job_fails = None
-        for _ in range(8):  # what waits is tried within two minutes
-            lake.wait()
-            alpha.work()
-        assert [lake.text(topic) for topic in topics] == ["a=2"] * 3
-
-    def test_an_error_of_the_environment_that_only_one_log_has_counts(self, lake):
-        bad, good = lake.topic("bad"), lake.topic("good", min_cleanable_dirty_ratio=0)
-        lake.append(bad, "a=1 a=2")
-        lake.engine.fails[LogId(bad, 0)] = WarehouseError("s3://lake/bad is not readable")
-        alpha = lake.cleaner()
-        for _ in range(600):
-            lake.append(good, "a=1 a=2")
-            alpha.work()
-            lake.wait()
-        assert topics_of(alpha.events, EventKind.QUARANTINED) == ["bad"]
-
     def test_failures_that_cannot_be_written_are_kept_in_mind(self, lake, monkeypatch):
         topic, alpha = lake.topic("bad"), lake.cleaner()
         lake.append(topic, "a=1 a=2")
@@ -418,21 +391,6 @@ class TestFailures:
             lake.wait()
         assert topics_of(alpha.events) == ["good"]
         assert len(tried) == len(topics_of(alpha.events, EventKind.TROUBLE)) == 9
-
-    def test_a_catalog_that_cannot_be_reached_is_asked_again(self, lake, monkeypatch):
-        lake.append(lake.topic("orders"), "a=1 a=2")
-        alpha = lake.cleaner()
-
-        def gone():
-            raise WarehouseError("the catalog cannot be reached")
-
-        with monkeypatch.context() as patched:
-            patched.setattr(lake.warehouse.store, "change_tokens", gone)
-            for _ in range(3):
-                alpha.work()
-                lake.wait()
-        assert len(alpha.told(EventKind.TROUBLE)) == 3
-        assert topics_of(alpha.work()) == ["orders"]
 
 
 class TestSharing:
