@@ -12,6 +12,7 @@ the time an undisturbed one takes, so that every phase is hit in the long run.
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import time
@@ -32,13 +33,18 @@ from support.topics.whole_logs import check_whole, compacted, contents
 pytestmark = [pytest.mark.kills, pytest.mark.timeout(7200)]
 
 HERE = Path(__file__).parent
+KILLS = int(os.environ.get("LITHIFY_KILLS", "60"))
+"""How many processes are killed in all: `LITHIFY_KILLS=1000 pytest tests/kills`."""
+WHOLE_PROGRAMS = max(1, KILLS // 20)
+"""So many are producers and as many rounds, with the programs as people start them; the rest are children."""
+CHILDREN = KILLS - 2 * WHOLE_PROGRAMS
 PROGRAMS = 2
 """So many kill at a time, each in warehouses of its own."""
 
 
-def test_killed_verbs_happen_or_do_not(tmp_path: Path, children: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_killed_verbs_happen_or_do_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """C6: every verb that writes; then a topic is what the textbook says, and readers get what they got."""
-    shares = [children // PROGRAMS + (number < children % PROGRAMS) for number in range(PROGRAMS)]
+    shares = [CHILDREN // PROGRAMS + (number < CHILDREN % PROGRAMS) for number in range(PROGRAMS)]
     programs = []
     for number, share in enumerate(shares):
         folder = tmp_path / f"{number}"
@@ -48,14 +54,14 @@ def test_killed_verbs_happen_or_do_not(tmp_path: Path, children: int, capsys: py
         programs.append(start(str(HERE / "any_verb.py"), str(folder), str(number), str(share), env=env))
     came: dict[str, Counter[str]] = {verb: Counter() for verb in VERBS}
     for program in programs:
-        figures = json.loads(finished(program, timeout_s=120 + 20 * children).splitlines()[-1])
+        figures = json.loads(finished(program, timeout_s=120 + 20 * CHILDREN).splitlines()[-1])
         for verb, counts in figures["kills"].items():
             came[verb].update(counts)
     with capsys.disabled():
         for verb, counts in came.items():
             print(f"\n{verb:<22}" + "".join(f"{n:>6} {what}" for what, n in counts.items()), end="")
-    assert sum(counts.total() for counts in came.values()) == children
-    assert children < 20 * len(VERBS) or all(counts.total() > 5 for counts in came.values())
+    assert sum(counts.total() for counts in came.values()) == CHILDREN
+    assert 20 * len(VERBS) > CHILDREN or all(counts.total() > 5 for counts in came.values())
 
 
 def compacting(warehouse: Path) -> subprocess.Popen[str]:
@@ -67,12 +73,12 @@ def made(warehouse: Path) -> Topic:
     return lithify.open(str(warehouse)).create_topic("orders", partitions=2, config=settings)
 
 
-def test_killed_producers_lose_nothing_acknowledged(tmp_path: Path, whole_programs: int) -> None:
+def test_killed_producers_lose_nothing_acknowledged(tmp_path: Path) -> None:
     """C6: every acknowledged batch is there once, in order; the one in flight is there whole or not."""
     topic = made(tmp_path)
     luck = random.Random(20)
     done = 0
-    for _ in range(whole_programs):
+    for _ in range(WHOLE_PROGRAMS):
         process = start(producer.__file__, str(tmp_path), "orders", str(done))
         assert process.stdout is not None
         acknowledged = process.stdout.readline()  # so that the kill meets a producer at work
@@ -93,9 +99,7 @@ def test_killed_producers_lose_nothing_acknowledged(tmp_path: Path, whole_progra
         ], partition
 
 
-def test_killed_rounds_change_all_or_nothing(
-    tmp_path: Path, whole_programs: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_killed_rounds_change_all_or_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """C6: after each kill the log is as before the round or as after it, to the byte; and nothing runs on."""
     topic = made(tmp_path)
     luck = random.Random(21)
@@ -107,7 +111,7 @@ def test_killed_rounds_change_all_or_nothing(
     usual_s = time.monotonic() - began
     assert contents(topic.warehouse, topic.topic_name) == wanted
     outcomes = {"before": 0, "after": 0}
-    for number in range(1, whole_programs + 1):
+    for number in range(1, WHOLE_PROGRAMS + 1):
         topic.append(batch(number))
         before = contents(topic.warehouse, topic.topic_name)
         after = compacted(topic.warehouse, topic.topic_name)
@@ -119,7 +123,7 @@ def test_killed_rounds_change_all_or_nothing(
         now = contents(topic.warehouse, topic.topic_name)
         assert now in (before, after)
         outcomes["before" if now == before else "after"] += 1
-    assert sum(outcomes.values()) == whole_programs
+    assert sum(outcomes.values()) == WHOLE_PROGRAMS
     with capsys.disabled():
         print(f"\nkilled `lithify compact`: {outcomes}", end="")
     wanted = compacted(topic.warehouse, topic.topic_name)

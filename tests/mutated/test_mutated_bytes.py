@@ -300,7 +300,12 @@ def test_changed_bytes_are_reported_or_do_not_matter(
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_file_is_reported_or_does_not_matter(kind: str, place: Place) -> None:
     """C48, C50: no verb waits for a pipe without a writer, or reads a device that has no end."""
-    made = {"a pipe": os.mkfifo, "a device": lambda path: path.symlink_to("/dev/zero")}
+    made: dict[str, Callable[[Path], object]] = {
+        "a pipe": os.mkfifo,
+        "a device": lambda path: path.symlink_to("/dev/zero"),
+        "a folder": Path.mkdir,
+        "nothing": lambda _: None,
+    }
     place.anew()
     name = next(iter(place.files[kind]))
     # A record that is none is not listed, and no sweep goes on without it.

@@ -10,12 +10,12 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy import event
 
-from lithify.errors import UnknownTopicError, WarehouseError
+from lithify.errors import WarehouseError
 from lithify.model.names import TopicName
-from lithify.store.iceberg import layout, open_store
+from lithify.store.iceberg import layout
 from support.fake_clock import FakeClock
-from support.store.builders import ORDERS, Place, an_iceberg_place, some_records
-from support.store.catalogs import NotingFileIO, NotingSource, describe_catalog
+from support.store.builders import ORDERS, Place, an_iceberg_place
+from support.store.catalogs import NotingFileIO, NotingSource
 
 TOPICS = 50
 
@@ -55,30 +55,6 @@ def test_change_tokens_of_many_topics_are_one_query_and_open_no_file(tmp_path: P
         assert token.startswith(place.store.load(name).location)
 
 
-def test_the_token_names_the_metadata_that_a_load_opens(tmp_path: Path) -> None:
-    place = an_iceberg_place(tmp_path, FakeClock(), NotingSource(str(tmp_path / "warehouse")))
-    place.append(place.create(), some_records("a"))
-    ((_, token),) = place.store.change_tokens()
-    NotingFileIO.read.clear()
-
-    place.store.load(ORDERS)
-
-    assert NotingFileIO.read == [token]
-
-
-def test_a_table_that_is_no_topic_has_one_and_loading_tells(iceberg: Place, foreign: Catalog) -> None:
-    iceberg.create()
-    foreign.create_namespace("theirs.deep")
-    foreign.create_table("theirs.deep.table", layout.SCHEMA)
-
-    found = dict(iceberg.store.change_tokens())
-
-    assert set(found) == {ORDERS, TopicName("theirs.deep", "table")}
-    assert iceberg.store.topics() == (ORDERS,)
-    with pytest.raises(UnknownTopicError, match="Lithify did not create it"):
-        iceberg.store.load(TopicName("theirs.deep", "table"))
-
-
 def test_tables_of_another_catalog_in_the_same_database_are_not_seen(iceberg: Place, tmp_path: Path) -> None:
     iceberg.create()
     folder = tmp_path / "warehouse"
@@ -88,33 +64,6 @@ def test_tables_of_another_catalog_in_the_same_database_are_not_seen(iceberg: Pl
     other.close()
 
     assert [name for name, _ in iceberg.store.change_tokens()] == [ORDERS]
-
-
-def test_looking_at_a_directory_without_a_catalog_makes_nothing(tmp_path: Path) -> None:
-    folder = tmp_path / "warehouse"
-    assert list(an_iceberg_place(folder, FakeClock()).store.change_tokens()) == []
-    assert not folder.exists()
-
-    folder.mkdir()
-    (folder / "something").touch()
-    with pytest.raises(WarehouseError, match="not a warehouse"):
-        list(an_iceberg_place(folder, FakeClock()).store.change_tokens())
-
-
-def test_a_named_catalog_in_sql_has_change_tokens_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    describe_catalog(monkeypatch, type="sql", uri=f"sqlite:///{lake}/c.db", warehouse=f"file://{lake}")
-    clock = FakeClock()
-    store, files = open_store(None, "prod", clock.new_id)
-    place = Place(store, files, clock, lambda _: None)
-    state = place.create()
-
-    ((name, token),) = store.change_tokens()
-
-    assert name == ORDERS
-    assert token is not None
-    assert token.startswith(state.location)
 
 
 def test_a_broken_catalog_is_identified_by_its_name(iceberg: Place, foreign: Catalog) -> None:

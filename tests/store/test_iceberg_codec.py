@@ -191,6 +191,7 @@ def test_a_table_that_is_no_topic_is_left_alone(iceberg: Place, foreign: Catalog
     with pytest.raises(UnknownTopicError):
         iceberg.store.drop_topic(ORDERS)
     assert iceberg.store.topics() == (type(ORDERS)("default", "other"),)
+    assert len(dict(iceberg.store.change_tokens())) == 2, "which of them are topics, loading tells"
     assert foreign.table_exists(("default", "orders"))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,68 +23,29 @@ from lithify.model.log import RUN_IDS_KEPT
 from lithify.model.record import Record
 from lithify.ports.store import CommitUnknownError, StaleVersionError, Warehouse
 from lithify.service.write.append import append
-from support.fake_clock import FakeClock
-from support.store.builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
-from support.store.catalogs import FaultySource, lost_answer, lost_request
+from support.store.builders import NOW_MS, ORDERS, Place, some_records
+from support.store.catalogs import Commit, Faults, lost_answer, lost_request, raising
 
 
-class Faults:
-    """Strikes the commits to come in turn; the others go through. Notes what was sent."""
-
-    def __init__(self) -> None:
-        self.to_come: list[Callable[..., Any]] = []
-        self.sent: list[tuple[Any, ...]] = []
-
-    def __call__(self, commit: Callable[..., Any], *arguments: Any) -> Any:
-        self.sent.append(arguments)
-        return self.to_come.pop(0)(commit, *arguments) if self.to_come else commit(*arguments)
-
-
-def raising(error: BaseException) -> Callable[..., Any]:
-    def fault(*_: Any) -> Any:
-        raise error
-
-    return fault
-
-
-@pytest.fixture
-def faults() -> Faults:
-    return Faults()
-
-
-@pytest.fixture
-def place(tmp_path: Path, faults: Faults) -> Place:
-    clock = FakeClock(NOW_MS)
-    return an_iceberg_place(tmp_path, clock, FaultySource(str(tmp_path / "warehouse"), faults))
-
-
-def test_a_lost_answer_is_unknown_and_the_commit_is_there(place: Place, faults: Faults) -> None:
+@pytest.mark.parametrize("lost", [lost_answer, lost_request])
+def test_what_is_lost_is_unknown_and_is_there_or_not(place: Place, faults: Faults, lost: Commit) -> None:
     state = place.create()
-    faults.to_come = [lost_answer]
+    faults.to_come = [lost]
 
     with pytest.raises(CommitUnknownError):
         place.append(state, some_records("a"), run_id="r1")
 
     newest = place.store.load(ORDERS)
-    assert newest.log(0).run_ids == ("r1",)
-    assert [r.key for r in place.records(newest)] == [b"a"]
-
-
-def test_a_lost_request_is_unknown_and_nothing_is_there(place: Place, faults: Faults) -> None:
-    state = place.create()
-    faults.to_come = [lost_request]
-
-    with pytest.raises(CommitUnknownError):
-        place.append(state, some_records("a"))
-
-    assert place.store.load(ORDERS) == state
+    assert (newest != state) == (lost is lost_answer)
+    assert newest.log(0).run_ids == (("r1",) if lost is lost_answer else ())
+    assert [r.key for r in place.records(newest)] == ([b"a"] if lost is lost_answer else [])
 
 
 def test_a_conflict_with_oneself_is_no_conflict(place: Place, faults: Faults) -> None:
     """A proxy sends a commit again whose answer it lost; the catalog refuses the second sending."""
     state = place.create()
 
-    def sent_twice(commit: Callable[..., Any], *arguments: Any) -> Any:
+    def sent_twice(commit: Commit, *arguments: Any) -> Any:
         commit(*arguments)
         return commit(*arguments)
 
@@ -105,7 +65,7 @@ def test_what_a_log_no_longer_remembers_is_identified_by_its_files(
     place.create()
     warehouse = Warehouse(place.store, place.files, place.clock)
 
-    def overtaken(commit: Callable[..., Any], *arguments: Any) -> Any:
+    def overtaken(commit: Commit, *arguments: Any) -> Any:
         if landed:
             commit(*arguments)
         for n in range(RUN_IDS_KEPT + 1):
@@ -123,7 +83,7 @@ def test_what_a_log_no_longer_remembers_is_identified_by_its_files(
 def test_a_topic_deleted_while_a_commit_is_on_its_way(place: Place, faults: Faults) -> None:
     state = place.create()
 
-    def drop_first(commit: Callable[..., Any], *arguments: Any) -> Any:
+    def drop_first(commit: Commit, *arguments: Any) -> Any:
         place.store.drop_topic(ORDERS)
         return commit(*arguments)
 
@@ -208,7 +168,7 @@ def test_a_view_moves_in_the_swap_that_moves_main(place: Place, faults: Faults) 
 
 @pytest.mark.parametrize("lost", [lost_answer, lost_request])
 def test_a_round_beside_the_backlog_whose_answer_is_lost_is_there_or_not(
-    place: Place, faults: Faults, lost: Callable[..., Any]
+    place: Place, faults: Faults, lost: Commit
 ) -> None:
     state = place.append(place.cover(place.append(place.create(), some_records("a"))), some_records("b"))
     faults.to_come = [lost]
@@ -227,7 +187,7 @@ def test_an_append_that_overtakes_a_round_keeps_the_view_as_it_was(place: Place,
     state = place.cover(place.append(place.create(), some_records("a")))
     newest = place.append(state, some_records("b"))
 
-    def be_overtaken(commit: Callable[..., Any], *arguments: Any) -> Any:
+    def be_overtaken(commit: Commit, *arguments: Any) -> Any:
         place.append(newest, some_records("c"))
         return commit(*arguments)
 
@@ -246,7 +206,7 @@ def test_a_process_that_dies_in_a_round_leaves_it_whole_or_undone(place: Place, 
     state = place.append(place.append(place.create(), some_records("a", "b")), some_records("a"))
     before = place.records(state)
 
-    def die(commit: Callable[..., Any], *arguments: Any) -> Any:
+    def die(commit: Commit, *arguments: Any) -> Any:
         if landed:
             commit(*arguments)
         raise KeyboardInterrupt
@@ -269,7 +229,7 @@ def test_of_two_that_close_one_version_the_record_of_the_winner_counts(place: Pl
     state = place.append(place.create(partitions=2), [Record(b"k", b"v", partition=p) for p in (0, 1)])
     overtakers = []
 
-    def be_overtaken(commit: Callable[..., Any], *arguments: Any) -> Any:
+    def be_overtaken(commit: Commit, *arguments: Any) -> Any:
         overtakers.append(place.round(state, 1, closed_ms=NOW_MS + 7))
         return commit(*arguments)
 

@@ -11,9 +11,9 @@ import pytest
 from pyiceberg.catalog import Catalog
 
 from lithify.columnar.files.access import local_path
-from lithify.errors import DamagedError, UnknownTopicError, WarehouseError
+from lithify.errors import UnknownTopicError, WarehouseError
 from lithify.model.record import Record
-from lithify.service.documents import put_report, reports_of
+from lithify.service.documents import put_report
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.catalog import embedded as catalog_module
 from support.fake_clock import FakeClock
@@ -107,84 +107,6 @@ def test_a_file_that_may_not_grow_refuses_the_write(iceberg: Place) -> None:
     assert [r.offset for r in iceberg.records(iceberg.append(state, big))] == [0, 1]
 
 
-@pytest.mark.parametrize("how", ["cut short", "emptied", "overwritten", "gone", "a folder"])
-def test_a_damaged_data_file_is_named(iceberg: Place, how: str) -> None:
-    state = iceberg.append(iceberg.create(), [Record(b"%d" % n, os.urandom(99), 0, partition=0) for n in range(500)])
-    (segment,) = iceberg.store.segments(state)
-    path = Path(local_path(segment.path) or "")
-    content = path.read_bytes()
-    path.unlink()
-    match how:
-        case "cut short":
-            path.write_bytes(content[: len(content) // 2])
-        case "emptied":
-            path.write_bytes(b"")
-        case "overwritten":
-            middle = len(content) // 3
-            path.write_bytes(content[:middle] + bytes(1000) + content[middle + 1000 :])
-        case "a folder":
-            path.mkdir()
-
-    with pytest.raises(DamagedError) as caught:
-        list(iceberg.files.read(segment, 0))
-
-    assert segment.path in str(caught.value)
-    assert "restore" in caught.value.hint
-    assert iceberg.store.load(ORDERS) == state
-
-
-@pytest.mark.parametrize("pattern", ["snap-*.avro", "*-m0.avro"])
-@pytest.mark.parametrize("how", ["cut short", "overwritten", "gone"])
-def test_a_damaged_manifest_is_named(iceberg: Place, pattern: str, how: str) -> None:
-    state = iceberg.append(iceberg.create(), some_records("a"))
-    metadata = Path(local_path(state.location) or "") / "metadata"
-    path = max(metadata.glob(pattern), key=lambda p: p.stat().st_mtime_ns)
-    content = path.read_bytes()
-    path.unlink()
-    if how == "cut short":
-        path.write_bytes(content[: len(content) // 2])
-    elif how == "overwritten":
-        path.write_bytes(b"\x00" * len(content))
-
-    with pytest.raises(DamagedError) as caught:
-        iceberg.store.segments(state)
-
-    assert path.name in str(caught.value)
-    with pytest.raises(DamagedError) as caught:
-        iceberg.round(state)
-    assert path.name in str(caught.value)
-
-
-@pytest.mark.parametrize("how", ["cut short", "gone"])
-def test_damaged_table_metadata_is_reported(iceberg: Place, how: str) -> None:
-    state = iceberg.append(iceberg.create(), some_records("a"))
-    for path in (Path(local_path(state.location) or "") / "metadata").glob("*.metadata.json"):
-        content = path.read_bytes()
-        path.unlink()
-        if how == "cut short":
-            path.write_bytes(content[: len(content) // 2])
-
-    with pytest.raises(DamagedError, match=r"orders: the table's metadata .*metadata\.json"):
-        iceberg.store.load(ORDERS)
-    assert iceberg.store.topics() == (ORDERS,)
-
-
-def test_a_damaged_report_or_record_is_named(iceberg: Place) -> None:
-    state = iceberg.append(iceberg.create(), some_records("a"))
-    put_report(iceberg.store, state, "r1", a_report(1))
-    newest = iceberg.round(state, report_id="r1")
-    beside = Path(local_path(state.location) or "") / "lithify"
-    report, record = beside / "reports" / "r1.json", next((beside / "versions").iterdir())
-    report.write_text(report.read_text()[:3])
-    record.unlink()
-
-    with pytest.raises(DamagedError, match=str(report)):
-        list(reports_of(iceberg.store, newest))
-    with pytest.raises(DamagedError, match=str(record)):
-        iceberg.store.load_version(ORDERS, state.version)
-    assert iceberg.append(newest, some_records("b")).log(0).log_end_offset == 2
-
-
 def test_what_is_no_warehouse_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("mine")
@@ -194,7 +116,12 @@ def test_what_is_no_warehouse_is_left_alone(tmp_path: Path) -> None:
 
     for name in ("full", "file", "odd"):
         place = an_iceberg_place(tmp_path / name, FakeClock())
-        for call in (place.create, place.store.topics, lambda place=place: place.store.load(ORDERS)):
+        for call in (
+            place.create,
+            place.store.topics,
+            lambda place=place: place.store.load(ORDERS),
+            lambda place=place: list(place.store.change_tokens()),
+        ):
             refused(call, f"{tmp_path / name} is not a warehouse", "name a warehouse")
     refused(an_iceberg_place(tmp_path / "file" / "below", FakeClock()).create, "a file stands where", "move the file")
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["thesis.txt"]
@@ -205,6 +132,7 @@ def test_looking_makes_nothing(tmp_path: Path) -> None:
     place = an_iceberg_place(tmp_path / "not there", FakeClock())
 
     assert place.store.topics() == ()
+    assert list(place.store.change_tokens()) == []
     with pytest.raises(UnknownTopicError):
         place.store.load(ORDERS)
     with place.store.commit_lock(ORDERS), pytest.raises(UnknownTopicError):
@@ -273,6 +201,7 @@ def test_a_catalog_by_name_keeps_topics_beside_other_tables(tmp_path: Path, monk
 
     assert store.topics() == (ORDERS,)
     assert state.location.startswith(f"file://{tmp_path}/lake/default/orders-")
+    assert str(dict(store.change_tokens())[ORDERS]).startswith(state.location)
     assert [r.key for r in place.records(store.load(ORDERS))] == [b"a", b"b"]
     store.drop_topic(ORDERS)
     assert not Path(local_path(state.location) or "").exists()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +11,8 @@ from pyiceberg.exceptions import CommitFailedException
 from lithify.ports.store import Warehouse
 from lithify.service.change.expire import expire_versions
 from support.fake_clock import FakeClock
-from support.store.builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
-from support.store.catalogs import FaultySource, lost_answer, lost_request
+from support.store.builders import ORDERS, Place, some_records
+from support.store.catalogs import Commit, Faults, lost_answer, lost_request, raising
 
 RETENTION_MS = 1_000
 
@@ -42,39 +40,25 @@ def test_tags_and_snapshots_go_with_the_versions(iceberg: Place, foreign: Catalo
     )
 
 
-class Fault:
-    """Strikes the next commits of the catalog, one after the other."""
-
-    def __init__(self) -> None:
-        self.to_come: list[Callable[..., Any]] = []
-        self.sent = 0
-
-    def __call__(self, commit: Callable[..., Any], *arguments: Any) -> Any:
-        self.sent += 1
-        return self.to_come.pop(0)(commit, *arguments) if self.to_come else commit(*arguments)
-
-
-def moved_on(_commit: Callable[..., Any], *_: Any) -> Any:
-    raise CommitFailedException("main has moved")
+OVERTAKEN = raising(CommitFailedException("main has moved"))
 
 
 @pytest.mark.parametrize(
-    ("faults", "sent"),
+    ("strikes", "sent"),
     [
         ([lost_answer], 1),
         ([lost_request], 2),
         ([lost_request, lost_answer], 2),
-        ([lost_request, moved_on, lost_request], 4),
+        ([lost_request, OVERTAKEN, lost_request], 4),
     ],
     ids=["answer", "request", "both", "requests and a conflict"],
 )
-def test_whatever_is_lost_they_are_let_go_of_once(tmp_path: Path, faults: list[Callable[..., Any]], sent: int) -> None:
+def test_whatever_is_lost_they_expire_once(place: Place, faults: Faults, strikes: list[Commit], sent: int) -> None:
     """No log remembers the run, so it decides anew, on what there is."""
-    fault = Fault()
-    place = an_iceberg_place(tmp_path, FakeClock(NOW_MS), FaultySource(str(tmp_path / "warehouse"), fault))
     rounds(place, 10, 20, 30)
     before, kept = place.store.load(ORDERS), place.store.versions(ORDERS)
-    fault.to_come, fault.sent = [*faults], 0
+    faults.sent.clear()
+    faults.to_come = [*strikes]
 
     report = expire_versions(Warehouse(place.store, place.files, FakeClock(20 + RETENTION_MS)), ORDERS)
 
@@ -82,20 +66,18 @@ def test_whatever_is_lost_they_are_let_go_of_once(tmp_path: Path, faults: list[C
     assert report.expired == (kept[1].version, kept[2].version)
     assert place.store.versions(ORDERS) == kept[:1]
     assert report.version == place.store.load(ORDERS).version == before.version + 1
-    assert fault.sent == sent
+    assert len(faults.sent) == sent
 
 
-def test_a_round_that_overtakes_it_is_kept(tmp_path: Path) -> None:
-    fault = Fault()
-    place = an_iceberg_place(tmp_path, FakeClock(NOW_MS), FaultySource(str(tmp_path / "warehouse"), fault))
+def test_a_round_that_overtakes_it_is_kept(place: Place, faults: Faults) -> None:
     rounds(place, 10, 20)
     newest = place.append(place.store.load(ORDERS), some_records("b"))
 
-    def be_overtaken(commit: Callable[..., Any], *arguments: Any) -> Any:
+    def be_overtaken(commit: Commit, *arguments: Any) -> Any:
         place.cover(newest, closed_ms=900)
         return commit(*arguments)
 
-    fault.to_come = [be_overtaken]
+    faults.to_come = [be_overtaken]
     expire_versions(Warehouse(place.store, place.files, FakeClock(20 + RETENTION_MS)), ORDERS)
 
     assert [kept.version for kept in place.store.versions(ORDERS)] == [newest.version]

@@ -14,12 +14,11 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyiceberg.table.update import SetLocationUpdate
 
 from lithify.api.lake import Lake
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import local_path
-from lithify.errors import RefusedError, UnknownTopicError, WarehouseError
+from lithify.errors import RefusedError, UnknownTopicError
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.reports.repair import RepairReport
@@ -210,13 +209,6 @@ def test_a_plan_changes_nothing(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_a_topic_with_nothing_wrong_is_left_alone(tmp_path: Path) -> None:
-    state = a_topic(tmp_path / "w").state()
-
-    assert repaired(tmp_path / "w").way == "nothing"
-    assert a_lake(tmp_path / "w").topic("orders").state() == state
-
-
 @pytest.mark.parametrize("lose", [no_catalog, empty_catalog], ids=lambda lose: lose.__name__)
 def test_all_topics_of_a_lost_catalog_are_found(lose: Lose, tmp_path: Path) -> None:
     lake = a_lake(tmp_path / "w")
@@ -229,54 +221,6 @@ def test_all_topics_of_a_lost_catalog_are_found(lose: Lose, tmp_path: Path) -> N
     for name in names:
         a_lake(tmp_path / "w").repair(name, repair=True)
     assert tuple(topic.name for topic in a_lake(tmp_path / "w").topics()) == names
-
-
-def test_what_another_program_appended_is_reported_and_left_out(tmp_path: Path) -> None:
-    topic = a_topic(tmp_path / "w")
-    before, state = latest(topic), topic.state()
-    table = topic.warehouse.store._tables.load(topic.topic_name)  # type: ignore[attr-defined]
-    table.append(table.scan().to_arrow().slice(0, 1))
-
-    report = repaired(tmp_path / "w")
-
-    assert report.way == "register"
-    assert "something other than Lithify moved" in report.trouble
-    assert any("of another program: append, 1 records added" in note for note in report.notes)
-    assert a_lake(tmp_path / "w").topic("orders").state() == state
-    assert latest(a_lake(tmp_path / "w").topic("orders")) == before
-    goes_on(tmp_path / "w", {place: value for place, value in before.items() if value is not None})
-
-
-def test_a_location_that_another_program_changed_is_set_back(tmp_path: Path) -> None:
-    topic = a_topic(tmp_path / "w")
-    state = topic.state()
-    table = topic.warehouse.store._tables.load(topic.topic_name)  # type: ignore[attr-defined]
-    with table.transaction() as change:
-        change._apply((SetLocationUpdate(location=f"file://{tmp_path}/elsewhere"),))
-
-    report = repaired(tmp_path / "w")
-
-    assert "location of its table was changed" in report.trouble
-    assert report.way == "register"
-    assert a_lake(tmp_path / "w").topic("orders").state() == state
-    goes_on(tmp_path / "w", values(topic))
-
-
-def test_a_column_that_another_program_dropped_is_back_and_no_append_that_was_refused_meanwhile(
-    tmp_path: Path,
-) -> None:
-    topic = a_topic(tmp_path / "w")
-    state, expected = topic.state(), values(topic)
-    table = topic.warehouse.store._tables.load(topic.topic_name)  # type: ignore[attr-defined]
-    table.update_schema(allow_incompatible_changes=True).delete_column("headers").commit()
-    for attempt in range(2):
-        with pytest.raises(WarehouseError, match="nothing was changed"):
-            topic.append([Record(b"refused", b"%d" % attempt, partition=p) for p in range(PARTITIONS)])
-
-    assert repaired(tmp_path / "w").way == "register"
-
-    assert a_lake(tmp_path / "w").topic("orders").state() == state
-    goes_on(tmp_path / "w", expected)
 
 
 def test_without_manifests_settings_and_cuts_are_those_of_the_newest_metadata(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.table import Table
+from pyiceberg.table.update import SetLocationUpdate
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 from pyiceberg.types import LongType, StringType
 
@@ -97,6 +98,11 @@ def kept_tag(table: Table) -> str:
     return next(name for name in table.metadata.refs if re.fullmatch(r"lithify-\d+", name))
 
 
+def moved(table: Table, _: Catalog) -> None:
+    with table.transaction() as change:
+        change._apply((SetLocationUpdate(location=f"{table.location()}-elsewhere"),))
+
+
 def expired(table: Table, _: Catalog) -> None:
     named = {ref.snapshot_id for ref in table.metadata.refs.values()}
     for snapshot in table.metadata.snapshots:
@@ -126,6 +132,7 @@ def documents_gone(table: Table, _: Catalog) -> None:
 OUR_COLUMN = r"the table's column \w+ is not as Lithify made it .*lithify repair"
 MOVED = r"moved the table's main branch|the snapshot of main is not the one"
 
+LOCATION = "the location of its table was changed"
 STATE = r"properties are not those that the last commit left|do not say in which format"
 
 CHANGES: Mapping[str, Change] = {
@@ -168,6 +175,7 @@ CHANGES: Mapping[str, Change] = {
     "the version edited": Change(properties(lithify_version="77"), MOVED, MOVED),
     "the settings removed": Change(without("lithify.settings"), STATE, STATE),
     "the format removed": Change(without("lithify.format-version"), STATE, STATE),
+    "the location changed": Change(moved, LOCATION, LOCATION),
     "records added": Change(records_added, MOVED, MOVED),
     "files rewritten": Change(rewritten, MOVED, MOVED),
     "main rolled back": Change(rolled_back, MOVED, MOVED),
@@ -262,28 +270,51 @@ def test_a_change_is_survived_or_refused_by_name(topic: Topic, foreign: Catalog,
         assert {k: v for _, k, v in contents(topic)} == {k: v for _, k, v in [*before, *appended]}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "upgraded to format version 3",
-        "the state of a log removed",
-        "main rolled back",
-        "a tag of a kept version removed",
-    ],
-)
-def test_what_is_refused_is_set_back_by_a_repair(topic: Topic, foreign: Catalog, name: str) -> None:
-    before, kept = contents(topic), topic.versions()[0].version
+REPAIRED: Mapping[str, str] = {
+    "upgraded to format version 3": "",
+    "the state of a log removed": "",
+    "main rolled back": "",
+    "a tag of a kept version removed": "",
+    "records added": r"of another program: append, 1 records added",
+    "a column dropped": "",
+    "the location changed": "",
+}
+"""Changes that a repair undoes, and what it notes of them."""
+
+
+@pytest.mark.parametrize("name", REPAIRED)
+def test_what_is_refused_is_undone_by_a_repair(topic: Topic, foreign: Catalog, name: str) -> None:
+    """Appends that were refused meanwhile do not come back with it."""
+    before, kept, state = contents(topic), topic.versions()[0].version, topic.state()
     at_kept = contents(topic, version=kept)
     CHANGES[name].act(foreign.load_table(TABLE), foreign)
 
     topic = opened_anew(topic)
+    if CHANGES[name].writes is not None:
+        assert said(lambda: topic.append([Record(b"c", b"refused", partition=p) for p in range(2)])) is not None
     report = Lake(topic.warehouse).repair("orders", repair=True)
 
     topic = opened_anew(topic)
     assert (report.way, report.complete) == ("register", True)
+    assert any(re.search(REPAIRED[name], note) for note in (*report.notes, ""))
     assert (contents(topic), contents(topic, version=kept)) == (before, at_kept)
+    assert topic.state() == state
     topic.append([Record(b"c", b"4", partition=1)])
     a_round(topic)
+
+
+def test_properties_and_tags_of_strangers_stay(topic: Topic, foreign: Catalog) -> None:
+    table, before = foreign.load_table(TABLE), len(contents(topic))
+    with table.transaction() as change:
+        change.set_properties({"comment": "mine"})
+    of_its_own_refs(table, foreign)
+    for n in range(3):
+        topic.append([Record(b"%d" % n, b"4", partition=1)])
+    a_round(topic)
+
+    table.refresh()
+    assert table.properties["comment"] == "mine"
+    assert table.scan(snapshot_id=table.metadata.refs["mine"].snapshot_id).to_arrow().num_rows == before
 
 
 def test_a_renamed_table_is_distinguished_from_the_topic_that_it_was(topic: Topic, foreign: Catalog) -> None:

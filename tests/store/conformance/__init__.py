@@ -5,11 +5,9 @@ A subclass gives the fixture `place`: a `support.store.builders.Place` on a ware
 
 from store.conformance.change_tokens import ChangeTokenRules
 from store.conformance.commits import CommitRules
+from store.conformance.documents import DocumentRules
 from store.conformance.expiring import ExpiryRules
-from store.conformance.failures import FailureRules
 from store.conformance.files import FileRules
-from store.conformance.rates import RatesRules
-from store.conformance.reports import ReportRules
 from store.conformance.sweeping import SweepRules
 from store.conformance.topics import TopicRules
 from store.conformance.versions import VersionRules
@@ -17,19 +15,9 @@ from store.conformance.views import ViewRules
 
 
 class StoreConformance(
-    TopicRules,
-    ChangeTokenRules,
-    CommitRules,
-    FileRules,
-    ViewRules,
-    VersionRules,
-    ExpiryRules,
-    SweepRules,
-    ReportRules,
-    RatesRules,
-    FailureRules,
+    TopicRules, ChangeTokenRules, CommitRules, ViewRules, VersionRules, ExpiryRules, SweepRules, DocumentRules
 ):
-    """All of it."""
+    """All of the store."""
 
 
-__all__ = ["StoreConformance"]
+__all__ = ["FileRules", "StoreConformance"]

@@ -19,9 +19,6 @@ from support.store.builders import NOW_MS, ORDERS, Place, some_records
 class ChangeTokenRules:
     """Rules on change tokens. A store whose catalog tells nothing says None for all of them."""
 
-    def test_there_are_none_in_a_new_warehouse(self, place: Place) -> None:
-        assert list(place.store.change_tokens()) == []
-
     def test_every_topic_has_one_whatever_its_name(self, place: Place) -> None:
         names = [parse_topic(text).name for text in NAMES]
         for name in names:

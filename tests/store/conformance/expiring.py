@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.errors import NothingToUndoError, UnknownTopicError, UnknownVersionError
+from lithify.errors import NothingToUndoError, UnknownVersionError
 from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.stored_file import FileKind
 from lithify.ports.store import StaleVersionError, Warehouse
@@ -176,7 +176,3 @@ class ExpiryRules:
 
         with pytest.raises(NothingToUndoError, match=r"not kept any more .*versions\.retention\.ms"):
             undo(at(place, 10 + RETENTION_MS), ORDERS)
-
-    def test_an_unknown_topic_has_none(self, place: Place) -> None:
-        with pytest.raises(UnknownTopicError):
-            expire_versions(at(place, 0), ORDERS)

@@ -8,8 +8,9 @@ from lithify.errors import TopicExistsError, UnknownTopicError
 from lithify.model.log import LogState, TopicEdit
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.settings.topic_settings import TopicSettings, settings_of
-from lithify.ports.store import StaleVersionError
-from lithify.service.documents import put_report, reports_of
+from lithify.ports.store import StaleVersionError, Warehouse
+from lithify.service.change.expire import expire_versions
+from lithify.service.documents import put_report, rates_note, reports_of
 from support.store.builders import NOW_MS, ORDERS, Place, a_report, some_records
 
 NAMES = [
@@ -42,8 +43,12 @@ class TopicRules:
         assert place.store.versions(ORDERS) == ()
         assert list(reports_of(place.store, made)) == []
 
-    def test_there_is_no_topic_in_a_new_warehouse(self, place: Place) -> None:
-        assert place.store.topics() == ()
+    def test_a_new_warehouse_has_nothing_and_looking_into_it_makes_nothing(self, place: Place) -> None:
+        for _ in range(2):
+            assert place.store.topics() == ()
+            assert list(place.store.change_tokens()) == []
+            assert rates_note(place.store, None).id is None
+        place.create()
 
     def test_topics_are_listed_in_order_and_kept_apart(self, place: Place) -> None:
         references = [parse_topic(text) for text in NAMES]
@@ -65,6 +70,7 @@ class TopicRules:
             lambda: place.store.load_version(ORDERS, 1),
             lambda: place.store.versions(ORDERS),
             lambda: place.store.drop_topic(ORDERS),
+            lambda: expire_versions(Warehouse(place.store, place.files, place.clock), ORDERS),
         ):
             with pytest.raises(UnknownTopicError, match="orders"):
                 call()

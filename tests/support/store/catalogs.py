@@ -44,6 +44,27 @@ class FaultySource(EmbeddedCatalog):
         return self.existing()
 
 
+class Faults:
+    """Strikes the commits to come in turn; the others go through. Notes what was sent."""
+
+    def __init__(self) -> None:
+        self.to_come: list[Commit] = []
+        self.sent: list[tuple[Any, ...]] = []
+
+    def __call__(self, commit: Commit, *arguments: Any) -> Any:
+        self.sent.append(arguments)
+        return self.to_come.pop(0)(commit, *arguments) if self.to_come else commit(*arguments)
+
+
+def raising(error: BaseException) -> Commit:
+    """The commit fails so."""
+
+    def fault(*_: Any) -> Any:
+        raise error
+
+    return fault
+
+
 def lost_answer(commit: Commit, *arguments: Any) -> Any:
     """The commit lands, and its answer is lost."""
     commit(*arguments)
