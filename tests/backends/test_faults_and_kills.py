@@ -15,7 +15,7 @@ import pytest
 import lithify
 from lithify.errors import UnknownTopicError
 from lithify.ports.store import Warehouse
-from support.faults.injection import Kind
+from support.faults.ports import Kind
 from support.faults.struck import Prepared, check_struck_append, check_struck_round, prepared, strikes
 from support.faults.topics import NAME
 from support.processes.producer import BATCH_RECORDS, batch

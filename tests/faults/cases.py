@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lithify.errors import EngineError, LithifyError
 from lithify.lifecycle.clocks import LEAP_MS
 from lithify.model.log import WrittenBatch
 from lithify.model.settings.rates import Rates
@@ -23,14 +24,15 @@ from lithify.service.ingest.ingest import ingest
 from lithify.service.look.quarantine import release
 from lithify.service.look.throttle import throttle
 from lithify.service.round.compact import RunRequest, compact
+from lithify.service.round.run import Run, run_rounds
+from support.engines.kernel import KernelEngine
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
-from support.faults.injection import CrashError, Kind
+from support.faults.ports import Kind, Verb
 from support.faults.topics import IN_PLACE, NAME, PARTITIONS, SIDE_BY_SIDE, picture, records
 from support.store.staged_batches import append_batch
 from support.topics.listed_source import ListedSource
 
-Verb = Callable[[Warehouse], object]
 FROM_SOURCE = records(range(45), keys=5)
 """What each log of a source has from offset 0 on; ours have some 30 of them."""
 YEARS_LATER_MS = 10 * LEAP_MS
@@ -52,8 +54,16 @@ def a_round(warehouse: Warehouse) -> object:
     files = getattr(warehouse.files, "_real", warehouse.files)
     report = compact(warehouse, OracleEngine(files), NAME, RunRequest())
     if report.failed:
-        raise CrashError(report.failed[0].error)
+        raise EngineError(str(report.failed[0].error))
     return report
+
+
+def a_round_of_kernels(warehouse: Warehouse) -> object:
+    """Of one log, by the kernels of the Spark engine; it raises what the log met."""
+    result = run_rounds(Run(warehouse, KernelEngine()), {NAME: (0,)})[NAME]
+    for error in [result] if isinstance(result, LithifyError) else result.errors.values():
+        raise error
+    return result
 
 
 def kept(warehouse: Warehouse) -> object:
@@ -79,7 +89,7 @@ def an_ingest(warehouse: Warehouse) -> object:
     source = ListedSource(Warehouse(*ports, warehouse.clock), {str(NAME): logs})
     (report,) = ingest(warehouse, source, IngestRequest({}, (str(NAME),)), lambda _batch: None, lambda: False)
     if report.error is not None:
-        raise CrashError(report.error)
+        raise EngineError(report.error)
     return report
 
 
@@ -120,7 +130,7 @@ CASES = {
     "heartbeat": Case(lambda w: put_heartbeat(w.store, w.store.load(NAME), "run"), IN_PLACE, look=heartbeats),
     "expire": Case(lambda w: expire_versions(w, NAME), IN_PLACE, look=kept),
     "expire-view": Case(lambda w: expire_versions(w, NAME), SIDE_BY_SIDE, look=kept),
-    "release": Case(lambda w: release(w, NAME, [1]), IN_PLACE, look=failing),
+    "quarantine release": Case(lambda w: release(w, NAME, [1]), IN_PLACE, look=failing),
     "batch": Case(a_batch, IN_PLACE),
     "ingest": Case(an_ingest, IN_PLACE),
     "sweep": Case(lambda w: sweep(w, NAME, delete=True), {**IN_PLACE, "versions.kept": 1}),

@@ -1,12 +1,15 @@
-"""A topic with a history of days, for services that are paused while others go on."""
+"""What services are paused and struck at: a topic with a history of days, or several topics, as often as wanted."""
 
 from __future__ import annotations
 
+import copy
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from lithify.errors import EngineError
+from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.store import Warehouse
@@ -15,9 +18,8 @@ from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
+from support.faults import topics
 from support.faults.topics import IN_PLACE, NAME, PARTITIONS, SIDE_BY_SIDE
-from support.faults.topics import records as numbered
-from support.topics.memory_topic import a_warehouse
 
 DAY_MS = 86_400_000
 GRACE_MS = 3_600_000
@@ -26,17 +28,19 @@ START_MS = time.time_ns() // 10**6
 """Files on a disk have times of their own."""
 
 
-def memory_warehouse(_: Path) -> Warehouse:
-    return a_warehouse(now_ms=START_MS)
+def memory_warehouse(folder: Path) -> Warehouse:
+    return topics.memory_warehouse(folder, START_MS)
 
 
 def iceberg_warehouse(folder: Path) -> Warehouse:
-    clock = FakeClock(START_MS)
-    return Warehouse(*open_store(str(folder), None, clock.new_id), clock)
+    return topics.iceberg_warehouse(folder, START_MS)
 
 
 def records(numbers: range, keys: int) -> list[Record]:
-    return [r._replace(timestamp=START_MS + number) for number, r in zip(numbers, numbered(numbers, keys), strict=True)]
+    return [
+        r._replace(timestamp=START_MS + number)
+        for number, r in zip(numbers, topics.records(numbers, keys), strict=True)
+    ]
 
 
 def a_round(warehouse: Warehouse, partitions: tuple[int, ...] | None = None) -> object:
@@ -73,3 +77,47 @@ def a_history(make: Callable[[Path], Warehouse], folder: Path, config: dict[str,
     for partition, arrivals in left.items():
         files.write(state, arrivals, state.log(partition).log_end_offset, clock.new_id())
     return warehouse
+
+
+TOPICS: dict[TopicName, dict[str, object]] = {
+    TopicName("default", "backlog"): {"compaction.mode": "side-by-side"},
+    TopicName("default", "orders"): {"delete.retention.ms": 0},
+    TopicName("other", "aged"): {"cleanup.policy": "compact,delete", "retention.ms": 999_980},
+}
+
+
+def several_topics(make: Callable[[Path], Warehouse], folder: Path) -> Warehouse:
+    """Each with two batches, a round, and a third batch: in a run of them all something may go wrong in one."""
+    warehouse = make(folder)
+    engine = OracleEngine(warehouse.files)
+    for name, config in TOPICS.items():
+        warehouse.store.create_topic(name, name.topic, settings_of(config), PARTITIONS, warehouse.clock.now_ms())
+        append(warehouse, name, topics.records(range(0, 20), keys=6))
+        append(warehouse, name, topics.records(range(20, 40), keys=6))
+        compact(warehouse, engine, name, RunRequest(now_ms=999_990))
+        append(warehouse, name, topics.records(range(40, 60), keys=6))
+    return warehouse
+
+
+def prepared_again(
+    make: Callable[[Path], Warehouse], prepare: Callable[[Callable[[Path], Warehouse], Path], Warehouse], folder: Path
+) -> Callable[[], Warehouse]:
+    """What `prepare` makes with `make`, as often as it is wanted.
+
+    On disk it is prepared once and copied back, each in the place of the one before: metadata names whole paths.
+    """
+    there, saved = folder / "warehouse", folder / "saved"
+    first = prepare(make, there)
+    if not there.exists():
+        return lambda: prepare(make, there)
+    shutil.copytree(there, saved)
+    clock = copy.copy(first.clock)
+
+    def again() -> Warehouse:
+        shutil.rmtree(there)
+        shutil.copytree(saved, there)
+        mine = copy.copy(clock)
+        assert isinstance(mine, FakeClock)
+        return Warehouse(*open_store(str(there), None, mine.new_id), mine)
+
+    return again

@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 from lithify.errors import LithifyError
 from lithify.ports.store import Warehouse
-from support.faults.frozen import Freezer, Verb, freezing
+from support.faults.ports import Freezer, Verb, faulty
 
 PATIENCE_S = 60.0
 
@@ -25,7 +25,7 @@ class Standing:
         self._defect: BaseException | None = None
         self._stands, self._goes_on = Event(), Event()
         self._freezer = Freezer(at, self._stand)
-        self._thread = Thread(target=self._run, args=(verb, freezing(warehouse, self._freezer)), daemon=True)
+        self._thread = Thread(target=self._run, args=(verb, faulty(warehouse, self._freezer)), daemon=True)
         self._thread.start()
         assert self._stands.wait(PATIENCE_S)
 

@@ -7,7 +7,7 @@ several       the damaged log or topic fails alone in a run, the others are comp
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,69 +15,30 @@ from typing import Any
 
 import pytest
 
-from faults.several import TOPICS
-from faults.several import prepared as prepared_topics
+from faults.cases import CASES, a_round_of_kernels
+from faults.history import TOPICS, several_topics
+from faults.reads import READS
 from lithify.api.lake import Lake
 from lithify.columnar.files.access import local_path
-from lithify.compaction.outcome import LogFindings
-from lithify.errors import DamagedError, LithifyError
-from lithify.model.names import LogId, TopicName
+from lithify.errors import DamagedError
+from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates
-from lithify.ports.engine import PlannedLog, Progress, Rewrites, RunLimits, Written
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Reading
-from lithify.service.change.alter import alter, uncompact
-from lithify.service.change.cut import delete_records, truncate
-from lithify.service.change.expire import expire_versions
-from lithify.service.change.retain import retain
-from lithify.service.change.sweep import sweep
-from lithify.service.change.undo import undo
-from lithify.service.documents import reports_of
-from lithify.service.look.overview import StatusWatch
-from lithify.service.look.quarantine import failing_logs, release
-from lithify.service.look.status import topic_status
+from lithify.service.change.alter import uncompact
+from lithify.service.change.cut import truncate
 from lithify.service.look.throttle import throttle
-from lithify.service.look.versions import kept_versions
-from lithify.service.read.fetch import open_log, table_batches
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
 from lithify.service.write.append import append
-from support.engines.kernel import KernelEngine, KernelRound
+from support.engines.kernel import KernelEngine
 from support.fake_clock import FakeClock
+from support.faults.ports import Verb, outcome
 from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, iceberg_warehouse, prepared, records
 from support.topics.whole_logs import check_whole
 
 DAY_MS = 86_400_000
 LOG = 0
 """The log whose files are damaged."""
-
-
-@dataclass(frozen=True, slots=True)
-class EachAlone:
-    """The kernels of the Spark engine, a log at a time: what one of them meets is its own, as on Spark."""
-
-    @contextmanager
-    def open_round(
-        self, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str, progress: Progress
-    ) -> Iterator[EachAloneRound]:
-        yield EachAloneRound({log.id: KernelRound(KernelEngine(), [log], limits, run_id) for log in logs})
-
-
-@dataclass(frozen=True, slots=True)
-class EachAloneRound:
-    rounds: Mapping[LogId, KernelRound]
-
-    def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
-        return {log: self._found(log) for log in self.rounds}
-
-    def rewrite(self, rewrites: Rewrites) -> Written:
-        return {log: self.rounds[log].rewrite({log: mine})[log] for log, mine in rewrites.items()}
-
-    def _found(self, log: LogId) -> LogFindings | LithifyError:
-        try:
-            return self.rounds[log].find_survivors()[log]
-        except LithifyError as error:
-            return error
 
 
 def table_of(warehouse: Warehouse, name: TopicName) -> Any:
@@ -108,33 +69,24 @@ FILES: dict[str, Place] = {
 }
 
 
-def a_round(warehouse: Warehouse) -> None:
-    result = run_rounds(Run(warehouse, EachAlone()), {NAME: (LOG,)})[NAME]
-    errors = [result] if isinstance(result, LithifyError) else result.errors.values()
-    for error in errors:
-        raise error
-
-
-VERBS: dict[str, Callable[[Warehouse], object]] = {
+VERBS: dict[str, Verb] = {
     "append": lambda w: append(w, NAME, records(range(60, 70), keys=6)),
-    "compact": a_round,
-    "read": lambda w: list(open_log(w, w.store.load(NAME), LOG)),
-    "read compacted": lambda w: list(open_log(w, w.store.load(NAME), LOG, "earliest", Reading(compacted=True))),
-    "table": lambda w: list(table_batches(w, w.store.load(NAME))),
-    "status": lambda w: topic_status(w, w.store.load(NAME)),
-    "versions": lambda w: kept_versions(w, NAME),
-    "history": lambda w: list(reports_of(w.store, w.store.load(NAME))),
-    "undo": lambda w: undo(w, NAME),
-    "truncate": lambda w: truncate(w, NAME, LOG, 27),
-    "delete-records": lambda w: delete_records(w, NAME, LOG, 12),
-    "alter": lambda w: alter(w, NAME, {"null.key": "drop"}),
-    "retain": lambda w: retain(w, NAME, now_ms=1_545),
-    "expire": lambda w: expire_versions(w, NAME),
-    "sweep": lambda w: sweep(w, NAME, delete=True),
-    "throttle": lambda w: throttle(w, NAME, Rates(1, 2)),
-    "quarantine release": lambda w: release(w, NAME),
-    "status of all": lambda w: StatusWatch(w).overview(),
-    "quarantine list": failing_logs,
+    "compact": a_round_of_kernels,
+    "truncate": lambda w: truncate(w, NAME, LOG, 27),  # in the middle of a segment, which it rewrites
+    **{
+        name: CASES[name].verb
+        for name in (
+            *("retain", "delete-records", "alter", "undo"),
+            *("expire", "sweep", "throttle", "quarantine release"),
+        )
+    },
+    **{
+        name: READS[name]
+        for name in (
+            *("read", "read compacted", "table", "status", "versions", "history"),
+            *("status of all", "quarantine list"),
+        )
+    },
     "topic list": lambda w: w.store.topics(),
     "topic delete": lambda w: Lake(w).delete_topic("orders"),
 }
@@ -212,14 +164,6 @@ def damaged(paths: Sequence[str]) -> Iterator[None]:
             path.write_bytes(content)
 
 
-def tried(action: Callable[[], object]) -> LithifyError | None:
-    try:
-        action()
-    except LithifyError as error:
-        return error
-    return None
-
-
 @pytest.mark.parametrize("kind", FILES)
 def test_the_verbs_that_meet_damage_name_it_and_the_others_do_not_mind(kind: str, saved: Saved) -> None:
     """C8: and what failed changed nothing."""
@@ -227,7 +171,7 @@ def test_the_verbs_that_meet_damage_name_it_and_the_others_do_not_mind(kind: str
         warehouse = saved.opened()
         before, paths = warehouse.store.load(NAME), FILES[kind](warehouse, NAME)
         with damaged(paths):
-            error = tried(lambda verb=verb: verb(saved.again()))
+            error = outcome(verb, saved.again())
         assert (error is not None) == (name in MEETS[kind]), f"{name}: {error!r}"
         if error is not None:
             assert isinstance(error, DamagedError), f"{name}: {error!r}"
@@ -240,7 +184,7 @@ def test_damaged_metadata_is_named(saved: Saved) -> None:
     """C8."""
     paths = FILES["metadata"](saved.opened(), NAME)
     with damaged(paths):
-        error = tried(lambda: saved.again().store.load(NAME))
+        error = outcome(lambda w: w.store.load(NAME), saved.again())
     assert error is not None
     assert Path(paths[0]).name in str(error)
     assert "\n" not in str(error)
@@ -253,13 +197,13 @@ def test_a_damaged_file_of_a_view_is_met_by_who_reads_the_view(tmp_path: Path) -
     before = VERBS["read"](warehouse)
     with damaged(paths):
         for name in ("read compacted", "table", "compact"):
-            error = tried(lambda name=name: VERBS[name](warehouse))
+            error = outcome(VERBS[name], warehouse)
             assert isinstance(error, DamagedError), name
             assert any(path in str(error) for path in paths)
         assert VERBS["read"](warehouse) == before
         uncompact(warehouse, NAME)
-        assert tried(lambda: VERBS["read compacted"](warehouse)) is None, "without the view it is whole again (C35)"
-        assert tried(lambda: a_round(warehouse)) is None
+        assert outcome(VERBS["read compacted"], warehouse) is None, "without the view it is whole again (C35)"
+        assert outcome(a_round_of_kernels, warehouse) is None
     check_whole(warehouse, NAME)
 
 
@@ -267,8 +211,8 @@ def test_a_damaged_file_of_a_view_is_met_by_who_reads_the_view(tmp_path: Path) -
 @pytest.mark.parametrize("name", TOPICS, ids=str)
 def test_in_a_run_damage_stops_its_own_log_or_topic(name: TopicName, kind: str, tmp_path: Path) -> None:
     """C31: the others get through in the same run, and it does as well once the file is whole."""
-    warehouse = prepared_topics(iceberg_warehouse, tmp_path)
-    run = Run(warehouse, EachAlone())
+    warehouse = several_topics(iceberg_warehouse, tmp_path)
+    run = Run(warehouse, KernelEngine())
     paths = FILES[kind](warehouse, name)
     with damaged(paths):
         results = run_rounds(run, dict.fromkeys(TOPICS))

@@ -17,7 +17,7 @@ from lithify.model.log import TopicEdit, TopicState
 from lithify.ports.store import CommitUnknownError, LogStore, Warehouse
 from lithify.service.commit import ATTEMPTS
 from lithify.service.write.append import append
-from support.faults.injection import Kind
+from support.faults.ports import Kind
 from support.faults.struck import check_struck_append, check_struck_round, prepared, strikes
 from support.faults.topics import MAKERS, NAME, memory_warehouse, records
 from support.topics.whole_logs import contents

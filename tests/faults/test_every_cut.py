@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from faults.cases import CASES, STRIKES, Case, Verb
-from faults.prepared import prepared_again
+from faults.cases import CASES, STRIKES, Case
+from faults.history import prepared_again
 from lithify.errors import LithifyError, RefusedError
 from lithify.ports.store import Warehouse
-from support.faults.injection import CrashError, Injector, Kind, faulty
+from support.faults.ports import CrashError, Injector, Kind, Verb, faulty
 from support.faults.struck import strikes
 from support.faults.topics import MAKERS, NAME, prepared
 from support.topics.whole_logs import check_whole

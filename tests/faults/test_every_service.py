@@ -17,8 +17,8 @@ import pytest
 
 import lithify.service
 from faults.cases import CASES
-from faults.several import prepared as prepared_topics
-from faults.test_every_reader import READS
+from faults.history import several_topics
+from faults.reads import READS
 from faults.test_every_repair import a_repair
 from faults.test_every_step import finished
 from faults.test_every_step import prepared as a_cleaners_lake
@@ -26,7 +26,7 @@ from faults.test_several_topics import a_run
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.round.run import Run
 from lithify.store.memory_files import MemoryFiles
-from support.faults.injection import Injector, Kind, faulty
+from support.faults.ports import Injector, Kind, faulty
 from support.faults.struck import prepared as prepared_for_rounds
 from support.faults.topics import NAME, SIDE_BY_SIDE, memory_warehouse, prepared
 
@@ -81,7 +81,7 @@ def a_round_over_lost_files(folder: Path) -> None:
 def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
     """What the cases of all tests of faults go through."""
     folder = tmp_path_factory.mktemp("warehouses")
-    found: set[CodeType] = called(lambda: a_run(prepared_topics(memory_warehouse, folder)))
+    found: set[CodeType] = called(lambda: a_run(several_topics(memory_warehouse, folder)))
     found |= called(lambda: prepared_for_rounds(memory_warehouse, folder))  # of an append and a round
     found |= called(lambda: a_round_over_lost_files(folder))
     for case in CASES.values():

@@ -17,7 +17,7 @@ import pytest
 from lithify.errors import CoordinationError, WarehouseError
 from lithify.reports.events import EventKind
 from lithify.service.documents import failures_of
-from support.faults.injection import CrashError, FaultyEngine, FaultyPort, Injector, Kind, faulty
+from support.faults.ports import CrashError, FaultyEngine, FaultyPort, Injector, Kind, faulty
 from support.topics.cleaner_lake import CleanerLake
 
 DAY_MS = 86_400_000

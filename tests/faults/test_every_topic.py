@@ -11,7 +11,7 @@ from lithify.api.lake import Lake
 from lithify.errors import LithifyError, TopicExistsError, UnknownTopicError
 from lithify.ports.store import Warehouse
 from lithify.service.write.append import append
-from support.faults.injection import CrashError, Injector, Kind, faulty
+from support.faults.ports import CrashError, Injector, Kind, faulty
 from support.faults.topics import MAKERS, NAME, PARTITIONS, records
 from support.topics.whole_logs import check_whole, contents
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from faults.cases import a_batch, an_ingest
+from faults.cases import CASES
 from faults.history import (
     CONFIGS,
     GRACE_MS,
@@ -27,25 +27,22 @@ from faults.history import (
     a_round,
     iceberg_warehouse,
     memory_warehouse,
+    prepared_again,
     records,
 )
-from faults.prepared import prepared_again
-from lithify.errors import EngineError, LithifyError
+from lithify.errors import LithifyError
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.engine import Progress
 from lithify.ports.store import Warehouse
-from lithify.service.change.alter import alter, uncompact
-from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.alter import uncompact
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
-from lithify.service.change.undo import undo
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
-from support.faults.frozen import LONG_MS, Freezer, LateClock, Verb, freezing, outcome
-from support.faults.injection import CrashError
+from support.faults.ports import LONG_MS, Freezer, Verb, faulty, outcome
 from support.faults.topics import NAME, PARTITIONS, picture
 from support.topics.whole_logs import check_whole
 
@@ -56,34 +53,24 @@ ICEBERG_SAMPLE = 14
 PAUSES_MS = (0, LONG_MS)
 
 
-def a_copy(warehouse: Warehouse) -> object:
-    """Of a source; it refuses where another program has written meanwhile."""
-    try:
-        return an_ingest(warehouse)
-    except CrashError as error:
-        raise EngineError(str(error)) from error
-
-
 def recreate(warehouse: Warehouse) -> object:
     settings = warehouse.store.load(NAME).settings
     warehouse.store.drop_topic(NAME)
     return warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
 
 
+def of_cases(*names: str) -> dict[str, Verb]:
+    return {name: CASES[name].verb for name in names}
+
+
 VERBS: Mapping[str, Verb] = {
     "append": lambda w: append(w, NAME, records(range(60, 70), keys=9)),
-    "batch": a_batch,
-    "ingest": a_copy,
+    **of_cases("batch", "ingest"),
     "round": a_round,
     "retain": lambda w: retain(w, NAME),
-    "delete-records": lambda w: delete_records(w, NAME, 0, 12),
-    "truncate": lambda w: truncate(w, NAME, 0, 25),
-    "truncate-clean": lambda w: truncate(w, NAME, 0, 12, below_compacted=True),
-    "alter": lambda w: alter(w, NAME, {"empty.value": "tombstone"}, partitions=3),
-    "undo": lambda w: undo(w, NAME),
+    **of_cases("delete-records", "truncate", "truncate-view", "alter", "undo"),
     "uncompact": lambda w: uncompact(w, NAME, lose_trimmed=True),
-    "expire": lambda w: expire_versions(w, NAME),
-    "sweep": lambda w: sweep(w, NAME, delete=True),
+    **of_cases("expire", "sweep"),
     "recreate": recreate,
 }
 ONES = [name for name in VERBS if name != "recreate"]
@@ -105,6 +92,24 @@ def seen(warehouse: Warehouse) -> object:
     except LithifyError as error:
         return type(error)
     return now, picture(warehouse)
+
+
+class LateClock(FakeClock):
+    """A clock that was read `early` times before `passed_ms` went by."""
+
+    def __init__(self, real: FakeClock, early: int, passed_ms: int) -> None:
+        super().__init__(real.now_ms())
+        self._real, self.early, self.reads, self._passed_ms = real, early, 0, passed_ms
+
+    def now_ms(self) -> int:
+        self.reads += 1
+        return self._real.now_ms() - (self._passed_ms if self.reads <= self.early else 0)
+
+    def new_id(self) -> str:
+        return self._real.new_id()
+
+    def sleep(self, seconds: float) -> None:
+        """It does not wait."""
 
 
 class Orders:
@@ -180,7 +185,7 @@ class Orders:
             outcome(self._other, warehouse)
 
         freezer = Freezer(at, meanwhile)
-        refused = outcome(self._one, freezing(warehouse, freezer))
+        refused = outcome(self._one, faulty(warehouse, freezer))
         if not freezer.reached:
             return False
         found = seen(warehouse)

@@ -11,33 +11,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from faults.cases import CASES, Case
+from faults.cases import CASES, Case, a_round_of_kernels
 from lithify.api.lake import Lake
 from lithify.errors import InsufficientSpaceError, LithifyError, WarehouseError
 from lithify.model.failure import LogFailure
 from lithify.ports.store import Warehouse
+from lithify.reports.events import EventKind
 from lithify.service.documents import put_failures, put_report
-from lithify.service.round.run import Run, run_rounds
 from lithify.service.write.append import append
+from lithify.store.iceberg import open_store
 from support.engines.kernel import KernelEngine
+from support.faults.ports import outcome
 from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, iceberg_warehouse, picture, prepared, records
 from support.store.builders import a_report
 from support.store.trouble import no_file_larger_than, small_disk
+from support.topics.cleaner_lake import CleanerLake
 from support.topics.whole_logs import check_whole
 
 DISK_BYTES = 8 * 2**20
 MOST_BLOCKS = 100
-
-
-def a_round(warehouse: Warehouse) -> None:
-    """A round of one log by the kernels of the Spark engine."""
-    result = run_rounds(Run(warehouse, KernelEngine()), {NAME: (0,)})[NAME]
-    errors = [result] if isinstance(result, LithifyError) else result.errors.values()
-    for error in errors:
-        raise error
 
 
 def note_failures(warehouse: Warehouse) -> None:
@@ -51,8 +47,8 @@ def store_report(warehouse: Warehouse) -> None:
 
 VERBS: dict[str, Case] = {
     "append": Case(lambda w: append(w, NAME, records(range(60, 70), keys=6)), IN_PLACE),
-    "compact": Case(a_round, IN_PLACE),
-    "compact to a view": Case(a_round, SIDE_BY_SIDE),
+    "compact": Case(a_round_of_kernels, IN_PLACE),
+    "compact to a view": Case(a_round_of_kernels, SIDE_BY_SIDE),
     "note failures": Case(note_failures, IN_PLACE),
     "store a report": Case(store_report, IN_PLACE),
     "topic create": Case(lambda w: Lake(w).create_topic("another"), IN_PLACE),
@@ -95,7 +91,7 @@ def test_a_full_disk_is_reported_and_loses_nothing(name: str, tmp_path: Path) ->
             for blocks in count():
                 assert blocks < MOST_BLOCKS
                 with filled(disk, blocks):
-                    error = _tried(case, warehouse)
+                    error = outcome(case.verb, warehouse)
                 if error is None:
                     break
                 refused += 1
@@ -115,7 +111,7 @@ def test_a_file_that_may_not_get_so_large_is_reported_and_loses_nothing(name: st
     before = everything(case, warehouse)
     for size_bytes in sizes_written(case, tmp_path / "two"):
         with no_file_larger_than(size_bytes * 3 // 4):  # compressed ones differ a little from run to run
-            error = _tried(case, warehouse)
+            error = outcome(case.verb, warehouse)
         assert error is not None, f"a file of {size_bytes} bytes was written"
         check_told(error, "larger than this process may write")
         assert everything(case, warehouse) == before, f"files of {size_bytes} bytes could not be written"
@@ -150,14 +146,6 @@ def everything(case: Case, warehouse: Warehouse) -> object:
     return case.look(warehouse), topics
 
 
-def _tried(case: Case, warehouse: Warehouse) -> LithifyError | None:
-    try:
-        case.verb(warehouse)
-    except LithifyError as error:
-        return error
-    return None
-
-
 def check_told(error: LithifyError, *whats: str) -> None:
     """One line that says what is wrong, and that nothing was lost."""
     assert isinstance(error, WarehouseError | InsufficientSpaceError), repr(error)
@@ -172,6 +160,32 @@ def test_a_catalog_that_may_not_be_written_is_reported(tmp_path: Path) -> None:
     warehouse = prepared(iceberg_warehouse, tmp_path, IN_PLACE)
     before = picture(warehouse)
     with no_file_larger_than(8_000):  # less than SQLite's journal of two pages, more than any file of the topic
-        error = _tried(VERBS["append"], warehouse)
+        error = outcome(VERBS["append"].verb, warehouse)
     assert picture(warehouse) == before
     assert isinstance(error, WarehouseError), repr(error)
+
+
+CLEANER_TRIES = 9
+RECORDS = 20_000
+
+
+def test_no_log_is_to_blame_for_a_full_disk(tmp_path: Path) -> None:
+    """C31: a cleaner quarantines nothing, and when there is room everything is done."""
+    lake = CleanerLake()
+    store, files = open_store(str(tmp_path), None, lake.clock.new_id)
+    lake.warehouse = Warehouse(store, files, lake.clock)
+    engine: Any = KernelEngine(access=files.access)
+    lake.engine = engine
+    topic, alpha = lake.topic("orders", min_cleanable_dirty_ratio=0), lake.cleaner()
+    values = " ".join(f"k{number}={number * 7919 % 10007}" for number in range(RECORDS))
+    lake.append(topic, values)
+    lake.append(topic, "k1=new")
+    with no_file_larger_than(40_000):  # metadata fits in, segments do not
+        for _ in range(CLEANER_TRIES):
+            alpha.work()
+            lake.wait(31 * 60_000)
+    assert len(alpha.told(EventKind.FAILED)) == CLEANER_TRIES, alpha.events
+    assert alpha.told(EventKind.QUARANTINED) == []
+    assert "File too large" in alpha.told(EventKind.FAILED)[-1].facts["error"]
+    alpha.work()
+    assert len(lake.text(topic).split()) == RECORDS

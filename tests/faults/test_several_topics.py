@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 
 from faults.cases import STRIKES
-from faults.prepared import prepared_again
-from faults.several import TOPICS, prepared
+from faults.history import TOPICS, prepared_again, several_topics
 from lithify.errors import LithifyError
 from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
 from support.engines.oracle import OracleEngine
-from support.faults.injection import CrashError, FaultyEngine, Injector, Kind, faulty
+from support.faults.ports import CrashError, FaultyEngine, Injector, Kind, faulty
 from support.faults.struck import strikes
 from support.faults.topics import MAKERS, picture
 from support.topics.whole_logs import check_whole
@@ -44,7 +43,7 @@ def got_through(result: TopicResult | LithifyError) -> bool:
 )
 def test_a_strike_is_one_topics_own(store: str, kind: Kind, tmp_path: Path) -> None:
     """C6, C31: each topic is as before or as after, those that were not struck as after, and all get through."""
-    anew = prepared_again(MAKERS[store], prepared, tmp_path)
+    anew = prepared_again(MAKERS[store], several_topics, tmp_path)
     untouched = anew()
     before = {name: picture(untouched, name) for name in TOPICS}
     assert all(got_through(result) for result in a_run(untouched).values())

@@ -38,7 +38,7 @@ from lithify.service.write.append import append
 from lithify.store.memory_files import MemoryFiles
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
-from support.faults.frozen import LONG_MS, Verb
+from support.faults.ports import LONG_MS, Verb
 from support.faults.topics import NAME, PARTITIONS
 from support.processes.system_calls import Stop
 from support.topics.whole_logs import check_whole, contents

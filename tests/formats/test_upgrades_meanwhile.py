@@ -23,7 +23,7 @@ from lithify.service.change.undo import undo
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from support.engines.oracle import OracleEngine
-from support.faults.frozen import Freezer, Verb, freezing, outcome
+from support.faults.ports import Freezer, Verb, faulty, outcome
 from support.topics.whole_logs import check_whole, contents
 
 EARLIER = sorted(Path(__file__).parent.glob("v[12].zip"))
@@ -67,7 +67,7 @@ def test_it_is_as_one_order_or_the_other(archive: Path, tmp_path: Path) -> None:
     for one, other in luck.sample(list(itertools.product(VERBS, UPGRADES)), SAMPLE):
         warehouse = anew()
         freezer = Freezer(luck.randint(2, 4), lambda other=other, warehouse=warehouse: outcome(VERBS[other], warehouse))
-        refused = outcome(VERBS[one], freezing(warehouse, freezer))
+        refused = outcome(VERBS[one], faulty(warehouse, freezer))
         if not freezer.reached:
             continue
         tried += 1

@@ -23,7 +23,7 @@ from lithify.service.change.sweep import sweep
 from support.checked.reading import OpenReader, check_topic
 from support.checked.topic import NAME, CheckedTopic, Expect
 from support.checked.trouble import Act, Attempt, Meanwhile, RandomPlace, Trouble
-from support.faults.injection import CrashError
+from support.faults.ports import CrashError
 from support.processes.forked import Reply, killed, outcome, result
 from support.textbook.log import TextbookLog
 from support.textbook.topic import RefusedError, TextbookTopic

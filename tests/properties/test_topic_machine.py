@@ -24,10 +24,11 @@ from lithify.service.look.status import topic_status
 from lithify.service.proof.verify import metadata_findings
 from lithify.service.read.fetch import LogReader
 from lithify.service.round.compact import RunRequest, compact
+from support.engines.phased import PhasedEngine
 from support.generated.logs import some_records
 from support.textbook.log import TextbookLog
 from support.textbook.records import at, deletes
-from support.topics.memory_topic import ORDERS, InterruptedEngine, MemoryTopic
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 PARTITIONS = 2
 PLACES = st.integers(0, PARTITIONS - 1)
@@ -127,7 +128,7 @@ class TopicMachine(RuleBasedStateMachine):
         planned_ms = self.topic.clock.now_ms() if now_ms is None else now_ms
         version, asked = self.topic.state.version, partitions or tuple(range(PARTITIONS))
         planned = [(log.textbook, self.topic.segments(place)) for place, log in enumerate(self.logs)]
-        engine = InterruptedEngine(self.topic.engine, lambda: self._race(racing or []))
+        engine = PhasedEngine(self.topic.engine, {"commit": lambda: self._race(racing or [])})
         report = compact(self.topic.warehouse, engine, ORDERS, RunRequest(partitions, now_ms))
         assert report.failed == ()
         assert [log.partition for log in report.logs] == list(asked)

@@ -48,8 +48,7 @@ from lithify.service.round.compact import RunRequest, plan_run
 from lithify.service.write.append import append
 from scenarios.shown import cut_lines, file_name, log_lines, ranges, round_line, segment_range, status_lines
 from support.builders import a_log, draw_record
-from support.faults.frozen import Freezer, freezing
-from support.faults.injection import FaultyEngine
+from support.faults.ports import FaultyEngine, Freezer, faulty
 from support.topics.memory_topic import ORDERS, MemoryTopic
 
 OUTPUT = "    "
@@ -104,7 +103,7 @@ class Player:
             printed.extend(line for command in others for line in self.run(command))
 
         freezer = Freezer(at, happens)
-        topic.warehouse, topic.engine = freezing(warehouse, freezer), FaultyEngine(engine, freezer)
+        topic.warehouse, topic.engine = faulty(warehouse, freezer), FaultyEngine(engine, freezer)
         try:
             yield
         finally:

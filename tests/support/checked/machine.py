@@ -54,7 +54,7 @@ from support.checked.telling import Story
 from support.checked.topic import CheckedTopic
 from support.checked.trouble import Standstill
 from support.checked.trouble import Trouble as Luck
-from support.faults.injection import Kind
+from support.faults.ports import Kind
 from support.textbook.log import TextbookLog
 
 MOST_READERS = 3

@@ -18,7 +18,7 @@ from lithify.service.documents import reports_of
 from lithify.service.round.compact import RunRequest, compact
 from support.checked.topic import NAME, CheckedTopic, Moment
 from support.checked.trouble import RandomPlace, Trouble
-from support.faults.injection import CrashError
+from support.faults.ports import CrashError
 from support.textbook.log import TextbookLog
 from support.textbook.topic import PastRound
 

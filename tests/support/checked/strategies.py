@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from lithify.model.record import Record
-from support.faults.injection import Kind
+from support.faults.ports import Kind
 
 MOST_PARTITIONS = 3
 ORDER_HEADER = "v"

@@ -7,13 +7,12 @@ verb     load ─► write ─┤ is paused: time passes, others do their verbs 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lithify.errors import LithifyError
 from lithify.ports.store import Warehouse
 from support.fake_clock import FakeClock
-from support.faults.frozen import Freezer, freezing
-from support.faults.injection import CrashError, FaultyEngine, Injector, Kind, faulty
+from support.faults.ports import CrashError, FaultyEngine, Freezer, Injector, Kind, faulty
 
 Strike = tuple[int, Kind]
 """Which port call of a verb is struck, from 1, and how."""
@@ -67,23 +66,21 @@ def attempt(place: RandomPlace, act: Act, trouble: Trouble, meanwhile: Meanwhile
             raised.append(error)
             raise
 
-    injector: Injector | None = None
+    striker: Freezer | Injector | None = None
     match trouble:
-        case None:
-            behind = place
         case Standstill(at, others):
-            freezer = Freezer(at, lambda: paused(others), done.calls)
-            engine = FaultyEngine(place.engine, freezer)
-            behind = RandomPlace(freezing(place.warehouse, freezer), engine, place.clock, place.size_unit)
+            striker = Freezer(at, lambda: paused(others), done.calls)
         case (at, kind):
-            injector = Injector(at, kind, done.calls)
-            engine = FaultyEngine(place.engine, injector)
-            behind = RandomPlace(faulty(place.warehouse, injector), engine, place.clock, place.size_unit)
+            striker = Injector(at, kind, done.calls)
+    behind = place
+    if striker is not None:
+        engine = FaultyEngine(place.engine, striker)
+        behind = replace(place, warehouse=faulty(place.warehouse, striker), engine=engine)
     try:
         act(behind)
     except (LithifyError, CrashError) as error:
         done.error = error
     if raised:
         raise raised[0]
-    done.struck = injector is not None and injector.struck
+    done.struck = isinstance(striker, Injector) and striker.struck
     return done

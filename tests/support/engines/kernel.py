@@ -67,13 +67,20 @@ class KernelRound:
         self._dead: dict[str, DeadPositions] = {}
 
     def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
-        return {log.id: self._find(log.plan) for log in self._logs.values()}
+        return {log.id: self._found(log.plan) for log in self._logs.values()}
 
     def rewrite(self, rewrites: Rewrites) -> Written:
         return {
             log: tuple(self._rewrite(log, number, one) for number, one in enumerate(mine))
             for log, mine in rewrites.items()
         }
+
+    def _found(self, plan: LogPlan) -> LogFindings | LithifyError:
+        """What one log meets is its own, as on Spark."""
+        try:
+            return self._find(plan)
+        except LithifyError as error:
+            return error
 
     def _find(self, plan: LogPlan) -> LogFindings | LithifyError:
         ranges = self._engine.ranges

@@ -1,4 +1,4 @@
-"""An engine in whose rounds something happens on the way, for tests that cut wires there."""
+"""An engine in whose rounds something happens on the way: a wire is cut, or others work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, Rewrites, 
 
 
 class PhasedEngine:
-    """Calls what `happens` has for `key pass`, `rewrite` or `commit` just before it begins."""
+    """Calls what `happens` has for `open`, `key pass`, `rewrite` or `commit` just before it begins."""
 
     def __init__(self, engine: RewriteEngine, happens: Mapping[str, Callable[[], object]]) -> None:
         self._engine = engine
@@ -23,6 +23,7 @@ class PhasedEngine:
     def open_round(
         self, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str, progress: Progress
     ) -> Iterator[Any]:
+        self._happens.get("open", bool)()
         with self._engine.open_round(logs, limits, run_id, progress) as round_:
             yield _PhasedRound(round_, self._happens)
         self._happens.get("commit", bool)()

@@ -13,7 +13,7 @@ from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from support.engines.oracle import OracleEngine
-from support.faults.injection import CrashError, FaultyEngine, Injector, Kind, faulty
+from support.faults.ports import CrashError, FaultyEngine, Injector, Kind, faulty
 from support.faults.topics import NAME, PARTITIONS, records
 from support.topics.whole_logs import check_whole, compacted, contents
 

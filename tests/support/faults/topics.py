@@ -16,24 +16,21 @@ from lithify.service.read.fetch import open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
-from lithify.store.memory import MemoryWarehouse
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
+from support.topics.memory_topic import a_warehouse
 
 NAME = TopicName("default", "orders")
 PARTITIONS = 2
 
 
-def memory_warehouse(_: Path) -> Warehouse:
-    clock = FakeClock(now_ms=1_000_000)
-    made = MemoryWarehouse(clock.new_id)
-    return Warehouse(made.store, made.files, clock)
+def memory_warehouse(_: Path, now_ms: int = 1_000_000) -> Warehouse:
+    return a_warehouse(now_ms=now_ms)
 
 
-def iceberg_warehouse(folder: Path) -> Warehouse:
-    clock = FakeClock(now_ms=1_000_000)
-    store, files = open_store(str(folder), None, clock.new_id)
-    return Warehouse(store, files, clock)
+def iceberg_warehouse(folder: Path, now_ms: int = 1_000_000) -> Warehouse:
+    clock = FakeClock(now_ms)
+    return Warehouse(*open_store(str(folder), None, clock.new_id), clock)
 
 
 MAKERS = {"memory": memory_warehouse, "iceberg": iceberg_warehouse}
@@ -72,7 +69,7 @@ def picture(warehouse: Warehouse, name: TopicName = NAME) -> object:
 
 
 def prepared(make: Callable[[Path], Warehouse], folder: Path, config: dict[str, object]) -> Warehouse:
-    """Two batches, a round, another batch, a round of one log, one batch more; then a day goes by."""
+    """Two batches, a round, another batch, a round of one log, one batch more; then two days pass."""
     warehouse = make(folder)
     settings = settings_of({"delete.retention.ms": 0, "retention.ms": -1, **config})
     warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
@@ -87,5 +84,5 @@ def prepared(make: Callable[[Path], Warehouse], folder: Path, config: dict[str, 
     put_failures(warehouse.store, warehouse.store.load(NAME), {0: failure, 1: failure})
     clock = warehouse.clock
     assert isinstance(clock, FakeClock)
-    clock.advance(86_400_000)
+    clock.advance(2 * 86_400_000)
     return warehouse

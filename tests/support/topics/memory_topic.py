@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from lithify.model.log import LogState, TopicEdit, TopicState, segments_of
@@ -20,6 +20,7 @@ from lithify.service.write.append import AppendResult, append
 from lithify.store.memory import MemoryWarehouse
 from support.builders import some_settings
 from support.engines.oracle import OracleEngine
+from support.engines.phased import PhasedEngine
 from support.fake_clock import FakeClock
 
 ORDERS = TopicName("default", "orders")
@@ -82,7 +83,13 @@ class MemoryTopic:
 
         That is before its commit or, with `early`, before it reads anything.
         """
-        engine = InterruptedEngine(self.engine, meanwhile, times, early=early)
+        rounds = count()
+
+        def happens() -> None:
+            if times is None or next(rounds) < times:
+                meanwhile()
+
+        engine = PhasedEngine(self.engine, {"open" if early else "commit": happens})
         return compact(self.warehouse, engine, ORDERS, RunRequest(partitions, now_ms))
 
     def edit(self, **changes: Any) -> None:
@@ -107,32 +114,3 @@ class MemoryTopic:
         """What is stored of the log, or of its view, by segment."""
         segments = self.view(partition) if view else self.segments(partition)
         return [[r for b in self.files.read(s, s.base_offset) for r in b.records()] for s in segments]
-
-
-class InterruptedEngine:
-    """An engine; something happens after its work and before the commit, every time or `times` times.
-
-    With `early` it happens after the plan and before the work.
-    """
-
-    def __init__(
-        self, engine: Any, happens: Callable[[], object], times: int | None = None, *, early: bool = False
-    ) -> None:
-        self._engine = engine
-        self._happens = happens
-        self._left = times
-        self._early = early
-
-    @contextmanager
-    def open_round(self, *arguments: Any) -> Iterator[Any]:
-        if self._early:
-            self._happen()
-        with self._engine.open_round(*arguments) as opened:
-            yield opened
-        if not self._early:
-            self._happen()
-
-    def _happen(self) -> None:
-        if self._left is None or self._left > 0:
-            self._left = None if self._left is None else self._left - 1
-            self._happens()

@@ -1,0 +1,98 @@
+"""Everything that only reads a topic or looks at topics, as far as ports can fail under it."""
+
+from __future__ import annotations
+
+from lithify.model.scan import Everywhere, Listed, Matching, ScanSettings
+from lithify.model.start_position import AtTime
+from lithify.ports.store import Warehouse
+from lithify.reading.pieces import Reading
+from lithify.service.change.alter import plan_uncompact
+from lithify.service.change.cut import plan_delete_records, plan_truncate
+from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import plan_undo
+from lithify.service.documents import reports_of
+from lithify.service.look.overview import StatusWatch
+from lithify.service.look.quarantine import failing_logs
+from lithify.service.look.status import topic_status
+from lithify.service.look.versions import kept_versions
+from lithify.service.proof.verify import verify
+from lithify.service.read.fetch import open_log, open_topic, table_batches
+from lithify.service.read.scan import offsets_at, plan_tasks, subscribed, why_missing
+from lithify.service.round.compact import RunRequest, plan_compact
+from support.engines.inspector import OracleInspector
+from support.faults.ports import FaultyPort, Verb
+from support.faults.topics import NAME
+
+COMPACTED = Reading(compacted=True)
+
+
+def verified(warehouse: Warehouse) -> object:
+    """What `verify` says; the calls of its inspector can be struck as well."""
+    injector = getattr(warehouse.store, "_striker", None)
+    files = getattr(warehouse.files, "_real", warehouse.files)
+    inspector = OracleInspector(files)
+    return verify(warehouse, inspector if injector is None else FaultyPort(inspector, injector), NAME)
+
+
+def followed(warehouse: Warehouse) -> object:
+    """A reader of the oldest kept version that goes on with the newest."""
+    oldest = warehouse.store.versions(NAME)[-1].version
+    reader = open_log(warehouse, warehouse.store.load_version(NAME, oldest), 0, 20, Reading(follow=True))
+    said = reader.has_message_available(), reader.last_message_id()
+    return said, tuple(r for batch in reader.poll() for r in batch.records())
+
+
+def sought(warehouse: Warehouse) -> object:
+    """What readers give that are sent back to a time, in batches, and where they say that the end is."""
+    state = warehouse.store.load(NAME)
+    said: list[object] = []
+    for reader in (open_log(warehouse, state, 0, "latest"), open_topic(warehouse, state, "latest", COMPACTED)):
+        said += [reader.has_message_available(), reader.last_message_id()]
+        reader.seek(at_ms=1_035)
+        said += [reader.has_message_available(), *(list(rows) for rows in reader.batches())]
+    return said
+
+
+def resumed(warehouse: Warehouse) -> object:
+    """What readers give that go on from the places of others (C49)."""
+    state = warehouse.store.load(NAME)
+    of_log, of_topic = open_log(warehouse, state, 0, 20).cursor(), open_topic(warehouse, state, AtTime(1_035)).cursors()
+    return of_log, of_topic, *open_log(warehouse, state, 0, of_log), *open_topic(warehouse, state, of_topic)
+
+
+def scanned(warehouse: Warehouse) -> object:
+    """What a job of Spark plans to read, and its error for a file that is gone."""
+    states = subscribed(warehouse, Listed((NAME,)))
+    said: list[object] = []
+    for settings in (ScanSettings(), ScanSettings(compacted=True, min_tasks=9)):
+        start = offsets_at(warehouse, states, Everywhere(AtTime(1_035)), settings)
+        end = offsets_at(warehouse, states, Everywhere("latest"), settings)
+        tasks = plan_tasks(warehouse, states, start, end, settings)
+        said += [*tasks, str(why_missing(warehouse, tasks[0], "gone")), subscribed(warehouse, Matching(".*"))]
+        assert why_missing(warehouse, tasks[0], tasks[0].pieces[0].segment.path) is None
+    return said
+
+
+READS: dict[str, Verb] = {
+    "read": lambda w: tuple(open_log(w, w.store.load(NAME), 0)),
+    "read compacted": lambda w: tuple(open_log(w, w.store.load(NAME), 0, "earliest", COMPACTED)),
+    "from a time": lambda w: tuple(open_log(w, w.store.load(NAME), 1, AtTime(1_035))),
+    "all logs": lambda w: tuple(open_topic(w, w.store.load(NAME))),
+    "sought": sought,
+    "following": followed,
+    "resumed": resumed,
+    "scanned": scanned,
+    "table": lambda w: [r for batch in table_batches(w, w.store.load(NAME)) for r in batch.records()],
+    "status": lambda w: topic_status(w, w.store.load(NAME)),
+    "status of all": lambda w: StatusWatch(w).overview(),
+    "versions": lambda w: kept_versions(w, NAME),
+    "history": lambda w: list(reports_of(w.store, w.store.load(NAME))),
+    "quarantine list": failing_logs,
+    "verify": verified,
+    "plan of a round": lambda w: plan_compact(w, 2, NAME, RunRequest()),
+    "plan of delete-records": lambda w: plan_delete_records(w, NAME, 0, 12),
+    "plan of truncate": lambda w: plan_truncate(w, NAME, 0, 25),
+    "plan of uncompact": lambda w: plan_uncompact(w, NAME),
+    "plan of undo": lambda w: plan_undo(w, NAME),
+    "plan of a sweep": lambda w: sweep(w, NAME, delete=False),
+}
