@@ -119,33 +119,6 @@ def test_a_truncation_is_within_the_log(to):
         truncation(ID, replace(STATE, log_start_offset=3), to, below_compacted=True)
 
 
-def test_a_truncation_at_or_above_the_first_dirty_offset_leaves_it():
-    """C26: and the view."""
-    for state in (STATE, beside()):
-        for to in (4, 5, 6):
-            assert truncation(ID, state, to, below_compacted=False) == Truncation(to, 4, 4)
-
-
-@pytest.mark.parametrize("state", [STATE, beside()], ids=["in place", "side by side"])
-def test_a_truncation_below_the_first_dirty_offset_is_refused(state):
-    """C26: values that were superseded are gone."""
-    with pytest.raises(PolicyError, match="3 is below the first dirty offset 4") as error:
-        truncation(ID, state, 3, below_compacted=False)
-    assert "--below-compacted" in error.value.hint
-    assert ("from the view" in error.value.message) is (state.view is not None)
-
-
-def test_a_truncation_below_the_first_dirty_offset_takes_it_along():
-    """C26: D = min(D, N)."""
-    assert truncation(ID, STATE, 3, below_compacted=True) == Truncation(3, 3, 3)
-
-
-def test_side_by_side_the_next_round_starts_from_the_log_start():
-    """C26: of the view only what the backlog no longer has stays."""
-    assert truncation(ID, beside(log_start_offset=2), 3, below_compacted=True) == Truncation(3, 2, 2)
-    assert truncation(ID, beside(), 3, below_compacted=True) == Truncation(3, 0, 0)
-
-
 def test_a_truncated_log_ends_there_in_a_new_generation():
     """C26, C7, C36: dirty bytes are those that are left."""
     cut = a_log("a=1!1 b=1!2 | c=1!3 d=∅!4 | e=1!5")

@@ -1,9 +1,13 @@
-"""The state of logs and topics: what a commit builds on (C6, C36)."""
+"""The state of logs: what a commit builds on, and what it says of the segments (C6, C27, C36)."""
 
 from __future__ import annotations
 
-from lithify.model.log import BATCHES_KEPT, RUN_IDS_KEPT, LogState, WrittenBatch, segments_of
-from support.builders import a_segment
+from dataclasses import replace
+
+from lithify.model.log import BATCHES_KEPT, RUN_IDS_KEPT, LastRecord, LogState, WrittenBatch, segments_of
+from lithify.model.log_arithmetic import last_readable, measured
+from lithify.model.segment import volume_of
+from support.builders import a_log, a_segment
 
 
 def test_a_log_remembers_its_latest_runs():
@@ -42,3 +46,17 @@ def test_a_log_remembers_the_latest_batch_of_each_of_the_latest_queries() -> Non
     assert again.latest_batch("q1") == WrittenBatch("q1", 6)
     assert again.latest_batch("q2") is None
     assert len(again.batches) == BATCHES_KEPT
+
+
+def test_volumes_count_by_the_first_dirty_offset():
+    """C27: a segment on both sides of it counts as dirty."""
+    log = a_log("a=1!5 b=2!7 | c=3!6")
+    state = measured(replace(log.state(), first_dirty_offset=1), log.segments)
+    assert (state.clean.records, state.dirty.records, state.oldest_dirty_timestamp_ms) == (0, 3, 5)
+    assert state.volume == volume_of(log.segments)
+
+
+def test_the_last_record_is_that_of_a_reader_from_the_log_start():
+    """C36: there is none once S has passed it."""
+    last = LastRecord(4, 7)
+    assert (last_readable(last, 4), last_readable(last, 5), last_readable(None, 0)) == (last, None, None)

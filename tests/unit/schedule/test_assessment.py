@@ -62,31 +62,58 @@ def judge(clean=0, dirty=0, *, oldest_ms=0, now_ms=1000, state=None, **config):
     return verdict_on(state or a_state(), segments, some_settings(**config), now_ms)
 
 
-@pytest.mark.parametrize(("clean", "dirty", "expected"), [(50, 50, False), (50, 51, True), (0, 1, True), (0, 0, False)])
-def test_due_above_the_dirty_ratio_not_at_it(clean, dirty, expected):
-    """C28."""
-    verdict = judge(clean, dirty, min_cleanable_dirty_ratio=0.5)
-    assert verdict.due is expected
-    assert "dirty" in verdict.reason
+MUCH = 10**6
+STEPS = (TombstoneStep(4, 100, 1), TombstoneStep(9, 300, 1))
+REQUIRED = {"clean": MUCH, "state": a_state(round_required="changed: null.key")}
+EXPIRES = {"clean": MUCH, "state": a_state(steps=(TombstoneStep(9, 1000, 3),)), "delete_retention_ms": 500}
+AGES = {"clean": MUCH, "dirty": 1, "oldest_ms": 100, "max_compaction_lag_ms": 500}
+EITHER = {**EXPIRES, **AGES, "state": a_state(steps=(TombstoneStep(9, 300, 1),)), "now_ms": 200}
+DELETES = {"cleanup_policy": "delete", "retention_ms": -1}
+LATE = "dirty for longer than max.compaction.lag.ms, since 1970-01-01T00:00:00.601Z"
+CLEAN = "nothing dirty below the horizon"
+LITTLE = "dirty ratio 0.00 <= 0.5"
+JUDGED = {
+    "C28: at the dirty ratio": ({"clean": 50, "dirty": 50}, Due(False, "dirty ratio 0.50 <= 0.5")),
+    "C28: above it": ({"clean": 50, "dirty": 51}, Due(True, "dirty ratio 0.50 > 0.5")),
+    "C28: all is dirty": ({"dirty": 1}, Due(True, "dirty ratio 1.00 > 0.5")),
+    "C28: nothing at all": ({}, Due(False, CLEAN)),
+    "C28: a ratio of 1 is never reached": (
+        {"dirty": MUCH, "min_cleanable_dirty_ratio": 1},
+        Due(False, "dirty ratio 1.00 <= 1"),
+    ),
+    "C28: as old as the maximum": (AGES | {"now_ms": 600}, Due(False, LITTLE, 601)),
+    "C28, C29: older, whatever the ratio": (AGES | {"now_ms": 601}, Due(True, LATE, 601, overdue_ms=1)),
+    "C29: overdue since": (AGES | {"now_ms": 700}, Due(True, LATE, 601, overdue_ms=100)),
+    "C28: no maximum": (AGES | {"now_ms": 10**15, "max_compaction_lag_ms": -1}, Due(False, LITTLE)),
+    "C28: at the threshold": ({"clean": MUCH, "dirty": 100, "compaction_threshold_bytes": 100}, Due(False, LITTLE)),
+    "C28: above it, in bytes": (
+        {"clean": MUCH, "dirty": 101, "compaction_threshold_bytes": 100},
+        Due(True, "101 dirty bytes > compaction.threshold.bytes=100"),
+    ),
+    "C21: before tombstones expire": (EXPIRES | {"now_ms": 1499}, Due(False, CLEAN, 1500)),
+    "C21: by the clock alone": (
+        EXPIRES | {"now_ms": 1500},
+        Due(True, "tombstones have expired, since 1970-01-01T00:00:01.500Z", 1500),
+    ),
+    "C21: steps without tombstones": (
+        EXPIRES | {"state": a_state(steps=(TombstoneStep(9, 0, 0),)), "now_ms": 10**15},
+        Due(False, CLEAN),
+    ),
+    "C21, C28: the earlier of two times is the age": (EITHER, Due(False, LITTLE, 601)),
+    "C21, C28: or the tombstones": (EITHER | {"max_compaction_lag_ms": 800}, Due(False, LITTLE, 800)),
+    "C26, C43: a required round": (REQUIRED, Due(True, "changed: null.key")),
+    "C43: none is required where nothing is compacted": (REQUIRED | DELETES, Due(False, "nothing is past retention")),
+    "C23: with delete alone neither dirt nor tombstones nor age": (
+        {"dirty": MUCH, "state": a_state(steps=STEPS), "now_ms": 10**9, "max_compaction_lag_ms": 1, **DELETES},
+        Due(False, "nothing is past retention"),
+    ),
+}
 
 
-def test_a_ratio_of_one_is_never_reached():
-    """C28: the log waits for another reason."""
-    assert not judge(0, 10**9, min_cleanable_dirty_ratio=1).due
-
-
-@pytest.mark.parametrize(("now_ms", "overdue_ms"), [(600, 0), (601, 1), (700, 100)])
-def test_due_when_the_oldest_dirty_record_is_older_than_the_maximum(now_ms, overdue_ms):
-    """C28, C29: whatever the ratio; overdue from the first millisecond on, so that it goes first."""
-    verdict = judge(10**6, 1, oldest_ms=100, now_ms=now_ms, max_compaction_lag_ms=500)
-    assert verdict.due is (overdue_ms > 0)
-    assert (verdict.due_at_ms, verdict.overdue_ms) == (601, overdue_ms)
-    assert ("max.compaction.lag.ms" in verdict.reason) is verdict.due
-
-
-def test_without_a_maximum_age_makes_no_log_due():
-    """C28."""
-    assert judge(10**6, 1, now_ms=10**15) == Due(False, "dirty ratio 0.00 <= 0.5")
+@pytest.mark.parametrize(("given", "expected"), JUDGED.values(), ids=JUDGED)
+def test_whether_a_log_is_due_and_why(given, expected):
+    """C21, C23, C26, C28, C29, C43."""
+    assert judge(**given) == expected
 
 
 def test_the_maximum_age_does_not_reach_beyond_the_horizon():
@@ -99,33 +126,6 @@ def test_the_maximum_age_does_not_reach_beyond_the_horizon():
     verdict = verdict_on(state, log.segments, settings, 700)
     assert (verdict.due, verdict.due_at_ms) == (False, 1300)
     assert verdict_on(state, log.segments, settings, 1300).overdue_ms == 700
-
-
-@pytest.mark.parametrize(("dirty", "expected"), [(100, False), (101, True)])
-def test_due_above_the_threshold_when_one_is_set(dirty, expected):
-    """C28."""
-    verdict = judge(10**6, dirty, compaction_threshold_bytes=100)
-    assert verdict.due is expected
-    assert ("compaction.threshold.bytes" in verdict.reason) is expected
-
-
-@pytest.mark.parametrize(("now_ms", "expected"), [(1499, False), (1500, True)])
-def test_due_by_the_clock_when_tombstones_expire(now_ms, expected):
-    """C21: whatever the dirty bytes, and it says when."""
-    state = a_state(steps=(TombstoneStep(9, 1000, 3),))
-    verdict = judge(10**6, 0, state=state, now_ms=now_ms, delete_retention_ms=500)
-    assert verdict.due is expected
-    assert verdict.due_at_ms == 1500
-    assert ("expired" in verdict.reason) is expected
-
-
-def test_steps_without_tombstones_make_nothing_due():
-    """C21."""
-    verdict = judge(10**6, 0, state=a_state(steps=(TombstoneStep(9, 0, 0),)), now_ms=10**15)
-    assert (verdict.due, verdict.due_at_ms) == (False, None)
-
-
-STEPS = (TombstoneStep(4, 100, 1), TombstoneStep(9, 300, 1))
 
 
 @pytest.mark.parametrize(
@@ -144,22 +144,6 @@ def test_held_tombstones_make_nothing_due_until_the_horizon_moves(held, expected
     settings = some_settings(delete_retention_ms=500)
     assert next_tombstone_expiry_ms(state, Horizon(10, "log end"), settings) == expected
     assert judge(10**6, 1, state=state, now_ms=500, delete_retention_ms=500).due_at_ms == expected
-
-
-@pytest.mark.parametrize("reason", ["records below 3 were deleted", "changed: null.key"])
-def test_a_round_that_is_required_makes_the_log_due(reason):
-    """C26, C43: with nothing dirty at all; where nothing is compacted no round is required."""
-    state = a_state(round_required=reason)
-    assert judge(10**6, 0, state=state) == Due(True, reason)
-    assert not judge(10**6, 0, state=state, cleanup_policy="delete", retention_ms=-1).due
-
-
-def test_the_earlier_of_two_times_is_given():
-    """C21, C28."""
-    state = a_state(steps=(TombstoneStep(9, 300, 1),))
-    config = {"oldest_ms": 100, "now_ms": 200, "delete_retention_ms": 500, "state": state}
-    assert judge(10**6, 1, max_compaction_lag_ms=500, **config).due_at_ms == 601
-    assert judge(10**6, 1, max_compaction_lag_ms=800, **config).due_at_ms == 800
 
 
 def test_a_ratio_that_the_horizon_will_bring_has_its_time():
@@ -186,13 +170,6 @@ def test_due_when_a_whole_segment_can_go(policy):
     by_size = some_settings(cleanup_policy=policy, retention_ms=-1, retention_bytes=18)
     assert verdict_on(state, log.segments, by_size, 0).due
     assert not verdict_on(state, log.segments, some_settings(retention_ms=50), 10**6).due
-
-
-def test_with_delete_alone_nothing_else_makes_a_log_due():
-    """C28, C23: neither dirt nor tombstones nor age."""
-    state = a_state(steps=STEPS)
-    config = {"cleanup_policy": "delete", "retention_ms": -1, "max_compaction_lag_ms": 1, "delete_retention_ms": 0}
-    assert judge(0, 10**6, state=state, now_ms=10**9, **config) == Due(False, "nothing is past retention")
 
 
 def test_due_when_enough_single_records_are_past_retention():

@@ -113,14 +113,6 @@ def test_kept_offsets_must_be_there_and_ascend(case: tuple[Record, str]) -> None
     assert (refused.value.index, refused.value.reason) == (2, reason)
 
 
-def test_kept_offsets_ascend_across_the_pieces_of_a_table() -> None:
-    piece = {"key": ["a"], "value": ["b"], "partition": [0]}
-    table = pa.concat_tables([pa.table({**piece, "offset": [offset]}) for offset in (4, 9, 9)])
-    with pytest.raises(InvalidRecordError) as refused:
-        receive(table, a_topic(), now_ms=NOW, keep_offsets=True)
-    assert refused.value.index == 2
-
-
 def test_a_record_of_wrong_types_is_named() -> None:
     wrong = Record(b"k", 5)  # type: ignore[arg-type]
     with pytest.raises(InvalidRecordError, match="the record at index 1 of the batch is refused: it is not a record"):

@@ -51,11 +51,6 @@ def test_one_very_long_key_among_short_ones() -> None:
     assert partitions_of(pa.array(keys), 12).tolist() == [partition_of_aiokafka(k, 12) for k in keys]
 
 
-def test_no_keys_and_empty_keys() -> None:
-    assert partitions_of(pa.array([], pa.binary()), 3).tolist() == []
-    assert partitions_of(pa.array([b"", b""]), 9).tolist() == [partition_of_aiokafka(b"", 9)] * 2
-
-
 def test_keyless_records_go_round() -> None:
     keys = pa.array([None, b"a", None, None, b"b", None], pa.binary())
     found = partitions_of(keys, 3, round_from=7).tolist()

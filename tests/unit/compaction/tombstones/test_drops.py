@@ -85,3 +85,10 @@ def test_without_retention_deletes_go_in_the_round_that_meets_them(mode):
     log.state = replace(log.state, epoch=7)
     log.round(some_settings(delete_retention_ms=0, compaction_mode=mode), 1000)
     assert log.state.dropped == (DroppedDeletes(8, 3, of_view=mode == "side-by-side"),)
+
+
+def test_segments_that_lost_no_delete_do_not_count():
+    """C49, C16: a null value without a key is no delete; a reader below it misses nothing."""
+    log = a_pure_log("a=∅", "·=∅")
+    log.round(some_settings(delete_retention_ms=0, null_key="retain"), 1000)
+    assert [drop.below for drop in log.state.dropped] == [1]

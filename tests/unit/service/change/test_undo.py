@@ -39,12 +39,6 @@ def test_what_only_the_view_has_is_not_given_up(topic: MemoryTopic) -> None:
     assert compacted(topic) == [b"old", b"young"]
 
 
-def test_a_round_is_undone_where_nothing_was_trimmed_since(topic: MemoryTopic) -> None:
-    undo(topic.warehouse, ORDERS)
-    assert compacted(topic) == [b"old", b"young"]
-    assert topic.log().view is None
-
-
 def test_files_that_were_deleted_since_do_not_stop_an_undo(topic: MemoryTopic) -> None:
     """C26: it is gone from the view as well."""
     delete_records(topic.warehouse, ORDERS, 0, 1)
