@@ -49,8 +49,8 @@ def test_a_round_its_plan_and_its_history(orders, masked):
         "  1  0 → 1  1  1 of 1  ≤ SIZE  ≤ SIZE  at the log end\n"
     )
     assert masked(planned.err) == (
-        "orders: a round would read at most SIZE and write at most SIZE, which is needed "
-        "besides the old version until that goes; nothing was changed\n"
+        "orders: a round would read at most SIZE and write at most SIZE, which it needs free "
+        "besides the old version; nothing was changed\n"
     )
     assert len(live(orders)) == 6
     done = orders("compact", "orders")

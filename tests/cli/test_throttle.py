@@ -22,7 +22,7 @@ def stored(lithify):
 def test_rates_are_stored_for_the_rounds_under_way(orders):
     said = orders("throttle", "orders", "--read-rate", "20MB/s", "--write-rate", "4096")
     assert said.out == ""
-    assert said.err == "orders: rounds under way read at most 19.1 MiB/s, write at most 4.00 KiB/s within 10 s\n"
+    assert said.err == "orders: within 10 s running rounds read at most 19.1 MiB/s, write at most 4.00 KiB/s\n"
     document = stored(orders)
     assert document.pop("id") and document.pop("checksum")
     assert document == {"read_rate_bytes": 20_000_000, "write_rate_bytes": 4096}
@@ -30,7 +30,7 @@ def test_rates_are_stored_for_the_rounds_under_way(orders):
 
 def test_a_rate_that_is_not_given_is_no_limit(orders):
     said = orders("throttle", "orders", "--read-rate", "1MiB/s")
-    assert said.err == "orders: rounds under way read at most 1.00 MiB/s, write without limit within 10 s\n"
+    assert said.err == "orders: within 10 s running rounds read at most 1.00 MiB/s, write without limit\n"
 
 
 def test_every_document_is_another_one(orders):
@@ -55,6 +55,6 @@ def test_wrong_use_stores_nothing(orders):
 
 def test_without_a_topic_it_is_for_the_cleaners(orders):
     said = orders("throttle", "--write-rate", "1MiB/s")
-    assert said.err == "rounds of running cleaners read without limit, write at most 1.00 MiB/s within 10 s\n"
+    assert said.err == "within 10 s rounds of running cleaners read without limit, write at most 1.00 MiB/s\n"
     assert (orders.warehouse / ".lithify" / "rates.json").is_file()
     assert orders("throttle", "--unlimited", "--json").json["topic"] is None

@@ -33,7 +33,7 @@ class IngestRequest:
     def __post_init__(self) -> None:
         """Raises `RefusedError` unless exactly one of topics and a pattern is given."""
         if bool(self.topics) == (self.pattern is not None):
-            raise RefusedError("nothing says what to copy, or two things do", hint="give topics or a pattern")
+            raise RefusedError("neither topics nor a pattern is given, or both are", hint="give topics or a pattern")
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,9 @@ def throttle(
         return
     rates = f"{_said('read', report.read_rate_bytes)}, {_said('write', report.write_rate_bytes)}"
     if report.topic is None:
-        say(f"rounds of running cleaners {rates} within 10 s")
+        say(f"within 10 s rounds of running cleaners {rates}")
     else:
-        say(f"{report.topic}: rounds under way {rates} within 10 s")
+        say(f"{report.topic}: within 10 s running rounds {rates}")
 
 
 def _said(what: str, rate_bytes: int | None) -> str:

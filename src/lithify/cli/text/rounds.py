@@ -108,8 +108,8 @@ def plan_summary(plan: PlanReport) -> str:
     read = format_bytes(sum(log.bytes_read_at_most for log in plan.logs))
     extra = format_bytes(plan.extra_bytes_needed)
     return (
-        f"{plan.topic}: a round would read at most {read} and write at most {extra}, which is needed "
-        f"besides the old version until that goes; nothing was changed{_judged(plan)}"
+        f"{plan.topic}: a round would read at most {read} and write at most {extra}, which it needs free "
+        f"besides the old version; nothing was changed{_judged(plan)}"
     )
 
 

@@ -141,5 +141,5 @@ def test_a_second_topic_for_the_place_of_one_stops_neither(warehouse):
 
 @pytest.mark.parametrize("asked", [{"topics": ()}, {"topics": ("orders",), "pattern": "o.*"}])
 def test_a_request_says_one_thing_to_copy(asked):
-    with pytest.raises(RefusedError, match="nothing says what to copy, or two things do"):
+    with pytest.raises(RefusedError, match="neither topics nor a pattern is given, or both are"):
         IngestRequest({}, **asked)
