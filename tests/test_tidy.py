@@ -176,14 +176,14 @@ def banned_phrases(file: File) -> Iterator[str]:
 
 
 _PACKAGES = "|".join(folder.name for folder in (ROOT / "src" / "lithify").glob("[a-z]*/"))
-_MODULE = re.compile(rf"(?<![\w./<{{-])(?:src/lithify/)?((?:{_PACKAGES})(?:/[a-z_]+)+)(?:\.py)?(?![\w<{{*])")
+_MODULE = re.compile(rf"(?<![\w./<{{-])(?:src/lithify/)?((?:tests|{_PACKAGES})(?:/[a-z_]+)+)(?:\.py)?(?![\w<{{*])")
 
 
 def lost_modules(file: File) -> Iterator[str]:
-    """`package/module` as headers, comments and documents name it, where the tree has no such folder or module."""
+    """`package/module` or `tests/folder/module` that headers, comments or documents name and the tree does not have."""
     for number, line in enumerate(file.text.splitlines(), 1):
         for found in _MODULE.finditer(line):
-            places = (ROOT / root / found[1] for root in ("src/lithify", "tests", "tests/support"))
+            places = (ROOT / root / found[1] for root in (".", "src/lithify", "tests", "tests/support"))
             if not any(place.is_dir() or place.with_suffix(".py").is_file() for place in places):
                 yield file.at(number, f"{found[0]} is not in the tree")
 
