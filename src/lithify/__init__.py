@@ -15,9 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lithify.errors import LithifyError, RefusedError
-from lithify.model.cursor import Cursor
+from lithify.model.cursor import AtTime, Cursor
 from lithify.model.record import Record
-from lithify.model.start_position import AtTime
 
 if TYPE_CHECKING:
     from lithify.api.lake import Lake

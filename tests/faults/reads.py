@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lithify.model.cursor import AtTime
 from lithify.model.scan import Everywhere, Listed, Matching, ScanSettings
-from lithify.model.start_position import AtTime
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
 from lithify.service.change.alter import plan_uncompact

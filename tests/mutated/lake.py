@@ -13,12 +13,12 @@ from typing import Any
 
 from lithify.columnar.files.access import local_path
 from lithify.errors import DamagedError, UnknownTopicError
+from lithify.model.cursor import Start
 from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.rates import Rates
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.start_position import Start
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
 from lithify.reports.ingest import CopiedTopic, Hole

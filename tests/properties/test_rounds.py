@@ -15,11 +15,11 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import lithify.compaction.tombstones.steps as steps_module
+import lithify.compaction.tombstones as steps_module
 from lithify.compaction.decisions import rewrites_of
 from lithify.compaction.eligible.retention import gone_segments
 from lithify.compaction.outcome import LogOutcome
-from lithify.compaction.tombstones.steps import step_of
+from lithify.compaction.tombstones import step_of
 from lithify.lifecycle.cuts import records_deleted, retained
 from lithify.model.log_arithmetic import measured, view_of
 from lithify.model.names import LogId, TopicName

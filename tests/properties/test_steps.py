@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.compaction.tombstones.steps import (
+from lithify.compaction.tombstones import (
     STEPS_KEPT,
     Steps,
     folded,

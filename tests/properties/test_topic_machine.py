@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from lithify.errors import InvalidRecordError, LogTruncatedError, OffsetOutOfRangeError
+from lithify.model.cursor import AtTime
 from lithify.model.record import Record
-from lithify.model.start_position import AtTime
 from lithify.reading.continuation import MissedDeletes, continuation
 from lithify.service.documents import reports_of
 from lithify.service.look.status import topic_status

@@ -14,9 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lithify.model.cursor import Start
 from lithify.model.log import LastRecord
 from lithify.model.record import Record
-from lithify.model.start_position import Start
 
 DATA = Path(__file__).parent / "data"
 CASES = {path.stem: json.loads(path.read_text()) for path in sorted(DATA.glob("*.json"))}

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from lithify.api.topic import Topic
 from lithify.errors import LogTruncatedError, OffsetOutOfRangeError, VersionSweptError
+from lithify.model.cursor import Start
 from lithify.model.record import Record
-from lithify.model.start_position import Start
 from lithify.service.read.fetch import LogReader
 from soak.journal import LogJournal, TopicJournal, at
 

@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lithify.compaction.record_order import order_of
-from lithify.compaction.rules import SurvivorRules
+from lithify.compaction.rules import SurvivorRules, order_of
 from lithify.compaction.survivors import survivors
 from lithify.model.record import Record, is_tombstone
 from lithify.model.settings.topic_settings import TopicSettings

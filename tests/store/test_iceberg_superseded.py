@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.store.iceberg.commit.superseded import LOOKS_PER_RETENTION, Looks
+from lithify.store.iceberg.commit.referenced import LOOKS_PER_RETENTION, Looks
 
 RETENTION_MS = 80
 STEPS = st.lists(st.integers(1, 100), min_size=1, max_size=30)

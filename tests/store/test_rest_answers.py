@@ -12,8 +12,8 @@ import pytest
 from requests import Session
 from requests.exceptions import ReadTimeout
 
-from lithify.store.iceberg.catalog import rest_timeouts
-from lithify.store.iceberg.catalog.rest_timeouts import bound_session
+from lithify.store.iceberg.catalog import configured
+from lithify.store.iceberg.catalog.configured import bound_session
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 PAUSES_S = {"at once": 0.0, "slow": 0.005, "trickling": 0.3, "silent": 60.0}
@@ -22,7 +22,7 @@ BOUND_S = 10.0
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    monkeypatch.setattr(rest_timeouts, "REQUEST_S", 1.0)
+    monkeypatch.setattr(configured, "REQUEST_S", 1.0)
     with Session() as made:
         bound_session(made)
         yield made

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
 from lithify.errors import RefusedError
-from lithify.model.cursor import Cursor
+from lithify.model.cursor import Cursor, Start
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.rates import RatesReport
-from lithify.model.start_position import Start
 from lithify.ports.engine import Progress
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse

@@ -18,9 +18,8 @@ from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersio
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId, TopicName
 from lithify.ports.store import LogStore
-from lithify.schedule.agenda import TopicWork
+from lithify.schedule.agenda import RequiredWork, TopicWork, required_work
 from lithify.schedule.backoff import after_failure, may_run
-from lithify.schedule.required_work import RequiredWork, required_work
 from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding
 
 TURN_MS = 60_000

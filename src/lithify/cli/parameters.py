@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import click
 
+from lithify.model.cursor import AtTime, Start
 from lithify.model.settings.units import parse_duration_ms, parse_time_ms
-from lithify.model.start_position import AtTime, Start
 
 
 class TimeType(click.ParamType[int]):

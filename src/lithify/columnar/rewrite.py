@@ -1,26 +1,31 @@
-"""Copies the survivors of adjacent segments, in order, to new segments.
+"""Copies records of segments, in order, to new segments: a round's survivors, what a cut leaves, a union.
 
     sources   [ a: row groups 0 1 2 ][ b: row groups 0 1 ]
     dead           2, 5 to 9              none
     result    [          a and b without the dead         ]      (more than one above `segment.bytes`)
 
 Records are copied as Arrow columns; at most one row group of a source and one of the result are in memory
-(C38). Row groups without survivors are not read.
+(C38). Row groups without survivors are not read. `repair` merges overlapping segments with each offset once:
+
+    [0 ─────── 4]          offsets are permanent and records never change (C1),
+       [2 ────────── 9]    so all segments have the same record at an offset
+    [0 ───────────── 9]
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.pace.throttle import unthrottled
+from lithify.columnar.pace import unthrottled
 from lithify.columnar.segment.positions import DeadPositions
-from lithify.columnar.segment.reader import SegmentReader
+from lithify.columnar.segment.reader import SegmentReader, read_segment
 from lithify.columnar.segment.schema import HEADERS, HEADERS_TYPE, OFFSET, SEGMENT_SCHEMA
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import DamagedError
@@ -56,15 +61,9 @@ def rewrite(
 
     `attempt` is as in `SegmentWriter`. Raises `DamagedError`, which names the source, and what the writer raises.
     """
-    writer = SegmentWriter(access, spec, attempt=attempt, acquire=throttles.write)
-    bytes_read = 0
-    try:
-        for source in sources:
-            bytes_read += _copy(access, source, writer, throttles.read)
+    with SegmentWriter(access, spec, attempt=attempt, acquire=throttles.write) as writer:
+        bytes_read = sum(_copy(access, source, writer, throttles.read) for source in sources)
         return writer.close(), bytes_read
-    except BaseException:
-        writer.abandon()
-        raise
 
 
 def cut(access: FileAccess, spec: SegmentSpec, segment: Segment, end_offset: int) -> tuple[Segment, ...]:
@@ -75,18 +74,13 @@ def cut(access: FileAccess, spec: SegmentSpec, segment: Segment, end_offset: int
     which names the segment.
     """
     origin = hashlib.blake2b(f"{segment.path} {end_offset}".encode(), digest_size=6).hexdigest()
-    writer = SegmentWriter(access, spec, attempt=origin)
-    try:
-        with SegmentReader(access, segment) as reader:
-            for group in range(reader.row_groups):
-                table = reader.read(group, _columns_with_data(reader, group))
-                writer.write(_all_columns(table.filter(pc.field(OFFSET) < end_offset)))
-                if table.num_rows and table.column(OFFSET)[-1].as_py() >= end_offset - 1:
-                    break  # the offsets read decide, not the footer's statistics
+    with SegmentWriter(access, spec, attempt=origin) as writer, SegmentReader(access, segment) as reader:
+        for group in range(reader.row_groups):
+            table = reader.read(group, _columns_with_data(reader, group))
+            writer.write(_all_columns(table.filter(pc.field(OFFSET) < end_offset)))
+            if table.num_rows and table.column(OFFSET)[-1].as_py() >= end_offset - 1:
+                break  # the offsets read decide, not the footer's statistics
         return writer.close()
-    except BaseException:
-        writer.abandon()
-        raise
 
 
 def _copy(access: FileAccess, source: Source, writer: SegmentWriter, acquire: Callable[[int], None]) -> int:
@@ -126,3 +120,48 @@ def _all_columns(table: pa.Table) -> pa.Table:
     if HEADERS in table.column_names:
         return table
     return table.append_column(SEGMENT_SCHEMA.field(HEADERS), pa.nulls(table.num_rows, HEADERS_TYPE))
+
+
+def unite(access: FileAccess, spec: SegmentSpec, segments: Sequence[Segment]) -> tuple[Segment, ...]:
+    """New segments with all records of `segments`, reading one row group of each at a time.
+
+    Raises `DamagedError`, also if two segments have different records at one offset: only one was committed.
+    """
+    with SegmentWriter(access, spec, attempt="united") as writer:
+        for table in _merged([read_segment(access, segment) for segment in segments]):
+            writer.write(_each_once(table, segments))
+        return writer.close()
+
+
+def _merged(sources: Sequence[Iterator[pa.Table]]) -> Iterator[pa.Table]:
+    """Tables of all records sorted by offset; each ends at the lowest last offset of the row groups in memory."""
+    waiting = [(table, source) for source in sources if (table := next(source, None)) is not None]
+    while waiting:
+        end = min(table.column(OFFSET)[-1].as_py() for table, _ in waiting)
+        parts = [table.filter(pc.field(OFFSET) <= end) for table, _ in waiting]
+        yield pa.concat_tables(part.cast(SEGMENT_SCHEMA) for part in parts).sort_by(OFFSET)
+        rest = [(table.filter(pc.field(OFFSET) > end), source) for table, source in waiting]
+        waiting = [
+            (table, source)
+            for left, source in rest
+            if (table := left if left.num_rows else next(source, None)) is not None
+        ]
+
+
+def _each_once(table: pa.Table, segments: Sequence[Segment]) -> pa.Table:
+    offsets = table.column(OFFSET).to_numpy()
+    again = np.flatnonzero(offsets[1:] == offsets[:-1]) + 1
+    if len(again) == 0:
+        return table
+    here, before = table.take(again), table.take(again - 1)
+    if not here.equals(before):
+        differs = next(n for n in range(len(again)) if not here.slice(n, 1).equals(before.slice(n, 1)))
+        offset = int(offsets[again[differs]])
+        files = ", ".join(s.path for s in segments if s.base_offset <= offset < s.end_offset)
+        raise DamagedError(
+            f"partition {segments[0].partition} has different records of offset {offset} in {files}",
+            hint="only one of them was committed: move the other file away, and repair again",
+        )
+    first = np.ones(len(offsets), bool)
+    first[again] = False
+    return table.filter(pa.array(first))

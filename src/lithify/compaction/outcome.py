@@ -15,8 +15,7 @@ from lithify.compaction.decisions import CountedSegment, Decision, Drop, Keep, R
 from lithify.compaction.eligible.required import stored_deletion
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import Cause
-from lithify.compaction.tombstones.drops import Drops, with_drop
-from lithify.compaction.tombstones.steps import Steps, folded, with_round
+from lithify.compaction.tombstones import Drops, Steps, folded, with_drop, with_round
 from lithify.model.log import DroppedDeletes, HeldTombstones, LastRecord, LogState
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.segment import Segment, without

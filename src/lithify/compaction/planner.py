@@ -17,7 +17,7 @@ from lithify.compaction.eligible.required import round_clears
 from lithify.compaction.eligible.retention import gone_segments, may_age, start_after, values_expire_before_ms
 from lithify.compaction.key_bounds import KeyBounds, key_bounds_of
 from lithify.compaction.rules import Cause, SurvivorRules
-from lithify.compaction.tombstones.steps import tombstones_expire_below
+from lithify.compaction.tombstones import tombstones_expire_below
 from lithify.model.log import LogState
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings.topic_settings import TopicSettings

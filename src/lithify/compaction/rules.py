@@ -2,6 +2,14 @@
 
 `verdict` is the contract for a single record, given whether it wins its key. The oracle
 (`survivors.py`) and every fast path must agree with it.
+
+Which of two records of a key wins is decided by their order (C10, C11):
+
+    strategy    offset       timestamp              header
+    order       none         the timestamp          the last header of the name, if it is 8 bytes long
+
+A record wins against those with a lower order; one without an order loses to any that has one;
+among equal orders the highest offset wins.
 """
 
 from __future__ import annotations
@@ -10,7 +18,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lithify.model.log import LogState
+from lithify.model.record import Header, Record
 from lithify.model.settings.topic_settings import Strategy, TopicSettings
+
+ORDER_BYTES = 8
+"""An order in a header is a signed big-endian integer of so many bytes."""
+
+NO_ORDER = -(2**63) - 1
+"""Sorts below every order that a header can have."""
 
 
 class Cause(StrEnum):
@@ -81,3 +96,23 @@ class Fate:
     wins: bool
     tombstone: bool
     held: bool = False
+
+
+def order_of(record: Record, rules: SurvivorRules) -> int:
+    """The order by which a record competes; with strategy `offset` all have the same."""
+    match rules.strategy:
+        case "offset":
+            return 0
+        case "timestamp":
+            assert record.timestamp is not None  # every stored record has one
+            return record.timestamp
+        case "header":
+            return header_order(record.headers, rules.order_header)
+
+
+def header_order(headers: tuple[Header, ...], name: str) -> int:
+    """The integer in the last header of that name, or `NO_ORDER` if there is no such integer."""
+    last = next((value for header, value in reversed(headers) if header == name), None)
+    if last is None or len(last) != ORDER_BYTES:
+        return NO_ORDER
+    return int.from_bytes(last, "big", signed=True)

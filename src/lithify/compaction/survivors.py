@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lithify.compaction.record_order import NO_ORDER, order_of
-from lithify.compaction.rules import Cause, Fate, SurvivorRules
+from lithify.compaction.rules import NO_ORDER, Cause, Fate, SurvivorRules, order_of
 from lithify.model.record import Record, is_tombstone
 
 

@@ -1,11 +1,15 @@
 """Leases in a table of an SQL database: PostgreSQL, or an SQLite file for cleaners on one machine.
 
-    lithify_leases   name (primary key)   owner   beats
+    lithify_leases     name (primary key)      owner   beats
+    lithify_cleaners   cleaner (primary key)   scope   interval_ms   started_ms   looked_ms
 
 Every operation is one short transaction, and the database decides between two cleaners: a free lease is
 an INSERT, which the primary key allows once; a takeover is an UPDATE of the row only if it is unchanged
 since it was read. Which leases were taken is then selected: their rows have the number of this write. So
 each operation can be repeated, and a failed one is repeated once, on a new connection if need be.
+
+Only `status` reads the notes of cleaners. The first note creates their table, so that readers need no right to
+create tables, and leases work even where the cleaners have none.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -26,6 +30,7 @@ from sqlalchemy import (
     Table,
     and_,
     delete,
+    func,
     inspect,
     select,
     tuple_,
@@ -38,8 +43,7 @@ from sqlalchemy.schema import CreateTable
 from lithify.errors import CoordinationError
 from lithify.leases.database import bounded_engine, in_memory, parsed, shown
 from lithify.leases.memory import MemoryCoordination
-from lithify.leases.notes import drop_note, put_note, read_notes
-from lithify.ports.leases import Coordination, Lease
+from lithify.ports.leases import NOTES_KEPT_MS, Coordination, Lease
 from lithify.reports.cleaner_note import CleanerNote
 
 T = TypeVar("T")
@@ -50,6 +54,15 @@ LEASES = Table(
     Column("name", String, primary_key=True),
     Column("owner", String, nullable=False),
     Column("beats", BigInteger, nullable=False),
+)
+NOTES = Table(
+    "lithify_cleaners",
+    MetaData(),
+    Column("cleaner", String, primary_key=True),
+    Column("scope", String, nullable=False),
+    Column("interval_ms", BigInteger, nullable=False),
+    Column("started_ms", BigInteger, nullable=False),
+    Column("looked_ms", BigInteger),
 )
 NAMES_AT_ONCE = 500
 """Names in one statement, below every database's limit of parameters."""
@@ -124,13 +137,13 @@ class SqlCoordination:
             self._done(removed)
 
     def put_note(self, note: CleanerNote) -> None:
-        self._done(lambda connection: put_note(connection, note))
+        self._done(lambda connection: _put_note(connection, note))
 
     def notes(self) -> tuple[CleanerNote, ...]:
-        return self._done(read_notes)
+        return self._done(_read_notes)
 
     def drop_note(self, cleaner: str) -> None:
-        self._done(lambda connection: drop_note(connection, cleaner))
+        self._done(lambda connection: _drop_note(connection, cleaner))
 
     def _done(self, work: Callable[[Connection], T]) -> T:
         """Runs a transaction, a second time if it fails. Raises `CoordinationError`."""
@@ -194,3 +207,28 @@ def _takeovers(seen: Sequence[Lease]) -> list[ColumnElement[bool]]:
 
 def _parts(these: Sequence[T]) -> list[Sequence[T]]:
     return [these[start : start + NAMES_AT_ONCE] for start in range(0, len(these), NAMES_AT_ONCE)]
+
+
+def _put_note(connection: Connection, note: CleanerNote) -> None:
+    if not _has_notes(connection):
+        connection.execute(CreateTable(NOTES, if_not_exists=True))
+    values = asdict(note)
+    insert: Any = (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(NOTES).values(values)
+    connection.execute(insert.on_conflict_do_update(index_elements=[NOTES.c.cleaner], set_=values))
+    last_ms = func.coalesce(NOTES.c.looked_ms, NOTES.c.started_ms)
+    connection.execute(delete(NOTES).where(last_ms < note.last_ms - NOTES_KEPT_MS))
+
+
+def _read_notes(connection: Connection) -> tuple[CleanerNote, ...]:
+    if not _has_notes(connection):
+        return ()
+    return tuple(CleanerNote(*row) for row in connection.execute(select(NOTES).order_by(NOTES.c.cleaner)))
+
+
+def _drop_note(connection: Connection, cleaner: str) -> None:
+    if _has_notes(connection):
+        connection.execute(delete(NOTES).where(NOTES.c.cleaner == cleaner))
+
+
+def _has_notes(connection: Connection) -> bool:
+    return inspect(connection).has_table(NOTES.name)

@@ -1,15 +1,18 @@
-"""Which records a log accepts (C16, and the settings on size and time).
+"""Which records a log accepts (C16, and the settings on size and time), and how many partitions a topic.
 
-The rule for one record. The bulk path checks whole columns by the same rule, and tests compare both;
+`refusal` is the rule for one record. The bulk path checks whole columns by the same rule, and tests compare both;
 a batch with one refused record is refused whole.
 """
 
 from __future__ import annotations
 
-from lithify.errors import OffsetOutOfRangeError
+from lithify.errors import OffsetOutOfRangeError, RefusedError
 from lithify.model.names import LogId
 from lithify.model.record import LAST_OFFSET, Record
 from lithify.model.settings.topic_settings import TopicSettings
+
+MAX_PARTITIONS = 10_000
+"""Partitions of one topic: its metadata keeps some 100 bytes of state for each."""
 
 
 def refusal(record: Record, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> str | None:
@@ -47,3 +50,9 @@ def check_offsets(log: LogId, first_offset: int, records: int) -> None:
             f"{log}: there are no offsets for {records} records from {first_offset} on: {LAST_OFFSET} is the largest",
             hint="nothing was appended; `truncate` frees offsets at the end of the log",
         )
+
+
+def check_partitions(count: int) -> None:
+    """Raises `RefusedError`."""
+    if not 1 <= count <= MAX_PARTITIONS:
+        raise RefusedError(f"partitions={count}: a topic has 1 to {MAX_PARTITIONS}")

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 
 from lithify.compaction.eligible.required import carried_reason, deletion_reason
 from lithify.compaction.eligible.retention import start_after
-from lithify.compaction.tombstones.drops import with_drop, without_view
-from lithify.compaction.tombstones.steps import Steps, folded
+from lithify.compaction.tombstones import Steps, folded, with_drop, without_view
 from lithify.errors import OffsetOutOfRangeError, PolicyError
 from lithify.model.log import TRUNCATIONS_KEPT, DroppedDeletes, LastRecord, LogState
 from lithify.model.log_arithmetic import last_readable, measured, view_of

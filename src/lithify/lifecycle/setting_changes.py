@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.errors import InvalidSettingError, PolicyError
+from lithify.lifecycle.admission import check_partitions
 from lithify.lifecycle.cuts import uncompacted
-from lithify.lifecycle.partition_count import check_partitions
 from lithify.model.log import LogState, TopicState, segments_of
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings, changes

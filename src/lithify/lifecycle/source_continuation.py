@@ -18,14 +18,14 @@ from lithify.model.source import SourceLog
 
 
 @dataclass(frozen=True, slots=True)
-class GoesOn:
+class CopyContinues:
     """The copy continues at `offset`."""
 
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class NeverCopied:
     """The source has deleted [start_offset, end_offset), which was never copied."""
 
     start_offset: int
@@ -33,30 +33,30 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class WentBack:
+class SourceWentBack:
     """The source's log ends at `source_end`, below the copy's `log_end`."""
 
     log_end: int
     source_end: int
 
 
-Continuation = GoesOn | Lost | WentBack
+CopyContinuation = CopyContinues | NeverCopied | SourceWentBack
 
 
-def continuation(log_end: int | None, source: SourceLog) -> Continuation:
+def copy_continuation(log_end: int | None, source: SourceLog) -> CopyContinuation:
     """How the copy of one log continues. `log_end` is None for a log that has no copy, or an empty one."""
     if log_end is None:
-        return GoesOn(source.start_offset)
+        return CopyContinues(source.start_offset)
     if source.end_offset < log_end:
-        return WentBack(log_end, source.end_offset)
+        return SourceWentBack(log_end, source.end_offset)
     if source.start_offset > log_end:
-        return Lost(log_end, source.start_offset)
-    return GoesOn(log_end)
+        return NeverCopied(log_end, source.start_offset)
+    return CopyContinues(log_end)
 
 
-def continuations(state: TopicState | None, source: Mapping[int, SourceLog]) -> Mapping[int, Continuation]:
+def copy_continuations(state: TopicState | None, source: Mapping[int, SourceLog]) -> Mapping[int, CopyContinuation]:
     """By partition of the source. New partitions begin at their start."""
-    return {partition: continuation(_log_end(state, partition), log) for partition, log in source.items()}
+    return {partition: copy_continuation(_log_end(state, partition), log) for partition, log in source.items()}
 
 
 def _log_end(state: TopicState | None, partition: int) -> int | None:

@@ -1,12 +1,14 @@
-"""How far a reader has read a log: what it stores, to continue there later (C7, C49)."""
+"""Where a reader starts (C37), and how far it has read a log: what it stores, to continue there later (C7, C49)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
+from lithify.errors import OffsetOutOfRangeError
 from lithify.model.log import LogState, TopicState
+from lithify.model.names import LogId
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +42,25 @@ class Cursor:
     def to_json(self) -> dict[str, Any]:
         """As all documents store it: position files, offsets of Kafka's groups, checkpoints of Spark."""
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class AtTime:
+    """The first record, in offset order, whose timestamp is at or after `timestamp_ms`."""
+
+    timestamp_ms: int
+
+
+Start = Literal["earliest", "latest"] | int | AtTime
+From = Start | Cursor
+"""Where a reader of one log may begin."""
+
+
+def checked_offset(log: LogId, start: int, end: int, offset: int) -> int:
+    """`offset` if a reader that begins at `start` may start there, the log end included (C2, C37)."""
+    if not start <= offset <= end:
+        raise OffsetOutOfRangeError(
+            f"{log}: offset {offset} is outside of [{start}, {end}]",
+            hint="start at earliest, at latest, or in between",
+        )
+    return offset

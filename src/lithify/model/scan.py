@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from lithify.model.cursor import Start
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
-from lithify.model.start_position import Start
 
 Offsets = Mapping[str, Mapping[int, int]]
 """By topic and partition, the offset from which to read, or before which to stop."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lithify.compaction.tombstones.drops import missed_deletes
+from lithify.compaction.tombstones import missed_deletes
 from lithify.errors import LogTruncatedError
 from lithify.model.cursor import Cursor
 from lithify.model.log import LogState, TopicState

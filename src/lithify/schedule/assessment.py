@@ -20,7 +20,7 @@ from lithify.compaction.eligible.retention import (
     segments_awaiting_round,
     values_expire_before_ms,
 )
-from lithify.compaction.tombstones.steps import next_expiry_ms
+from lithify.compaction.tombstones import next_expiry_ms
 from lithify.lifecycle.cuts import retained
 from lithify.model.log import LogState
 from lithify.model.segment import Segment, volume_of

@@ -24,7 +24,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from lithify.compaction.eligible.commit_times import committed_after
+from lithify.compaction.eligible.horizon import committed_after
 from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError, UnknownTopicError
 from lithify.lifecycle.clocks import vouched_ms
 from lithify.lifecycle.landing import Landing, landing

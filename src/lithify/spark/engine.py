@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from lithify.columnar.keypass.findings import log_findings
+from lithify.columnar.keypass.tally import log_findings
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.compaction.decisions import CountedSegment, Rewrite
 from lithify.compaction.key_pass_shape import key_pass_shapes

@@ -24,8 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.pace.rates import FollowedRates, TaskRates
-from lithify.columnar.pace.throttle import Throttle
+from lithify.columnar.pace import FollowedRates, TaskRates, Throttle
 from lithify.columnar.rewrite import Throttles
 from lithify.defects import OF_THE_MACHINE
 from lithify.errors import EngineError, EngineUnavailableError, LithifyError

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import pytest
 
 from lithify.errors import OffsetOutOfRangeError, VersionSweptError
+from lithify.model.cursor import AtTime, Start
 from lithify.model.log import LastRecord, LogState, TopicState
 from lithify.model.record import Record
-from lithify.model.start_position import AtTime, Start
 from lithify.reading.pieces import Reading
 from lithify.service.look.status import topic_status
 from lithify.service.proof.verify import verify

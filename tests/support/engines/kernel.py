@@ -15,12 +15,11 @@ import numpy as np
 
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.keypass.findings import log_findings
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan, keys_schema
-from lithify.columnar.keypass.tally import Tally
+from lithify.columnar.keypass.tally import Tally, log_findings
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.keys.hash_range import HashRange
+from lithify.columnar.keys.key_hash import HashRange
 from lithify.columnar.keys.ranks import Portion
 from lithify.columnar.rewrite import Source, rewrite
 from lithify.columnar.segment.positions import DeadPositions, DeadRecords, Integers, ordinal_starts

@@ -16,7 +16,7 @@ from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import Survivors, survivors
-from lithify.compaction.tombstones.steps import step_of
+from lithify.compaction.tombstones import step_of
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
 from lithify.model.record import Record, is_tombstone

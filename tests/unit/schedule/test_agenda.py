@@ -8,8 +8,15 @@ from hypothesis import strategies as st
 from lithify.model.names import TopicName
 from lithify.model.segment import Volume
 from lithify.schedule import agenda
-from lithify.schedule.agenda import BATCH_BYTES, BATCH_LOGS, BATCH_RECORDS, TopicWork, in_order, next_batch
-from lithify.schedule.required_work import RequiredWork
+from lithify.schedule.agenda import (
+    BATCH_BYTES,
+    BATCH_LOGS,
+    BATCH_RECORDS,
+    RequiredWork,
+    TopicWork,
+    in_order,
+    next_batch,
+)
 
 MIB = 2**20
 

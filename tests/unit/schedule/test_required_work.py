@@ -5,8 +5,8 @@ from __future__ import annotations
 from lithify.model.failure import LogFailure
 from lithify.model.log import segments_of
 from lithify.model.record import Record
+from lithify.schedule.agenda import RequiredWork, required_work
 from lithify.schedule.assessment import assess
-from lithify.schedule.required_work import RequiredWork, required_work
 from support.topics.memory_topic import MemoryTopic
 
 NOW_MS = 1_000

@@ -12,7 +12,7 @@ import click
 from lithify.cli.invocation import Invocation, the_partition, verb
 from lithify.cli.parameters import StartType
 from lithify.cli.records.lines import ENCODINGS, Encoding, format_json
-from lithify.model.start_position import Start
+from lithify.model.cursor import Start
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic

@@ -121,13 +121,9 @@ def renumbered(
     `WarehouseError` or `OSError`.
     """
     spec = SegmentSpec.of(state, segments[0].partition, run_id)
-    writer = SegmentWriter(access, spec, attempt=f"v{state.version}")
-    try:
+    with SegmentWriter(access, spec, attempt=f"v{state.version}") as writer:
         for segment in segments:
             for table in read_segment(access, segment):
                 writer.write(with_offsets(table, base_offset))
                 base_offset += table.num_rows
         return writer.close()
-    except BaseException:
-        writer.abandon()
-        raise

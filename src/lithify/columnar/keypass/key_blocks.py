@@ -19,8 +19,7 @@ import pyarrow as pa
 
 from lithify.columnar.keypass.key_source import gathered
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.keys.hash_range import ranges_of
-from lithify.columnar.keys.key_hash import KeyHash
+from lithify.columnar.keys.key_hash import KeyHash, ranges_of
 from lithify.columnar.keys.ranks import Portion
 from lithify.columnar.segment.positions import DeadRecords, Integers
 from lithify.columnar.segment.schema import KEY

@@ -2,6 +2,9 @@
 
 Columns that cannot matter in a segment are not read: value sizes if no record can be a tombstone, timestamps
 if none or all records are past retention, offsets if no limit lies inside the segment.
+
+The order of a record (C10) is its timestamp, or with the strategy `header` a big-endian signed number in the last
+header of a name, if that has 8 bytes; null where there is none. `compaction.rules` computes the same for one record.
 """
 
 from __future__ import annotations
@@ -13,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.keys.order_columns import header_orders
 from lithify.columnar.keys.ranks import (
     EXPIRED_BIT,
     ORDERED_KEYS,
@@ -29,7 +31,7 @@ from lithify.columnar.keys.ranks import (
 )
 from lithify.columnar.segment.positions import Integers
 from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, TIMESTAMP, VALUE_SIZE
-from lithify.compaction.rules import SurvivorRules
+from lithify.compaction.rules import ORDER_BYTES, SurvivorRules
 from lithify.model.segment import Segment
 
 
@@ -166,3 +168,35 @@ def _tombstones(sizes: pa.ChunkedArray, rules: SurvivorRules) -> Flags:
     null = sizes.is_null()
     flags = pc.or_(null, pc.equal(sizes.fill_null(-1), 0)) if rules.empty_is_tombstone else null
     return np.asarray(flags.to_numpy(), np.bool_)
+
+
+def header_orders(headers: pa.ChunkedArray, name: str) -> pa.Array:
+    """The order of each record by its header `name`: int64, as long as `headers`, null where there is none."""
+    chunks = [_of_chunk(chunk, name) for chunk in headers.chunks]
+    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, pa.int64())
+
+
+def _of_chunk(headers: pa.ListArray, name: str) -> pa.Array:
+    every = headers.flatten()
+    counts = pc.fill_null(pc.list_value_length(headers), 0).to_numpy()
+    named = np.flatnonzero(pc.equal(pc.struct_field(every, "key"), name).to_numpy(zero_copy_only=False))
+    records = np.repeat(np.arange(len(headers)), counts)[named]
+    is_last = np.append(records[1:] != records[:-1], True)[: len(records)]
+    records, named = records[is_last], named[is_last]
+    values = pc.struct_field(every, "value").take(pa.array(named))
+    valid = pc.fill_null(pc.equal(pc.binary_length(values), ORDER_BYTES), False)
+    found = np.zeros(len(headers), np.int64)
+    missing = np.ones(len(headers), np.bool_)
+    with_order = records[valid.to_numpy(zero_copy_only=False)]
+    found[with_order] = _big_endian(values.filter(valid))
+    missing[with_order] = False
+    return pa.array(found, mask=missing)
+
+
+def _big_endian(values: pa.BinaryArray) -> Integers:
+    """Decodes values of 8 bytes each, none of them null: int64, as long as `values`."""
+    _, ends, payload = values.buffers()
+    if not len(values) or payload is None:
+        return np.zeros(0, np.int64)
+    first = int(np.frombuffer(ends, np.int32)[values.offset])  # values are contiguous
+    return np.frombuffer(payload, ">i8", len(values), first).astype(np.int64)

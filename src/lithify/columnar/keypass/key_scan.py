@@ -19,7 +19,7 @@ from lithify.columnar.keypass.key_rows import Rows, ScannedSegment
 from lithify.columnar.keypass.key_source import pieces
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keys.ranks import ORDERED_KEYS, RANKED_KEYS, Portion
-from lithify.columnar.pace.throttle import unthrottled
+from lithify.columnar.pace import unthrottled
 from lithify.columnar.segment.positions import DeadRecords, ordinal_starts
 from lithify.columnar.segment.reader import SegmentReader
 from lithify.columnar.segment.schema import HEADERS

@@ -8,8 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.keys.hash_range import HashRange
-from lithify.columnar.keys.key_hash import KeyHash
+from lithify.columnar.keys.key_hash import HashRange, KeyHash
 from lithify.columnar.keys.ranks import Portion
 from lithify.columnar.segment.positions import DeadRecords, Integers
 from lithify.columnar.segment.schema import KEY

@@ -28,8 +28,7 @@ from lithify.columnar.keypass.key_comparison import KeyComparison
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.key_source import KeySource, MemoryExceededError, of_part
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.keys.hash_range import HashRange
-from lithify.columnar.keys.key_hash import KeyHash
+from lithify.columnar.keys.key_hash import HashRange, KeyHash
 from lithify.columnar.keys.ranks import Portion
 from lithify.columnar.segment.positions import DeadRecords
 from lithify.columnar.segment.reader import read_segment

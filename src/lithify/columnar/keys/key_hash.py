@@ -8,11 +8,14 @@ group candidates; keys are compared whole (C12).
 Any two keys agree in half of such a hash with probability 2^-32 (Lemire and Kaser, "Strongly universal string
 hashing is fast", 2013). A secret prefix with a common fast hash would not be enough: keys can be constructed
 that collide behind any prefix. Keys above `LONG_BYTES` are hashed by keyed BLAKE2b.
+
+Hash ranges divide the keys of a log so that those of each fit into one task's memory.
 """
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -26,6 +29,9 @@ LONG_BYTES = 1024
 
 _FACTORS = LONG_BYTES // 4 + 2
 _UPPER_HALF = np.uint64(32)
+
+_SHIFT = 24
+"""Hash ranges use the bits above these, since `latest_rows` overwrites low bits with row numbers."""
 
 _BLOCK = 1 << 16
 """Keys hashed at a time, so that intermediate arrays fit into the processor's cache."""
@@ -86,3 +92,24 @@ def _sizes(keys: pa.BinaryArray) -> npt.NDArray[np.int32]:
 def _weighed(words: npt.NDArray[np.uint32 | np.uint8], factors: Hashes) -> Hashes:
     """The weighted sum of each row of `words`, (rows, words) to (rows,), modulo 2^64."""
     return np.asarray(np.einsum("ij,j->i", words, factors[: words.shape[1]]), np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class HashRange:
+    """The keys for which `ranges_of(hashes, count)` is `index`."""
+
+    index: int
+    count: int
+
+    def cut(self, parts: int) -> list[HashRange]:
+        """Divides this range into `parts` ranges."""
+        return [HashRange(self.index + part * self.count, parts * self.count) for part in range(parts)]
+
+    def holds(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
+        """For each hash, whether its key is in this range: bool, as long as `hashes`."""
+        return np.asarray(ranges_of(hashes, self.count) == self.index, np.bool_)
+
+
+def ranges_of(hashes: Hashes, count: int) -> npt.NDArray[np.int32]:
+    """For each hash, the index in [0, count) of its hash range: int32, as long as `hashes`."""
+    return ((hashes >> np.uint64(_SHIFT)) % np.uint64(count)).astype(np.int32)

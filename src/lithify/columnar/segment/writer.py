@@ -70,7 +70,8 @@ class SegmentWriter:
 
     `acquire`, a throttle, is called with the bytes of each row group and footer after they were written.
     `attempt` is unique among the writers of a run, so that two attempts at the same work write different
-    files (C6). Not usable after `close`.
+    files (C6). Not usable after `close`. A context manager, which on an error closes the open file and leaves it
+    unreferenced for `sweep`.
     """
 
     def __init__(
@@ -107,8 +108,15 @@ class SegmentWriter:
         self._end_file()
         return tuple(self._segments)
 
+    def __enter__(self) -> SegmentWriter:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is not None:
+            self.abandon()
+
     def abandon(self) -> None:
-        """Closes the open file after an error, and leaves it unreferenced for `sweep`."""
+        """Closes the open file after an error."""
         if self._file is None:
             return
         file, self._file = self._file, None

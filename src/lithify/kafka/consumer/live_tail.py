@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.kafka.client import SLICE_S, Cluster, client
-from lithify.lifecycle.source_continuation import Lost, WentBack, continuation
+from lithify.lifecycle.source_continuation import NeverCopied, SourceWentBack, copy_continuation
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.source import SourceLog
 from lithify.ports.clock import Clock
@@ -140,14 +140,14 @@ def check_same(topic: str, known: str, found: str) -> None:
 
 def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: int) -> None:
     """Raises `SourceLostError` or `SourceWentBackError` where Kafka's log cannot be read from `offset` on."""
-    match continuation(offset, SourceLog(partition, *ends)):
-        case Lost(_, start):
+    match copy_continuation(offset, SourceLog(partition, *ends)):
+        case NeverCopied(_, start):
             raise SourceLostError(
                 f"Kafka's {topic}-{partition} starts at {start} now: offsets [{offset}, {start}) are neither there "
                 "nor in the lake",
                 hint="ingest records before Kafka's retention deletes them",
             )
-        case WentBack(_, end):
+        case SourceWentBack(_, end):
             raise SourceWentBackError(
                 f"Kafka's {topic}-{partition} ends at {end}, below offset {offset}, where this consumer continues",
                 hint="its topic was recreated or truncated, or it is another one",

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
 
-from lithify.compaction.record_order import order_of
-from lithify.compaction.rules import SurvivorRules, table_rules
+from lithify.compaction.rules import SurvivorRules, order_of, table_rules
 from lithify.model.log import LogState
 from lithify.model.record import Record, is_tombstone
 from lithify.model.settings.topic_settings import TopicSettings

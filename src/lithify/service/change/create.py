@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lithify.lifecycle.partition_count import check_partitions
+from lithify.lifecycle.admission import check_partitions
 from lithify.model.log import TopicState
 from lithify.model.names import TopicReference, check_printable
 from lithify.model.settings.topic_settings import TopicSettings

@@ -23,7 +23,7 @@ from lithify.errors import (
     UnknownSourceError,
     UnknownTopicError,
 )
-from lithify.lifecycle.source_continuation import GoesOn, Lost, WentBack, continuations
+from lithify.lifecycle.source_continuation import CopyContinues, NeverCopied, SourceWentBack, copy_continuations
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName, TopicReference
 from lithify.model.segment import volume_of
@@ -74,24 +74,24 @@ class TopicIngest:
         self._check_same(state)
         state = self._with_partitions(state, found)
         starts: dict[int, int] = {}
-        for partition, how in continuations(state, self.source.logs(found)).items():
+        for partition, how in copy_continuations(state, self.source.logs(found)).items():
             log = LogId(self.name, partition)
             match how:
-                case GoesOn(offset):
+                case CopyContinues(offset):
                     starts[partition] = offset
-                case Lost(start, end) if self.request.accepts_loss:
+                case NeverCopied(start, end) if self.request.accepts_loss:
                     others = tuple(
                         hole for hole in self.holes if (hole.partition, hole.start_offset) != (partition, start)
                     )
                     self.holes = (*others, Hole(partition, start, end))
                     starts[partition] = end
-                case Lost(start, end):
+                case NeverCopied(start, end):
                     raise SourceLostError(
                         f"{log}: {self._theirs} starts at {end}, and the copy ends at {start}: "
                         f"offsets {start} to {end - 1} were deleted there",
                         hint="--accept-loss continues at its start, and stores the range",
                     )
-                case WentBack(log_end, source_end):
+                case SourceWentBack(log_end, source_end):
                     raise SourceWentBackError(
                         f"{log}: {self._theirs} ends at {source_end}, below the {log_end} of the copy",
                         hint="it was recreated or truncated: ingest it into another topic, or cut this one",

@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 
 from lithify.compaction.rules import table_rules
 from lithify.errors import RefusedError
-from lithify.model.cursor import Cursor
+from lithify.model.cursor import AtTime, Cursor, From, Start
 from lithify.model.log import LastRecord, TopicState, segments_of
 from lithify.model.record import Record
-from lithify.model.start_position import AtTime, From, Start
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading, pieces_of

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from lithify.errors import LithifyError, RefusedError, UnknownTopicError, VersionSweptError
+from lithify.model.cursor import AtTime, Start, checked_offset
 from lithify.model.log import TopicState, segments_of
 from lithify.model.names import LogId, TopicName, parse_topic
 from lithify.model.scan import (
@@ -29,7 +30,6 @@ from lithify.model.scan import (
     ScanTask,
     Subscription,
 )
-from lithify.model.start_position import AtTime, Start, checked_offset
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading, pieces_of
 from lithify.service.read.fetch import open_log

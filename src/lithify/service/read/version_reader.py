@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lithify.errors import DamagedError, VersionSweptError
-from lithify.model.cursor import Cursor
+from lithify.model.cursor import AtTime, Cursor, From, checked_offset
 from lithify.model.log import LastRecord, LogState, TopicState
 from lithify.model.names import LogId
 from lithify.model.record import Record
-from lithify.model.start_position import AtTime, From, checked_offset
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import Continues, Restored, continuation, lost_error

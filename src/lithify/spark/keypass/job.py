@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lithify.columnar.keypass.key_scan import LogScan
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.keys.hash_range import HashRange
+from lithify.columnar.keys.key_hash import HashRange
 from lithify.columnar.segment.positions import ordinal_starts
 from lithify.compaction.key_pass_shape import KeyPassShape, winners_memory
 from lithify.compaction.planner import LogPlan

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lithify.errors import RefusedError
+from lithify.model.cursor import AtTime, Start
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.scan import Bound, Everywhere, Listed, Matching, PerLog, ScanSettings, Subscription
-from lithify.model.start_position import AtTime, Start
 
 PLACES = ("warehouse", "catalog")
 READING = (

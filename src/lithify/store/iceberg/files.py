@@ -110,14 +110,10 @@ class IcebergFiles:
         keeps = arrivals.first_offset is not None
         table = arrivals.table if keeps else incoming.with_offsets(arrivals.table, base_offset)
         spec = SegmentSpec.of(state, table.column(PARTITION)[0].as_py(), run_id)
-        writer = SegmentWriter(self.access, spec, attempt=f"v{state.version}")  # a run may write again for another
-        with writing(str(state.name)):
-            try:
-                writer.write(table)
-                return writer.close()
-            except BaseException:
-                writer.abandon()
-                raise
+        attempt = f"v{state.version}"  # a run may write again for another version
+        with writing(str(state.name)), SegmentWriter(self.access, spec, attempt=attempt) as writer:
+            writer.write(table)
+            return writer.close()
 
     def read(self, segment: Segment, start_offset: int) -> Iterator[ArrowBatch]:
         """Raises `DamagedError`."""

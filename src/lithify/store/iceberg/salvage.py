@@ -22,8 +22,8 @@ from pyiceberg.serializers import FromInputFile
 from pyiceberg.table.metadata import TableMetadata
 
 from lithify.columnar.files.access import FileAccess
+from lithify.columnar.rewrite import unite
 from lithify.columnar.segment.facts import facts
-from lithify.columnar.segment.union import unite
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import ConflictError, DamagedError, LithifyError, RefusedError, UnknownTopicError
 from lithify.model.log import TopicState
@@ -42,8 +42,8 @@ from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.folders import stored_files
 from lithify.store.iceberg.manifests.entries import read_segments
 from lithify.store.iceberg.state import lineage
-from lithify.store.iceberg.state.location import pinned_location
 from lithify.store.iceberg.state.table_shape import check_writable
+from lithify.store.iceberg.state.topic_codec import pinned_location
 
 _DATA = re.compile(r"(?:data/)?partition=(\d+)/(\d{20})-[\w-]+\.parquet")
 _FOLDER = re.compile(r"(.+?)/(?:metadata|data|lithify)/.*")

@@ -41,8 +41,8 @@ from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.recent import Recent
 from lithify.store.iceberg.manifests.entries import read_segments
 from lithify.store.iceberg.state import topic_codec
-from lithify.store.iceberg.state.location import topic_location
 from lithify.store.iceberg.state.table_shape import check_writable
+from lithify.store.iceberg.state.topic_codec import topic_location
 from lithify.store.iceberg.topic_folders import TopicFolders
 
 REQUESTS_AT_ONCE = 12

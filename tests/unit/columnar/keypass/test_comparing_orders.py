@@ -8,7 +8,7 @@ from lithify.columnar.keypass.key_comparison import KeyComparison
 from lithify.columnar.keypass.key_source import MemoryExceededError
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.keys.hash_range import HashRange
+from lithify.columnar.keys.key_hash import HashRange
 from lithify.columnar.keys.ranks import (
     EXPIRED_BIT,
     ORDERED_KEYS,

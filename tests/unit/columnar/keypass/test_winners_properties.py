@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lithify.columnar.keypass.key_rows import header_orders
 from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
-from lithify.columnar.keys.order_columns import header_orders
 from lithify.columnar.segment import writer
 from lithify.columnar.segment.convert import to_table
-from lithify.compaction.record_order import NO_ORDER, header_order
-from lithify.compaction.rules import table_rules
+from lithify.compaction.rules import NO_ORDER, header_order, table_rules
 from lithify.compaction.survivors import survivors
 from lithify.lifecycle.setting_changes import altered
 from lithify.model.record import Record

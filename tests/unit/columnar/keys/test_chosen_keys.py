@@ -16,8 +16,7 @@ import pytest
 from lithify.columnar.keypass import winners
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.keys.hash_range import HashRange
-from lithify.columnar.keys.key_hash import KeyHash
+from lithify.columnar.keys.key_hash import HashRange, KeyHash
 from lithify.errors import EngineError
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings

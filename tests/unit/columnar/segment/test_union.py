@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lithify.columnar.rewrite import unite
 from lithify.columnar.segment import writer
-from lithify.columnar.segment.union import unite
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import DamagedError
 from lithify.model.record import Record

@@ -7,8 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.compaction.eligible.commit_times import ENTRIES_KEPT, PARTS, committed_after, committed_ms
-from lithify.compaction.eligible.horizon import compaction_horizon
+from lithify.compaction.eligible.horizon import ENTRIES_KEPT, PARTS, committed_after, committed_ms, compaction_horizon
 from lithify.model.log import CommittedEnd, LogState
 from lithify.model.record import Record
 from lithify.service.change.alter import alter

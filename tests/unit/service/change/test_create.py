@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lithify.errors import InvalidNameError, RefusedError
-from lithify.lifecycle.partition_count import MAX_PARTITIONS
+from lithify.lifecycle.admission import MAX_PARTITIONS
 from lithify.model.names import TopicName, TopicReference, parse_topic
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.service.change.alter import alter

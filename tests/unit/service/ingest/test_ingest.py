@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lithify.errors import RefusedError, UnknownSourceError
-from lithify.lifecycle.partition_count import MAX_PARTITIONS
+from lithify.lifecycle.admission import MAX_PARTITIONS
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import volume_of

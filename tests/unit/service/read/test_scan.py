@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.errors import OffsetOutOfRangeError, RefusedError, UnknownTopicError
+from lithify.model.cursor import AtTime
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.scan import Everywhere, Filters, Listed, Matching, PerLog, ScanPiece, ScanSettings
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.model.start_position import AtTime
 from lithify.service.change.cut import delete_records
 from lithify.service.read import scan
 from lithify.service.write.append import append

@@ -13,7 +13,7 @@ from pyspark.cloudpickle import dumps
 from pyspark.sql.types import BinaryType, StructType
 
 from lithify.columnar.files.access import FileAccess
-from lithify.lifecycle.partition_count import MAX_PARTITIONS
+from lithify.lifecycle.admission import MAX_PARTITIONS
 from lithify.model.log import LogState, TombstoneStep, TopicState
 from lithify.model.staged import Destination
 from lithify.ports.source import Copying

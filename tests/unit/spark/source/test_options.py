@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lithify.errors import LithifyError
+from lithify.model.cursor import AtTime
 from lithify.model.names import TopicName
 from lithify.model.scan import Everywhere, Listed, Matching, PerLog, ScanSettings
-from lithify.model.start_position import AtTime
 from lithify.spark.source.options import READING, place, read_options, write_options
 
 T = {"subscribe": "t"}

@@ -11,11 +11,15 @@ say otherwise:
 
 Statements on a connection are answered within `ANSWER_S`, or its socket is shut; a connection that broke
 since its last use is replaced (`waits/sql.py`). Opening any catalog takes `OPENING_S` at most, and so
-does each request to a REST catalog (`rest_timeouts.py`).
+does each request to a REST catalog `REQUEST_S`: PyIceberg gives its client no timeouts at all (C50).
 
 An SQL catalog opens at most 15 connections for all threads of a process (SQLAlchemy's own bound),
 and a thread waits at most 30 s for one; one in PostgreSQL as many again for turns of committers
 (`lock`). Files: see `remote_io`.
+
+Which class opens a table's files is what the catalog's configuration says, never the table: PyIceberg lets a
+table's properties name a Python class, which it imports and calls, and another server with other credentials. A
+user who may set properties of a table must not thereby run code in the programs that read it.
 """
 
 from __future__ import annotations
@@ -25,8 +29,11 @@ from functools import cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pyiceberg.io import PY_IO_IMPL
-from requests import Session
+from pyiceberg.io import PY_IO_IMPL, FileIO, load_file_io
+from pyiceberg.typedef import EMPTY_DICT, Properties
+from requests import PreparedRequest, Response, Session
+from requests.adapters import HTTPAdapter
+from requests.exceptions import ReadTimeout
 from tenacity import (
     Retrying,
     retry_if_exception,
@@ -37,9 +44,7 @@ from tenacity import (
 )
 
 from lithify.errors import WarehouseError
-from lithify.store.iceberg.catalog.rest_timeouts import bound_session
 from lithify.store.iceberg.error_mapping import already_exists, reaching
-from lithify.store.iceberg.io.file_io import by_configuration
 from lithify.waits.deadline import within
 from lithify.waits.sql import bound_answers
 
@@ -73,6 +78,11 @@ MAX_PAUSE_S = 0.5
 OPENING_S = 60.0
 ANSWER_S = 40.0
 """More than the server's own limit for a statement, so that a live server reports its own error."""
+
+REQUEST_TIMEOUTS_S = (5.0, 30.0)
+"""Of a REST catalog: seconds to connect, and without a single byte."""
+REQUEST_S = 60.0
+"""Seconds for a whole request with its answer."""
 
 STATEMENT_TIMEOUT_MS = 30_000
 IDLE_TIMEOUT_MS = 20_000
@@ -233,3 +243,35 @@ def _bound_transactions(engine: Engine) -> None:
         connection.exec_driver_sql(statement)
 
     event.listen(engine, "begin", begin)
+
+
+def by_configuration(catalog: Catalog) -> Catalog:
+    """The catalog, changed to open files of all its tables by its own properties."""
+
+    def load(properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
+        return load_file_io(catalog.properties, location)
+
+    catalog._load_file_io = load  # type: ignore[method-assign]
+    return catalog
+
+
+def bound_session(session: Session) -> None:
+    """All requests of a session, from now on."""
+    for prefix in ("https://", "http://"):
+        session.mount(prefix, _BoundedAdapter())
+
+
+class _BoundedAdapter(HTTPAdapter):
+    def send(self, request: PreparedRequest, *more: Any, **given: Any) -> Response:
+        """Raises `ReadTimeout`, after which it is unknown whether the request was done."""
+        if given.get("timeout") is None:
+            given["timeout"] = REQUEST_TIMEOUTS_S
+        try:
+            return within(REQUEST_S, partial(self._answered, request, *more, **given))
+        except TimeoutError as error:
+            raise ReadTimeout(f"{request.method} {request.url}: {error}", request=request) from error
+
+    def _answered(self, request: PreparedRequest, *more: Any, **given: Any) -> Response:
+        response = super().send(request, *more, **given)
+        response.content  # noqa: B018 - read here, so that the time is for all of it
+        return response

@@ -17,9 +17,8 @@ from pyiceberg.io import PY_IO_IMPL
 
 from lithify.columnar.files.access import local_path
 from lithify.errors import WarehouseError
-from lithify.store.iceberg.catalog.configured import OPENINGS, NamedCatalog
+from lithify.store.iceberg.catalog.configured import OPENINGS, NamedCatalog, by_configuration
 from lithify.store.iceberg.error_mapping import already_exists, reaching
-from lithify.store.iceberg.io.file_io import by_configuration
 from lithify.store.iceberg.io.local_io import IMPLEMENTATION
 
 if TYPE_CHECKING:

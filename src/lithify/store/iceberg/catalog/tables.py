@@ -31,7 +31,7 @@ from lithify.store.iceberg.io.folders import stored_files
 from lithify.store.iceberg.manifests.adapter import first_snapshot
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.lineage import rebuilt
-from lithify.store.iceberg.state.location import located
+from lithify.store.iceberg.state.topic_codec import located
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

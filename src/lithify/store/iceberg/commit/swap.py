@@ -54,7 +54,7 @@ from lithify.store.iceberg.layout import VIEW_BRANCH, version_file, version_reco
 from lithify.store.iceberg.manifests.adapter import Exchange, SegmentProducer, delete_old_metadata
 from lithify.store.iceberg.manifests.entries import read_segments
 from lithify.store.iceberg.state import topic_codec
-from lithify.store.iceberg.state.location import located
+from lithify.store.iceberg.state.topic_codec import located
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,9 @@
 They change together with the data, in the commit that adds a snapshot to main, and the sequence number of
 that snapshot is the version. If main is at another snapshot, another program moved it, and the state
 does not describe that snapshot.
+
+The location is pinned (C47): any user who may alter the table can set another. Files at another location are not
+the topic's, so Lithify neither reads nor writes nor deletes them.
 """
 
 from __future__ import annotations
@@ -25,8 +28,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lithify.columnar.files.access import normal_form
 from lithify.defects import readable
-from lithify.errors import DamagedError, UnknownTopicError, UnsupportedFormatError
+from lithify.errors import DamagedError, LocationChangedError, UnknownTopicError, UnsupportedFormatError
 from lithify.model.log import (
     FIRST_EPOCH,
     KeptVersion,
@@ -37,7 +41,6 @@ from lithify.model.log import (
 from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import TopicSettings, stored_settings, to_config
 from lithify.store.iceberg.io.checksums import FIRST_FORMAT, PREFIX, RESTORE, Found, check
-from lithify.store.iceberg.state.location import topic_location
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
 
 FORMAT_VERSION = 3
@@ -55,6 +58,8 @@ _LOG = "lithify.log."
 _VERSIONS = "lithify.versions"
 _REPORTS = "lithify.reports"
 _ABANDONED = "lithify.abandoned"
+
+_LOCATION = "lithify.location"
 
 RUN = "lithify.run"
 """In the summary of every snapshot that Lithify adds to main: the run that added it."""
@@ -201,3 +206,28 @@ def _logs(properties: Properties) -> tuple[LogState, ...]:
 
 def _text(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
+
+
+def pinned_location(properties: Properties) -> str | None:
+    """The folder that a topic was created in; None in one of an earlier Lithify."""
+    return properties.get(_LOCATION)
+
+
+def topic_location(name: TopicName, properties: Properties, location: str) -> str:
+    """The folder of a topic, given the location of its table.
+
+    Raises `LocationChangedError` if that is not the folder that the topic was created in, in any
+    spelling: its files are not the topic's, and files written there would not be found.
+    """
+    pinned = properties.get(_LOCATION, location)
+    if normal_form(pinned) != normal_form(location):
+        raise LocationChangedError(
+            f"{name}: the location of its table was changed from {pinned} to {location}",
+            hint=f"`lithify repair {name}` sets it back; nothing was changed",
+        )
+    return pinned
+
+
+def located(properties: Properties, location: str) -> dict[str, str]:
+    """Pins the folder of a topic that an earlier Lithify created without it."""
+    return {} if _LOCATION in properties else {_LOCATION: location}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.columnar.pace.throttle import BURST_SECONDS, SLICE_SECONDS, Throttle
+from lithify.columnar.pace import BURST_SECONDS, SLICE_SECONDS, Throttle
 
 
 class FakeTime:

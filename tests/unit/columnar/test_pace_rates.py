@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.pace.rates import LOOK_SECONDS, FollowedRates, TaskRates, read_rates
+from lithify.columnar.pace import LOOK_SECONDS, FollowedRates, TaskRates, read_rates
 from lithify.model.settings.rates import Rates, RatesDocument, RatesNote
 
 ACCESS = FileAccess()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.compaction.tombstones.steps import (
+from lithify.compaction.tombstones import (
     STEPS_KEPT,
     folded,
     next_expiry_ms,

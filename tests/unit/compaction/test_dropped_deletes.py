@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.compaction.tombstones.drops import DROPS_KEPT, missed_deletes, with_drop
+from lithify.compaction.tombstones import DROPS_KEPT, missed_deletes, with_drop
 from lithify.lifecycle.cuts import uncompacted
 from lithify.model.log import FIRST_EPOCH, DroppedDeletes, LogState
 from support.builders import some_settings

@@ -1,4 +1,4 @@
-"""Tombstone steps: since when the tombstones of a log are covered (C18, C19).
+"""Since when the tombstones of a log are covered (C18, C19), and which deletes rounds have dropped (C49).
 
 A step (end offset, time) says: everything below the end was covered by a round at that time or
 before. A log's steps ascend in both, so the first step whose end is above o gives the age of a
@@ -6,6 +6,13 @@ tombstone at offset o, and the tombstones that may be dropped are always those b
 
     offset   0 ......... 40 ......... 90 ......... 120
     step       10:00        11:00         12:30          expired at 11:15, retention 1 h: below 40
+
+A round stores the epoch that its commit begins and the offset below which it dropped deletes; a reader stores the
+log's epoch with every position. So whether it missed one needs no clock, and no setting that may have been changed
+since. An entry with a higher offset makes all earlier ones redundant.
+
+    [0 ──── P ──────── below ──────────── log end)         a round dropped expired deletes below `below`
+            └ a reader's position, of an earlier epoch:    some of those deletes may have been at or above P
 """
 
 from __future__ import annotations
@@ -13,12 +20,16 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from lithify.model.log import TombstoneStep
+from lithify.model.log import DroppedDeletes, LogState, TombstoneStep
 
 STEPS_KEPT = 64
 """The most steps of one log. Beyond it the two closest in time become one, the later."""
 
+DROPS_KEPT = 8
+"""The most dropped deletes of one log. Beyond it the two oldest become one with the higher offset of both."""
+
 Steps = tuple[TombstoneStep, ...]
+Drops = tuple[DroppedDeletes, ...]
 
 
 def tombstones_expire_below(steps: Steps, *, horizon: int, retention_ms: int, now_ms: int) -> int:
@@ -70,3 +81,31 @@ def folded(steps: Steps, *, log_start: int, retention_ms: int, now_ms: int) -> S
 def next_expiry_ms(steps: Steps, retention_ms: int) -> int | None:
     """When the next tombstones expire, in epoch ms; None if there are none (C21)."""
     return next((s.time_ms + retention_ms for s in steps if s.tombstones > 0), None)
+
+
+def missed_deletes(log: LogState, offset: int, epoch: int, *, compacted: bool) -> DroppedDeletes | None:
+    """What a reader at `offset` may have missed that read the log up to there in `epoch`; None: nothing.
+
+    `log` is the newest state, of the same topic and not truncated below `offset`, which is not below the
+    log start. `compacted` says which data is read: only readers of the view miss deletes that the view
+    had. The result is never None where a delete was missed. It is exact up to the end of the
+    segment, or of the tombstone step, that had the last dropped delete.
+    """
+    missed = (d for d in log.dropped if d.epoch > epoch and d.below > offset and (compacted or not d.of_view))
+    return next(missed, None)
+
+
+def with_drop(drops: Drops, new: DroppedDeletes) -> Drops:
+    """`dropped` with a latest entry, and without those that it makes redundant."""
+    kept = [d for d in drops if d.below > new.below or (new.of_view and not d.of_view)]
+    kept.append(new)
+    if len(kept) > DROPS_KEPT:
+        first, second, *rest = kept
+        both = DroppedDeletes(second.epoch, max(first.below, second.below), first.of_view and second.of_view)
+        kept = [both, *rest]
+    return tuple(kept)
+
+
+def without_view(drops: Drops) -> Drops:
+    """The entries once the view is dropped: the backlog has every delete that the view had lost."""
+    return tuple(drop for drop in drops if not drop.of_view)

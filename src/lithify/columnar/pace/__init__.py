@@ -1,1 +1,0 @@
-"""Rate limits of tasks, in bytes per second (C40)."""
