@@ -274,7 +274,7 @@ def test_a_read_that_stands_on_a_swept_version_says_so(session, topic, options, 
     topic.compact(spark=session)
     assert read_here(reader, planned) == kept  # its files stay as long as they are kept
     assert swept(topic) > 0
-    with pytest.raises(VersionSweptError, match=r"t-\d: version \d+, which this read was planned on, was swept"):
+    with pytest.raises(VersionSweptError, match=r"t-\d: version \d+, which is being read, was swept"):
         read_here(reader, planned)
 
 

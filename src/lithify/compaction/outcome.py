@@ -1,6 +1,6 @@
-"""What a round found and wrote, and the log state that follows from it.
+"""What a round found and wrote (the state of the log that follows from it: `round_commit`).
 
-    plan ─► findings (key pass) ─► decisions ─► applied (new segments) ─► LogOutcome ─► LogState
+    plan ─► findings (key pass) ─► decisions ─► applied (new segments) ─► LogOutcome
 
 All numbers are per segment or per log: nothing here grows with records or keys (C38).
 """
@@ -8,18 +8,14 @@ All numbers are per segment or per log: nothing here grows with records or keys 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import assert_never
 
 from lithify.compaction.decisions import CountedSegment, Decision, Drop, Keep, Rewrite, decide, segments_of
-from lithify.compaction.eligible.required import stored_deletion
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import Cause
-from lithify.compaction.tombstones import Drops, Steps, folded, with_drop, with_round
-from lithify.model.log import DroppedDeletes, HeldTombstones, LastRecord, LogState
-from lithify.model.log_arithmetic import last_readable, measured, view_of
+from lithify.model.log import HeldTombstones
 from lithify.model.segment import Segment, without
-from lithify.model.settings.topic_settings import TopicSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,22 +146,6 @@ class LogOutcome:
         return bool(plan.moves or self._changed or cuts or counts)
 
 
-def steps_after(outcome: LogOutcome, settings: TopicSettings, now_ms: int) -> Steps:
-    """The tombstone steps after the round, its own included, folded (C18, C19)."""
-    plan, found = outcome.plan, outcome.findings
-    lost = found.clean_tombstones_lost or (0,) * len(plan.base.steps)
-    steps = tuple(
-        replace(step, tombstones=step.tombstones - gone) for step, gone in zip(plan.base.steps, lost, strict=True)
-    )
-    if plan.expires_tombstones:
-        steps = _counted_anew(steps, plan.rules.tombstones_expire_below, found.clean_tombstones_held)
-    if plan.moves:
-        kept = found.dirty_tombstones_kept
-        steps = with_round(steps, horizon=plan.horizon.offset, now_ms=now_ms, tombstones=kept)
-    # Where the log start has moved since the plan, what is below it is still there, and counted.
-    return folded(steps, log_start=plan.rules.log_start, retention_ms=settings.delete_retention_ms, now_ms=now_ms)
-
-
 def _counted_too_many(outcome: LogOutcome) -> bool:
     """Whether steps that have expired count tombstones that went unread: the log would be due for ever (C21)."""
     plan = outcome.plan
@@ -173,69 +153,3 @@ def _counted_too_many(outcome: LogOutcome) -> bool:
         return False
     expired = (step for step in plan.base.steps if step.end_offset <= plan.rules.tombstones_expire_below)
     return sum(step.tombstones for step in expired) != outcome.findings.clean_tombstones_held
-
-
-def _counted_anew(steps: Steps, expire_below: int, left: int) -> Steps:
-    """The steps that have expired, of which every tombstone was looked at: exactly `left` are left."""
-    expired = [index for index, step in enumerate(steps) if step.end_offset <= expire_below]
-    last = expired[-1] if expired else None
-    return tuple(
-        replace(step, tombstones=left if index == last else 0) if index in expired else step
-        for index, step in enumerate(steps)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class After:
-    """What is read off the newest version when a round is laid over it.
-
-    `segments` are those of the log after the commit, appends of the meantime included; the last
-    records are those of the log and of the view.
-    """
-
-    segments: tuple[Segment, ...]
-    last_record: LastRecord | None
-    view_last_record: LastRecord | None = None
-
-
-def state_after(
-    outcome: LogOutcome, current: LogState, after: After, settings: TopicSettings, *, run_id: str, now_ms: int
-) -> LogState:
-    """The state of a log once `outcome` is laid over `current`, the newest state."""
-    plan = outcome.plan
-    log_start = max(current.log_start_offset, plan.log_start)
-    moved = replace(
-        current,
-        log_start_offset=log_start,
-        first_dirty_offset=max(plan.horizon.offset, log_start),
-        steps=steps_after(outcome, settings, now_ms),
-        last_record=last_readable(after.last_record, log_start),
-        last_round_ms=now_ms,
-        last_round=run_id,
-        uncovered=False,
-        held=_held_after(outcome),
-        aged_before_ms=plan.rules.values_expire_before_ms,
-        view=None if plan.view is None else view_of(outcome.result, after.view_last_record, _view_start(plan.base)),
-        dropped=_drops_after(outcome, current),
-    )
-    # What was deleted while the round went on, or lies above its horizon, requires another one (C26).
-    reason = stored_deletion(moved, after.segments, outcome.result)
-    return measured(replace(moved, round_required=reason), after.segments)
-
-
-def _held_after(outcome: LogOutcome) -> HeldTombstones | None:
-    """What is held, reaching over steps that have expired since and count nothing: they become one with its own."""
-    held, expire_below = outcome.held, outcome.plan.rules.tombstones_expire_below
-    return held and replace(held, below=max(held.below, expire_below))
-
-
-def _drops_after(outcome: LogOutcome, current: LogState) -> Drops:
-    below = outcome.deletes_dropped_below
-    if below == 0:
-        return current.dropped
-    return with_drop(current.dropped, DroppedDeletes(current.next_epoch, below, outcome.plan.view is not None))
-
-
-def _view_start(base: LogState) -> int:
-    """From where on a view covers a log that a round was planned on (C37)."""
-    return base.log_start_offset if base.view is None else base.view.start_offset

@@ -108,7 +108,7 @@ def continuation(cursor: Cursor, state: TopicState, log: LogState, *, compacted:
 
 def lost_error(log: LogId, cursor: Cursor, lost: Lost, hint: str) -> LogTruncatedError:
     """The error of a reader that cannot continue; `hint` says what its user can do."""
-    return LogTruncatedError(f"{log}: {_told(cursor.offset, lost)}", hint=hint)
+    return LogTruncatedError(f"{log}: {_reason(cursor.offset, lost)}", hint=hint)
 
 
 def advanced(cursor: Cursor, log: LogState, offset: int) -> Cursor:
@@ -134,7 +134,7 @@ def _is_too_old(cursor: Cursor, state: TopicState, log: LogState) -> bool:
     return log.last_round_ms >= cursor.as_of_ms + state.settings.delete_retention_ms
 
 
-def _told(offset: int, lost: Lost) -> str:
+def _reason(offset: int, lost: Lost) -> str:
     match lost:
         case Gone():
             return f"the log, which was read up to offset {offset}, is gone: its topic was deleted or recreated"

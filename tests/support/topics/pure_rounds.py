@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from lithify.compaction.audit import audit
 from lithify.compaction.decisions import Rewrite, rewrites_of
-from lithify.compaction.outcome import After, LogOutcome, applied, decisions_of, state_after
+from lithify.compaction.outcome import LogOutcome, applied, decisions_of
 from lithify.compaction.planner import LogPlan, plan_log
+from lithify.compaction.round_commit import After, state_after
 from lithify.compaction.survivors import survivors
 from lithify.model.log import LastRecord, LogState
 from lithify.model.log_arithmetic import measured

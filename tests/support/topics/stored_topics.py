@@ -21,8 +21,9 @@ from lithify.columnar.segment.schema import SEGMENT_SCHEMA, VALUE, VALUE_SIZE
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.compaction.audit import audit
 from lithify.compaction.decisions import Decision, rewrites_of
-from lithify.compaction.outcome import After, LogFindings, LogOutcome, applied, decisions_of, state_after
+from lithify.compaction.outcome import LogFindings, LogOutcome, applied, decisions_of
 from lithify.compaction.planner import LogPlan, plan_log
+from lithify.compaction.round_commit import After, state_after
 from lithify.compaction.survivors import survivors
 from lithify.errors import LithifyError
 from lithify.model.log import LastRecord, LogState, TopicState

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.compaction.conflicts import conflict
+from lithify.compaction.round_commit import conflict
 from lithify.model.log import View
 from support.builders import a_log
 

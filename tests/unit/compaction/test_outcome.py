@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.compaction.outcome import After, state_after
+from lithify.compaction.round_commit import After, state_after
 from lithify.model.log import HeldTombstones, LastRecord, TombstoneStep
 from lithify.model.segment import volume_of
 from support.builders import some_settings

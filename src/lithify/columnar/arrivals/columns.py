@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.segment.convert import to_table
+from lithify.columnar.segment.convert import pieces, to_table
 from lithify.columnar.segment.schema import (
     HEADER_TYPE,
     HEADERS,
@@ -64,8 +64,8 @@ def given_batches(batch: Given) -> Iterator[pa.RecordBatch]:
     table = _as_table(batch)
     check_columns(table.schema)
     for large in table.to_batches(max_chunksize=_PIECE_RECORDS):
-        for piece in _pieces(large):
-            yield _converted(piece)
+        if large.num_rows:
+            yield from map(_converted, pieces([large], _PIECE_BYTES))
 
 
 def check_columns(schema: pa.Schema) -> None:
@@ -109,17 +109,6 @@ def _as_table(batch: Given) -> pa.Table:
 
 
 _BAD_RECORD = (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError)
-
-
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    if batch.num_rows == 0:
-        return
-    if batch.nbytes <= _PIECE_BYTES or batch.num_rows == 1:
-        yield batch
-        return
-    half = batch.num_rows // 2
-    yield from _pieces(batch.slice(0, half))
-    yield from _pieces(batch.slice(half))
 
 
 def _converted(batch: pa.RecordBatch) -> pa.RecordBatch:

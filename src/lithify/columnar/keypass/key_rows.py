@@ -74,7 +74,7 @@ class ScannedSegment:
         return limit is not None and self.segment.min_timestamp_ms < limit <= self.segment.max_timestamp_ms
 
 
-class Rows:
+class ScannedRows:
     """The rows of one row group of a segment; `ordinal` is that of the first. Arrays have one element per row."""
 
     def __init__(self, table: pa.Table, scanned: ScannedSegment, ordinal: int) -> None:

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.keypass.key_rows import Rows, ScannedSegment
-from lithify.columnar.keypass.key_source import pieces
+from lithify.columnar.keypass.key_rows import ScannedRows, ScannedSegment
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keys.ranks import ORDERED_KEYS, RANKED_KEYS, Portion
 from lithify.columnar.pace import unthrottled
+from lithify.columnar.segment.convert import pieces
 from lithify.columnar.segment.positions import DeadRecords, ordinal_starts
 from lithify.columnar.segment.reader import SegmentReader
 from lithify.columnar.segment.schema import HEADERS
@@ -119,7 +119,7 @@ class KeyScan:
                 columns = [name for name in wanted if name != HEADERS or reader.has_headers(group)]
                 size = reader.compressed_bytes(group, columns)
                 self._acquire(size)
-                rows = Rows(reader.read(group, columns), scanned, ordinal)
+                rows = ScannedRows(reader.read(group, columns), scanned, ordinal)
                 self.tally.bytes_read += size
                 if self._settles:
                     self._settle(rows, portion)
@@ -130,7 +130,7 @@ class KeyScan:
                 self._dirty_rows = before + rows.count * (portion is Portion.DIRTY)
                 ordinal += rows.count
 
-    def _settle(self, rows: Rows, portion: Portion) -> None:
+    def _settle(self, rows: ScannedRows, portion: Portion) -> None:
         tally = self.tally
         if portion is Portion.WAITING:
             tally.waiting_keyed += int(rows.compared.sum())

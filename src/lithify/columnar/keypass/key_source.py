@@ -10,6 +10,7 @@ import pyarrow as pa
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keys.key_hash import HashRange, KeyHash
 from lithify.columnar.keys.ranks import Portion
+from lithify.columnar.segment.convert import pieces
 from lithify.columnar.segment.positions import DeadRecords, Integers
 from lithify.columnar.segment.schema import KEY
 
@@ -39,19 +40,6 @@ class KeySource(Protocol):
 
 class MemoryExceededError(Exception):
     """A part does not fit into the given memory."""
-
-
-def pieces(batches: Iterator[pa.RecordBatch], most_bytes: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of at most `most_bytes`, or of a single larger row."""
-    for batch in batches:
-        pending = [batch]
-        while pending:
-            piece = pending.pop()
-            if piece.nbytes <= most_bytes or piece.num_rows == 1:
-                yield piece
-            else:
-                half = piece.num_rows // 2
-                pending += [piece.slice(half), piece.slice(0, half)]
 
 
 def gathered(batches: Iterator[pa.RecordBatch], least_bytes: int) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""Converts records to Arrow columns and back."""
+"""Converts records to Arrow columns and back, and divides batches of them."""
 
 from __future__ import annotations
 
@@ -60,3 +60,16 @@ def _columns(batch: pa.RecordBatch) -> Iterator[Iterable[Any]]:
     for name in (PARTITION, OFFSET):
         yield batch.column(name).to_pylist()
     yield map(TIMESTAMP_TYPES.__getitem__, batch.column(TIMESTAMP_TYPE).to_pylist())
+
+
+def pieces(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of at most `most_bytes`, or of a single larger row."""
+    for batch in batches:
+        pending = [batch]
+        while pending:
+            piece = pending.pop()
+            if piece.nbytes <= most_bytes or piece.num_rows == 1:
+                yield piece
+            else:
+                half = piece.num_rows // 2
+                pending += [piece.slice(half), piece.slice(0, half)]

@@ -11,7 +11,7 @@ clocks differ. Rates are bytes per second over the whole run; None is no limit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 
@@ -31,11 +31,7 @@ class RatesDocument:
     rates: Rates
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "read_rate_bytes": self.rates.read_rate_bytes,
-            "write_rate_bytes": self.rates.write_rate_bytes,
-        }
+        return {"id": self.id, **asdict(self.rates)}
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> RatesDocument:
@@ -69,9 +65,4 @@ class RatesReport:
     write_rate_bytes: int | None
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "topic": self.topic,
-            "id": self.id,
-            "read_rate_bytes": self.read_rate_bytes,
-            "write_rate_bytes": self.write_rate_bytes,
-        }
+        return asdict(self)

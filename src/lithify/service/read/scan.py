@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from lithify.errors import LithifyError, RefusedError, UnknownTopicError, VersionSweptError
+from lithify.errors import LithifyError, RefusedError, UnknownTopicError
 from lithify.model.cursor import AtTime, Start, checked_offset
 from lithify.model.log import TopicState, segments_of
 from lithify.model.names import LogId, TopicName, parse_topic
@@ -33,6 +33,7 @@ from lithify.model.scan import (
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading, pieces_of
 from lithify.service.read.fetch import open_log
+from lithify.service.read.version_reader import swept_error
 
 TASK_BYTES = 128 * 2**20
 """Compressed bytes that a task reads: Spark's own default for files."""
@@ -87,14 +88,8 @@ def plan_tasks(
 
 def why_missing(warehouse: Warehouse, task: ScanTask, path: str) -> LithifyError | None:
     """The error for a file that is gone because its version was swept; None if a kept one still needs it (C7, C8)."""
-    name = parse_topic(task.topic).name
-    if path in warehouse.store.named_files(name):
-        return None
-    return VersionSweptError(
-        f"{LogId(name, task.partition)}: version {task.version}, which this read was planned on, was swept: "
-        f"{path} is gone",
-        hint=f"start the query again; it was at {task.pieces[0].start_offset}",
-    )
+    hint = f"start the query again; it was at {task.pieces[0].start_offset}"
+    return swept_error(warehouse, LogId(parse_topic(task.topic).name, task.partition), task.version, path, hint)
 
 
 def _check_named(bound: PerLog, states: Mapping[str, TopicState]) -> None:

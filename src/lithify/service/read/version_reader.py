@@ -147,14 +147,11 @@ class VersionReader:
         try:
             yield from self._warehouse.files.read(piece.segment, max(start_offset, piece.start_offset))
         except DamagedError as error:
-            # The files are there only as long as the version is kept (C7).
-            if piece.segment.path in self._warehouse.store.named_files(self._state.name):
+            hint = f"open a new reader; this one was at {self._position}"
+            swept = swept_error(self._warehouse, self._id, self._state.version, piece.segment.path, hint)
+            if swept is None:
                 raise
-            raise VersionSweptError(
-                f"{self._id}: version {self._state.version}, which this reader was opened on, was swept: "
-                f"{piece.segment.path} is gone",
-                hint=f"open a new reader; this one was at {self._position}",
-            ) from error
+            raise swept from error
 
     def _check_still_there(self, newest: TopicState) -> None:
         """Raises `LogTruncatedError` where the log is another one, or the reader would miss deletes (C7, C49)."""
@@ -169,3 +166,10 @@ class VersionReader:
                 return
             case lost:
                 raise lost_error(self._id, cursor, lost, hint)
+
+
+def swept_error(warehouse: Warehouse, log: LogId, version: int, path: str, hint: str) -> VersionSweptError | None:
+    """The error for a file that is gone because its version was swept; None if a kept one still needs it (C7, C8)."""
+    if path in warehouse.store.named_files(log.topic):
+        return None
+    return VersionSweptError(f"{log}: version {version}, which is being read, was swept: {path} is gone", hint=hint)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from lithify.compaction.conflicts import conflict
-from lithify.compaction.outcome import After, LogOutcome, state_after
+from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.planner import LogPlan
+from lithify.compaction.round_commit import After, conflict, state_after
 from lithify.errors import ConflictError
 from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
 from lithify.model.segment import Segment, without

@@ -32,7 +32,7 @@ from lithify.errors import LithifyError, WarehouseError
 _FULL = "free some space and try again; nothing was lost"
 _READ_ONLY = "make it writable for this user, or use another warehouse; nothing was changed"
 
-_FILE_TROUBLE = {
+_FILE_ERRORS = {
     errno.ENOSPC: ("no space is left", _FULL),
     errno.EDQUOT: ("the quota is used up", _FULL),
     errno.EFBIG: ("a file would get larger than this process may write", _FULL),
@@ -45,10 +45,10 @@ _FILE_TROUBLE = {
 
 _NO_CATALOG = "restore a copy that is as new as the topics, or move it away: `lithify repair` recreates it from them"
 
-_SQLITE_TROUBLE = {
-    sqlite3.SQLITE_FULL: _FILE_TROUBLE[errno.ENOSPC],
-    sqlite3.SQLITE_READONLY: _FILE_TROUBLE[errno.EROFS],
-    sqlite3.SQLITE_PERM: _FILE_TROUBLE[errno.EACCES],
+_SQLITE_ERRORS = {
+    sqlite3.SQLITE_FULL: _FILE_ERRORS[errno.ENOSPC],
+    sqlite3.SQLITE_READONLY: _FILE_ERRORS[errno.EROFS],
+    sqlite3.SQLITE_PERM: _FILE_ERRORS[errno.EACCES],
     sqlite3.SQLITE_CANTOPEN: ("its catalog.db cannot be opened", _READ_ONLY),
     sqlite3.SQLITE_BUSY: ("its catalog.db stayed locked", "end the program that holds it, and try again"),
     sqlite3.SQLITE_NOTADB: ("its catalog.db is no catalog", _NO_CATALOG),
@@ -64,7 +64,7 @@ _CREDENTIALS = "check the credentials in the catalog's configuration; nothing wa
 _S3_ERROR = re.compile(r"AWS Error (?P<code>[^:]+?) during (?P<operation>\w+) operation: (?P<text>.*)", re.DOTALL)
 """How Arrow reports an error of S3: a code of the AWS SDK, or `UNKNOWN (HTTP status 503)`."""
 
-_S3_TROUBLE = {
+_S3_ERRORS = {
     "ACCESS_DENIED": ("access to it is refused", _CREDENTIALS),
     "INVALID_ACCESS_KEY_ID": ("it does not know this access key", _CREDENTIALS),
     "SIGNATURE_DOES_NOT_MATCH": ("the secret key is not that of the access key", _CREDENTIALS),
@@ -154,14 +154,14 @@ def writing(where: str) -> Iterator[None]:
 
 def _known(error: Exception) -> tuple[str, str] | None:
     if isinstance(error, OSError) and error.errno is not None:
-        return _FILE_TROUBLE.get(error.errno)
-    if isinstance(error, OSError) and (told := _S3_ERROR.search(str(error))):
-        return _S3_TROUBLE.get(told["code"])
+        return _FILE_ERRORS.get(error.errno)
+    if isinstance(error, OSError) and (found := _S3_ERROR.search(str(error))):
+        return _S3_ERRORS.get(found["code"])
     if isinstance(error, DBAPIError) and isinstance(error.orig, sqlite3.Error):
         code = getattr(error.orig, "sqlite_errorcode", None)
         if code in _SQLITE_WRITES:
             return _NOT_WRITTEN
-        return None if code is None else _SQLITE_TROUBLE.get(code & 0xFF)
+        return None if code is None else _SQLITE_ERRORS.get(code & 0xFF)
     return None
 
 
@@ -170,6 +170,6 @@ def _reason(error: Exception) -> str:
     text = str(error)
     if isinstance(error, DBAPIError) and error.orig is not None:
         text = str(error.orig)  # without the statement, and a link to SQLAlchemy's pages
-    elif told := _S3_ERROR.search(text):
-        text = f"{told['code']} during {told['operation']}: {told['text']}"
+    elif found := _S3_ERROR.search(text):
+        text = f"{found['code']} during {found['operation']}: {found['text']}"
     return " ".join(text.split())[:300] or type(error).__name__

@@ -31,7 +31,6 @@ from lithify.model.names import TopicName, parse_topic
 from lithify.model.remains import Entry, MetadataFile, Remains
 from lithify.model.segment import Segment
 from lithify.store.iceberg import layout
-from lithify.store.iceberg.catalog.dropping import delete_leftovers
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.newest import topic_state
 from lithify.store.iceberg.catalog.tables import TopicTables
@@ -44,6 +43,7 @@ from lithify.store.iceberg.manifests.entries import read_segments
 from lithify.store.iceberg.state import lineage
 from lithify.store.iceberg.state.table_shape import check_writable
 from lithify.store.iceberg.state.topic_codec import pinned_location
+from lithify.store.iceberg.topic_folders import delete_leftovers
 
 _DATA = re.compile(r"(?:data/)?partition=(\d+)/(\d{20})-[\w-]+\.parquet")
 _FOLDER = re.compile(r"(.+?)/(?:metadata|data|lithify)/.*")

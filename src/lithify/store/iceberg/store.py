@@ -29,7 +29,6 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.ports.store import CommitUnknownError, StaleVersionError
 from lithify.store.errors import unknown_version
 from lithify.store.iceberg import layout
-from lithify.store.iceberg.catalog.dropping import drop
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.lock import turn_lock
 from lithify.store.iceberg.catalog.newest import Lists, named_lists, read_newest, topic_state
@@ -37,16 +36,17 @@ from lithify.store.iceberg.commit.kept_versions import check_view, closed_state,
 from lithify.store.iceberg.commit.swap import send, stage
 from lithify.store.iceberg.io.checksums import ManifestList
 from lithify.store.iceberg.io.documents import read_document
-from lithify.store.iceberg.io.file_cache import FILE_CACHE
-from lithify.store.iceberg.io.recent import Recent
+from lithify.store.iceberg.io.file_cache import FILE_CACHE, Recent
 from lithify.store.iceberg.manifests.entries import read_segments
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.table_shape import check_writable
-from lithify.store.iceberg.state.topic_codec import topic_location
 from lithify.store.iceberg.topic_folders import TopicFolders
 
 REQUESTS_AT_ONCE = 12
 """A few less than the connections that an SQL catalog opens at most (`configured`)."""
+
+VERSIONS_REMEMBERED = 1024
+"""Versions whose manifest lists stay known."""
 
 
 class IcebergStore(TopicFolders):
@@ -55,7 +55,7 @@ class IcebergStore(TopicFolders):
     def __init__(self, source: CatalogSource, new_id: Callable[[], str]) -> None:
         super().__init__(source)
         self._new_id = new_id
-        self._manifest_lists: Recent[tuple[str, int], Lists] = Recent()
+        self._manifest_lists: Recent[tuple[str, int], Lists] = Recent(VERSIONS_REMEMBERED)
 
     @property
     def source(self) -> CatalogSource:
@@ -74,13 +74,6 @@ class IcebergStore(TopicFolders):
         """Raises `TopicExistsError` or `WarehouseError`."""
         self._tables.create(name, topic_codec.new_topic(original_name, settings, partitions, created_ms), self._new_id)
         return self.load(name)
-
-    def drop_topic(self, name: TopicName) -> tuple[str, ...]:
-        """See `dropping`. Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`."""
-        table = self._tables.load(name)
-        topic_codec.check_format(name, table.metadata.properties)
-        location = topic_location(name, table.metadata.properties, table.metadata.location)
-        return drop(self._tables, table, location, self._source.io_properties)
 
     def topics(self) -> tuple[TopicName, ...]:
         return self._tables.topics()

@@ -1,4 +1,16 @@
-"""The folders of topics: documents, which files are there, which are needed, which are deleted (C6, C45, C47)."""
+"""The folders of topics: documents, which files are there, which are needed, which are deleted (C6, C45, C47).
+
+A topic is deleted in this order:
+
+    list the folder ─► remove the table from the catalog ─► write a note ─► delete the listed files ─► the note
+         ▲                  │
+         └── another commit ┘
+
+The deleted files existed before the catalog removed the topic, and have names that Lithify gives, so they belong to
+this topic: file names are never given twice, and a recreated topic has a folder of its own. An interrupted deletion
+leaves the note, by which `lithify repair` recognizes the remaining files; without it they are a topic that the
+catalog has lost.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +23,7 @@ from lithify.columnar.files.access import FileAccess
 from lithify.errors import DamagedError
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
-from lithify.model.stored_file import Closing, NamedFiles, StoredFile
+from lithify.model.stored_file import Closing, FileKind, NamedFiles, StoredFile
 from lithify.ports.documents import DocumentKind
 from lithify.store.errors import no_common_folder, no_warehouse
 from lithify.store.iceberg import layout
@@ -21,7 +33,9 @@ from lithify.store.iceberg.catalog.tables import TopicTables
 from lithify.store.iceberg.commit.referenced import all_closings, looks_with, named_files
 from lithify.store.iceberg.error_mapping import reaching, writing
 from lithify.store.iceberg.io.documents import read_document_if_there, write_document
-from lithify.store.iceberg.io.folders import delete_files, stored_files, within
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
+from lithify.store.iceberg.io.folders import delete_files, remove_empty_folders, stored_files, within
+from lithify.store.iceberg.state import topic_codec
 
 
 class TopicFolders:
@@ -34,6 +48,25 @@ class TopicFolders:
     @property
     def _access(self) -> FileAccess:
         return FileAccess(self._source.io_properties)
+
+    def drop_topic(self, name: TopicName) -> tuple[str, ...]:
+        """Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`."""
+        table = self._tables.load(name)
+        properties, io_properties = table.metadata.properties, self._source.io_properties
+        topic_codec.check_format(name, properties)
+        location = topic_codec.topic_location(name, properties, table.metadata.location)
+
+        def files() -> tuple[StoredFile, ...]:
+            with writing(location):
+                return tuple(stored_files(location, io_properties))
+
+        listed = self._tables.drop(table, files)
+        FILE_CACHE.clear()
+        note = layout.deleted_file(location)
+        with writing(location):
+            write_document(self._access, note, {"topic": str(table.metadata.table_uuid)})
+            delete_leftovers(location, listed, io_properties)
+        return tuple(file.path for file in listed if file.kind is FileKind.FOREIGN)
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
         """Raises `WarehouseError`."""
@@ -98,3 +131,12 @@ class TopicFolders:
                 raise ValueError(f"{path} is no file of {state.name}")
         with writing(str(state.name)):
             delete_files(paths, self._source.io_properties)
+
+
+def delete_leftovers(location: str, listed: Sequence[StoredFile], io_properties: Mapping[str, str]) -> None:
+    """Deletes the files of a topic that the catalog has removed, the note of that last. Raises `OSError`."""
+    note = layout.deleted_file(location)
+    ours = (file.path for file in listed if file.kind is not FileKind.FOREIGN)
+    delete_files([path for path in ours if path != note], io_properties)
+    delete_files([note], io_properties)
+    remove_empty_folders(location)

@@ -23,6 +23,7 @@ from lithify.model.names import TopicName
 from lithify.store.iceberg.io.checksums import (
     RESTORE,
     ManifestList,
+    TableFacts,
     not_as_left,
     ref_checksum,
     ref_checksum_of,
@@ -67,7 +68,7 @@ def topic_state(name: TopicName, metadata: TableMetadata, file: str) -> TopicSta
     version, main = (None, "") if snapshot is None else (snapshot.sequence_number, ref_checksum(snapshot))
     return topic_codec.state_of(
         name,
-        topic_codec.TableFacts(file, metadata.properties, version, main, str(metadata.table_uuid), metadata.location),
+        TableFacts(file, metadata.properties, version, main, str(metadata.table_uuid), metadata.location),
     )
 
 
@@ -81,9 +82,7 @@ def read_newest(access: FileAccess, name: TopicName, where: str) -> tuple[TopicS
         if metadata["current-snapshot-id"] != main["snapshot-id"] or not version >= main["sequence-number"]:
             return None
         checksum, identity = _checksum(main), metadata["table-uuid"]
-        facts = topic_codec.TableFacts(
-            where, properties, main["sequence-number"], checksum, identity, metadata["location"]
-        )
+        facts = TableFacts(where, properties, main["sequence-number"], checksum, identity, metadata["location"])
         state = topic_codec.state_of(name, facts)
         view = snapshots[refs[VIEW_BRANCH]["snapshot-id"]] if VIEW_BRANCH in refs else None
         said = stated_refs(properties)

@@ -43,7 +43,6 @@ from lithify.lifecycle.expiring import unexpired
 from lithify.model.log import TopicEdit, TopicState
 from lithify.model.segment import Segment
 from lithify.ports.store import CommitUnknownError, StaleVersionError
-from lithify.reports.round import REPORTS_KEPT
 from lithify.store.errors import check_removed
 from lithify.store.iceberg.commit.kept_versions import closing_record, stated_refs_after, tag, view_gone, view_tag
 from lithify.store.iceberg.error_mapping import moved_on, never_landed, warehouse_error, writing
@@ -54,7 +53,6 @@ from lithify.store.iceberg.layout import VIEW_BRANCH, version_file, version_reco
 from lithify.store.iceberg.manifests.adapter import Exchange, SegmentProducer, delete_old_metadata
 from lithify.store.iceberg.manifests.entries import read_segments
 from lithify.store.iceberg.state import topic_codec
-from lithify.store.iceberg.state.topic_codec import located
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,8 @@ def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) 
     moved = {MAIN_BRANCH: snapshot, **view}
     heads = {name: None if at is None else at.snapshot_id for name, at in moved.items()}
     after = {**before, **heads, **tags}
-    properties = _properties(metadata, edit, versions, kept)
+    properties = topic_codec.edited(metadata.properties, metadata.next_sequence_number(), edit, kept)
+    properties |= topic_codec.located(metadata.properties, metadata.location)
     refs = stated_refs_after(metadata, [closed.version for closed in versions], moved, tags)
     properties |= checksums.sealing(table, {**metadata.properties, **properties}, refs)
     return Swap(
@@ -210,16 +209,3 @@ def _expired(metadata: TableMetadata, named: Collection[int]) -> list[TableUpdat
         for snapshot in metadata.snapshots
         if snapshot.snapshot_id not in named
     ]
-
-
-def _properties(metadata: TableMetadata, edit: TopicEdit, before: Versions, kept: Versions) -> dict[str, str]:
-    properties = topic_codec.changed(metadata.next_sequence_number(), edit.settings, edit.logs.values(), edit.clock_ms)
-    properties |= located(metadata.properties, metadata.location)
-    if edit.abandon is not None:
-        properties |= topic_codec.abandoned_changed(edit.abandon)
-    if kept != before:
-        properties |= topic_codec.versions_changed(kept)
-    if edit.report_id is not None:
-        ids = (edit.report_id, *topic_codec.report_ids(metadata.properties))
-        properties |= topic_codec.reports_changed(ids[:REPORTS_KEPT])
-    return properties

@@ -123,18 +123,22 @@ def stated_refs(properties: Mapping[str, str]) -> dict[str, str] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What is checked of a table's metadata when it is read."""
+class TableFacts:
+    """The part of a table's metadata that the state of a topic is read from."""
 
-    table: str
-    identity: str
+    file: str
+    """Where the metadata file is, for messages."""
     properties: Mapping[str, str]
+    version: int | None
+    """Sequence number of main's snapshot."""
     main: str
     """Checksum of main's snapshot."""
+    identity: str
+    location: str
 
 
-def check(where: str, found: Found, *, needed: bool) -> None:
-    """Raises `DamagedError` where properties or main's snapshot are not as a commit left them.
+def check(where: str, table: str, found: TableFacts, *, needed: bool) -> None:
+    """Raises `DamagedError` where properties or main's snapshot of `table` are not as a commit left them.
 
     With `needed` there must be something to compare with.
     """
@@ -144,7 +148,7 @@ def check(where: str, found: Found, *, needed: bool) -> None:
         return
     if stated != _properties_checksum(found.identity, properties):
         raise _changed(where, "the table's properties are not those that the last commit left")
-    if properties.get(TABLE) != found.table:
+    if properties.get(TABLE) != table:
         raise _changed(where, f"the metadata is that of the table {properties.get(TABLE)}")
     if refs is None or refs.get(MAIN_BRANCH) != found.main:
         raise _changed(where, "the snapshot of main is not the one that the last commit left")

@@ -9,7 +9,9 @@ read. Over an object store each of them would be two requests each time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
+from typing import Generic, TypeVar
 
 from cachetools import LRUCache
 
@@ -20,37 +22,48 @@ FILE_BYTES = 4 * 2**20
 _WRITTEN_ONCE = (".metadata.json", ".avro")
 
 
-class FileCache:
-    """The latest of them by path, up to `MEMORY_BYTES`; safe to use from several threads."""
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    """The entries used last, up to `most` of them or of their sizes; safe to use from several threads."""
+
+    def __init__(self, most: int, size_of: Callable[[V], int] | None = None) -> None:
+        self._entries: LRUCache[K, V] = LRUCache(most, getsizeof=size_of)
+        self._lock = Lock()
+
+    def get(self, key: K) -> V | None:
+        with self._lock:
+            return self._entries.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        with self._lock:
+            self._entries[key] = value
+
+    def drop(self, key: K) -> None:
+        with self._lock:
+            self._entries.pop(key, None)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+
+
+class FileCache(Recent[str, bytes]):
+    """The contents of such files by path, up to `MEMORY_BYTES`; without an entry the file itself is opened."""
 
     def __init__(self) -> None:
-        self._files: LRUCache[str, bytes] = LRUCache(MEMORY_BYTES, getsizeof=len)
-        self._lock = Lock()
+        super().__init__(MEMORY_BYTES, len)
 
     @staticmethod
     def takes(path: str) -> bool:
         """Whether it is a file that never changes."""
         return path.endswith(_WRITTEN_ONCE)
 
-    def get(self, path: str) -> bytes | None:
-        with self._lock:
-            content: bytes | None = self._files.get(path)
-            return content
-
-    def put(self, path: str, content: bytes) -> None:
-        if len(content) <= FILE_BYTES:
-            with self._lock:
-                self._files[path] = content
-
-    def drop(self, path: str) -> None:
-        """It is deleted."""
-        with self._lock:
-            self._files.pop(path, None)
-
-    def clear(self) -> None:
-        """Drops all of them, so that the next read of each opens the file itself."""
-        with self._lock:
-            self._files.clear()
+    def put(self, key: str, value: bytes) -> None:
+        if len(value) <= FILE_BYTES:
+            super().put(key, value)
 
 
 FILE_CACHE = FileCache()

@@ -76,12 +76,12 @@ class RemoteFileIO(PyArrowFileIO):
         """Raises `FileNotFoundError` or `WarehouseError`."""
         path = location if isinstance(location, str) else location.location
         FILE_CACHE.drop(path)
-        with _told(path):
+        with _errors_mapped(path):
             super().delete(path)
 
     def _file(self, location: str) -> RemoteFile:
         scheme, netloc, path = self.parse_location(location, self.properties)
-        with _told(location):
+        with _errors_mapped(location):
             return RemoteFile(location, path, self.fs_by_scheme(scheme, netloc))
 
 
@@ -129,12 +129,12 @@ class RemoteFile(PyArrowFile):
         """Raises `FileNotFoundError` or `WarehouseError`."""
         if self._written is not None and self._written.closed:
             return self._written.size_bytes  # PyIceberg asks for every manifest that it wrote
-        with _told(self.location):
+        with _errors_mapped(self.location):
             return super().__len__()
 
     def exists(self) -> bool:
         """Raises `WarehouseError`."""
-        with _told(self.location):
+        with _errors_mapped(self.location):
             return super().exists()
 
     def open(self, seekable: bool = True) -> RemoteStream:
@@ -151,7 +151,7 @@ class RemoteFile(PyArrowFile):
         return RemoteStream(self.location, pa.BufferReader(content), lambda: True)
 
     def _opened(self, seekable: bool) -> RemoteStream:
-        with _told(self.location):
+        with _errors_mapped(self.location):
             try:
                 return RemoteStream(self.location, super().open(seekable), self.exists)
             except FileNotFoundError:
@@ -163,7 +163,7 @@ class RemoteFile(PyArrowFile):
 
         another writer may create one after the check. Files that must not collide have unique names.
         """
-        with _told(self.location):
+        with _errors_mapped(self.location):
             keep = FILE_CACHE.put if FILE_CACHE.takes(self.location) else None
             self._written = RemoteStream(self.location, super().create(overwrite=True), lambda: True, keep)
             return self._written
@@ -211,7 +211,7 @@ class RemoteStream:
 
     def read(self, size: int = -1) -> bytes:
         """Raises `FileNotFoundError` or `WarehouseError`."""
-        with _told(self._location):
+        with _errors_mapped(self._location):
             try:
                 wanted = None if size < 0 else size
                 if isinstance(self._stream, pa.BufferReader):
@@ -231,7 +231,7 @@ class RemoteStream:
 
     def write(self, content: bytes) -> int:
         """Raises `WarehouseError`."""
-        with _told(self._location):
+        with _errors_mapped(self._location):
             within(_seconds(len(content)), partial(self._stream.write, content))
         if self._keep is not None:
             self._kept.append(bytes(content))
@@ -249,7 +249,7 @@ class RemoteStream:
 
     def close(self) -> None:
         """Raises `WarehouseError`."""
-        with _told(self._location):
+        with _errors_mapped(self._location):
             # What was written may still be on its way.
             within(_seconds(self.size_bytes), self._stream.close)
         keep, self._keep = self._keep, None
@@ -286,7 +286,7 @@ def _seconds(size_bytes: int) -> float:
 
 
 @contextmanager
-def _told(location: str) -> Iterator[None]:
+def _errors_mapped(location: str) -> Iterator[None]:
     try:
         yield
     except (LithifyError, FileNotFoundError, FileExistsError):

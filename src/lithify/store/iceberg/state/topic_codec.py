@@ -35,12 +35,14 @@ from lithify.model.log import (
     FIRST_EPOCH,
     KeptVersion,
     LogState,
+    TopicEdit,
     TopicState,
     Verb,
 )
 from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import TopicSettings, stored_settings, to_config
-from lithify.store.iceberg.io.checksums import FIRST_FORMAT, PREFIX, RESTORE, Found, check
+from lithify.reports.round import REPORTS_KEPT
+from lithify.store.iceberg.io.checksums import FIRST_FORMAT, PREFIX, RESTORE, TableFacts, check
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
 
 FORMAT_VERSION = 3
@@ -125,19 +127,16 @@ def changed(
     return properties
 
 
-@dataclass(frozen=True, slots=True)
-class TableFacts:
-    """The part of a table's metadata that the state of a topic is read from."""
-
-    file: str
-    """Where the metadata file is, for messages."""
-    properties: Properties
-    version: int | None
-    """Sequence number of main's snapshot."""
-    main: str
-    """Checksum of main's snapshot (`checksums`)."""
-    identity: str
-    location: str
+def edited(properties: Properties, version: int, edit: TopicEdit, kept: tuple[Closed, ...]) -> dict[str, str]:
+    """The properties that the commit of `edit` as `version` changes; `kept` are the kept versions after it."""
+    new = changed(version, edit.settings, edit.logs.values(), edit.clock_ms)
+    if edit.abandon is not None:
+        new[_ABANDONED] = _text(edit.abandon)
+    if kept != closed_versions(properties):
+        new[_VERSIONS] = _text([asdict(closed) for closed in kept])
+    if edit.report_id is not None:
+        new[_REPORTS] = _text((edit.report_id, *report_ids(properties))[:REPORTS_KEPT])
+    return new
 
 
 def state_of(name: TopicName, facts: TableFacts) -> TopicState:
@@ -156,7 +155,7 @@ def state_of(name: TopicName, facts: TableFacts) -> TopicState:
         )
     where = f"{name}: {facts.file}"
     needed = int(properties[_FORMAT]) >= FIRST_FORMAT
-    check(where, Found(f"{name.stream}.{name.topic}", facts.identity, properties, facts.main), needed=needed)
+    check(where, f"{name.stream}.{name.topic}", facts, needed=needed)
     location = topic_location(name, properties, facts.location)
     with readable(f"{where}: the state in the table's properties"):
         return TopicState(
@@ -173,28 +172,16 @@ def state_of(name: TopicName, facts: TableFacts) -> TopicState:
         )
 
 
-def abandoned_changed(run_ids: Iterable[str]) -> dict[str, str]:
-    return {_ABANDONED: _text(list(run_ids))}
-
-
 def closed_versions(properties: Properties) -> tuple[Closed, ...]:
     """Kept versions, newest first."""
     with readable(f"the table property {_VERSIONS}"):
         return tuple(Closed(**entry) for entry in json.loads(properties.get(_VERSIONS, "[]")))
 
 
-def versions_changed(versions: Iterable[Closed]) -> dict[str, str]:
-    return {_VERSIONS: _text([asdict(closed) for closed in versions])}
-
-
 def report_ids(properties: Properties) -> tuple[str, ...]:
     """Ids of the topic's reports, newest first."""
     with readable(f"the table property {_REPORTS}"):
         return tuple(json.loads(properties.get(_REPORTS, "[]")))
-
-
-def reports_changed(ids: Iterable[str]) -> dict[str, str]:
-    return {_REPORTS: _text(list(ids))}
 
 
 def _logs(properties: Properties) -> tuple[LogState, ...]:
