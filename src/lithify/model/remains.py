@@ -59,7 +59,7 @@ class Remains:
     location: str
     name: TopicName | None
     entry: Entry = Entry.GONE
-    trouble: str = ""
+    entry_problem: str = ""
     """What is wrong with the catalog's entry."""
     current: str = ""
     """The metadata file that the catalog names, if it has an entry."""

@@ -83,7 +83,7 @@ def _report(request: RepairRequest, remains: Remains, plan: RepairPlan) -> Repai
     logs = tuple(log.state for log in plan.logs) or known
     return RepairReport(
         topic=str(request.name),
-        trouble=remains.trouble,
+        trouble=remains.entry_problem,
         way=plan.way.value,
         repaired=request.repair and plan.way is not Way.NOTHING,
         complete=plan.complete,

@@ -23,7 +23,8 @@ from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading, pieces_of
 from lithify.service.read.version_reader import VersionReader
 
-AS_IT_STANDS = Reading()
+ONE_VERSION = Reading()
+"""Its backlog is read, and no newer version."""
 POLL_S = 0.2
 """Between two checks of a following reader for a newer version while there are no records to read."""
 
@@ -171,7 +172,7 @@ def open_log(
     state: TopicState,
     partition: int,
     start: From = "earliest",
-    how: Reading = AS_IT_STANDS,
+    how: Reading = ONE_VERSION,
 ) -> LogReader:
     """A reader of one log of `state`. Raises `UnknownTopicError`, `OffsetOutOfRangeError` or `LogTruncatedError`."""
     state.check_partition(partition)
@@ -182,7 +183,7 @@ def open_topic(
     warehouse: Warehouse,
     state: TopicState,
     start: Start | Mapping[int, Cursor] = "earliest",
-    how: Reading = AS_IT_STANDS,
+    how: Reading = ONE_VERSION,
 ) -> TopicReader:
     """A reader of all logs of `state`. A log without a cursor in the mapping is read from its start."""
     if isinstance(start, Mapping):

@@ -40,7 +40,7 @@ from lithify.store.iceberg.io.documents import read_document
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.folders import stored_files
 from lithify.store.iceberg.manifests.entries import read_segments
-from lithify.store.iceberg.state import lineage
+from lithify.store.iceberg.state import lineage, topic_codec
 from lithify.store.iceberg.state.table_shape import check_writable
 from lithify.store.iceberg.state.topic_codec import pinned_location
 from lithify.store.iceberg.topic_folders import delete_leftovers
@@ -69,7 +69,7 @@ class IcebergSalvage:
         Raises `UnknownTopicError` where nothing is, `RefusedError` where there are several folders.
         """
         FILE_CACHE.clear()
-        entry, trouble, last = self._entry(name)
+        entry, problem, last = self._entry(name)
         if entry is Entry.WHOLE:
             return Remains(last, name, entry)
         if folder is not None or last:
@@ -89,7 +89,7 @@ class IcebergSalvage:
                 hint="--folder says which one; nothing was changed",
             )
         ((location, paths),) = found.items()
-        remains = self._with_versions(Remains(location, name, entry, trouble), name, paths, last, metadata)
+        remains = self._with_versions(Remains(location, name, entry, problem), name, paths, last, metadata)
         return self._with_unnamed(remains, paths)
 
     def register(self, name: TopicName, metadata: str, was: str) -> None:
@@ -173,7 +173,7 @@ class IcebergSalvage:
         for path, _ in lineage.metadata_paths(location, paths):
             with suppress(Exception):  # damaged
                 properties = self._metadata(path).properties
-                return parse_topic(lineage.original_name(properties)).name
+                return parse_topic(properties[topic_codec.ORIGINAL_NAME]).name
         stream, _, folder = location.rpartition("/")
         topic, dash, _ = folder.rpartition("-")
         with suppress(LithifyError):
@@ -192,7 +192,7 @@ class IcebergSalvage:
             remains,
             current=last,
             deleted=layout.deleted_file(location) in there,
-            closed=lineage.let_go(lineage.landed(records.values(), ())),
+            closed=lineage.no_longer_named(lineage.landed(records.values(), ())),
             last_closed=lineage.last_closed(records.values()),
         )
         readable, unreadable = self._read_all(location, paths if chosen is None else [chosen])
@@ -222,7 +222,7 @@ class IcebergSalvage:
                 named=tuple(s for s in named if s.path in there),
                 view=tuple(s for s in view if s.path in there),
                 missing=missing,
-                closed=lineage.let_go(lineage.landed(records.values(), runs)),
+                closed=lineage.no_longer_named(lineage.landed(records.values(), runs)),
             )
         return remains
 

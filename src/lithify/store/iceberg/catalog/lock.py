@@ -69,14 +69,14 @@ def _database_turn(engine: Engine, what: str) -> Iterator[None]:
     with ExitStack() as held:
         with suppress(SQLAlchemyError):  # no connection, no turn in time: the swap decides
             connection = engine.connect()
-            held.callback(_let_go, connection)
+            held.callback(_close, connection)
             connection.exec_driver_sql(f"SELECT {settings}")
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({number})")
             let_wait(connection)
         yield
 
 
-def _let_go(connection: Connection) -> None:
+def _close(connection: Connection) -> None:
     from sqlalchemy.exc import SQLAlchemyError
 
     with suppress(SQLAlchemyError):  # the server took it back before us

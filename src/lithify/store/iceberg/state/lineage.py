@@ -46,11 +46,6 @@ def replaced(properties: Mapping[str, str]) -> tuple[str, ...]:
     return ()
 
 
-def original_name(properties: Mapping[str, str]) -> str:
-    """Raises `KeyError`."""
-    return properties[topic_codec.ORIGINAL_NAME]
-
-
 def claimed_version(properties: Mapping[str, str]) -> int | None:
     """The version that the properties name, even if the rest is damaged."""
     text = properties.get(topic_codec.VERSION, "")
@@ -73,7 +68,7 @@ def foreign_commits(metadata: TableMetadata) -> Iterator[str]:
             yield f"snapshot {snapshot.snapshot_id} of another program: {what}, {records} records added"
 
 
-def let_go(records: Iterable[Record]) -> frozenset[str]:
+def no_longer_named(records: Iterable[Record]) -> frozenset[str]:
     """Data files that commits stopped naming, if these records tell the truth."""
     return frozenset(path for record in records for path in record.get("no_longer_named", ()))
 
