@@ -16,11 +16,11 @@ import numpy as np
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
+from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan, keys_schema
+from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally, log_findings
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.keys.key_hash import HashRange
-from lithify.columnar.keys.ranks import Portion
 from lithify.columnar.rewrite import Source, rewrite
 from lithify.columnar.segment.positions import DeadPositions, DeadRecords, Integers, ordinal_starts
 from lithify.columnar.segment.writer import SegmentSpec

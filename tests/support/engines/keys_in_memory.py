@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, RANKED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.keys.ranks import ORDINAL_SHIFT, RANKED_KEYS, Portion
 from lithify.columnar.segment.positions import DeadRecords
 
 

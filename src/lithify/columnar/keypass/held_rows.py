@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.keys.latest_rows import BYTES_PER_ORDERED_ROW, BYTES_PER_ROW
-from lithify.columnar.keys.ranks import ORDER, RANK, Flags
+from lithify.columnar.keypass.latest_rows import BYTES_PER_ORDERED_ROW, BYTES_PER_ROW
+from lithify.columnar.keypass.ranks import ORDER, RANK, Flags
 from lithify.columnar.segment.positions import Integers
 from lithify.columnar.segment.schema import KEY
 

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from lithify.columnar.keypass.key_hash import KeyHash, ranges_of
 from lithify.columnar.keypass.key_source import gathered
+from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.keys.key_hash import KeyHash, ranges_of
-from lithify.columnar.keys.ranks import Portion
 from lithify.columnar.segment.positions import DeadRecords, Integers
 from lithify.columnar.segment.schema import KEY
 from lithify.errors import EngineError

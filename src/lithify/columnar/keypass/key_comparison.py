@@ -18,10 +18,10 @@ from dataclasses import replace
 import numpy as np
 
 from lithify.columnar.keypass.held_rows import Held, Rows
+from lithify.columnar.keypass.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_source import KeySource, MemoryExceededError, of_part
-from lithify.columnar.keys.key_hash import HashRange, KeyHash
-from lithify.columnar.keys.latest_rows import latest_rows
-from lithify.columnar.keys.ranks import EXPIRED_BIT, ORDINAL_SHIFT, PAST_BIT, Flags, Portion, has
+from lithify.columnar.keypass.latest_rows import latest_rows
+from lithify.columnar.keypass.ranks import EXPIRED_BIT, ORDINAL_SHIFT, PAST_BIT, Flags, Portion, has
 from lithify.columnar.segment.convert import pieces
 from lithify.columnar.segment.positions import Integers
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.keys.ranks import (
+from lithify.columnar.keypass.ranks import (
     EXPIRED_BIT,
     ORDERED_KEYS,
     ORDINAL_SHIFT,

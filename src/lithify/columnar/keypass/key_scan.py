@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.key_rows import ScannedRows, ScannedSegment
+from lithify.columnar.keypass.ranks import ORDERED_KEYS, RANKED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.keys.ranks import ORDERED_KEYS, RANKED_KEYS, Portion
 from lithify.columnar.pace import unthrottled
 from lithify.columnar.segment.convert import pieces
 from lithify.columnar.segment.positions import DeadRecords, ordinal_starts

@@ -7,9 +7,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from lithify.columnar.keypass.key_hash import HashRange, KeyHash
+from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.keys.key_hash import HashRange, KeyHash
-from lithify.columnar.keys.ranks import Portion
 from lithify.columnar.segment.convert import pieces
 from lithify.columnar.segment.positions import DeadRecords, Integers
 from lithify.columnar.segment.schema import KEY

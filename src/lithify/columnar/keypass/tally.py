@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lithify.columnar.keys.ranks import (
+from lithify.columnar.keypass.ranks import (
     EXPIRED_BIT,
     PAST_BIT,
     STEP_MASK,

@@ -25,11 +25,11 @@ from pyroaring import BitMap64
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys, blocks_by_range
 from lithify.columnar.keypass.key_comparison import KeyComparison
+from lithify.columnar.keypass.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.key_source import KeySource, MemoryExceededError, of_part
+from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.keys.key_hash import HashRange, KeyHash
-from lithify.columnar.keys.ranks import Portion
 from lithify.columnar.segment.positions import DeadRecords
 from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import OFFSET

@@ -13,9 +13,9 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from lithify.columnar.files.access import FileAccess
+from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.keys.key_hash import HashRange
 from lithify.columnar.pace import unthrottled
 from lithify.errors import LithifyError
 from lithify.spark.keypass.results import RESULT_DDL, error_row, result_rows

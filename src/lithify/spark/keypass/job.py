@@ -12,9 +12,9 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
+from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import LogScan
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.keys.key_hash import HashRange
 from lithify.columnar.segment.positions import ordinal_starts
 from lithify.compaction.key_pass_shape import KeyPassShape, winners_memory
 from lithify.compaction.planner import LogPlan

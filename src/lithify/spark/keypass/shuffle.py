@@ -19,10 +19,10 @@ from pyspark.sql import DataFrame
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
+from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan, keys_schema
+from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.keys.key_hash import HashRange
-from lithify.columnar.keys.ranks import Portion
 from lithify.columnar.segment.positions import Integers
 from lithify.compaction.rules import SurvivorRules
 from lithify.errors import LithifyError

@@ -11,9 +11,9 @@ import pytest
 
 from lithify.columnar.keypass import key_comparison
 from lithify.columnar.keypass.key_comparison import KeyComparison
+from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_source import MemoryExceededError
-from lithify.columnar.keys.key_hash import HashRange
-from lithify.columnar.keys.ranks import EXPIRED_BIT, PAST_BIT, TOMBSTONE_BIT
+from lithify.columnar.keypass.ranks import EXPIRED_BIT, PAST_BIT, TOMBSTONE_BIT
 from support.engines.kernel import goes_and_stays
 from support.engines.keys_in_memory import KeysInMemory
 

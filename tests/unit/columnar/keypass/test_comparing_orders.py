@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from lithify.columnar.keypass.key_comparison import KeyComparison
+from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_source import MemoryExceededError
-from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.keys.key_hash import HashRange
-from lithify.columnar.keys.ranks import (
+from lithify.columnar.keypass.ranks import (
     EXPIRED_BIT,
     ORDERED_KEYS,
     PAST_BIT,
     TOMBSTONE_BIT,
     UNORDERED_BIT,
 )
+from lithify.columnar.keypass.tally import Tally
+from lithify.columnar.keypass.winners import WinnerFinder
 from support.engines.kernel import goes_and_stays
 from support.engines.keys_in_memory import KeysInMemory
 

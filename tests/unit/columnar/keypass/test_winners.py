@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
+from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
+from lithify.columnar.keypass.ranks import RANKED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
-from lithify.columnar.keys.key_hash import HashRange
-from lithify.columnar.keys.ranks import RANKED_KEYS, Portion
 from lithify.columnar.segment.positions import DeadRecords
 from lithify.compaction.survivors import survivors
 from lithify.errors import DamagedError
@@ -125,9 +125,9 @@ def measured_peak(clean: int, dirty: int, schema: str) -> str:
     """The peak resident size of a process that finds the winners among so many distinct keys."""
     script = f"""
 import numpy as np, pyarrow as pa
-from lithify.columnar.keys.key_hash import HashRange
+from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.segment.positions import DeadRecords
-from lithify.columnar.keys.ranks import ORDINAL_SHIFT, RANKED_KEYS, ORDERED_KEYS, Portion
+from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, RANKED_KEYS, ORDERED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 from lithify.columnar.keypass import winners
+from lithify.columnar.keypass.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.keys.key_hash import HashRange, KeyHash
 from lithify.errors import EngineError
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings

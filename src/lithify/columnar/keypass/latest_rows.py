@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.keys.key_hash import Hashes
-from lithify.columnar.keys.ranks import Flags
+from lithify.columnar.keypass.key_hash import Hashes
+from lithify.columnar.keypass.ranks import Flags
 from lithify.columnar.segment.positions import Integers
 
 BYTES_PER_ROW = 14

@@ -1,1 +1,0 @@
-"""Columns of keys: hashes, hash ranges, ranks, and the latest row of each key."""
