@@ -26,10 +26,10 @@ LIMITED_BY_END = "log end"
 LIMITED_BY_AGE = "min.compaction.lag.ms"
 LIMITED_BY_BYTES = "min.compaction.lag.bytes"
 
-PARTS = 8
+LAG_PARTS = 8
 """The number of parts of a lag."""
 
-ENTRIES_KEPT = 32
+COMMITTED_KEPT = 32
 """The most entries of one log, if its lag was raised. Beyond it the two oldest become the later of them."""
 
 LONG_AGO_MS = -(2**63)
@@ -106,11 +106,11 @@ def committed_after(log: LogState, settings: TopicSettings, now_ms: int) -> Comm
     kept = [*old[-1:], *known[len(old) :]]
     if log.log_end_offset > (kept[-1].end_offset if kept else log.first_dirty_offset):
         time_ms = max(now_ms, kept[-1].time_ms) if kept else now_ms
-        part_ms = max(1, lag_ms // PARTS)
+        part_ms = max(1, lag_ms // LAG_PARTS)
         if kept and kept[-1].time_ms // part_ms == time_ms // part_ms:
             kept.pop()
         kept.append(CommittedEnd(log.log_end_offset, time_ms))
-    return tuple(kept[-ENTRIES_KEPT:])
+    return tuple(kept[-COMMITTED_KEPT:])
 
 
 def _ended(committed: Committed, end_offset: int) -> Committed:

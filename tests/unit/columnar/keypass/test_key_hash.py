@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lithify.columnar.keypass import key_hash
 
+from lithify.columnar.keypass import key_hash
 from lithify.columnar.keypass.key_hash import LONG_BYTES, KeyHash, ranges_of
 from support.generated.chosen_keys import CHOSEN, duckdb_hashes, of_one_duckdb_hash, of_one_hash_behind_any_prefix
 

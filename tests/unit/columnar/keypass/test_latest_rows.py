@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lithify.columnar.keypass import latest_rows as kernel
 
+from lithify.columnar.keypass import latest_rows as kernel
 from lithify.columnar.keypass.latest_rows import latest_rows
 
 KEYS = st.lists(st.binary(max_size=3) | st.sampled_from([b"", b"\x00", b"\x00\x00", b"\xff" * 40]), max_size=60)

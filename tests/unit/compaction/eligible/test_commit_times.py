@@ -7,7 +7,13 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.compaction.eligible.horizon import ENTRIES_KEPT, PARTS, committed_after, committed_ms, compaction_horizon
+from lithify.compaction.eligible.horizon import (
+    COMMITTED_KEPT,
+    LAG_PARTS,
+    committed_after,
+    committed_ms,
+    compaction_horizon,
+)
 from lithify.model.log import CommittedEnd, LogState
 from lithify.model.record import Record
 from lithify.service.change.alter import alter
@@ -41,12 +47,12 @@ def test_what_was_committed_within_the_lag_waits_and_not_much_longer(acts):
         for base, stop, time_ms in commits:
             if stop > log.first_dirty_offset and now_ms - time_ms < LAG_MS:
                 assert horizon <= max(base, log.first_dirty_offset)
-        old = [stop for _, stop, time_ms in commits if now_ms - time_ms >= LAG_MS + LAG_MS // PARTS]
+        old = [stop for _, stop, time_ms in commits if now_ms - time_ms >= LAG_MS + LAG_MS // LAG_PARTS]
         assert horizon >= max(old, default=0)
         if act == "round":
             log = replace(log, first_dirty_offset=horizon)
             log = replace(log, committed=committed_after(log, SETTINGS, now_ms))
-        assert len(log.committed) <= PARTS + 3
+        assert len(log.committed) <= LAG_PARTS + 3
 
 
 def test_old_timestamps_do_not_count_where_commits_do():
@@ -102,7 +108,7 @@ def test_a_longer_lag_has_no_more_entries_than_are_kept():
     many = tuple(CommittedEnd(n, n) for n in range(1, 100))
     log = LogState(0, log_end_offset=100, committed=many)
     kept = committed_after(log, replace(SETTINGS, min_compaction_lag_ms=10**6), 500)
-    assert len(kept) == ENTRIES_KEPT
+    assert len(kept) == COMMITTED_KEPT
     assert all(committed_ms(kept, n) >= n for n in range(1, 100))
 
 
