@@ -10,6 +10,7 @@ from lithify.compaction.planner import FOOTER_BYTES, plan_log
 from lithify.compaction.rules import Cause
 from lithify.model.log import HeldTombstones, LogState, TombstoneStep, View
 from support.builders import a_log, a_segment, some_settings
+from support.tables import cases_of
 
 RETAINED = {"cleanup_policy": "compact,delete", "retention_ms": 50}
 BESIDE = {"compaction_mode": "side-by-side"}
@@ -78,7 +79,7 @@ LOOKS = {
 
 @pytest.mark.parametrize(
     ("text", "dirty_from", "given", "expected"),
-    [pytest.param(*case, id=f"{what} {number}") for what, cases in LOOKS.items() for number, case in enumerate(cases)],
+    cases_of(LOOKS),
 )
 def test_a_plan_looks_only_at_clean_segments_that_may_have_a_loser(text, dirty_from, given, expected):
     log, config = a_log(text), dict(given)

@@ -8,6 +8,7 @@ from lithify.compaction.rules import Cause
 from lithify.compaction.survivors import Survivors, survivors
 from lithify.model.record import Record
 from support.builders import a_log, draw, some_rules
+from support.tables import cases_of
 
 TIME = {"strategy": "timestamp"}
 HEADER = {"strategy": "header", "order_header": "v"}
@@ -138,7 +139,7 @@ def told(found: Survivors) -> str:
 
 @pytest.mark.parametrize(
     ("text", "rules", "left", "said"),
-    [pytest.param(*case, id=f"{rule}-{case[0]}") for rule, cases in CASES.items() for case in cases],
+    cases_of(CASES),
 )
 def test_what_a_round_leaves_and_why_the_others_go(text, rules, left, said):
     found = round_over(text, **rules)

@@ -13,6 +13,7 @@ from lithify.compaction.tombstones import (
     with_round,
 )
 from lithify.model.log import TombstoneStep
+from support.tables import cases_of
 
 STEPS = (TombstoneStep(40, 1000, 2), TombstoneStep(90, 2000, 1), TombstoneStep(120, 3000, 4))
 
@@ -41,7 +42,7 @@ EXPIRE = {
 
 @pytest.mark.parametrize(
     ("now_ms", "given", "below"),
-    [pytest.param(*case, id=f"{what} {number}") for what, cases in EXPIRE.items() for number, case in enumerate(cases)],
+    cases_of(EXPIRE),
 )
 def test_below_which_offset_tombstones_go(now_ms, given, below):
     """C18."""

@@ -119,6 +119,13 @@ def test_a_truncation_is_within_the_log(to):
         truncation(ID, replace(STATE, log_start_offset=3), to, below_compacted=True)
 
 
+def test_a_truncation_at_or_above_the_first_dirty_offset_leaves_it():
+    """C26: and the view."""
+    for state in (STATE, beside()):
+        for to in (4, 5, 6):
+            assert truncation(ID, state, to, below_compacted=False) == Truncation(to, 4, 4)
+
+
 def test_a_truncated_log_ends_there_in_a_new_generation():
     """C26, C7, C36: dirty bytes are those that are left."""
     cut = a_log("a=1!1 b=1!2 | c=1!3 d=∅!4 | e=1!5")

@@ -11,6 +11,7 @@ from lithify.model.segment import Volume
 from lithify.schedule.assessment import Due
 from lithify.schedule.idle import assess_idle, may_be_due_at_ms
 from support.builders import some_settings
+from support.tables import cases_of
 
 NOW_MS = 1000
 STEPS = (TombstoneStep(4, 100, 1), TombstoneStep(9, 300, 1))
@@ -97,7 +98,7 @@ CASES = {
 
 @pytest.mark.parametrize(
     ("state", "now_ms", "config", "expected"),
-    [pytest.param(*case, id=f"{what} {number}") for what, cases in CASES.items() for number, case in enumerate(cases)],
+    cases_of(CASES),
 )
 def test_when_a_log_may_be_due(state, now_ms, config, expected):
     """None where only a commit can make it so."""
