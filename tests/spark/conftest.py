@@ -6,6 +6,7 @@ import pytest
 
 from lithify.spark.session.start import session_factory
 from spark.engines import SLOTS, engine_on
+from spark.topics import lake_for
 from support.topics.stored_topics import StoredTopic
 
 
@@ -20,6 +21,11 @@ def session():
 @pytest.fixture(scope="session")
 def engine(session):
     return engine_on(lambda: session)
+
+
+@pytest.fixture
+def lake(session, tmp_path):
+    return lake_for(session, tmp_path)
 
 
 @pytest.fixture

@@ -16,11 +16,6 @@ PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 @pytest.fixture
-def lake(session, tmp_path):
-    return lake_for(session, tmp_path)
-
-
-@pytest.fixture
 def orders(lake):
     """Three segments in each of two logs: offsets 0, 50, 100 to 149, a millisecond each."""
     topic = lake.create_topic("orders", partitions=2, config={"null.key": "retain"})
@@ -154,19 +149,18 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("condition", "wanted", "needed"), FILTERS, ids=["from", "between", "in", "partition", "since", "before"]
-)
-def test_filters_reach_the_files_where_spark_pushes_them_down(session, orders, pushed, condition, wanted, needed):
-    expected = [r for r in orders.reader() if wanted(r)]
-    assert expected
-    frame = read_by(session.read, "orders", includeHeaders=True).where(condition)
-    assert spark_records(frame) == expected
-    if pushed:
-        for segment in files_of(orders):
-            if not needed(segment):
-                path_of(segment).unlink()
-        assert spark_records(frame.where("true")) == expected
+def test_filters_reach_the_files_where_spark_pushes_them_down(session, orders, pushed):
+    """Files that none of the wanted records is in are away meanwhile, if they need not be opened."""
+    records = list(orders.reader())
+    for condition, wanted, needed in FILTERS:
+        expected = [r for r in records if wanted(r)]
+        away = [path_of(segment) for segment in files_of(orders) if pushed and not needed(segment)]
+        for path in away:
+            path.rename(path.with_suffix(".away"))
+        frame = read_by(session.read, "orders", includeHeaders=True).where(condition)
+        assert expected and spark_records(frame) == expected, condition
+        for path in away:
+            path.with_suffix(".away").rename(path)
 
 
 def test_filters_that_cannot_be_pushed_down_change_nothing(session, orders, pushed):

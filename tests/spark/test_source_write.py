@@ -12,14 +12,9 @@ from pyspark.sql import DataFrame
 from lithify import Record
 from lithify.columnar.arrivals.partitioner import partition_of
 from lithify.model.log import RUN_IDS_KEPT
-from spark.topics import files_of, forget_commit, lake_for, read_by, some_records
+from spark.topics import files_of, forget_commit, read_by, some_records
 
 TIMEOUT_S = 120
-
-
-@pytest.fixture
-def lake(session, tmp_path):
-    return lake_for(session, tmp_path)
 
 
 @pytest.fixture
@@ -139,12 +134,12 @@ def test_a_batch_with_an_id_is_appended_once(frame, source, target):
 
 @pytest.fixture
 def copy(session, target, tmp_path):
-    """Copies what is new in `source`, each time with the same checkpoint."""
+    """Copies what is new in `source` since a checkpoint."""
 
-    def go_on(**options: object) -> None:
+    def go_on(checkpoint: str = "copy", **options: object) -> None:
         frame = read_by(session.readStream, "source", startingOffsets="earliest", includeHeaders=True, **options)
         writer = frame.writeStream.format("lithify").option("topic", "target")
-        query = writer.option("checkpointLocation", str(tmp_path / "copy")).trigger(availableNow=True).start()
+        query = writer.option("checkpointLocation", str(tmp_path / checkpoint)).trigger(availableNow=True).start()
         assert query.awaitTermination(TIMEOUT_S)
 
     return go_on
@@ -228,12 +223,9 @@ def test_a_stream_whose_checkpoint_was_set_back_is_refused(source, target, copy,
     assert target.state() == before
 
 
-def test_two_queries_into_one_topic_do_not_hide_each_other(session, source, target, copy, tmp_path):
+def test_two_queries_into_one_topic_do_not_hide_each_other(source, target, copy):
     copy()
-    frame = read_by(session.readStream, "source", startingOffsets="earliest", includeHeaders=True)
-    writer = frame.writeStream.format("lithify").option("topic", "target")
-    query = writer.option("checkpointLocation", str(tmp_path / "second")).trigger(availableNow=True).start()
-    assert query.awaitTermination(TIMEOUT_S)
+    copy(checkpoint="second")
     assert ends(target) == [2 * end for end in ends(source)]
 
 

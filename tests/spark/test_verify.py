@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -18,6 +17,7 @@ from lithify.columnar.files.access import local_path
 from lithify.model.log import TopicEdit
 from lithify.model.segment import Segment
 from lithify.reports.verification import Finding, FindingKind
+from spark.damage import replaced, with_value, without
 from support.engines.kernel import compact_without_spark
 from support.generated.chosen_keys import of_one_spark_group_hash
 
@@ -75,35 +75,11 @@ def rewritten_in_place(segment: Segment, change: Callable[[pa.Table], pa.Table])
     pq.write_table(change(table), path, compression="zstd")
 
 
-def replaced(topic: Topic, segment: Segment, change: Callable[[pa.Table], pa.Table]) -> None:
-    """A commit that puts another file in the place of a segment: what a defect of ours would do."""
-    warehouse, state = topic.warehouse, topic.state()
-    (batch,) = warehouse.files.read(segment, 0)
-    table = change(batch.to_arrow()).drop_columns(["value_size"])
-    arrivals = warehouse.files.receive(state, table, now_ms=0, keep_offsets=True)[0]
-    written = warehouse.files.write(state, arrivals, segment.base_offset, "damage")
-    warehouse.store.commit(
-        state, TopicEdit(run_id="damage", time_ms=0, logs={0: state.log(0)}, add=written, remove=(segment,))
-    )
-
-
 def found(topic: Topic, against: int | None = None) -> dict[FindingKind, list[Finding]]:
     kinds: dict[FindingKind, list[Finding]] = {}
     for finding in topic.verify(against=against).findings:
         kinds.setdefault(finding.kind, []).append(finding)
     return kinds
-
-
-def without(offset: int) -> Callable[[pa.Table], pa.Table]:
-    return lambda table: table.filter(pc.field("offset") != offset)
-
-
-def with_value(offset: int, value: bytes) -> Callable[[pa.Table], pa.Table]:
-    def change(table: pa.Table) -> pa.Table:
-        values = pc.if_else(pc.equal(table["offset"], offset), pa.scalar(value, pa.binary()), table["value"])
-        return table.set_column(table.column_names.index("value"), table.schema.field("value"), values)
-
-    return change
 
 
 def test_an_undamaged_log_is_clean(topic: Topic) -> None:
@@ -116,41 +92,27 @@ def test_an_undamaged_log_is_clean(topic: Topic) -> None:
 def test_several_rounds_and_expired_tombstones_are_clean(topic: Topic) -> None:
     """C5, C18: tombstones that went in time are no finding, against any kept version."""
     first = topic.versions()[-1].version
-    topic.compact()
+    compact_without_spark(topic)
     topic.append(records(80, 90))
-    topic.compact(now_ms=topic.warehouse.clock.now_ms() + 2 * DAY_MS)
+    compact_without_spark(topic, topic.warehouse.clock.now_ms() + 2 * DAY_MS)
     assert topic.history()[0].logs[0].losers.expired_tombstone > 0
     assert topic.verify().findings == ()
     assert topic.verify(against=first).findings == ()
 
 
-def test_a_record_lost_from_the_compacted_part_is_named(topic: Topic) -> None:
-    """C3: the winner of a key is gone."""
+def test_records_lost_or_altered_are_named(topic: Topic) -> None:
+    """C1, C3: below the first dirty offset the winner of a key, and above it any record. C5: a tombstone, early."""
     against = topic.versions()[0].version
-    replaced(topic, segments(topic)[0], without(58))
-    (lost,) = found(topic, against)[FindingKind.RECORD_LOST]
-    assert (lost.partition, lost.offset) == (0, 58)
-    assert "orders-0, offset 58" in lost.message
-
-
-def test_a_record_lost_above_the_first_dirty_offset_is_named(topic: Topic) -> None:
-    """C3: a record that no round has touched is gone."""
+    replaced(topic, segments(topic)[0], lambda table: without(58, 59)(with_value(57, b"forged!!")(table)))
     replaced(topic, segments(topic)[-1], without(70))
-    assert [f.offset for f in found(topic)[FindingKind.RECORD_LOST]] == [70]
-
-
-def test_an_altered_record_is_named(topic: Topic) -> None:
-    """C1: the same offset has another value."""
-    against = topic.versions()[0].version
-    replaced(topic, segments(topic)[0], with_value(58, b"forged!!"))
-    assert [f.offset for f in found(topic, against)[FindingKind.RECORD_ALTERED]] == [58]
-
-
-def test_a_tombstone_removed_early_is_named(topic: Topic) -> None:
-    """C5: it has not been readable for delete.retention.ms yet."""
-    against = topic.versions()[0].version
-    replaced(topic, segments(topic)[0], without(59))
-    assert [f.offset for f in found(topic, against)[FindingKind.TOMBSTONE_REMOVED_EARLY]] == [59]
+    named = {f.offset: f for f in topic.verify(against=against).findings if f.offset is not None}
+    assert {offset: f.kind for offset, f in named.items()} == {
+        57: FindingKind.RECORD_ALTERED,
+        58: FindingKind.RECORD_LOST,
+        59: FindingKind.TOMBSTONE_REMOVED_EARLY,
+        70: FindingKind.RECORD_LOST,
+    }
+    assert named[58].partition == 0 and "orders-0, offset 58" in named[58].message
 
 
 def test_a_superseded_record_that_came_back_is_named(topic: Topic) -> None:
@@ -171,26 +133,34 @@ def test_a_missing_file_is_named(topic: Topic) -> None:
     assert (missing.kind, missing.path) == (FindingKind.FILE_MISSING, segment.path)
 
 
-def test_a_file_cut_short_is_named(topic: Topic) -> None:
-    """C8."""
-    segment = segments(topic)[0]
-    path = Path(str(local_path(segment.path)))
+def cut_short(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
-    assert [f.path for f in found(topic)[FindingKind.FILE_DAMAGED]] == [segment.path]
 
 
-def test_a_file_with_other_content_is_named(topic: Topic) -> None:
-    """C8: one more byte in a value is enough."""
-    segment = segments(topic)[0]
-    rewritten_in_place(segment, with_value(58, b"value-58!"))
+def flip_a_bit(path: Path) -> None:
+    """Pages have checksums: a file that is the same at each reading may still not be what was written."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 8] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def change_a_value(path: Path) -> None:
+    """As a stray program would leave it: one more byte is enough."""
+    pq.write_table(with_value(58, b"value-58!")(pq.read_table(path, partitioning=None)), path, compression="zstd")
+
+
+def reverse(path: Path) -> None:
+    """Readers rely on ascending offsets (C1)."""
+    table = pq.read_table(path, partitioning=None)
+    pq.write_table(table.take(list(reversed(range(table.num_rows)))), path, compression="zstd")
+
+
+@pytest.mark.parametrize(("damage", "at"), [(cut_short, 0), (flip_a_bit, -1), (change_a_value, 0), (reverse, 0)])
+def test_a_damaged_file_is_named(topic: Topic, damage: Callable[[Path], None], at: int) -> None:
+    """C8."""
+    segment = segments(topic)[at]
+    damage(Path(str(local_path(segment.path))))
     assert {f.path for f in found(topic)[FindingKind.FILE_DAMAGED]} == {segment.path}
-
-
-def test_records_out_of_order_are_named(topic: Topic) -> None:
-    """C1: readers rely on ascending offsets."""
-    segment = segments(topic)[0]
-    rewritten_in_place(segment, lambda table: table.take(list(reversed(range(table.num_rows)))))
-    assert [f.path for f in found(topic)[FindingKind.FILE_DAMAGED]] == [segment.path]
 
 
 def test_a_wrong_count_in_the_metadata_is_named(topic: Topic) -> None:
@@ -199,13 +169,3 @@ def test_a_wrong_count_in_the_metadata_is_named(topic: Topic) -> None:
     topic.warehouse.store.commit(state, TopicEdit(run_id="damage", time_ms=0, logs={0: wrong}))
     (finding,) = found(topic)[FindingKind.WRONG_METADATA]
     assert "clean" in finding.message
-
-
-def test_a_flipped_bit_is_named(topic: Topic) -> None:
-    """C8: pages carry checksums, so that the same file read twice can still be told from what was written."""
-    segment = segments(topic)[-1]
-    path = Path(str(local_path(segment.path)))
-    data = bytearray(path.read_bytes())
-    data[len(data) // 8] ^= 1
-    path.write_bytes(bytes(data))
-    assert [f.path for f in found(topic)[FindingKind.FILE_DAMAGED]] == [segment.path]

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 import lithify
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import local_path
-from lithify.model.log import LastRecord, TopicEdit
-from lithify.model.log_arithmetic import view_of
+from lithify.model.log import TopicEdit
 from lithify.model.segment import Segment
 from lithify.reports.verification import FindingKind
+from spark.damage import replaced, with_value, without
 from support.engines.kernel import compact_without_spark
 
 pytestmark = pytest.mark.spark
@@ -38,15 +34,15 @@ def test_late_records_and_held_tombstones_are_no_finding(tmp_path: Path, mode: s
     topic = lithify.open(str(tmp_path / "warehouse")).create_topic("orders", config=config)
     now_ms = topic.warehouse.clock.now_ms()
     topic.append([record(n, 50 - n, deletes=n == 4) for n in range(40)])
-    topic.compact(now_ms=now_ms)
+    compact_without_spark(topic, now_ms)
     topic.alter({"min.compaction.lag.bytes": 2**30})
     topic.append([record(n, 50 - n) for n in range(40, 80)])
-    held = topic.compact(now_ms=now_ms + 2 * DAY_MS).logs[0]
+    held = compact_without_spark(topic, now_ms + 2 * DAY_MS).logs[0]
     assert (held.tombstones_held, held.losers.expired_tombstone) == (1, 0)
     topic.alter({"min.compaction.lag.bytes": 0})
-    assert topic.compact(now_ms=now_ms + 2 * DAY_MS).logs[0].losers.expired_tombstone == 1
+    assert compact_without_spark(topic, now_ms + 2 * DAY_MS).logs[0].losers.expired_tombstone == 1
     topic.append([record(n, 50 - n) for n in range(80, 120)])
-    topic.compact(now_ms=now_ms + 2 * DAY_MS)
+    compact_without_spark(topic, now_ms + 2 * DAY_MS)
     assert [r.offset for r in topic.reader(0, compacted=True) if r.key == b"key-4"] == [81]
     for against in (None, *(version.version for version in topic.versions())):
         assert topic.verify(against=against).findings == ()
@@ -69,21 +65,6 @@ def segment_of_view(topic: Topic) -> Segment:
     return segment
 
 
-def replaced(topic: Topic, segment: Segment, change: Callable[[pa.Table], pa.Table], *, in_view: bool) -> None:
-    """A commit that puts another file in the place of a segment: what a defect of ours would do."""
-    warehouse, state = topic.warehouse, topic.state()
-    (batch,) = warehouse.files.read(segment, 0)
-    table = change(batch.to_arrow()).drop_columns(["value_size"])
-    arrivals = warehouse.files.receive(state, table, now_ms=0, keep_offsets=True)[0]
-    written = warehouse.files.write(state, arrivals, segment.base_offset, "damage")
-    files = {"view_add": written, "view_remove": (segment,)} if in_view else {"add": written, "remove": (segment,)}
-    log = state.log(0)
-    if in_view:  # or the store itself would refuse to read the view
-        assert log.view is not None
-        log = replace(log, view=view_of(written, LastRecord(written[-1].end_offset - 1, 0), log.view.start_offset))
-    warehouse.store.commit(state, TopicEdit(run_id="damage", time_ms=0, logs={0: log}, **files))
-
-
 def about_records(topic: Topic) -> set[tuple[FindingKind, int | None]]:
     return {(f.kind, f.offset) for f in topic.verify().findings if f.offset is not None}
 
@@ -96,18 +77,13 @@ def test_an_undamaged_view_is_clean(topic: Topic) -> None:
 
 def test_what_is_gone_from_a_view_is_named(topic: Topic) -> None:
     """C3, C5."""
-    replaced(topic, segment_of_view(topic), lambda table: table.filter(pc.field("offset") < 58), in_view=True)
+    replaced(topic, segment_of_view(topic), without(58, 59), in_view=True)
     assert about_records(topic) == {(FindingKind.RECORD_LOST, 58), (FindingKind.TOMBSTONE_REMOVED_EARLY, 59)}
 
 
 def test_a_backlog_that_is_not_what_the_view_has_is_named(topic: Topic) -> None:
     """C1, C33."""
-
-    def forged(table: pa.Table) -> pa.Table:
-        value = pc.if_else(pc.equal(table["offset"], 58), pa.scalar(b"forged", pa.binary()), table["value"])
-        return table.set_column(table.column_names.index("value"), table.schema.field("value"), value)
-
-    replaced(topic, topic.warehouse.store.segments(topic.state())[0], forged, in_view=False)
+    replaced(topic, topic.warehouse.store.segments(topic.state())[0], with_value(58, b"forged"))
     assert about_records(topic) == {(FindingKind.RECORD_ALTERED, 58)}
 
 
