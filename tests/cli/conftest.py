@@ -21,8 +21,7 @@ from lithify.cli.main import run
 from lithify.model.failure import LogFailure
 from lithify.service.documents import failures_of, put_failures
 from support.engines.oracle import OracleEngine
-
-PROGRAM = [sys.executable, "-c", "from lithify.cli.main import main; main()"]
+from support.processes.programs import PROGRAM
 
 
 @dataclass(frozen=True, slots=True)

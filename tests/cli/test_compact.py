@@ -6,18 +6,16 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
+
+from support.processes.programs import PROGRAM, end, running
+from support.servers.tcp_proxy import wait_until
 
 pytestmark = pytest.mark.spark
 
 DAY_MS = 86_400_000
-PROGRAM = [sys.executable, "-c", "from lithify.cli.main import main; main()"]
 
 
 def a_line(key, value, **more):
@@ -262,30 +260,14 @@ def test_an_interrupt_is_quiet_and_leaves_nothing_behind(orders, busy_with):
         start_new_session=True,
     ) as compacting:
         try:
-            _wait_until(lambda: any(busy_with in command for command in _commands(compacting.pid)))
+            wait_until(
+                lambda: any(busy_with in command for command in running(compacting.pid).values()), busy_with, 180
+            )
         except AssertionError:
-            os.killpg(compacting.pid, signal.SIGKILL)  # at its rate it would go on for ever
+            end(compacting)  # at its rate it would go on for ever
             raise
         os.killpg(compacting.pid, signal.SIGINT)
         out, err = compacting.communicate()
     assert (compacting.returncode, out, err.strip()) == (130, b"", b"")
-    _wait_until(lambda: _commands(compacting.pid) == [])
+    wait_until(lambda: not running(compacting.pid), "something of it goes on", 180)
     assert live(orders) == before
-
-
-def _commands(group: int) -> list[str]:
-    """The command lines of a process group."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it may end while we look
-            after_name = (process / "stat").read_text().rpartition(")")[2].split()
-            if int(after_name[2]) == group and after_name[0] != "Z":
-                found.append((process / "cmdline").read_text().replace("\0", " "))
-    return found
-
-
-def _wait_until(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 180
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

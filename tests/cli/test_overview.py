@@ -8,7 +8,6 @@ import pty
 import select
 import signal
 import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,8 +16,8 @@ import pytest
 
 from lithify.model.failure import LogFailure
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
+from support.processes.programs import PROGRAM
 
-PROGRAM = [sys.executable, "-c", "from lithify.cli.main import main; main()"]
 STUCK = LogFailure(8, 0, 1_000, 0, "s3://bucket/part-1: the file is missing", quarantined=True)
 
 

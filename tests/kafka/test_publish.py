@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -24,6 +23,7 @@ from lithify.kafka.consumer.live_tail import record_of
 from lithify.model.record import Record
 from support.kafka.broker import KafkaBroker, read_all
 from support.kafka.lake import KafkaLake, kafka_lake, send
+from support.processes.programs import PROGRAM
 
 NOW = 1_700_000_000_000
 
@@ -135,7 +135,7 @@ def test_it_goes_on_after_any_transaction(both, broker, monkeypatch):
     assert_equal(both, to)
 
 
-PROGRAM = """
+IN_SMALL_TRANSACTIONS = """
 import sys, lithify
 from lithify.kafka import publish
 from lithify.kafka.publisher import publishing
@@ -150,8 +150,9 @@ def test_it_goes_on_after_it_was_killed(both, broker, tmp_path):
     to = a_target(broker)
     luck = Random(5)
     for _ in range(3):
-        command = [sys.executable, "-c", PROGRAM, str(tmp_path / "lake"), both.topic.name, broker.address, to]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
+        command = [sys.executable, "-c", IN_SMALL_TRANSACTIONS]
+        command += [str(tmp_path / "lake"), both.topic.name, broker.address, to]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             for _ in range(luck.randrange(1, 3)):
                 process.stdout.readline()
@@ -270,19 +271,14 @@ def test_deletes_that_went_unseen_are_not_passed_over(broker, tmp_path):
 def test_the_verb_says_what_it_did(both, broker, tmp_path):
     arguments = ["--warehouse", str(tmp_path / "lake"), "kafka", "publish", both.topic.name]
     arguments += ["--bootstrap-servers", broker.address, "--to", a_target(broker)]
-    command = [sys.executable, "-m", "lithify", *arguments]
-    first = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True, env=environment())
+    command = [*PROGRAM, *arguments]
+    first = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
     told = json.loads(first.stdout)
     assert told["records"] == sum(len(published(broker, told["to"], p)) for p in both.partitions)
-    again = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "0 records" in again.stderr + again.stdout
     broken = subprocess.run(
-        [*command, "--kafka-conf", "no.such.setting=1"], capture_output=True, text=True, check=False, env=environment()
+        [*command, "--kafka-conf", "no.such.setting=1"], capture_output=True, text=True, check=False
     )
     assert (broken.returncode, broken.stderr.count("\n")) == (2, 1)
     assert "no.such.setting" in broken.stderr
-
-
-def environment() -> dict[str, str]:
-    source = Path(__file__).parents[2] / "src"
-    return {**os.environ, "PYTHONPATH": str(source)}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from lithify.spark.kafka import cluster
 from support.kafka.broker import KafkaBroker
 from support.kafka.ingest import COPIED_S, SOON, KafkaCopy, ingest_program, wait_for_batches
 from support.kafka.lake import KafkaLake, kafka_lake
+from support.processes.programs import PROGRAM
 from support.servers.tcp_proxy import TcpProxy, wait_until
 
 STOP_S = 10.0
@@ -219,11 +219,10 @@ def test_the_program_that_publishes_is_stopped(
     heard = asked(proxy)
     command = ["--warehouse", str(tmp_path / "lake"), "kafka", "publish", lake.name, "--to", "never"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "lithify", *command, "--bootstrap-servers", proxy.address],
+        [*PROGRAM, *command, "--bootstrap-servers", proxy.address],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     wait_until(heard, "it asks nothing", COPIED_S)
     time.sleep(1)

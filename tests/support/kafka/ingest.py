@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +18,7 @@ from lithify.spark.kafka.connector import connector_conf
 from lithify.spark.session.start import JAVA_OPTIONS, session_factory
 from support.kafka.broker import KafkaBroker, read_all
 from support.kafka.jars import Module, fetched
+from support.processes.programs import PROGRAM
 from support.processes.short_lived import SHORT_LIVED
 from support.servers.tcp_proxy import TcpProxy
 
@@ -96,13 +95,7 @@ def ingest_program(folder: Path, broker: KafkaBroker | TcpProxy, *arguments: str
     command += ["--bootstrap-servers", broker.address, "--jars", str(connector_jars()), "--interval", "100ms"]
     command += [word for name, value in QUICKLY.items() for word in ("--spark-conf", f"{name}={value}")]
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
-        return subprocess.Popen(
-            [sys.executable, "-m", "lithify", *command],
-            stdout=out,
-            stderr=err,
-            start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
+        return subprocess.Popen([*PROGRAM, *command], stdout=out, stderr=err, start_new_session=True)
 
 
 def wait_for_batches(folder: Path, process: subprocess.Popen[bytes], batches: int) -> None:

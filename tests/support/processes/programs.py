@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+PROGRAM = (sys.executable, "-m", "lithify")
 ENDS_WITHIN_S = 60
 """A JVM that has lost its program ends by itself, and so do the workers of one that has ended."""
 
