@@ -98,7 +98,6 @@ class LogJournal:
         before_ms = _old_before_ms(settings, now_ms) if in_place else None
         rules = SurvivorRules(
             log_start=self.deleted_below,
-            first_dirty=self.deleted_below,
             horizon=self.end,
             keep_keyless=settings.null_key == "retain",
             empty_is_tombstone=settings.empty_is_tombstone,

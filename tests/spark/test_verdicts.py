@@ -51,7 +51,6 @@ def some_rules(random: Random, end: int) -> SurvivorRules | None:
         return None
     return SurvivorRules(
         log_start=start,
-        first_dirty=start,
         horizon=horizon,
         keep_keyless=random.random() < 0.5,
         empty_is_tombstone=random.random() < 0.5,

@@ -104,7 +104,6 @@ def some_rules(horizon: int, **changes: object) -> SurvivorRules:
     """Rules over [0, horizon), nothing clean, no tombstone expired, unless `changes` says otherwise."""
     plain = SurvivorRules(
         log_start=0,
-        first_dirty=0,
         horizon=horizon,
         keep_keyless=False,
         empty_is_tombstone=False,

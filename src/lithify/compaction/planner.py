@@ -188,7 +188,6 @@ def _rules(state: LogState, horizon: Horizon, settings: TopicSettings, now_ms: i
     return SurvivorRules(
         # Trimming the backlog removes nothing from the view; only `delete-records` does (C26, C33).
         log_start=state.deleted_below if settings.side_by_side else state.log_start_offset,
-        first_dirty=state.first_dirty_offset,
         horizon=horizon.offset,
         keep_keyless=settings.null_key == "retain",
         empty_is_tombstone=settings.empty_is_tombstone,

@@ -47,7 +47,6 @@ class SurvivorRules:
     """
 
     log_start: int
-    first_dirty: int
     horizon: int
     keep_keyless: bool
     empty_is_tombstone: bool
@@ -76,7 +75,6 @@ def table_rules(state: LogState, settings: TopicSettings) -> SurvivorRules:
     """The rules that leave the latest value of every live key of a log, or of its view and the backlog from D on."""
     return SurvivorRules(
         log_start=state.compacted_start,
-        first_dirty=state.compacted_start,
         horizon=state.log_end_offset,
         keep_keyless=False,
         empty_is_tombstone=settings.empty_is_tombstone,

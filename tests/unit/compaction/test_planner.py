@@ -134,7 +134,7 @@ def test_the_rules_carry_the_settings():
     log = a_log("a=1 | b=2")
     config = {"null_key": "retain", "empty_value": "tombstone", "delete_retention_ms": 10}
     rules = log.plan(log.state(dirty_from=1, steps=(TombstoneStep(1, 5, 1),)), now_ms=15, **config).rules
-    assert (rules.log_start, rules.first_dirty, rules.horizon) == (0, 1, 2)
+    assert (rules.log_start, rules.horizon) == (0, 2)
     assert (rules.keep_keyless, rules.empty_is_tombstone, rules.tombstones_expire_below) == (True, True, 1)
 
 
@@ -176,7 +176,7 @@ def test_retention_is_applied_first_and_moves_the_log_start():
     log = a_log("a=1!1 | b=1!2 | a=2!90 | ·=1!90")
     plan = log.plan(now_ms=100, **RETAINED)
     assert (paths(plan.gone), paths(plan.scanned), plan.log_start) == ("s0 s1", "s2 s3", 2)
-    assert (plan.rules.log_start, plan.rules.first_dirty, plan.rules.values_expire_before_ms) == (2, 2, 50)
+    assert (plan.rules.log_start, plan.rules.values_expire_before_ms) == (2, 50)
     assert plan.unread_losers == {Cause.PAST_RETENTION: 2}
     deleted = a_log("a=1!1 | b=1!2 c=1!2 | d=1!90")
     found = deleted.plan(deleted.state(start=1), now_ms=100, **RETAINED).unread_losers

@@ -25,10 +25,10 @@ class ThriftError(ValueError):
     """The bytes are not a valid struct."""
 
 
-def read_struct(data: bytes, start: int = 0) -> tuple[Struct, int]:
-    """The struct at `start`, and the position after it. Raises `ThriftError`."""
+def read_struct(data: bytes) -> tuple[Struct, int]:
+    """The struct at the start of `data`, and the position after it. Raises `ThriftError`."""
     try:
-        return _struct(data, start, MOST_NESTED)
+        return _struct(data, 0, MOST_NESTED)
     except IndexError:
         raise ThriftError("it ends in the middle of a struct") from None
 

@@ -1,7 +1,7 @@
 """`SegmentFiles` on Iceberg: segments as Parquet files in the folder of their topic.
 
-receive   columnar.incoming: checked and sorted to partitions, as whole columns
-write     columnar.segment_file: named by no version until a commit does
+receive   columnar.arrivals: checked and sorted to partitions, as whole columns
+write     columnar.segment.writer: named by no version until a commit does
 read      a row group at a time
 """
 
