@@ -17,7 +17,7 @@ import signal
 
 from hypothesis import HealthCheck, settings
 
-from support.processes.short_lived import SHORT_LIVED
+from support.processes.programs import SHORT_LIVED
 
 settings.register_profile("steady", deadline=None, derandomize=True, database=None)
 settings.register_profile(

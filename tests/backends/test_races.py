@@ -14,8 +14,8 @@ from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.service.commit import ATTEMPTS, commit
 from lithify.service.write.append import append
+from support.processes.store_workers import append_all, append_until, open_at_once, together
 from support.store.builders import NOW_MS, ORDERS, Place, some_records
-from support.store.workers import append_all, append_until, open_at_once, together
 
 from .conftest import Backend
 

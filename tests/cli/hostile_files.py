@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 import lithify
 from lithify.cli.main import run
-from support.store.parquet_bombs import write_bomb
+from support.generated.parquet_bombs import write_bomb
 
 SCHEMA = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 KEYS = pa.array([b"k%d" % n for n in range(4096)])

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.hostile_files import KEYS, PARQUET, SCHEMA, one_line, produced
+from support.generated.parquet_bombs import write_bomb
 from support.processes.bounded_child import in_bounded_child
-from support.store.parquet_bombs import write_bomb
 
 MORE_BYTES = 2**30
 

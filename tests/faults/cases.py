@@ -30,8 +30,8 @@ from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
 from support.faults.ports import Kind, Verb
 from support.faults.topics import IN_PLACE, NAME, PARTITIONS, SIDE_BY_SIDE, picture, records
-from support.store.staged_batches import append_batch
 from support.topics.listed_source import ListedSource
+from support.topics.staged_batches import append_batch
 
 FROM_SOURCE = records(range(45), keys=5)
 """What each log of a source has from offset 0 on; ours have some 30 of them."""

@@ -30,7 +30,7 @@ from lithify.errors import DamagedError
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.reports.verification import Finding
-from support.store.parquet_bombs import write_bomb
+from support.generated.parquet_bombs import write_bomb
 from support.topics.stored_topics import segment_table
 
 ACCESS = FileAccess()

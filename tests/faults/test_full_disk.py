@@ -27,8 +27,8 @@ from lithify.store.iceberg import open_store
 from support.engines.kernel import KernelEngine
 from support.faults.ports import outcome
 from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, iceberg_warehouse, picture, prepared, records
+from support.servers.disks import no_file_larger_than, small_disk
 from support.store.builders import a_report
-from support.store.trouble import no_file_larger_than, small_disk
 from support.topics.cleaner_lake import CleanerLake
 from support.topics.whole_logs import check_whole
 

@@ -17,7 +17,7 @@ from leases.conftest import SHARED
 from leases.workers import TIMEOUT_S, keep, monotonic_ms, race
 from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.leases.sql import open_coordination
-from support.store.workers import together
+from support.processes.store_workers import together
 
 PROCESSES, ROUNDS = 4, 12
 LEASE_MS = 1_000

@@ -27,9 +27,9 @@ from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
 from support.builders import some_settings
 from support.generated.logs import STRATEGIES, some_records
-from support.textbook.ages import Cover
 from support.textbook.log import TextbookLog
 from support.textbook.records import at, deletes
+from support.textbook.rounds import Cover
 from support.topics.pure_rounds import PureLog
 
 ID = LogId(TopicName("default", "orders"), 0)

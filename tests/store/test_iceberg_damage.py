@@ -17,9 +17,9 @@ from lithify.service.documents import put_report
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.catalog import embedded as catalog_module
 from support.fake_clock import FakeClock
+from support.servers.disks import an_open_folder, no_file_larger_than, read_only, small_disk
 from support.store.builders import NOW_MS, ORDERS, Place, a_report, an_iceberg_place, some_records
 from support.store.catalogs import describe_catalog
-from support.store.trouble import an_open_folder, no_file_larger_than, read_only, small_disk
 
 MIB = 2**20
 ORDERS_TABLE = ("default", "orders")

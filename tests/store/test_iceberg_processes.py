@@ -16,8 +16,8 @@ from lithify.ports.store import Warehouse
 from lithify.service.commit import commit
 from lithify.wiring import open_warehouse
 from support.fake_clock import FakeClock
+from support.processes.store_workers import append_all, append_until, count_up, open_at_once, together
 from support.store.builders import NOW_MS, ORDERS, Place, some_records
-from support.store.workers import append_all, append_until, count_up, open_at_once, together
 
 OPENERS, FRESH_WAREHOUSES = 6, 4
 BATCHES, RECORDS = 12, 3

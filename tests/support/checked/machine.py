@@ -6,8 +6,9 @@ language of the scenarios. A verb may be paused at any of its port calls while o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 
 from hypothesis import note
 from hypothesis import strategies as st
@@ -50,7 +51,6 @@ from support.checked.strategies import (
     Trouble,
 )
 from support.checked.sweep import check_expired, check_sweep
-from support.checked.telling import Story
 from support.checked.topic import CheckedTopic
 from support.checked.trouble import Standstill
 from support.checked.trouble import Trouble as Luck
@@ -61,6 +61,45 @@ MOST_READERS = 3
 """Readers of each kind that are open at a time."""
 CALLS = {"compact": 14, "undo": 10, "truncate": 9, "sweep": 12, "expire": 4, "retain": 4}
 """About how many port calls a verb makes; the others make about 6."""
+
+
+@dataclass(slots=True)
+class Story:
+    """The lines of a run, in the language of the scenarios; what has no word there is prose."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def tell(self, *words: object) -> None:
+        """One command."""
+        self.lines.append(" ".join(["> " + str(words[0]), *(str(word) for word in words[1:] if word != "")]))
+
+    def tell_records(self, verb: str, records: Sequence[Record]) -> None:
+        """One command for each log: of the batches here, a scenario knows those to one log."""
+        for partition in sorted({record.partition or 0 for record in records}):
+            mine = [record for record in records if record.partition == partition]
+            self.tell(verb, f"{partition}:", *map(_drawn, mine))
+
+    def say(self, prose: str) -> None:
+        self.lines.append(prose)
+
+    @contextmanager
+    def meanwhile(self, call: int, before: int) -> Iterator[None]:
+        """Lines of this block come before line `before`: a scenario says first what others do meanwhile."""
+        told = len(self.lines)
+        try:
+            yield
+        finally:
+            others = [line.replace("> ", f"> meanwhile, call {call}: ", 1) for line in self.lines[told:]]
+            self.lines[told:] = []
+            self.lines[before:before] = others
+
+
+def _drawn(record: Record) -> str:
+    key = "·" if record.key is None else record.key.decode() or "''"
+    value = "∅" if record.value is None else record.value.decode() or "''"
+    place = "" if record.offset is None else f"@{record.offset}"
+    header = f"#{int.from_bytes(record.headers[-1][1] or b'', 'big', signed=True)}" if record.headers else ""
+    return f"{key}={value}{place}!{record.timestamp}{header}"
 
 
 class RandomTopicMachine(RuleBasedStateMachine):

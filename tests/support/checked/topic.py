@@ -28,10 +28,10 @@ from lithify.service.change.undo import undo
 from lithify.service.read.fetch import open_log
 from lithify.service.write.append import append
 from support.checked.trouble import Act, Attempt, Meanwhile, RandomPlace, Trouble, attempt
-from support.store.staged_batches import append_batch
 from support.textbook.log import TextbookLog
 from support.textbook.records import at
 from support.textbook.topic import RefusedError, Segments, TextbookTopic
+from support.topics.staged_batches import append_batch
 
 NAME = TopicName("default", "orders")
 BOTH = (False, True)

@@ -28,7 +28,7 @@ from confluent_kafka.admin import (
 
 from lithify.spark.session.java import find_java
 from support.kafka.jars import Module, fetched
-from support.processes.short_lived import SHORT_LIVED
+from support.processes.programs import SHORT_LIVED
 from support.servers.tcp_proxy import TcpProxy, a_proxy, free_port, takes_connections, wait_until
 
 VERSION = "4.3.1"

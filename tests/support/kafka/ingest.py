@@ -18,8 +18,7 @@ from lithify.spark.kafka.connector import connector_conf
 from lithify.spark.session.start import JAVA_OPTIONS, session_factory
 from support.kafka.broker import KafkaBroker, read_all
 from support.kafka.jars import Module, fetched
-from support.processes.programs import PROGRAM
-from support.processes.short_lived import SHORT_LIVED
+from support.processes.programs import PROGRAM, SHORT_LIVED
 from support.servers.tcp_proxy import TcpProxy
 
 COPIED_S = 120.0

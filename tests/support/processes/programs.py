@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 PROGRAM = (sys.executable, "-m", "lithify")
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Options of a JVM that lives for minutes: compiled once and quickly, collected without threads of its own."""
 ENDS_WITHIN_S = 60
 """A JVM that has lost its program ends by itself, and so do the workers of one that has ended."""
 

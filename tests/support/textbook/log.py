@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
-from support.textbook.ages import Cover, Covers, Dropped, ended_at
 from support.textbook.records import Records, at, deletes, order, winners_of
-from support.textbook.rounded import Rounded
+from support.textbook.rounds import Cover, Covers, Dropped, Rounded, ended_at
 
 
 @dataclass(frozen=True, slots=True)
