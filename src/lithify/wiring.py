@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import CleanerOptions, EventListener
 from lithify.cleaner.starting import make_loop
+from lithify.model.source import IngestRequest
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.inspector import Inspector
 from lithify.ports.leases import Coordination
 from lithify.ports.repair import Salvage
 from lithify.ports.store import Warehouse
 from lithify.reports.cleaner_note import CleanerNote
-from lithify.reports.ingest import IngestReport, IngestRequest, TellBatch
+from lithify.reports.ingest import IngestReport, TellBatch
 from lithify.service.look.overview import StatusWatch
 
 if TYPE_CHECKING:

@@ -123,6 +123,33 @@ def test_retention_that_fails_is_reported_and_waits_whatever_the_error(lake, mon
     assert alpha.cleaner.finder.look(lake.clock.now_ms()).work == ()
 
 
+def test_retention_that_fails_is_tried_ever_more_seldom_until_it_succeeds(lake, monkeypatch):
+    topic, alpha = lake.topic("orders", cleanup_policy="delete", retention_ms=60_000), lake.cleaner()
+    lake.append(topic, "a=1", age_ms=61_000)
+
+    def fail(*_):
+        raise DamagedError("the file is missing")
+
+    def tried_ms(for_ms):
+        begun_ms = lake.clock.now_ms()
+        while lake.clock.now_ms() < begun_ms + for_ms:
+            alpha.work()
+            lake.wait(1_000)
+        return [event.time_ms - begun_ms for event in alpha.told(EventKind.TROUBLE) if event.time_ms >= begun_ms]
+
+    with monkeypatch.context() as patched:
+        patched.setattr("lithify.cleaner.chores.retain", fail)
+        first, second, third, fourth = tried_ms(150_000)
+        assert first < second - first < third - second < fourth - third
+    assert tried_ms(150_000) == []
+    assert alpha.told(EventKind.RETAINED)
+    lake.append(topic, "a=2", age_ms=61_000)
+    with monkeypatch.context() as patched:
+        patched.setattr("lithify.cleaner.chores.retain", fail)
+        again, soon = tried_ms(40_000)
+        assert soon - again == pytest.approx(second - first, abs=5_000)
+
+
 def test_old_versions_and_their_files_go_by_the_clock(lake):
     """C6, C7: also of a topic in which nothing happens any more."""
     topic, alpha = lake.topic("orders", versions_retention_ms=3_600_000), lake.cleaner()
@@ -323,6 +350,14 @@ class TestFailures:
             alpha.work()
             lake.wait(1_000)
         assert len(lake.engine.jobs) == 2
+
+    def test_failures_that_were_written_are_no_longer_kept_in_mind(self, lake):
+        topic, alpha = lake.topic("bad"), lake.cleaner()
+        lake.append(topic, "a=1 a=2")
+        lake.engine.fails[LogId(topic, 0)] = DamagedError("the file is missing")
+        alpha.work()
+        assert alpha.told(EventKind.FAILED)
+        assert alpha.cleaner.rounds.failures._unwritten == {}
 
     def test_what_others_stored_is_not_forgotten_for_what_could_not_be_read_or_written(self, lake, monkeypatch):
         topic, alpha = lake.topic("bad", 3), lake.cleaner()

@@ -9,9 +9,9 @@ from lithify.errors import EngineError, LithifyError
 from lithify.lifecycle.clocks import LEAP_MS
 from lithify.model.log import WrittenBatch
 from lithify.model.settings.rates import Rates
+from lithify.model.source import IngestRequest
 from lithify.model.stored_file import FileKind
 from lithify.ports.store import Warehouse
-from lithify.reports.ingest import IngestRequest
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions

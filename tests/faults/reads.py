@@ -16,7 +16,7 @@ from lithify.service.look.quarantine import failing_logs
 from lithify.service.look.status import topic_status
 from lithify.service.look.versions import kept_versions
 from lithify.service.proof.verify import verify
-from lithify.service.read.fetch import open_log, open_topic, table_batches
+from lithify.service.read.fetch import open_log, open_reader, open_topic, table_batches
 from lithify.service.read.scan import offsets_at, plan_tasks, subscribed, why_missing
 from lithify.service.round.compact import RunRequest, plan_compact
 from support.engines.inspector import OracleInspector
@@ -74,10 +74,10 @@ def scanned(warehouse: Warehouse) -> object:
 
 
 READS: dict[str, Verb] = {
-    "read": lambda w: tuple(open_log(w, w.store.load(NAME), 0)),
+    "read": lambda w: tuple(open_reader(w, NAME, 0, "earliest", Reading(), None)),
     "read compacted": lambda w: tuple(open_log(w, w.store.load(NAME), 0, "earliest", COMPACTED)),
     "from a time": lambda w: tuple(open_log(w, w.store.load(NAME), 1, AtTime(1_035))),
-    "all logs": lambda w: tuple(open_topic(w, w.store.load(NAME))),
+    "all logs": lambda w: tuple(open_reader(w, NAME, None, "earliest", Reading(), None)),
     "sought": sought,
     "following": followed,
     "resumed": resumed,

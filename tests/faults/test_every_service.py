@@ -23,6 +23,7 @@ from faults.test_every_repair import a_repair
 from faults.test_every_step import finished
 from faults.test_every_step import prepared as a_cleaners_lake
 from faults.test_several_topics import a_run
+from lithify.api.lake import Lake
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.round.run import Run
 from lithify.store.memory_files import MemoryFiles
@@ -88,6 +89,7 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
         warehouse = prepared(memory_warehouse, folder, case.config)
         found |= called(lambda case=case, warehouse=warehouse: case.verb(warehouse))
     found |= called(lambda: a_repair(folder / "repairs"))
+    found |= called(lambda: Lake(prepared(memory_warehouse, folder, SIDE_BY_SIDE)).delete_topic(str(NAME)))
     found |= called(lambda: finished(a_cleaners_lake(), Injector(0, Kind.FAILS)))
     warehouse = prepared(memory_warehouse, folder, SIDE_BY_SIDE)
     for read in READS.values():

@@ -11,7 +11,7 @@ import pytest
 
 from lithify.errors import InvalidSettingError
 from lithify.kafka.client import Cluster
-from lithify.reports.ingest import IngestRequest
+from lithify.model.source import IngestRequest
 from support.kafka.broker import KafkaBroker
 from support.kafka.ingest import ingest_program, wait_for_batches
 from support.processes.programs import PROGRAM

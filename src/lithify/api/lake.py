@@ -18,15 +18,17 @@ from lithify.errors import WarehouseError
 from lithify.model.names import parse_topic
 from lithify.model.settings.rates import RatesNote, RatesReport
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.source import IngestRequest
 from lithify.ports.store import Warehouse
-from lithify.reports.ingest import IngestReport, IngestRequest, TellBatch
+from lithify.reports.ingest import IngestReport, TellBatch
 from lithify.reports.overview import CatalogOverview
 from lithify.reports.quarantine import QuarantineReport
 from lithify.reports.repair import RepairReport
-from lithify.service.change.create import create_topic
 from lithify.service.change.repair import RepairRequest
 from lithify.service.change.repair import repair as run_repair
+from lithify.service.change.topics import create_topic, delete_topic
 from lithify.service.documents import rates_note
+from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
 from lithify.service.look.throttle import throttle
 from lithify.wiring import (
@@ -77,7 +79,11 @@ class Lake:
 
         A topic that cannot be read is one of them. Raises `WarehouseError` if the catalog cannot be read.
         """
-        return status_watch(self.warehouse).overview(now_ms=now_ms)
+        return self.watch().overview(now_ms=now_ms)
+
+    def watch(self) -> StatusWatch:
+        """For one thread that asks for the `status` again and again: later looks read only what has changed."""
+        return status_watch(self.warehouse)
 
     def quarantine(self) -> QuarantineReport:
         """The logs of all topics whose rounds fail, the worst first (C31). `Topic.release` has them tried again."""
@@ -184,7 +190,7 @@ class Lake:
 
         Raises `UnknownTopicError`, or `ConflictError` if it was recreated meanwhile.
         """
-        return self.warehouse.store.drop_topic(parse_topic(name).whole("deleted"))
+        return delete_topic(self.warehouse, parse_topic(name))
 
 
 def open_lake(warehouse: str | None = None, *, catalog: str | None = None) -> Lake:

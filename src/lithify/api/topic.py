@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
-from lithify.errors import RefusedError
 from lithify.model.cursor import Cursor, Start
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
@@ -36,7 +35,7 @@ from lithify.service.look.status import topic_info, topic_status
 from lithify.service.look.throttle import throttle
 from lithify.service.look.versions import kept_versions
 from lithify.service.proof.verify import verify
-from lithify.service.read.fetch import LogReader, TopicReader, open_log, open_topic, table_batches
+from lithify.service.read.fetch import LogReader, TopicReader, open_reader, table_batches, version_of
 from lithify.service.round.compact import RunRequest, compact, plan_compact
 from lithify.service.round.run import silent
 from lithify.service.write.append import NOWHERE, AppendResult, append
@@ -121,19 +120,8 @@ class Topic:
         there is one, and the backlog after it (C33); in an in-place topic that changes nothing (C32).
         Raises `OffsetOutOfRangeError`, `UnknownTopicError` or `UnknownVersionError`.
         """
-        state = self._at(version)
-        if version is not None and follow:
-            raise RefusedError(f"version {version} does not change, so there is nothing to follow")
         how = Reading(follow=follow, compacted=compacted)
-        if partition is not None:
-            if isinstance(start, Mapping):
-                raise RefusedError(f"cursors of all logs, but partition {partition} is to be read", hint="give its own")
-            return open_log(self.warehouse, state, partition, start, how)
-        if isinstance(start, int):
-            raise RefusedError(f"offset {start} belongs to one log", hint="give a partition")
-        if isinstance(start, Cursor):
-            raise RefusedError("a cursor belongs to one log", hint="give a partition, or the cursors of all logs")
-        return open_topic(self.warehouse, state, start, how)
+        return open_reader(self.warehouse, self.topic_name, partition, start, how, version)
 
     def plan(
         self,
@@ -212,7 +200,7 @@ class Topic:
 
     def table_batches(self, *, version: int | None = None) -> Iterator[Batch]:
         """The latest value of every live key, log by log, in batches. Deleted keys are left out."""
-        return table_batches(self.warehouse, self._at(version))
+        return table_batches(self.warehouse, version_of(self.warehouse, self.topic_name, version))
 
     def table(self, *, version: int | None = None) -> pa.Table:
         """The latest value of every live key as one Arrow table, one row per (partition, key)."""
@@ -284,9 +272,6 @@ class Topic:
     def _trust_clock(self, allowed: bool) -> None:
         if allowed:
             trust_clock(self.warehouse, self.topic_name)
-
-    def _at(self, version: int | None) -> TopicState:
-        return self.state() if version is None else self.warehouse.store.load_version(self.topic_name, version)
 
 
 def _concatenated(tables: Iterator[Any]) -> Any:

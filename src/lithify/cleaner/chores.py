@@ -61,6 +61,7 @@ class Chores:
             report = retain(self.warehouse, work.name)
             if report.changed:
                 self.reporter.retained(work.name, report)
+            self.finder.succeeded(work.name)
         except (UnknownTopicError, PolicyError):
             pass  # deleted, or altered: the next look assesses it as it is
         except Exception as error:

@@ -81,8 +81,7 @@ class Failures:
     def _change(self, state: TopicState, changes: Mapping[int, LogFailure | None]) -> None:
         """Stores these changes and earlier unwritten ones; if that fails, keeps them in memory."""
         with self._lock:
-            unwritten = self._unwritten.setdefault(state.identity, {})
-            unwritten |= changes
+            self._unwritten.setdefault(state.identity, {}).update(changes)
         try:
             with self.warehouse.store.commit_lock(state.name):  # others write the document as well
                 written = self._in_mind(state)
@@ -90,9 +89,12 @@ class Failures:
         except LithifyError:
             return
         with self._lock:
-            for partition, failure in written.items():
-                if unwritten.get(partition) is failure:  # else it has changed since
-                    unwritten.pop(partition, None)
+            now = self._unwritten.get(state.identity, {})
+            left = {p: failure for p, failure in now.items() if p not in written or failure is not written[p]}
+            if left:  # changed since
+                self._unwritten[state.identity] = left
+            else:
+                self._unwritten.pop(state.identity, None)
 
     def _known(
         self, state: TopicState, trouble: Callable[[TopicName, DamagedError], None] | None = None

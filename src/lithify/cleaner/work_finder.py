@@ -52,6 +52,8 @@ class WorkFinder:
     watch: CatalogWatch[Found] = field(init=False)
     _reported: dict[TopicName, Finding[Found]] = field(default_factory=dict)
     """Findings that replace those of the watch at the next look."""
+    _failed: dict[TopicName, LogFailure] = field(default_factory=dict)
+    """Topics whose work failed as a whole, until it succeeds or there is none."""
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -64,6 +66,8 @@ class WorkFinder:
         for name, finding in reported.items():
             self.watch.replace_finding(name, finding, now_ms)
         reads = self.watch.look(now_ms)
+        for name in self._failed.keys() - self.watch.known.keys():
+            self.succeeded(name)  # the topic was deleted
         found = [known.finding.value for known in self.watch.known.values()]
         work = tuple(value for value in found if isinstance(value, TopicWork))
         return Look(len(found), reads.metadata, reads.manifests, work)
@@ -79,10 +83,16 @@ class WorkFinder:
             self._reported.setdefault(name, Finding(None, 0))
 
     def back_off(self, name: TopicName, error: LithifyError, now_ms: int) -> None:
-        """A topic failed as a whole: it is retried after a delay that grows with each failure."""
-        finding = self._backed_off(name, error, now_ms)
+        """The work of a topic failed as a whole: it is retried after a delay that grows with each failure."""
         with self._lock:
-            self._reported[name] = finding
+            failure = self._failed[name] = _after(self._failed.get(name), error, now_ms)
+            self._reported[name] = _backed_off(failure)
+        self.reporter.trouble(name, error)
+
+    def succeeded(self, name: TopicName) -> None:
+        """The work of a topic did not fail: the delay after the next failure is the first one again."""
+        with self._lock:
+            self._failed.pop(name, None)
 
     def required(self, topic: AssessedTopic, now_ms: int) -> RequiredWork:
         """The work of a topic. Raises `WarehouseError` where its failures cannot be read.
@@ -107,6 +117,7 @@ class WorkFinder:
         """The finding for a topic that was read (`Watcher`)."""
         required, state = self.required(topic, now_ms), topic.state
         if not required.rounds and not required.retains:
+            self.succeeded(state.name)
             return Finding(None, required.look_at_ms)
         return Finding(TopicWork(state.name, state.identity, state.version, required), now_ms + TURN_MS)
 
@@ -114,12 +125,15 @@ class WorkFinder:
         """Reports the error of a topic that could not be read (`Watcher`)."""
         if isinstance(error, UnknownVersionError):  # another commit came meanwhile: the next look finds it
             return Finding(None, now_ms)
-        return self._backed_off(name, error, now_ms)
-
-    def _backed_off(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[Found]:
         self.reporter.trouble(name, error)
         known = self.watch.known.get(name)
         before = None if known is None else known.finding.value
-        counts = error.blames is Blame.LOG
-        failure = after_failure(before if isinstance(before, LogFailure) else None, str(error), now_ms, counts=counts)
-        return Finding(failure, failure.retry_ms, despite_commits=True)
+        return _backed_off(_after(before if isinstance(before, LogFailure) else None, error, now_ms))
+
+
+def _after(before: LogFailure | None, error: LithifyError, now_ms: int) -> LogFailure:
+    return after_failure(before, str(error), now_ms, counts=error.blames is Blame.LOG)
+
+
+def _backed_off(failure: LogFailure) -> Finding[Found]:
+    return Finding(failure, failure.retry_ms, despite_commits=True)

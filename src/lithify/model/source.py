@@ -1,8 +1,11 @@
-"""A topic of another system, as that system describes it: what a copy of it goes by."""
+"""Topics of another system, as that system describes them, and the request to copy them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lithify.errors import RefusedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +24,36 @@ class SourceLog:
     partition: int
     start_offset: int
     end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRequest:
+    """The request of an ingest. `config` are settings of the source's clients, such as `bootstrap.servers`.
+
+    `topics` are those of the source, or all that match `pattern`; `into` is one topic, for one source, or a stream
+    (`shop/`), in which topics keep their names. A record without a key that the topic refuses is left out with
+    `drops_keyless`, and stops the ingest without.
+    """
+
+    config: Mapping[str, str] = field(repr=False)  # it has secrets
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    into: str | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """Settings for created topics, overriding those of Kafka's topic."""
+    continuous: bool = False
+    interval_ms: int = 1_000
+    max_records: int | None = None
+    drops_keyless: bool = False
+    accepts_loss: bool = False
+    checkpoint: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises `RefusedError` unless exactly one of topics and a pattern is given."""
+        if bool(self.topics) == (self.pattern is not None):
+            raise RefusedError("neither topics nor a pattern is given, or both are", hint="give topics or a pattern")
+
+    @property
+    def into_stream(self) -> bool:
+        """Whether topics keep their names, in a stream."""
+        return self.into is None or self.into.endswith("/")

@@ -81,12 +81,10 @@ def offsets_to_json(offsets: Offsets) -> dict[str, Any]:
 
 
 def to_json(cursors: Cursors) -> dict[str, Any]:
-    offsets: dict[str, dict[str, int]] = {}
     stored: dict[str, dict[str, Any]] = {}
     for log, cursor in sorted(cursors.items()):
-        offsets.setdefault(str(log.topic), {})[str(log.partition)] = cursor.offset
         stored.setdefault(str(log.topic), {})[str(log.partition)] = cursor.to_json()
-    return {**offsets, CURSORS: stored}
+    return {**offsets_to_json(offsets_of(cursors)), CURSORS: stored}
 
 
 def from_json(told: Mapping[str, Any], states: Iterable[TopicState]) -> dict[LogId, Cursor]:

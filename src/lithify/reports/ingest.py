@@ -3,37 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
-
-from lithify.errors import RefusedError
-
-
-@dataclass(frozen=True, slots=True)
-class IngestRequest:
-    """The request of an ingest. `config` are settings of the source's clients, such as `bootstrap.servers`.
-
-    `topics` are those of the source, or all that match `pattern`; `into` is as `service/ingest/targets.py` takes
-    it. A record without a key that the topic refuses is left out with `drops_keyless`, and stops the ingest without.
-    """
-
-    config: Mapping[str, str] = field(repr=False)  # it has secrets
-    topics: tuple[str, ...] = ()
-    pattern: str | None = None
-    into: str | None = None
-    settings: Mapping[str, object] = field(default_factory=dict)
-    """Settings for created topics, overriding those of Kafka's topic."""
-    continuous: bool = False
-    interval_ms: int = 1_000
-    max_records: int | None = None
-    drops_keyless: bool = False
-    accepts_loss: bool = False
-    checkpoint: str | None = None
-
-    def __post_init__(self) -> None:
-        """Raises `RefusedError` unless exactly one of topics and a pattern is given."""
-        if bool(self.topics) == (self.pattern is not None):
-            raise RefusedError("neither topics nor a pattern is given, or both are", hint="give topics or a pattern")
 
 
 @dataclass(frozen=True, slots=True)

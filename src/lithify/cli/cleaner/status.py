@@ -81,12 +81,10 @@ def status(
 
 
 def _overview_look(invocation: Invocation, now_ms: int | None, *, everything: bool) -> Callable[[], Frame]:
-    from lithify.wiring import status_watch
-
-    seen = status_watch(invocation.open_lake().warehouse)
+    watched = invocation.open_lake().watch()
 
     def look() -> Frame:
-        found = seen.overview(now_ms=now_ms)
+        found = watched.overview(now_ms=now_ms)
         return Frame(
             lines=overview_lines(found, everything=everything),
             notes=overview_notes(found, everything=everything),

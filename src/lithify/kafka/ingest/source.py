@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from lithify.kafka.ingest.settings import settings_like
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.source import IngestRequest
 from lithify.ports.source import OnBatch, SourceStream
-from lithify.reports.ingest import IngestRequest
 from lithify.spark.kafka.cluster import KafkaCluster
 from lithify.spark.kafka.stream import StreamPlan, TopicStream
 

@@ -25,18 +25,17 @@ from lithify.errors import (
 )
 from lithify.lifecycle.source_continuation import CopyContinues, NeverCopied, SourceWentBack, copy_continuations
 from lithify.model.log import TopicState
-from lithify.model.names import LogId, TopicName, TopicReference
+from lithify.model.names import LogId, TopicName, TopicReference, parse_topic
 from lithify.model.segment import volume_of
-from lithify.model.source import SourceTopic
+from lithify.model.source import IngestRequest, SourceTopic
 from lithify.model.staged import Destination, by_partition, segments_of_parts
 from lithify.ports.source import Copying, Source, SourceBatch, SourceStream, StopAsked
 from lithify.ports.store import Warehouse
-from lithify.reports.ingest import CopiedTopic, Hole, IngestBatch, IngestedLog, IngestReport, IngestRequest, TellBatch
+from lithify.reports.ingest import CopiedTopic, Hole, IngestBatch, IngestedLog, IngestReport, TellBatch
 from lithify.service.change.alter import alter
-from lithify.service.change.create import create_topic
+from lithify.service.change.topics import create_topic
 from lithify.service.documents import put_source, source_of
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
-from lithify.service.ingest.targets import targets
 
 LOOK_S = 0.2
 """Between two checks whether the streams are still active."""
@@ -199,6 +198,9 @@ def ingest(
         topics = request.topics if request.pattern is None else source.topics(request.pattern)
         if not topics:
             raise UnknownSourceError(f"{source.where} has no topic that matches {request.pattern}")
+        if not request.into_stream and len(topics) > 1:
+            what = f"{len(topics)} topics cannot go into one topic, {request.into}"
+            raise RefusedError(what, hint="name a stream instead: --into shop/")
         copies.begin(topics)
         while copies.go_on and not stops():
             warehouse.clock.sleep(LOOK_S)
@@ -226,10 +228,10 @@ class _Copies:
         return any(stream.is_active for _, stream in self._under_way)
 
     def begin(self, topics: Sequence[str]) -> None:
-        """Starts a copy of each topic. Raises `RefusedError` or `InvalidNameError` for a target that cannot be."""
+        """Starts a copy of each topic. Raises what `_targets` raises."""
         clock = self._warehouse.clock
         self._known.update(topics)
-        for topic, name in targets(topics, self._request.into):
+        for topic, name in self._targets(topics).items():
             copy = TopicIngest(self._warehouse, self._source, self._request, topic, name, self._tell, clock.now_ms())
             try:
                 stream = self._source.stream(topic, copy.prepare(), clock.new_id(), copy.take)
@@ -249,17 +251,24 @@ class _Copies:
         found: Sequence[str] = ()
         with suppress(BrokerError):  # the next look may succeed; streams handle the outage themselves
             found = self._source.topics(pattern)
-        for topic in found:
-            if topic not in self._known:
-                self._begin_alone(topic)
+        self.begin([topic for topic in found if topic not in self._known])
 
-    def _begin_alone(self, topic: str) -> None:
-        """One that has no place among the copies ends with its error, as one that cannot be copied (C50)."""
-        try:
-            self.begin([topic])
-        except LithifyError as error:
-            place = f"{self._request.into or ''}{topic}"
-            self._reports.append(IngestReport(place, topic, 0, 0, 0, error=str(error)))
+    def _targets(self, topics: Sequence[str]) -> dict[str, TopicName]:
+        """By topic of the source, the one that it is copied into.
+
+        Of topics that a pattern matches, one that no topic can be a copy of ends with its error (C50). Raises
+        `RefusedError` or `InvalidNameError` for one that was named.
+        """
+        found: dict[str, TopicName] = {}
+        for topic in topics:
+            into = f"{self._request.into or ''}{topic}" if self._request.into_stream else str(self._request.into)
+            try:
+                found[topic] = parse_topic(into).whole("copied into")
+            except LithifyError as error:
+                if self._request.pattern is None:
+                    raise
+                self._reports.append(IngestReport(into, topic, 0, 0, 0, error=str(error)))
+        return found
 
     def end(self) -> tuple[IngestReport, ...]:
         """Stops all streams; returns the reports of all topics."""

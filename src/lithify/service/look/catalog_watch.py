@@ -13,7 +13,7 @@ single query. Topics are read in parallel. An error with one topic does not stop
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
@@ -25,7 +25,7 @@ from lithify.model.segment import Segment
 from lithify.ports.store import LogStore
 from lithify.schedule.assessment import Assessment, assess
 from lithify.schedule.idle import assess_idle
-from lithify.waits.parallel import parallel
+from lithify.waits.parallel import for_each, parallel
 
 T = TypeVar("T")
 
@@ -165,6 +165,28 @@ class CatalogWatch(Generic[T]):
             return assess_topic(self.store, state, now_ms)
         except UnknownVersionError:  # others have committed since, and that version is not kept
             return assess_topic(self.store, self.store.load(state.name), now_ms)
+
+
+def read_topics(
+    store: LogStore, read: Callable[[TopicState], T]
+) -> tuple[dict[TopicName, T], dict[TopicName, LithifyError]]:
+    """What `read` returns for each topic of the catalog, and the errors of those that cannot be read (C50).
+
+    Raises `WarehouseError` where the catalog cannot be reached.
+    """
+    found: dict[TopicName, T] = {}
+    errors: dict[TopicName, LithifyError] = {}
+
+    def read_one(name: TopicName) -> None:
+        try:
+            found[name] = read(store.load(name))
+        except UnknownTopicError:
+            pass  # deleted meanwhile, or no topic
+        except Exception as error:
+            errors[name] = as_lithify_error(error, name)
+
+    for_each(read_one, [name for name, _ in store.change_tokens()], store.at_once)
+    return found, errors
 
 
 def assess_topic(store: LogStore, state: TopicState, now_ms: int, known: Segments | None = None) -> AssessedTopic:

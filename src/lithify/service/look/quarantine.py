@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from lithify.defects import as_lithify_error
-from lithify.errors import RefusedError, UnknownTopicError
+from lithify.errors import RefusedError
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId, TopicName
 from lithify.ports.store import Warehouse
 from lithify.reports.quarantine import (
-    FailingLog,
     QuarantineReport,
     ReleaseReport,
     UnreadableTopic,
@@ -18,6 +17,7 @@ from lithify.reports.quarantine import (
     worst_first,
 )
 from lithify.service.documents import failures_of, put_failures
+from lithify.service.look.catalog_watch import read_topics
 
 NAMED_AT_MOST = 20
 """Failing logs that a refusal names."""
@@ -25,18 +25,10 @@ NAMED_AT_MOST = 20
 
 def failing_logs(warehouse: Warehouse) -> QuarantineReport:
     """All logs of the catalog whose last round failed. Raises `WarehouseError` if the catalog cannot be read."""
-    logs: list[FailingLog] = []
-    unreadable: list[UnreadableTopic] = []
-    for name, _ in warehouse.store.change_tokens():
-        try:
-            failures = failures_of(warehouse.store, warehouse.store.load(name))
-        except UnknownTopicError:
-            continue
-        except Exception as error:  # the others are listed (C50)
-            unreadable.append(UnreadableTopic(str(name), str(as_lithify_error(error, name))))
-            continue
-        logs += [failing_log(LogId(name, partition), failure) for partition, failure in failures.items()]
-    return QuarantineReport(worst_first(logs), tuple(unreadable), warehouse.clock.now_ms())
+    found, errors = read_topics(warehouse.store, partial(failures_of, warehouse.store))
+    logs = [failing_log(LogId(name, p), failure) for name, failures in found.items() for p, failure in failures.items()]
+    unreadable = tuple(UnreadableTopic(str(name), str(error)) for name, error in sorted(errors.items()))
+    return QuarantineReport(worst_first(logs), unreadable, warehouse.clock.now_ms())
 
 
 def release(warehouse: Warehouse, name: TopicName, partitions: Sequence[int] | None = None) -> ReleaseReport:

@@ -17,6 +17,7 @@ from lithify.compaction.rules import table_rules
 from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Cursor, From, Start
 from lithify.model.log import LastRecord, TopicState, segments_of
+from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
@@ -165,6 +166,37 @@ def table_batches(warehouse: Warehouse, state: TopicState) -> Iterator[Batch]:
         here, viewed = segments_of(segments, log.partition), segments_of(view, log.partition)
         pieces = pieces_of(log, here, viewed, Reading(compacted=True))
         yield from warehouse.files.latest([piece.segment for piece in pieces], table_rules(log, state.settings))
+
+
+def open_reader(
+    warehouse: Warehouse,
+    name: TopicName,
+    partition: int | None,
+    start: From | Mapping[int, Cursor],
+    how: Reading,
+    version: int | None,
+) -> LogReader | TopicReader:
+    """A reader of one log, or of all, in the newest version or a kept one.
+
+    Raises what `open_log` and `version_of` raise, and `RefusedError` where start, logs and version do not go together.
+    """
+    state = version_of(warehouse, name, version)
+    if version is not None and how.follow:
+        raise RefusedError(f"version {version} does not change, so there is nothing to follow")
+    if partition is not None:
+        if isinstance(start, Mapping):
+            raise RefusedError(f"cursors of all logs, but partition {partition} is to be read", hint="give its own")
+        return open_log(warehouse, state, partition, start, how)
+    if isinstance(start, int):
+        raise RefusedError(f"offset {start} belongs to one log", hint="give a partition")
+    if isinstance(start, Cursor):
+        raise RefusedError("a cursor belongs to one log", hint="give a partition, or the cursors of all logs")
+    return open_topic(warehouse, state, start, how)
+
+
+def version_of(warehouse: Warehouse, name: TopicName, version: int | None) -> TopicState:
+    """A kept version, or the newest one. Raises `UnknownTopicError` or `UnknownVersionError`."""
+    return warehouse.store.load(name) if version is None else warehouse.store.load_version(name, version)
 
 
 def open_log(

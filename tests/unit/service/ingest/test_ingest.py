@@ -9,7 +9,8 @@ from lithify.lifecycle.admission import MAX_PARTITIONS
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import volume_of
-from lithify.reports.ingest import Hole, IngestRequest
+from lithify.model.source import IngestRequest
+from lithify.reports.ingest import Hole
 from lithify.service.documents import source_of
 from lithify.service.ingest.ingest import ingest
 from support.topics.listed_source import MARKERS, ListedSource
@@ -130,6 +131,22 @@ def test_a_new_topic_without_a_place_stops_no_other(warehouse):
     assert "only a whole topic can be copied into" in refused
     assert found == {"orders": (None, 1), "b": (None, 1)}
     assert len(reports) == 3
+
+
+def test_a_topic_without_a_place_that_is_there_from_the_start_stops_no_other(warehouse):
+    records = {"a-partition-3": {0: some(0, 1)}, "b": {0: some(0, 1)}}
+    refused, other = copied(warehouse, records, topics=(), pattern=".*", into="persistent://t/n/")
+    assert (refused.source, refused.topic) == ("a-partition-3", "persistent://t/n/a-partition-3")
+    assert "only a whole topic can be copied into" in refused.error
+    assert (other.source, other.error, other.records) == ("b", None, 1)
+
+
+def test_several_topics_are_not_copied_into_one(warehouse):
+    records = {"a": {0: some(0, 1)}, "b": {0: some(0, 1)}}
+    for asked in ({}, {"topics": (), "pattern": ".*"}):
+        with pytest.raises(RefusedError, match="2 topics cannot go into one topic, copy"):
+            copied(warehouse, records, into="copy", **asked)
+    assert warehouse.store.topics() == ()
 
 
 def test_a_second_topic_for_the_place_of_one_stops_neither(warehouse):

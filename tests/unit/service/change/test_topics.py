@@ -9,7 +9,7 @@ from lithify.lifecycle.admission import MAX_PARTITIONS
 from lithify.model.names import TopicName, TopicReference, parse_topic
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.service.change.alter import alter
-from lithify.service.change.create import create_topic
+from lithify.service.change.topics import create_topic
 from support.topics.memory_topic import a_warehouse
 
 

@@ -1,4 +1,4 @@
-"""Creates topics, for the CLI, the Python API and ingests alike."""
+"""Creates and deletes topics, for the CLI, the Python API and ingests alike."""
 
 from __future__ import annotations
 
@@ -17,3 +17,11 @@ def create_topic(
     check_partitions(partitions)
     now_ms = warehouse.clock.now_ms()
     return warehouse.store.create_topic(reference.whole("created"), reference.original, settings, partitions, now_ms)
+
+
+def delete_topic(warehouse: Warehouse, reference: TopicReference) -> tuple[str, ...]:
+    """Deletes a topic and its files, irreversibly; returns files of other programs in its folder, which stay.
+
+    Raises `UnknownTopicError`, `RefusedError`, or `ConflictError` if it was recreated meanwhile.
+    """
+    return warehouse.store.drop_topic(reference.whole("deleted"))
