@@ -49,7 +49,8 @@ def test_what_is_subscribed(warehouse):
 
 
 @pytest.mark.parametrize(
-    ("position", "offset"), [("earliest", 4), ("latest", 30), (4, 4), (30, 30), (AtTime(115), 15), (AtTime(999), 30)]
+    ("position", "offset"),
+    [("earliest", 4), ("latest", 30), (4, 4), (30, 30), (AtTime(109), 9), (AtTime(115), 15), (AtTime(999), 30)],
 )
 def test_what_a_position_means(warehouse, position, offset):
     for partition in range(2):
