@@ -33,6 +33,7 @@ from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.store.iceberg import IcebergFiles, IcebergStore
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
+from store.table_properties import as_of_format
 from support.engines.kernel import KernelEngine, compact_without_spark
 from support.store.builders import Place
 
@@ -301,6 +302,17 @@ def test_what_is_refused_is_undone_by_a_repair(topic: Topic, foreign: Catalog, n
     assert topic.state() == state
     topic.append([Record(b"c", b"4", partition=1)])
     a_round(topic)
+
+
+@pytest.mark.parametrize("act", [records_added, rolled_back])
+def test_main_that_moved_is_noticed_by_the_version_alone(topic: Topic, foreign: Catalog, act: Act) -> None:
+    """C8: a commit of before format 3 does not say which snapshot it left main at."""
+    table = foreign.load_table(TABLE)
+    as_of_format(table, 2)
+    act(table, foreign)
+
+    with pytest.raises(DamagedError, match="something other than Lithify moved the table's main branch: it is not at"):
+        opened_anew(topic).state()
 
 
 def test_properties_and_tags_of_strangers_stay(topic: Topic, foreign: Catalog) -> None:
