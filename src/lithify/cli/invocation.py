@@ -9,13 +9,13 @@ The flags write into one `Invocation`, which the group creates and passes to eve
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from lithify.cli.terminal.output import say_lines
+from lithify.cli.terminal.output import print_json, say_lines
 from lithify.errors import RefusedError
 from lithify.model.names import parse_topic
 
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from lithify.api.topic import Topic
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Result(Protocol):
+    """What a verb prints."""
+
+    def to_json(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(slots=True)
@@ -57,8 +63,15 @@ class Invocation:
         """A topic, for verbs without a partition. Raises `RefusedError` if the name has one."""
         topic, partition = self.open_topic(name)
         if partition is not None:
-            raise RefusedError(f"{name} names a partition", hint=f"this verb takes the whole topic: {_whole(name)}")
+            whole = parse_topic(name).original
+            raise RefusedError(f"{name} names a partition", hint=f"this verb takes the whole topic: {whole}")
         return topic
+
+    def printed(self, *results: Result) -> bool:
+        """Prints the results as JSON, an object a line, if that is the form of the output; returns whether it is."""
+        for result in results if self.json else ():
+            print_json(result.to_json())
+        return self.json
 
 
 def the_partition(topic_name: str, named: int | None, given: int | None) -> int | None:
@@ -76,10 +89,6 @@ def one_partition(topic: Topic, topic_name: str, named: int | None, given: int |
     if partition is None:
         raise RefusedError(f"{topic_name} has {partitions} partitions", hint="--partition says which one")
     return partition
-
-
-def _whole(name: str) -> str:
-    return parse_topic(name).original
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:

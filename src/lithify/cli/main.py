@@ -17,8 +17,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 import lithify
-from lithify.cli.cleaner.quarantine_list import list_quarantine
-from lithify.cli.cleaner.quarantine_release import release
+from lithify.cli.cleaner.quarantine import list_quarantine, release
 from lithify.cli.cleaner.run import run as cleaner_run
 from lithify.cli.cleaner.status import status
 from lithify.cli.cleaner.throttle import throttle
@@ -31,9 +30,8 @@ from lithify.cli.doctor import doctor
 from lithify.cli.invocation import Invocation, Nouns
 from lithify.cli.kafka.ingest import ingest
 from lithify.cli.kafka.publish import publish
-from lithify.cli.records.consume import consume
+from lithify.cli.records.consume import consume, table
 from lithify.cli.records.produce import produce
-from lithify.cli.records.table import table
 from lithify.cli.rounds.compact import compact
 from lithify.cli.rounds.demo import demo
 from lithify.cli.rounds.history import history

@@ -1,13 +1,17 @@
-"""Types of values on the command line: times, durations, start offsets, `NAME=VALUE`."""
+"""Values on the command line: times, durations, start offsets, `NAME=VALUE`, and options of several verbs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import click
 
 from lithify.model.cursor import AtTime, Start
 from lithify.model.settings.units import parse_duration_ms, parse_time_ms
+
+Function = Callable[..., Any]
+Option = Callable[[Function], Function]
 
 
 class TimeType(click.ParamType[int]):
@@ -77,11 +81,40 @@ class PairType(click.ParamType[tuple[str, str]]):
         return name.strip(), rest.strip()
 
 
-def as_mapping(pairs: Iterable[tuple[str, str]], option: str) -> dict[str, str]:
-    """Pairs as a mapping. Raises `click.UsageError` for a name given twice."""
+def _as_mapping(_ctx: click.Context, param: click.Parameter, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in pairs:
         if name in found:
-            raise click.UsageError(f"{option} {name} is given twice")
+            raise click.UsageError(f"{param.opts[0]} {name} is given twice")
         found[name] = value
     return found
+
+
+def pairs(option: str, shown: str) -> Option:
+    """An option that may be repeated, as a mapping of the given names. A name given twice is refused."""
+    return click.option(option, type=PairType(), multiple=True, callback=_as_mapping, help=shown)
+
+
+topic = click.argument("topic_name", metavar="TOPIC")
+task_memory = click.option(
+    "--task-memory",
+    default="1GiB",
+    show_default=True,
+    metavar="SIZE",
+    help="Memory of one task; more keys are processed in parts.",
+)
+spark_conf = pairs("--spark-conf", "A setting of Spark; may be repeated.")
+
+
+def rates(shared_by: str) -> Option:
+    """The options `--read-rate` and `--write-rate` (C40)."""
+
+    def decorate(function: Function) -> Function:
+        most = f"over all {shared_by}"
+        function = click.option("--write-rate", metavar="RATE", help=f"At most this much written per second, {most}.")(
+            function
+        )
+        shown = f"At most this much read per second, {most}: 50MB/s."
+        return click.option("--read-rate", metavar="RATE", help=shown)(function)
+
+    return decorate

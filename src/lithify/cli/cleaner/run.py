@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.parameters import DurationType, PairType, as_mapping
-from lithify.cli.terminal.output import print_json, say, say_error
+from lithify.cli.parameters import DurationType
+from lithify.cli.terminal.output import say, say_error
 from lithify.cli.text.events import event_line
 from lithify.reports.events import EventKind
 
@@ -21,23 +21,6 @@ if TYPE_CHECKING:
     from lithify.cleaner.loop import Loop
     from lithify.cleaner.stop import Stop
     from lithify.reports.events import CleanerEvent
-
-
-@dataclass(frozen=True, slots=True)
-class RunFlags:
-    """The flags of `cleaner run`, as they were given."""
-
-    threads: int
-    interval_ms: int
-    once: bool
-    cleaner_id: str | None
-    coordination_url: str | None
-    lease_ms: int
-    sweep_interval_ms: int
-    read_rate: str | None
-    write_rate: str | None
-    task_memory: str
-    spark_conf: tuple[tuple[str, str], ...]
 
 
 @verb("run")
@@ -62,17 +45,10 @@ class RunFlags:
     show_default=True,
     help="Between two sweeps of a topic that changes.",
 )
-@click.option("--read-rate", metavar="RATE", help="At most this much read per second, over all rounds: 50MB/s.")
-@click.option("--write-rate", metavar="RATE", help="At most this much written per second, over all rounds.")
-@click.option(
-    "--task-memory",
-    default="1GiB",
-    show_default=True,
-    metavar="SIZE",
-    help="Memory of one task; more keys are processed in parts.",
-)
-@click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be repeated.")
-def run(invocation: Invocation, **given: Any) -> int:
+@parameters.rates("rounds")
+@parameters.task_memory
+@parameters.spark_conf
+def run(invocation: Invocation, once: bool, **given: Any) -> int:
     """Compact all topics of the catalog continuously.
 
     Every interval it looks at all topics. It compacts those past max.compaction.lag.ms first, then the
@@ -91,33 +67,19 @@ def run(invocation: Invocation, **given: Any) -> int:
       lithify cleaner run --catalog prod --id cleaner-1 --json >> cleaner.log
       lithify cleaner run --once
     """
-    flags = RunFlags(**given)
     failed: list[EventKind] = []
 
     def tell(event: CleanerEvent) -> None:
         if event.kind in (EventKind.FAILED, EventKind.QUARANTINED, EventKind.TROUBLE):
             failed[:] = [event.kind]
-        if invocation.json:
-            print_json(event.to_json())
+        if invocation.printed(event):
             sys.stdout.flush()
         else:
             say(event_line(event))
 
-    loop = invocation.open_lake().cleaner(
-        threads=flags.threads,
-        interval_ms=flags.interval_ms,
-        cleaner_id=flags.cleaner_id,
-        coordination_url=flags.coordination_url,
-        lease_ms=flags.lease_ms,
-        sweep_interval_ms=flags.sweep_interval_ms,
-        read_rate=flags.read_rate,
-        write_rate=flags.write_rate,
-        task_memory=flags.task_memory,
-        spark_conf=as_mapping(flags.spark_conf, "--spark-conf"),
-        tell=tell,
-    )
-    code = _run(loop, once=flags.once)
-    return 1 if flags.once and failed else code
+    loop = invocation.open_lake().cleaner(**given, tell=tell)
+    code = _run(loop, once=once)
+    return 1 if once and failed else code
 
 
 def _run(loop: Loop, *, once: bool) -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import print_json, say
+from lithify.cli.terminal.output import say
 from lithify.model.settings.units import format_bytes
 
 
 @verb("throttle")
 @click.argument("topic_name", metavar="[TOPIC]", required=False)
-@click.option("--read-rate", metavar="RATE", help="At most this much read per second, over all tasks: 50MB/s.")
-@click.option("--write-rate", metavar="RATE", help="At most this much written per second, over all tasks.")
+@parameters.rates("tasks")
 @click.option("--unlimited", is_flag=True, help="No limit on either.")
 def throttle(
     invocation: Invocation, topic_name: str | None, read_rate: str | None, write_rate: str | None, unlimited: bool
@@ -36,12 +36,9 @@ def throttle(
         raise click.UsageError("--unlimited goes without --read-rate and --write-rate")
     if not unlimited and not read_rate and not write_rate:
         raise click.UsageError("give --read-rate, --write-rate or --unlimited")
-    if topic_name is None:
-        report = invocation.open_lake().throttle(read_rate=read_rate, write_rate=write_rate)
-    else:
-        report = invocation.open_whole_topic(topic_name).throttle(read_rate=read_rate, write_rate=write_rate)
-    if invocation.json:
-        print_json(report.to_json())
+    runs = invocation.open_lake() if topic_name is None else invocation.open_whole_topic(topic_name)
+    report = runs.throttle(read_rate=read_rate, write_rate=write_rate)
+    if invocation.printed(report):
         return
     rates = f"{_said('read', report.read_rate_bytes)}, {_said('write', report.write_rate_bytes)}"
     if report.topic is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, one_partition, verb
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.output import count, plural
@@ -11,7 +12,7 @@ from lithify.cli.text.cuts import print_cut
 
 
 @verb("delete-records")
-@click.argument("topic_name", metavar="TOPIC")
+@parameters.topic
 @click.option("--partition", type=int, metavar="P", help="The log. Not needed where there is only one.")
 @click.option("--before", type=int, required=True, metavar="OFFSET", help="The new log start offset.")
 @click.option("--yes", is_flag=True, help="Delete them. Without it the number is shown.")

@@ -8,7 +8,7 @@ import click
 
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
-from lithify.cli.terminal.output import plural, print_json, say
+from lithify.cli.terminal.output import plural, say
 from lithify.errors import LithifyError, RefusedError
 
 if TYPE_CHECKING:
@@ -85,8 +85,7 @@ def _all(invocation: Invocation, lake: Lake, *, repairs: bool, given: str | None
 
 
 def _print(invocation: Invocation, report: RepairReport) -> None:
-    if invocation.json:
-        print_json(report.to_json())
+    if invocation.printed(report):
         return
     if report.way == "nothing":
         say(f"{report.topic}: nothing is wrong with it")

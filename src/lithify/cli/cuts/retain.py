@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import TimeType
 from lithify.cli.terminal.confirmation import allow_clock_jump, check_now
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @verb("retain")
-@click.argument("topic_name", metavar="TOPIC")
+@parameters.topic
 @click.option("--now", "now_ms", type=TimeType(), help="The time for the age of records. Default: the clock.")
 @click.option("--yes", is_flag=True, help="Needed where --now is later than the clock.")
 @allow_clock_jump

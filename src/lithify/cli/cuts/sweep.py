@@ -8,7 +8,7 @@ import click
 
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import allow_clock_jump
-from lithify.cli.terminal.output import columns, plural, print_json, say, show
+from lithify.cli.terminal.output import columns, plural, say, show
 from lithify.model.settings.units import format_bytes, format_time
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def sweep(
     for topic in topics:
         location = topic.state().location
         report = topic.sweep(delete=yes, allow_unusual=allow_unusual, allow_clock_jump=allow_clock_jump)
-        if invocation.json:
-            print_json(report.to_json())
+        if invocation.printed(report):
             continue
         if report.files:
             header = ("SIZE", "WHY", "SINCE", "FILE")

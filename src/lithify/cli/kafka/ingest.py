@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -14,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.kafka.settings import KafkaFlags, kafka_options
-from lithify.cli.parameters import DurationType, PairType, as_mapping
-from lithify.cli.terminal.output import columns, count, print_json, say, show
+from lithify.cli.kafka.settings import kafka_options, kafka_settings
+from lithify.cli.parameters import DurationType
+from lithify.cli.terminal.output import columns, count, say, show
 from lithify.cli.terminal.stopping import end_spark
 from lithify.model.settings.units import format_duration
 
@@ -27,31 +27,6 @@ if TYPE_CHECKING:
 
 SPARK_ENDS_WITHIN_S = 2.0
 """The time for Spark's orderly end, which usually takes less; then it is killed."""
-
-
-@dataclass(frozen=True, slots=True)
-class IngestFlags:
-    """The flags of `kafka ingest`, as they were given."""
-
-    bootstrap_servers: str | None
-    kafka_conf_file: Path | None
-    kafka_conf: tuple[tuple[str, str], ...]
-    topics: tuple[str, ...]
-    pattern: str | None
-    into: str | None
-    continuous: bool
-    interval_ms: int
-    max_records: int | None
-    null_key: str
-    accepts_loss: bool
-    config: tuple[tuple[str, str], ...]
-    jars: str | None
-    checkpoint: str | None
-    spark_conf: tuple[tuple[str, str], ...]
-
-    @property
-    def kafka(self) -> Mapping[str, str]:
-        return KafkaFlags(self.bootstrap_servers, self.kafka_conf_file, self.kafka_conf).settings()
 
 
 @verb("ingest")
@@ -70,11 +45,18 @@ class IngestFlags:
 )
 @click.option("--null-key", type=click.Choice(("reject", "drop")), default="reject", help="Records without a key.")
 @click.option("--accept-loss", "accepts_loss", is_flag=True, help="Continue after records that Kafka has deleted.")
-@click.option("--config", type=PairType(), multiple=True, help="A setting of topics that it creates.")
+@parameters.pairs("--config", "A setting of topics that it creates.")
 @click.option("--jars", metavar="DIR", help="Of Spark's Kafka connector. Default: $LITHIFY_JARS, or Spark fetches.")
 @click.option("--checkpoint", metavar="DIR", help="For Spark's checkpoints; on a cluster, a shared directory.")
-@click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be repeated.")
-def ingest(invocation: Invocation, **given: Any) -> int:
+@parameters.spark_conf
+def ingest(
+    invocation: Invocation,
+    bootstrap_servers: str | None,
+    kafka_conf_file: Path | None,
+    kafka_conf: Mapping[str, str],
+    null_key: str,
+    **given: Any,
+) -> int:
     """Copy topics of a Kafka cluster into the lake.
 
     Partitions, offsets, timestamps, keys, values and headers stay as they are; only committed records
@@ -93,33 +75,17 @@ def ingest(invocation: Invocation, **given: Any) -> int:
       lithify kafka ingest --kafka-conf-file client.properties --into shop/ \\
           --topic-pattern 'shop-.*'
     """
-    flags = IngestFlags(**given)
-    kafka, lake, stopped = flags.kafka, invocation.open_lake(), _stop_on_signals()
+    kafka = kafka_settings(bootstrap_servers, kafka_conf_file, kafka_conf)
+    lake, stopped = invocation.open_lake(), _stop_on_signals()
 
     def tell(batch: IngestBatch) -> None:
-        if invocation.json:
-            print_json(batch.to_json())
+        if invocation.printed(batch):
             sys.stdout.flush()
         elif batch.records:
             say(_batch_line(batch))
 
-    reports = lake.ingest(
-        kafka,
-        flags.topics,
-        pattern=flags.pattern,
-        into=flags.into,
-        config=as_mapping(flags.config, "--config"),
-        continuous=flags.continuous,
-        interval_ms=flags.interval_ms,
-        max_records=flags.max_records,
-        drops_keyless=flags.null_key == "drop",
-        accepts_loss=flags.accepts_loss,
-        jars=flags.jars,
-        checkpoint=flags.checkpoint,
-        spark_conf=as_mapping(flags.spark_conf, "--spark-conf"),
-        tell=tell,
-        stops=stopped.is_set,
-    )
+    drops_keyless = null_key == "drop"
+    reports = lake.ingest(kafka, **given, drops_keyless=drops_keyless, tell=tell, stops=stopped.is_set)
     _print(invocation, reports)
     if stopped.is_set():
         end_spark(SPARK_ENDS_WITHIN_S)
@@ -150,9 +116,7 @@ def _batch_line(batch: IngestBatch) -> str:
 
 
 def _print(invocation: Invocation, reports: tuple[IngestReport, ...]) -> None:
-    if invocation.json:
-        for report in reports:
-            print_json(report.to_json())
+    if invocation.printed(*reports):
         return
     header = ("SOURCE", "TOPIC", "BATCHES", "RECORDS", "RECORDS/S", "TIME")
     rows = [

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.kafka.settings import KafkaFlags, kafka_options
+from lithify.cli.kafka.settings import kafka_options, kafka_settings
 from lithify.cli.parameters import DurationType
-from lithify.cli.terminal.output import columns, count, plural, print_json, say, show
+from lithify.cli.terminal.output import columns, count, plural, say, show
 from lithify.cli.terminal.progress import record_progress
 from lithify.model.settings.units import format_duration
 
@@ -18,19 +19,13 @@ if TYPE_CHECKING:
 
 
 @verb("publish")
-@click.argument("topic_name", metavar="TOPIC")
+@parameters.topic
 @kafka_options
 @click.option("--to", required=True, metavar="TOPIC", help="The Kafka topic; created if it is missing.")
 @click.option(
     "--timeout", "timeout_ms", type=DurationType(), default="30s", show_default=True, help="For every answer of Kafka."
 )
-def publish(
-    invocation: Invocation,
-    topic_name: str,
-    to: str,
-    timeout_ms: int,
-    **kafka: Any,
-) -> None:
+def publish(invocation: Invocation, topic_name: str, to: str, timeout_ms: int, **kafka: Any) -> None:
     """Publish a compacted topic into a Kafka topic.
 
     Publishes every record that is left, in its partition, with key, value, timestamp and headers; of a topic
@@ -46,13 +41,11 @@ def publish(
     """
     from lithify.kafka import publish as publish_topic
 
-    conf = KafkaFlags(**kafka).settings()
+    conf = kafka_settings(**kafka)
     topic = invocation.open_whole_topic(topic_name)
     with record_progress(f"{topic.name} → {to}") as tell:
         report = publish_topic(topic, conf, to, timeout_s=timeout_ms / 1000, tell=tell)
-    if invocation.json:
-        print_json(report.to_json())
-    else:
+    if not invocation.printed(report):
         _print(report)
 
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
-from lithify.cli.parameters import PairType, as_mapping
+from lithify.cli.parameters import Function, pairs
 from lithify.errors import RefusedError
 from lithify.model.settings.secrets import is_secret
 
@@ -32,44 +30,34 @@ _OPTIONS = (
         metavar="FILE",
         help="Settings of Kafka's client, as in its client.properties, passwords too.",
     ),
-    click.option(
-        "--kafka-conf",
-        type=PairType(),
-        multiple=True,
-        help="A setting of Kafka's client; may be repeated. ${env:NAME} in it is an environment variable.",
+    pairs(
+        "--kafka-conf", "A setting of Kafka's client; may be repeated. ${env:NAME} in it is an environment variable."
     ),
 )
 
 
-def kafka_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a verb the flags that `KafkaFlags` takes."""
+def kafka_options(function: Function) -> Function:
+    """Gives a verb the flags that `kafka_settings` takes."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
 
 
-@dataclass(frozen=True, slots=True)
-class KafkaFlags:
-    """The flags as they were given."""
-
-    bootstrap_servers: str | None
-    kafka_conf_file: Path | None
-    kafka_conf: tuple[tuple[str, str], ...]
-
-    def settings(self) -> dict[str, str]:
-        """All settings. Raises `RefusedError` or `click.UsageError`."""
-        given = as_mapping(self.kafka_conf, "--kafka-conf")
-        for name, value in given.items():
-            if is_secret(name) and not _REFERENCE.fullmatch(value):
-                raise RefusedError(
-                    f"--kafka-conf {name}: all users of the machine can see a secret on a command line",
-                    hint=f"put it into a file, --kafka-conf-file FILE, or name a variable: '{name}=${{env:NAME}}'",
-                )
-        servers = {} if self.bootstrap_servers is None else {SERVERS: self.bootstrap_servers}
-        found = {**(read_properties(self.kafka_conf_file) if self.kafka_conf_file else {}), **given, **servers}
-        if not found.get(SERVERS):
-            raise click.UsageError(f"no --bootstrap-servers, and no {SERVERS} in a --kafka-conf-file")
-        return {name: _filled_in(name, value) for name, value in found.items()}
+def kafka_settings(
+    bootstrap_servers: str | None, kafka_conf_file: Path | None, kafka_conf: Mapping[str, str]
+) -> dict[str, str]:
+    """All settings that the flags give. Raises `RefusedError` or `click.UsageError`."""
+    for name, value in kafka_conf.items():
+        if is_secret(name) and not _REFERENCE.fullmatch(value):
+            raise RefusedError(
+                f"--kafka-conf {name}: all users of the machine can see a secret on a command line",
+                hint=f"put it into a file, --kafka-conf-file FILE, or name a variable: '{name}=${{env:NAME}}'",
+            )
+    servers = {} if bootstrap_servers is None else {SERVERS: bootstrap_servers}
+    found = {**(read_properties(kafka_conf_file) if kafka_conf_file else {}), **kafka_conf, **servers}
+    if not found.get(SERVERS):
+        raise click.UsageError(f"no --bootstrap-servers, and no {SERVERS} in a --kafka-conf-file")
+    return {name: _filled_in(name, value) for name, value in found.items()}
 
 
 _REFERENCE = re.compile(r"\$\{env:([^}]*)\}")

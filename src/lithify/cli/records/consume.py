@@ -1,38 +1,22 @@
-"""`lithify consume`: prints records in offset order, from any offset or time (C2, C7, C37)."""
+"""`lithify consume` and `lithify table`: print records in offset order (C2, C7, C37), or the latest of every key."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, the_partition, verb
 from lithify.cli.parameters import StartType
 from lithify.cli.records.lines import ENCODINGS, Encoding, format_json
 from lithify.model.cursor import Start
 
-if TYPE_CHECKING:
-    from lithify.api.topic import Topic
-
-
-@dataclass(frozen=True, slots=True)
-class ConsumeFlags:
-    """The flags of `consume`, as they were given."""
-
-    start: Start
-    partition: int | None
-    compacted: bool
-    most: int | None
-    follow: bool
-    version: int | None
-    encoding: Encoding
-
 
 @verb("consume")
-@click.argument("topic_name", metavar="TOPIC")
+@parameters.topic
 @click.option(
     "--from",
     "start",
@@ -48,7 +32,15 @@ class ConsumeFlags:
 @click.option("--follow", is_flag=True, help="Continue with new records, until interrupted.")
 @click.option("--version", type=int, metavar="VERSION", help="A kept version instead of the newest.")
 @click.option("--encoding", type=click.Choice(ENCODINGS), default="utf-8", show_default=True)
-def consume(invocation: Invocation, topic_name: str, **given: Any) -> None:
+def consume(
+    invocation: Invocation,
+    topic_name: str,
+    start: Start,
+    partition: int | None,
+    most: int | None,
+    encoding: Encoding,
+    **how: Any,
+) -> None:
     """Print records, one JSON object a line.
 
     They come in offset order, a partition at a time unless --follow mixes them as they arrive.
@@ -68,22 +60,34 @@ def consume(invocation: Invocation, topic_name: str, **given: Any) -> None:
       lithify consume states --compacted
       lithify consume orders --version 12
     """
-    flags = ConsumeFlags(**given)
     topic, named = invocation.open_topic(topic_name)
-    partition = the_partition(topic_name, named, flags.partition)
-    if partition is None and isinstance(flags.start, int) and topic.info().partitions == 1:
+    partition = the_partition(topic_name, named, partition)
+    if partition is None and isinstance(start, int) and topic.info().partitions == 1:
         partition = 0
-    write_records(_read(topic, partition, flags), flags.most, flags.encoding, topic.name)
+    _write(topic.reader(partition, start, **how).batches(), most, encoding, topic.name)
 
 
-def _read(topic: Topic, partition: int | None, flags: ConsumeFlags) -> Iterator[Any]:
-    how: Any = {"compacted": flags.compacted, "follow": flags.follow, "version": flags.version}
-    if partition is None:
-        return topic.reader(None, flags.start, **how).batches()
-    return topic.reader(partition, flags.start, **how).batches()
+@verb("table")
+@parameters.topic
+@click.option("--version", type=int, metavar="VERSION", help="As of a kept version instead of the newest.")
+@click.option("--encoding", type=click.Choice(ENCODINGS), default="utf-8", show_default=True)
+def table(invocation: Invocation, topic_name: str, version: int | None, encoding: Encoding) -> None:
+    """Print the latest record of every live key.
+
+    One JSON object a line. The result does not depend on compaction or its mode: one record per
+    partition and key. Deleted keys and records without a key are left out.
+
+    \b
+    Examples:
+      lithify table orders
+      lithify table orders | jq -r .key
+      lithify table orders --version 12
+    """
+    topic = invocation.open_whole_topic(topic_name)
+    _write((batch.to_arrow() for batch in topic.table_batches(version=version)), None, encoding, topic.name)
 
 
-def write_records(tables: Iterator[Any], most: int | None, encoding: Encoding, topic: str) -> None:
+def _write(tables: Iterator[Any], most: int | None, encoding: Encoding, topic: str) -> None:
     """Writes the records of Arrow tables to stdout as JSON lines, at most so many."""
     left = most
     if left == 0:

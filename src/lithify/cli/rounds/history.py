@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import click
-
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import columns, count, print_json, say, show
+from lithify.cli.terminal.output import columns, count, say, show
 from lithify.cli.text.rounds import losers_text
 from lithify.model.settings.units import format_bytes, format_duration, format_time
 from lithify.reports.round import Losers, RoundReport
 
 
 @verb("history")
-@click.argument("topic_name", metavar="TOPIC")
+@parameters.topic
 def history(invocation: Invocation, topic_name: str) -> None:
     """Show the latest rounds of a topic, newest first.
 
@@ -26,9 +25,7 @@ def history(invocation: Invocation, topic_name: str) -> None:
     """
     topic = invocation.open_whole_topic(topic_name)
     reports = topic.history()
-    if invocation.json:
-        for report in reports:
-            print_json(report.to_json())
+    if invocation.printed(*reports):
         return
     if not reports:
         say(f"{topic.name}: no round has changed anything yet (`lithify compact {topic.name}` runs one)")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.output import plural
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @verb("undo")
-@click.argument("topic_name", metavar="TOPIC")
+@parameters.topic
 @click.option("--yes", is_flag=True, help="Undo it. Without it the round is shown.")
 def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
     """Undo the last round.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.parameters import PairType, as_mapping
-from lithify.cli.terminal.output import plural, print_json, say, show, styled
+from lithify.cli.terminal.output import plural, say, show, styled
 from lithify.cli.terminal.progress import phase_progress
 from lithify.model.settings.units import format_bytes, format_duration
 from lithify.reports.verification import Finding, VerifyReport
@@ -15,12 +15,10 @@ FOUND_SOMETHING = 3
 
 
 @verb("verify")
-@click.argument("topic_name", metavar="TOPIC")
+@parameters.topic
 @click.option("--against", type=int, metavar="VERSION", help="Default: the version before the last round.")
-@click.option("--spark-conf", type=PairType(), multiple=True, help="A setting of Spark; may be repeated.")
-def verify(
-    invocation: Invocation, topic_name: str, against: int | None, spark_conf: tuple[tuple[str, str], ...]
-) -> int:
+@parameters.spark_conf
+def verify(invocation: Invocation, topic_name: str, against: int | None, spark_conf: dict[str, str]) -> int:
     """Prove that compaction lost nothing.
 
     Reads all files and checks them, their offsets and counts, and that each log has exactly the records that the
@@ -33,10 +31,8 @@ def verify(
     """
     topic = invocation.open_whole_topic(topic_name)
     with phase_progress() as progress:
-        report = topic.verify(against=against, spark_conf=as_mapping(spark_conf, "--spark-conf"), progress=progress)
-    if invocation.json:
-        print_json(report.to_json())
-    else:
+        report = topic.verify(against=against, spark_conf=spark_conf, progress=progress)
+    if not invocation.printed(report):
         for finding in report.findings:
             show([finding_line(report.topic, finding)])
         say(summary(report))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import columns, count, plural, print_json, say, show
+from lithify.cli.terminal.output import columns, count, plural, say, show
 from lithify.model.settings.units import format_bytes, format_time
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @verb("versions")
-@click.argument("topic_name", metavar="TOPIC")
+@parameters.topic
 def versions(invocation: Invocation, topic_name: str) -> None:
     """List the versions that are kept.
 
@@ -31,9 +30,7 @@ def versions(invocation: Invocation, topic_name: str) -> None:
     """
     topic = invocation.open_whole_topic(topic_name)
     found = topic.versions()
-    if invocation.json:
-        for version in found:
-            print_json(version.to_json())
+    if invocation.printed(*found):
         return
     newest = topic.state()
     if found:

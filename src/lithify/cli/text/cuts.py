@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lithify.cli.invocation import Invocation
-from lithify.cli.terminal.output import change, columns, count, plural, print_json, say, show
+from lithify.cli.terminal.output import change, columns, count, plural, say, show
 from lithify.model.log import Verb
 from lithify.model.settings.units import format_bytes, format_time
 from lithify.reports.cut import CutReport, LogCut
@@ -31,8 +31,7 @@ _COLUMNS: Mapping[Verb, tuple[_Column, ...]] = {
 
 def print_cut(invocation: Invocation, report: CutReport, done: str, idle: str) -> None:
     """Prints the report of a cut. `done` is its summary, `idle` the reason if there was nothing to do."""
-    if invocation.json:
-        print_json(report.to_json())
+    if invocation.printed(report):
         return
     if not report.changed:
         say(f"{report.topic}: {idle}, version {report.version} stays{judged(report)}")

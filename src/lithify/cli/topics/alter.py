@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.parameters import PairType, as_mapping
-from lithify.cli.terminal.output import print_json, say
+from lithify.cli.terminal.output import say
 from lithify.cli.text.setting_notes import change_notes
 from lithify.errors import RefusedError
 from lithify.reports.alter import AlterReport
 
 
 @verb("alter")
-@click.argument("topic_name", metavar="TOPIC")
-@click.option("--config", type=PairType(), multiple=True, help="A setting; may be repeated.")
+@parameters.topic
+@parameters.pairs("--config", "A setting; may be repeated.")
 @click.option("--unset", multiple=True, metavar="NAME", help="Reset to its default; may be repeated.")
 @click.option("--partitions", type=int, metavar="N", help="The new number, which cannot decrease.")
 def alter(
     invocation: Invocation,
     topic_name: str,
-    config: tuple[tuple[str, str], ...],
+    config: dict[str, str],
     unset: tuple[str, ...],
     partitions: int | None,
 ) -> None:
@@ -36,15 +36,13 @@ def alter(
       lithify topic alter orders --config cleanup.policy=compact,delete
       lithify topic alter orders --unset min.compaction.lag.ms --partitions 8
     """
-    wanted = as_mapping(config, "--config")
-    if not (wanted or unset or partitions is not None):
+    if not (config or unset or partitions is not None):
         raise click.UsageError("nothing to change: give --config, --unset or --partitions")
-    if both := sorted(wanted.keys() & set(unset)):
+    if both := sorted(config.keys() & set(unset)):
         raise RefusedError(f"{both[0]} is given with --config and with --unset", hint="give one of them")
     topic = invocation.open_whole_topic(topic_name)
-    report = topic.alter(wanted, unset=unset, partitions=partitions)
-    if invocation.json:
-        print_json(report.to_json())
+    report = topic.alter(config, unset=unset, partitions=partitions)
+    if invocation.printed(report):
         return
     if not report.changed:
         say(f"{report.topic}: nothing to change, version {report.version} stays")

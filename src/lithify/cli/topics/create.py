@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.parameters import PairType, as_mapping
-from lithify.cli.terminal.output import plural, print_json, say
+from lithify.cli.terminal.output import plural, say
 from lithify.cli.text.setting_notes import creation_notes
 from lithify.model.settings.table import SETTINGS
 
 
 @verb("create")
-@click.argument("topic_name", metavar="TOPIC")
+@parameters.topic
 @click.option("--partitions", type=int, default=1, show_default=True, metavar="N", help="Can only be increased later.")
 @click.option(
     "--like",
@@ -21,10 +21,8 @@ from lithify.model.settings.table import SETTINGS
     show_default=True,
     help="The system whose defaults the settings have.",
 )
-@click.option("--config", type=PairType(), multiple=True, help="A setting; may be repeated.")
-def create(
-    invocation: Invocation, topic_name: str, partitions: int, like: str, config: tuple[tuple[str, str], ...]
-) -> None:
+@parameters.pairs("--config", "A setting; may be repeated.")
+def create(invocation: Invocation, topic_name: str, partitions: int, like: str, config: dict[str, str]) -> None:
     """Create a topic. An existing one is an error.
 
     Settings have Kafka's names and meaning; `lithify topic info` shows them all. Durations and sizes
@@ -37,14 +35,10 @@ def create(
       lithify topic create events --config cleanup.policy=delete
       lithify topic create states --like pulsar --partitions 4
     """
-    topic = invocation.open_lake().create_topic(
-        topic_name, partitions, like=like, config=as_mapping(config, "--config")
-    )
-    info = topic.info()
-    if invocation.json:
-        print_json(info.to_json())
+    info = invocation.open_lake().create_topic(topic_name, partitions, like=like, config=config).info()
+    if invocation.printed(info):
         return
-    chosen = [f"{name}={info.config[name]}" for name in SETTINGS if name in dict(config)]
+    chosen = [f"{name}={info.config[name]}" for name in SETTINGS if name in config]
     say(f"{info.original_name}: created with {plural(info.partitions, 'partition')}{''.join(f', {c}' for c in chosen)}")
     for note in creation_notes(info.config):
         say(note)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.output import plural, print_json, say, show
 
 
 @verb("delete")
-@click.argument("topic_name", metavar="TOPIC")
+@parameters.topic
 @click.option("--yes", is_flag=True, help="Delete it. Without it the number of records is shown.")
 def delete(invocation: Invocation, topic_name: str, yes: bool) -> None:
     """Delete a topic and its files irreversibly. Without --yes nothing is changed.

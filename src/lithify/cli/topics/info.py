@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import count, faint, fields, heading, plural, print_json, show
+from lithify.cli.terminal.output import count, faint, fields, heading, plural, show
 from lithify.model.settings.table import SETTINGS
 from lithify.model.settings.topic_settings import TopicSettings, to_config
 from lithify.model.settings.units import format_bytes, format_duration, format_time
@@ -13,7 +12,7 @@ from lithify.reports.status import TopicInfo
 
 
 @verb("info")
-@click.argument("topic_name", metavar="TOPIC")
+@parameters.topic
 def info(invocation: Invocation, topic_name: str) -> None:
     """Show a topic: partitions, size, location, and every setting.
 
@@ -23,8 +22,7 @@ def info(invocation: Invocation, topic_name: str) -> None:
       lithify topic info orders --json | jq .config
     """
     found = invocation.open_whole_topic(topic_name).info()
-    if invocation.json:
-        print_json(found.to_json())
+    if invocation.printed(found):
         return
     facts = [
         ("partitions", count(found.partitions)),

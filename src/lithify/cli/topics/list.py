@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import columns, count, print_json, say, show
+from lithify.cli.terminal.output import columns, count, say, show
 from lithify.model.settings.units import format_bytes
 
 
@@ -17,9 +17,7 @@ def list_topics(invocation: Invocation) -> None:
       lithify topic list --json | jq -r .topic
     """
     infos = [topic.info() for topic in invocation.open_lake().topics()]
-    if invocation.json:
-        for info in infos:
-            print_json(info.to_json())
+    if invocation.printed(*infos):
         return
     if not infos:
         say("no topics yet (`lithify topic create` makes one)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.output import plural
@@ -11,7 +12,7 @@ from lithify.cli.text.cuts import print_cut
 
 
 @verb("uncompact")
-@click.argument("topic_name", metavar="TOPIC")
+@parameters.topic
 @click.option("--lose-trimmed", is_flag=True, help="Also if the view alone still has some records.")
 @click.option("--yes", is_flag=True, help="Drop it. Without it the number of records is shown.")
 def uncompact(invocation: Invocation, topic_name: str, lose_trimmed: bool, yes: bool) -> None:

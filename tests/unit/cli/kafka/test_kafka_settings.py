@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from lithify.cli.kafka.settings import LARGEST_FILE_BYTES, KafkaFlags, read_properties
+from lithify.cli.kafka.settings import LARGEST_FILE_BYTES, kafka_settings, read_properties
 from lithify.errors import RefusedError
 
 PROPERTIES = r"""
@@ -47,14 +47,14 @@ def test_a_file_as_kafka_s_own_clients_read_it(tmp_path: Path) -> None:
 def test_what_is_given_later_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_PASSWORD", "from the environment")
     file = written(tmp_path, "bootstrap.servers=a:1\nclient.id=x\nsasl.password=${env:KAFKA_PASSWORD}\n")
-    flags = KafkaFlags("b:2", file, (("client.id", "y"), ("ssl.key.password", "${env:KAFKA_PASSWORD}")))
-    assert flags.settings() == {
+    flags = ("b:2", file, {"client.id": "y", "ssl.key.password": "${env:KAFKA_PASSWORD}"})
+    assert kafka_settings(*flags) == {
         "bootstrap.servers": "b:2",
         "client.id": "y",
         "sasl.password": "from the environment",
         "ssl.key.password": "from the environment",
     }
-    assert KafkaFlags(None, file, ()).settings()["bootstrap.servers"] == "a:1"
+    assert kafka_settings(None, file, {})["bootstrap.servers"] == "a:1"
 
 
 @pytest.mark.parametrize(
@@ -63,15 +63,15 @@ def test_what_is_given_later_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("value", ["hunter2", "hunter2${env:HOME}", ""])
 def test_a_secret_on_the_command_line_is_refused_and_not_shown(name: str, value: str) -> None:
     with pytest.raises(RefusedError, match="--kafka-conf-file FILE, or name a variable") as refused:
-        KafkaFlags("b:2", None, ((name, value),)).settings()
+        kafka_settings("b:2", None, {name: value})
     assert "hunter2" not in str(refused.value)
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match=r"sasl\.password: there is no environment variable NOT_THERE"):
-        KafkaFlags("b:2", None, (("sasl.password", "${env:NOT_THERE}"),)).settings()
+        kafka_settings("b:2", None, {"sasl.password": "${env:NOT_THERE}"})
     for content in (b"a=\xff", b"#" * (LARGEST_FILE_BYTES + 1)):
         with pytest.raises(RefusedError, match=r"client\.properties"):
             read_properties(written(tmp_path, content))
     with pytest.raises(click.UsageError, match="no --bootstrap-servers"):
-        KafkaFlags(None, written(tmp_path, "client.id=x"), ()).settings()
+        kafka_settings(None, written(tmp_path, "client.id=x"), {})

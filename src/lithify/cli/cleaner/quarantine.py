@@ -1,13 +1,17 @@
-"""`lithify quarantine list`: the logs whose rounds fail (C31)."""
+"""`lithify quarantine`: lists the logs whose rounds fail, and has cleaners retry them (C31)."""
 
 from __future__ import annotations
 
 import textwrap
 
-from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import columns, count, plural, print_json, say, say_error, show, width
+import click
+
+from lithify.cli import parameters
+from lithify.cli.invocation import Invocation, the_partition, verb
+from lithify.cli.terminal.output import columns, count, plural, say, say_error, show, width
+from lithify.model.failure import number_of_times
 from lithify.model.settings.units import format_duration
-from lithify.reports.quarantine import FailingLog, QuarantineReport
+from lithify.reports.quarantine import FailingLog, QuarantineReport, ReleaseReport
 
 _HEADER = ("LOG", "STATE", "FAILURES", "SINCE", "NEXT TRY")
 
@@ -26,10 +30,7 @@ def list_quarantine(invocation: Invocation) -> int:
       lithify quarantine list --json | jq -r 'select(.quarantined) | .topic'
     """
     found = invocation.open_lake().quarantine()
-    if invocation.json:
-        for log in found.logs:
-            print_json(log.to_json())
-    elif found.logs:
+    if not invocation.printed(*found.logs) and found.logs:
         show(_lines(found))
     for topic in found.unreadable:
         say_error(topic.error)
@@ -63,3 +64,38 @@ def _next_try(log: FailingLog, now_ms: int) -> str:
         return "never"
     waits = log.failed_ms <= now_ms < log.retry_ms  # a failure in the future (a clock was ahead) delays no try
     return f"in {format_duration(log.retry_ms - now_ms)}" if waits else "now"
+
+
+@verb("release")
+@parameters.topic
+@click.option(
+    "--partition",
+    "partitions",
+    type=int,
+    multiple=True,
+    metavar="P",
+    help="May be repeated. Default: all that fail.",
+)
+def release(invocation: Invocation, topic_name: str, partitions: tuple[int, ...]) -> None:
+    """Have cleaners retry logs whose rounds failed.
+
+    Cleaners retry them at once, whether they are quarantined or wait for the next try, and count
+    failures from 0 again. It deletes no data. A log that is not failing is refused.
+
+    \b
+    Examples:
+      lithify quarantine release orders
+      lithify quarantine release orders --partition 0 --partition 3
+    """
+    topic, named = invocation.open_topic(topic_name)
+    given = {the_partition(topic_name, named, partition) for partition in partitions or (None,)}
+    report = topic.release([partition for partition in given if partition is not None] or None)
+    if invocation.printed(report):
+        return
+    say(f"{report.topic}: {_released(report)}; cleaners try at once")
+
+
+def _released(report: ReleaseReport) -> str:
+    logs = [f"{log.partition} (failed {number_of_times(log.failures)})" for log in report.released[:10]]
+    more = len(report.released) - len(logs)
+    return f"released {', '.join(logs)}" + (f" and {plural(more, 'more log')}" if more else "")
