@@ -144,7 +144,7 @@ def test_every_verb_and_option_is_in_the_reference():
 
 
 def test_every_key_of_the_json_is_in_the_reference():
-    from lithify.reports import alter, cut, overview, quarantine, round, status, verification, versions
+    from lithify.reports import cut, overview, quarantine, round, status, verification, versions
     from lithify.service.write.append import AppendResult, OffsetRange
 
     told = sections("reference/cli.md")
@@ -154,7 +154,7 @@ def test_every_key_of_the_json_is_in_the_reference():
         "quarantine list": (quarantine.FailingLog,),
         "quarantine release": (quarantine.ReleaseReport,),
         "topic info": (status.TopicInfo,),
-        "topic alter": (alter.AlterReport, alter.SettingChange),
+        "topic alter": (cut.AlterReport, cut.SettingChange),
         "retain": (cut.CutReport, cut.LogCut),
         "versions": (versions.VersionReport,),
         "sweep": (cut.SweepReport, cut.SweptFile),

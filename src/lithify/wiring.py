@@ -16,16 +16,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lithify.cleaner.loop import Loop
+from lithify.cleaner.loop import Loop, make_loop
 from lithify.cleaner.options import CleanerOptions, EventListener
-from lithify.cleaner.starting import make_loop
 from lithify.model.source import IngestRequest
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.inspector import Inspector
 from lithify.ports.leases import Coordination
 from lithify.ports.repair import Salvage
 from lithify.ports.store import Warehouse
-from lithify.reports.cleaner_note import CleanerNote
+from lithify.reports.events import CleanerNote
 from lithify.reports.ingest import IngestReport, TellBatch
 from lithify.service.look.overview import StatusWatch
 
@@ -127,9 +126,9 @@ def kafka_ingest(
 
     Raises `ConnectorError`, `BrokerError` or `UnknownSourceError` where nothing can begin.
     """
-    from lithify.kafka.ingest.source import KafkaSource
     from lithify.service.ingest.ingest import ingest
     from lithify.spark.kafka.connector import connector_conf
+    from lithify.spark.kafka.source import KafkaSource
     from lithify.spark.session.start import session_factory
 
     conf = connector_conf(jars, choice.conf) if choice.session is None else choice.conf

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from lithify.cleaner import liveness, loop
-from lithify.cleaner.loop import Loop
+from lithify.cleaner.loop import Loop, make_loop
 from lithify.cleaner.options import CleanerOptions
-from lithify.cleaner.starting import make_loop
 from lithify.errors import CoordinationError, WarehouseError
 from lithify.leases.memory import MemoryCoordination
 from lithify.ports.store import Warehouse

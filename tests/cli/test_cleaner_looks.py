@@ -12,7 +12,7 @@ import pytest
 
 from lithify.errors import CoordinationError
 from lithify.leases.sql import open_coordination
-from lithify.reports.cleaner_note import CleanerNote
+from lithify.reports.events import CleanerNote
 from support.processes.cleaner_process import CleanerProcess
 from support.servers.tcp_proxy import wait_until
 

@@ -12,7 +12,7 @@ import lithify as lithify_package
 from lithify.model.log import KeptVersion
 from lithify.model.record import Record
 from lithify.service.change.undo import plan_undo
-from lithify.service.look.versions import kept_versions
+from lithify.service.look.status import kept_versions
 from support.topics.memory_topic import ORDERS, MemoryTopic
 
 pytestmark = pytest.mark.usefixtures("plain_rounds")

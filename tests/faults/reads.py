@@ -13,8 +13,7 @@ from lithify.service.change.undo import plan_undo
 from lithify.service.documents import reports_of
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
-from lithify.service.look.status import topic_status
-from lithify.service.look.versions import kept_versions
+from lithify.service.look.status import kept_versions, topic_status
 from lithify.service.proof.verify import verify
 from lithify.service.read.fetch import open_log, open_reader, open_topic, table_batches
 from lithify.service.read.scan import offsets_at, plan_tasks, subscribed, why_missing

@@ -16,8 +16,7 @@ from lithify.ports.engine import Progress
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
-from lithify.reports.alter import AlterReport
-from lithify.reports.cut import CutReport, SweepReport
+from lithify.reports.cut import AlterReport, CutReport, SweepReport
 from lithify.reports.quarantine import ReleaseReport
 from lithify.reports.round import PlanReport, RoundReport
 from lithify.reports.status import TopicInfo, TopicStatus
@@ -31,9 +30,8 @@ from lithify.service.change.undo import plan_undo, undo
 from lithify.service.clock_check import trust_clock
 from lithify.service.documents import reports_of
 from lithify.service.look.quarantine import release
-from lithify.service.look.status import topic_info, topic_status
+from lithify.service.look.status import kept_versions, topic_info, topic_status
 from lithify.service.look.throttle import throttle
-from lithify.service.look.versions import kept_versions
 from lithify.service.proof.verify import verify
 from lithify.service.read.fetch import LogReader, TopicReader, open_reader, table_batches, version_of
 from lithify.service.round.compact import RunRequest, compact, plan_compact

@@ -19,7 +19,7 @@ from lithify.cleaner.events import EventReporter
 from lithify.cleaner.options import CleanerOptions
 from lithify.errors import CoordinationError
 from lithify.ports.leases import Coordination
-from lithify.reports.cleaner_note import CleanerNote
+from lithify.reports.events import CleanerNote
 
 INTERVALS = 40
 LEAST_MS = 600_000

@@ -10,7 +10,7 @@ from dataclasses import replace
 from threading import Lock
 
 from lithify.ports.leases import NOTES_KEPT_MS, Lease
-from lithify.reports.cleaner_note import CleanerNote
+from lithify.reports.events import CleanerNote
 
 
 class MemoryCoordination:

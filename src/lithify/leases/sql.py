@@ -44,7 +44,7 @@ from lithify.errors import CoordinationError
 from lithify.leases.database import bounded_engine, in_memory, parsed, shown
 from lithify.leases.memory import MemoryCoordination
 from lithify.ports.leases import NOTES_KEPT_MS, Coordination, Lease
-from lithify.reports.cleaner_note import CleanerNote
+from lithify.reports.events import CleanerNote
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lithify.reports.cleaner_note import CleanerNote
+from lithify.reports.events import CleanerNote
 
 NOTES_KEPT_MS = 86_400_000
 """Age at which notes of cleaners that did not end in order are removed. Clocks differ by minutes, not by a day."""

@@ -1,4 +1,4 @@
-"""What a commit other than an append or a round did to a topic: retain, truncate, undo and the like.
+"""What a commit other than an append or a round did to a topic: retain, truncate, undo, alter and the like.
 
 The field names are the JSON keys. Bytes are compressed sizes, times epoch ms.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 from lithify.model.log import LogState, TopicState, Verb
 from lithify.model.segment import Segment, volume_of
+from lithify.reports.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class LogCut:
 
 
 @dataclass(frozen=True, slots=True)
-class CutReport:
+class CutReport(Report):
     """What the verb did; logs that it did not change are not in it."""
 
     topic: str
@@ -44,9 +45,6 @@ class CutReport:
     now_given: bool = False
     undone_run_id: str | None = None
     """The `run_id` of the round that `undo` undid."""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def log_cut(before: LogState, after: LogState, removed: tuple[Segment, ...], added: tuple[Segment, ...] = ()) -> LogCut:
@@ -97,3 +95,25 @@ class SweepReport:
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "bytes": self.size_bytes}
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """A setting, as text, before and after."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlterReport(Report):
+    """What `topic alter` changed, settings under their dotted names."""
+
+    topic: str
+    version: int
+    changed: bool
+    settings: dict[str, SettingChange]
+    partitions: int
+    partitions_after: int
+    logs_due: int
+    """Logs that are due for a round once, since they have records and a setting changed (C43)."""

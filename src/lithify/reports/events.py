@@ -1,4 +1,7 @@
-"""What a cleaner reports of its work: an event, one line of its output, for each thing it did."""
+"""What a cleaner reports of its work: an event, one line of its output, for each thing it did, and its note.
+
+It stores the note for `status` in another process. The field names are the JSON keys.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from lithify.model.settings.units import format_time
+from lithify.reports.report import Report
 
 
 class EventKind(StrEnum):
@@ -54,3 +58,22 @@ class CleanerEvent:
             "topic": self.topic,
             **self.facts,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class CleanerNote(Report):
+    """The note of one running cleaner, or of one that did not end in order. Times in epoch ms."""
+
+    cleaner: str
+    scope: str
+    """The catalog, as all its cleaners name it."""
+    interval_ms: int
+    """Time between two looks, unless they take longer."""
+    started_ms: int
+    looked_ms: int | None
+    """When its last look at the topics was completed; None if none was yet."""
+
+    @property
+    def last_ms(self) -> int:
+        """When it last wrote, by the clock of its machine."""
+        return self.started_ms if self.looked_ms is None else self.looked_ms

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
+from lithify.reports.report import Report
+
 
 @dataclass(frozen=True, slots=True)
 class Hole:
@@ -17,7 +19,7 @@ class Hole:
 
 
 @dataclass(frozen=True, slots=True)
-class CopiedTopic:
+class CopiedTopic(Report):
     """Of which Kafka topic a topic is a copy, and what of it could not be copied.
 
     `topic_id` is Kafka's: a recreated topic has another one.
@@ -26,9 +28,6 @@ class CopiedTopic:
     name: str
     topic_id: str
     holes: tuple[Hole, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> CopiedTopic:

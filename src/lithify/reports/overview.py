@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from lithify.reports.cleaner_note import CleanerNote
+from lithify.reports.events import CleanerNote
+from lithify.reports.report import Report
 
 
 class Standing(StrEnum):
@@ -41,7 +42,7 @@ class LogStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicOverview:
+class TopicOverview(Report):
     """One topic, by its worst log: from `state` to `error` the figures are of that log.
 
     Null in one that cannot be read, and the ratio also where nothing is compacted. Bytes compressed, times epoch ms.
@@ -64,9 +65,6 @@ class TopicOverview:
     logs_in_state: int | None = None
     records: int | None = None
     bytes: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId
+from lithify.reports.report import Report
 
 
 @dataclass(frozen=True, slots=True)
-class FailingLog:
+class FailingLog(Report):
     """A log that is quarantined, or that failed and will be retried. Times in epoch ms."""
 
     topic: str
@@ -26,9 +26,6 @@ class FailingLog:
     """Cleaners do not retry it before this time; null if it is quarantined."""
     error: str
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class UnreadableTopic:
@@ -39,26 +36,20 @@ class UnreadableTopic:
 
 
 @dataclass(frozen=True, slots=True)
-class QuarantineReport:
+class QuarantineReport(Report):
     """The failing logs of a catalog, the worst first."""
 
     logs: tuple[FailingLog, ...]
     unreadable: tuple[UnreadableTopic, ...]
     now_ms: int
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
-class ReleaseReport:
+class ReleaseReport(Report):
     """Logs that cleaners retry at once, with their failures so far."""
 
     topic: str
     released: tuple[FailingLog, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def failing_log(log: LogId, failure: LogFailure) -> FailingLog:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+
+from lithify.reports.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class RepairedLog:
 
 
 @dataclass(frozen=True, slots=True)
-class RepairReport:
+class RepairReport(Report):
     """A topic's repair. `way` is one of nothing, register, rebuild, finish-deletion."""
 
     topic: str
@@ -36,6 +37,3 @@ class RepairReport:
     logs: tuple[RepairedLog, ...]
     notes: tuple[str, ...]
     """What cannot be known, is left out, or is lost."""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)

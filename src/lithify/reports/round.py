@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
 from lithify.errors import RoundsFailedError
+from lithify.reports.report import Report
 
 Made = TypeVar("Made")
 
@@ -73,7 +74,7 @@ class LogReport:
 
 
 @dataclass(frozen=True, slots=True)
-class RoundReport:
+class RoundReport(Report):
     """A run of `compact` over one topic: one entry per log that was asked for."""
 
     topic: str
@@ -86,9 +87,6 @@ class RoundReport:
     now_given: bool = False
     """Whether `now_ms` was given with `--now` instead of taken from the clock."""
     run_id: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     @property
     def failed(self) -> tuple[LogReport, ...]:

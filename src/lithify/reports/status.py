@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+
+from lithify.reports.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class LogStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicStatus:
+class TopicStatus(Report):
     """All logs of a topic at one version."""
 
     topic: str
@@ -82,12 +83,9 @@ class TopicStatus:
     now_ms: int
     now_given: bool = False
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
-class TopicInfo:
+class TopicInfo(Report):
     """What a topic is: `lithify topic info` and `topic list`. Settings under Kafka's names."""
 
     topic: str
@@ -102,6 +100,3 @@ class TopicInfo:
     location: str
     created_ms: int
     config: dict[str, str]
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)

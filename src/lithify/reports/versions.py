@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from lithify.model.log import KeptVersion, TopicState, Verb
+from lithify.reports.report import Report
 
 
 @dataclass(frozen=True, slots=True)
-class VersionReport:
+class VersionReport(Report):
     """A kept version: what it holds, and the commit that closed it."""
 
     topic: str
@@ -25,9 +25,6 @@ class VersionReport:
     """Of the compacted views; null where there is none."""
     files_stay_until_ms: int
     """Its files stay at least until then, also if the version expires before (C6)."""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def version_report(kept: KeptVersion, state: TopicState, versions_retention_ms: int) -> VersionReport:

@@ -9,8 +9,8 @@ from typing import Any
 
 from lithify.cleaner.cleaner import Cleaner, Waits
 from lithify.cleaner.lease_keeper import LeaseKeeper
+from lithify.cleaner.loop import make_cleaner
 from lithify.cleaner.options import CleanerOptions
-from lithify.cleaner.starting import make_cleaner
 from lithify.cleaner.stop import Stop
 from lithify.errors import CoordinationError, LithifyError
 from lithify.leases.memory import MemoryCoordination

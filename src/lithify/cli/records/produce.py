@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.records.lines import ENCODINGS, Encoding
 from lithify.cli.records.record_files import FORMATS, STDIN, Format, InputBatch, check_readable, format_of, read_batches
-from lithify.cli.terminal.output import columns, count, plural, say, show
+from lithify.cli.terminal.output import columns, count, plural, print_json, say, show
 from lithify.cli.terminal.progress import record_progress
 from lithify.errors import InvalidRecordError, LithifyError, RefusedError, UnknownOutcomeError
 
@@ -52,22 +51,24 @@ class Written:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class ProduceFlags:
+    """The flags of `produce`, as they were given."""
+
+    format_name: str | None
+    encoding: Encoding
+    null_marker: str | None
+    keep_offsets: bool
+
+
 @verb("produce")
-@parameters.topic
+@click.argument("topic_name", metavar="TOPIC")
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @click.option("--format", "format_name", type=click.Choice(FORMATS), help="Default: by the file's suffix, else json.")
 @click.option("--encoding", type=click.Choice(ENCODINGS), default="utf-8", show_default=True)
 @click.option("--null-marker", metavar="TEXT", help="With tsv: a value that is this text deletes its key.")
 @click.option("--keep-offsets", is_flag=True, help="Use the records' own partitions and offsets.")
-def produce(
-    invocation: Invocation,
-    topic_name: str,
-    files: tuple[str, ...],
-    format_name: str | None,
-    encoding: Encoding,
-    null_marker: str | None,
-    keep_offsets: bool,
-) -> None:
+def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **given: Any) -> None:
     """Append records from files or stdin.
 
     Prints the offset ranges written.
@@ -97,16 +98,16 @@ def produce(
       lithify produce orders part-*.parquet
       lithify consume orders | lithify produce copy --keep-offsets
     """
+    flags = ProduceFlags(**given)
     topic, partition = invocation.open_topic(topic_name)
-    sources = [(path, format_of(path, format_name)) for path in files or (STDIN,)]
-    _check(sources, null_marker, keep_offsets=keep_offsets)
+    sources = _sources(files, flags)
     written = Written(topic.name, topic.state().version)
     most = topic.state().settings.max_message_bytes
     try:
         with record_progress("appending") as advance:
             for path, kind in sources:
-                for batch in read_batches(path, kind, encoding, most, null_marker):
-                    _append(topic, batch, partition, written, keep_offsets=keep_offsets)
+                for batch in read_batches(path, kind, flags.encoding, most, flags.null_marker):
+                    _append(topic, batch, partition, written, keep_offsets=flags.keep_offsets)
                     advance(len(batch.numbers))
     except LithifyError as error:
         _say_how_far(error, written)
@@ -116,15 +117,17 @@ def produce(
     say(f"{written.topic}: {plural(written.records, 'record')} written, version {written.version}")
 
 
-def _check(sources: list[tuple[str, Format]], null_marker: str | None, *, keep_offsets: bool) -> None:
-    """Checks all files and their formats before anything is written."""
+def _sources(files: tuple[str, ...], flags: ProduceFlags) -> list[tuple[str, Format]]:
+    """The files and their formats, all of them checked before anything is written."""
+    sources = [(path, format_of(path, flags.format_name)) for path in files or (STDIN,)]
     tsv = any(kind == "tsv" for _, kind in sources)
-    if null_marker is not None and not tsv:
+    if flags.null_marker is not None and not tsv:
         raise RefusedError("--null-marker is for tsv", hint='json has "value":null, and parquet has nulls')
-    if keep_offsets and tsv:
+    if flags.keep_offsets and tsv:
         raise RefusedError("tsv has no offsets that could be kept", hint="use json or parquet with --keep-offsets")
     for path, kind in sources:
         check_readable(path, kind)
+    return sources
 
 
 def _append(topic: Topic, batch: InputBatch, partition: int | None, written: Written, *, keep_offsets: bool) -> None:
@@ -167,6 +170,8 @@ def _say_how_far(error: LithifyError, written: Written) -> None:
 
 
 def _print(invocation: Invocation, written: Written) -> None:
-    if not invocation.printed(written) and written.records:
+    if invocation.json:
+        print_json(written.to_json())
+    elif written.records:
         rows = [(str(p), f"[{count(start)}, {count(end)})", count(n)) for p, start, end, n in written.rows()]
         show(columns(("LOG", "OFFSETS", "RECORDS"), rows))

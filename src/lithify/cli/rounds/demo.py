@@ -5,15 +5,14 @@ from __future__ import annotations
 import tempfile
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.rounds.verify import FOUND_SOMETHING, summary
-from lithify.cli.terminal.output import heading, print_json, say, show, width
+from lithify.cli.terminal.output import faint, heading, print_json, say, show, width
 from lithify.cli.terminal.progress import phase_progress
-from lithify.cli.text.drawing import draw_log
 from lithify.cli.text.rounds import round_lines, round_summary
 from lithify.errors import LithifyError
 from lithify.model.record import Record
@@ -31,6 +30,9 @@ APPENDS = (
     "cleo=Nice eva= gil=Pune ana=Graz finn=Gent",
 )
 """Who lives where, as a register would append it; `ben=` deletes a key."""
+
+TOMBSTONE = "∅"
+GONE = "·"
 
 
 @verb("demo")
@@ -138,7 +140,7 @@ class _Play:
             records = [r for r in self.before if r.partition == partition]
             starts = {s.base_offset for s in segments if s.partition == partition}
             kept = {offset for p, offset in left if p == partition and offset is not None}
-            yield from (f"   {line}" for line in draw_log(records, kept, starts))
+            yield from (f"   {line}" for line in _draw_log(records, kept, starts))
 
     def _scene(self, title: str) -> None:
         self._tell("", heading(title))
@@ -150,3 +152,25 @@ class _Play:
 
 def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, width(), initial_indent="   ", subsequent_indent="   ")
+
+
+def _draw_log(records: Sequence[Record], left: Collection[int], segment_starts: Collection[int]) -> list[str]:
+    """Lines that draw a log as it was, with those of its offsets that are not `left` as gaps.
+
+        offset │ 0     1     2     │ 3     4
+        key    │ ana   ben   cleo  │ ana   ben
+        value  │ Lima  Oslo  Rome  │ Bonn  ∅
+
+    `records` include removed ones, so that a log has the same columns before and after a round.
+    """
+    rows = [faint("offset "), faint("key    "), faint("value  ")]
+    for record in records:
+        assert record.offset is not None  # every stored record has one
+        value = TOMBSTONE if record.value is None else record.value.decode()
+        cells = (str(record.offset), (record.key or b"").decode(), value)
+        cell_width = max(map(len, cells)) + 2
+        if record.offset not in left:
+            cells = (GONE, GONE, GONE)
+        edge = faint("│ ") if record.offset in segment_starts else "  "
+        rows = [f"{row}{edge}{cell.ljust(cell_width - 2)} " for row, cell in zip(rows, cells, strict=True)]
+    return [row.rstrip() for row in rows]

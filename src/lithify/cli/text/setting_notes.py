@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from lithify.cli.terminal.output import plural
-from lithify.reports.alter import AlterReport
+from lithify.reports.cut import AlterReport
 
 LATE_RECORDS = (
     "after a tombstone has gone, a late record that it would have beaten counts as new: "

@@ -9,7 +9,7 @@ from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import say
 from lithify.cli.text.setting_notes import change_notes
 from lithify.errors import RefusedError
-from lithify.reports.alter import AlterReport
+from lithify.reports.cut import AlterReport
 
 
 @verb("alter")

@@ -12,8 +12,7 @@ from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import changed, changes, to_config, unset
 from lithify.ports.store import Warehouse
-from lithify.reports.alter import AlterReport, SettingChange
-from lithify.reports.cut import CutReport, LogCut, cut_report, log_cut
+from lithify.reports.cut import AlterReport, CutReport, LogCut, SettingChange, cut_report, log_cut
 from lithify.service.commit import commit
 
 

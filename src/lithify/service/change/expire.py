@@ -8,19 +8,19 @@ Without this commit only the rounds of later versions would expire them, and an 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from lithify.lifecycle.expiring import expiry_ms, unexpired
 from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
+from lithify.reports.report import Report
 from lithify.service.clock_check import check_clock
 from lithify.service.commit import commit
 
 
 @dataclass(frozen=True, slots=True)
-class ExpireReport:
+class ExpireReport(Report):
     """The versions that expired. The field names are the JSON keys."""
 
     topic: str
@@ -29,9 +29,6 @@ class ExpireReport:
     expired: tuple[int, ...]
     """The versions that expired, newest first."""
     now_ms: int
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def expire_versions(warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None) -> ExpireReport | None:

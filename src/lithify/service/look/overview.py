@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from lithify.errors import CoordinationError, LithifyError
 from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
-from lithify.reports.cleaner_note import CleanerNote
+from lithify.reports.events import CleanerNote
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
 from lithify.schedule.standing import log_standing, topic_overview, worst_first
 from lithify.service.documents import failures_of

@@ -1,17 +1,22 @@
-"""The state of a topic's logs, and of the topic: `status` and `topic info`. Reads metadata only."""
+"""The state of a topic's logs, of the topic, and its kept versions: `status`, `topic info`, `versions` (C6, C7).
+
+Reads metadata only.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from lithify.compaction.eligible.retention import segments_awaiting_round
+from lithify.errors import UnknownVersionError
 from lithify.model.failure import LogFailure
-from lithify.model.log import LogState, TopicState, segments_of
-from lithify.model.names import original_name
+from lithify.model.log import KeptVersion, LogState, TopicState, segments_of
+from lithify.model.names import TopicName, original_name
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings.topic_settings import TopicSettings, to_config
 from lithify.ports.store import Warehouse
 from lithify.reports.status import LogStatus, TopicInfo, TopicStatus, ViewStatus
+from lithify.reports.versions import VersionReport, version_report
 from lithify.schedule.assessment import assess
 from lithify.service.documents import failures_of
 
@@ -113,3 +118,18 @@ def _view_status(log: LogState) -> ViewStatus | None:
         return None
     view = log.view
     return ViewStatus(view.volume.records, view.volume.size_bytes, view.first_offset, log.compacted_start)
+
+
+def kept_versions(warehouse: Warehouse, name: TopicName) -> tuple[VersionReport, ...]:
+    """Every kept version, newest first. Raises `UnknownTopicError`."""
+    newest = warehouse.store.load(name)
+    states = ((kept, _kept_state(warehouse, name, kept)) for kept in warehouse.store.versions(name))
+    retention_ms = newest.settings.versions_retention_ms
+    return tuple(version_report(kept, state, retention_ms) for kept, state in states if state is not None)
+
+
+def _kept_state(warehouse: Warehouse, name: TopicName, kept: KeptVersion) -> TopicState | None:
+    try:
+        return warehouse.store.load_version(name, kept.version)
+    except UnknownVersionError:  # it expired in another commit since it was listed
+        return None

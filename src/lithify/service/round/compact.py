@@ -14,8 +14,8 @@ from lithify.model.names import TopicName
 from lithify.ports.engine import Progress, RewriteEngine, RunLimits
 from lithify.ports.store import Warehouse
 from lithify.reports.round import PlanReport, RoundReport
-from lithify.service.round.planning import plan_rounds
 from lithify.service.round.run import Run, run_rounds, silent
+from lithify.service.round.topic_run import plan_rounds
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,22 @@ Its errors do not stop the other topics of the run (C50).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lithify.compaction.outcome import LogOutcome
-from lithify.compaction.planner import LogPlan
+from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.round_report import failed_report, outcome_report
 from lithify.defects import as_lithify_error
-from lithify.errors import ConflictError, DamagedError, LithifyError, UnknownOutcomeError, UnknownVersionError
-from lithify.model.log import TopicState
+from lithify.errors import (
+    ConflictError,
+    DamagedError,
+    LithifyError,
+    PolicyError,
+    UnknownOutcomeError,
+    UnknownVersionError,
+)
+from lithify.model.log import TopicState, segments_of
 from lithify.model.names import LogId, TopicName
 from lithify.model.settings.rates import RatesNote
 from lithify.ports.engine import PlannedLog
@@ -22,7 +29,6 @@ from lithify.reports.round import LogReport, RoundReport
 from lithify.service.clock_check import check_clock
 from lithify.service.documents import rates_note
 from lithify.service.round.commit_round import commit_round, overtaken
-from lithify.service.round.planning import plan_rounds
 from lithify.service.round.stopwatch import Stopwatch
 
 LogOutcomes = Mapping[int, LogOutcome | LithifyError]
@@ -206,3 +212,26 @@ class TopicRun:
             now_given=self.given_now_ms is not None,
             run_id=self.run_id,
         )
+
+
+def plan_rounds(
+    warehouse: Warehouse, state: TopicState, partitions: Sequence[int] | None, now_ms: int
+) -> tuple[LogPlan, ...]:
+    """The rounds that would run at `now_ms`, one per log of `partitions`, or of all.
+
+    Raises `PolicyError` where the topic does not compact, `UnknownTopicError` for a partition that
+    it does not have, `DamagedError` where a manifest cannot be read.
+    """
+    if not state.settings.compacts:
+        raise PolicyError(
+            f"{state.name}: cleanup.policy={state.settings.cleanup_policy} does not compact",
+            hint="`lithify retain` applies its retention",
+        )
+    wanted = tuple(state.partitions) if partitions is None else partitions
+    for partition in wanted:
+        state.check_partition(partition)
+    segments = warehouse.store.segments(state, wanted)
+    view = warehouse.store.view(state, wanted) if state.settings.side_by_side else ()
+    return tuple(
+        plan_log(state.log(p), segments_of(segments, p), state.settings, now_ms, segments_of(view, p)) for p in wanted
+    )

@@ -5,7 +5,6 @@ options     options with the names of Spark's Kafka source, checked
 columns     the schema of Spark's Kafka source, and conversion of segments to it
 reading     batch and streaming readers: plan on the driver, read Arrow batches in tasks
 filters     pushed filters on offset, partition and timestamp as bounds
-limit       `maxOffsetsPerTrigger`
 writing     batch and streaming writers: tasks write segments, the driver commits once
 source      `DataSource`, which combines them
 """

@@ -39,7 +39,6 @@ from lithify.reading.stream_cursors import (
 )
 from lithify.spark.source.columns import stored_columns, to_spark
 from lithify.spark.source.filters import bounds
-from lithify.spark.source.limit import limited
 from lithify.spark.source.options import ReadOptions
 from lithify.spark.source.topics import Connect, Topics
 
@@ -206,3 +205,20 @@ def _capped(ends: Offsets, target: Offsets, positions: Offsets) -> dict[str, dic
         }
         for topic, logs in ends.items()
     }
+
+
+def limited(start: Offsets, end: Offsets, most: int) -> dict[str, dict[int, int]]:
+    """End offsets that total about `most` offsets above `start`; a log with a backlog advances by at least 1.
+
+    Each log gets its share, as in Spark's Kafka source: of [900, 90, 10] offsets that wait and 100 they are [90, 9, 1].
+    """
+    total = sum(max(0, at - start[topic][p]) for topic, logs in end.items() for p, at in logs.items())
+    if total <= most:
+        return {topic: dict(logs) for topic, logs in end.items()}
+    return {topic: {p: _end(start[topic][p], at, most, total) for p, at in logs.items()} for topic, logs in end.items()}
+
+
+def _end(start: int, end: int, most: int, total: int) -> int:
+    if end <= start:
+        return end
+    return min(end, start + max(1, (end - start) * most // total))

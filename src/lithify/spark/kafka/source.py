@@ -1,12 +1,15 @@
-"""A Kafka cluster as the source of an ingest: its admin client, and Spark's Kafka source (`ports/source.py`)."""
+"""A Kafka cluster as the source of an ingest: its admin client, and Spark's Kafka source (`ports/source.py`).
+
+A copy has the compaction settings of Kafka's topic, but not its retention: the lake keeps the history, and only
+`--config` makes a copy delete records by itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from lithify.kafka.ingest.settings import settings_like
-from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings, settings_of
 from lithify.model.source import IngestRequest
 from lithify.ports.source import OnBatch, SourceStream
 from lithify.spark.kafka.cluster import KafkaCluster
@@ -17,6 +20,14 @@ if TYPE_CHECKING:
 
 MAX_AGE, MAX_AGE_MS = "metadata.max.age.ms", 300_000
 """Kafka's setting for how long a client may not notice new topics, and its default."""
+
+_SAME = (
+    "min.compaction.lag.ms",
+    "max.compaction.lag.ms",
+    "min.cleanable.dirty.ratio",
+    "delete.retention.ms",
+)
+_NO_LIMIT = 2**63 - 1
 
 
 class KafkaSource(KafkaCluster):
@@ -35,7 +46,7 @@ class KafkaSource(KafkaCluster):
 
     def settings(self, topic: str, config: Mapping[str, object]) -> TopicSettings:
         """Raises `InvalidSettingError` or `BrokerError`."""
-        return settings_like(self.config(topic), config)
+        return _settings_like(self.config(topic), config)
 
     def stream(self, topic: str, starts: Mapping[int, int], run_id: str, on_batch: OnBatch) -> SourceStream:
         """Raises `ConnectorError` where the session does not know Kafka."""
@@ -52,3 +63,14 @@ class KafkaSource(KafkaCluster):
         stream = TopicStream(plan, on_batch)
         stream.start(self._session, run_id)
         return stream
+
+
+def _settings_like(kafka: Mapping[str, str], config: Mapping[str, object]) -> TopicSettings:
+    """The settings of a copy of a topic that has `kafka`'s; `config` goes over them. Raises `InvalidSettingError`."""
+    compacts = "compact" in kafka.get("cleanup.policy", "compact")
+    mine: dict[str, object] = {name: kafka[name] for name in _SAME if name in kafka}
+    if int(str(mine.get("max.compaction.lag.ms", 0))) == _NO_LIMIT:  # Kafka's value for never
+        del mine["max.compaction.lag.ms"]
+    mine |= {"cleanup.policy": "compact" if compacts else "delete", "retention.ms": -1, "null.key": "reject"}
+    mine["max.message.bytes"] = 2**31 - 1  # records that Kafka has accepted are not refused
+    return settings_of({**mine, **config})
