@@ -105,7 +105,7 @@ def test_a_copy_ends_where_kafka_was_read_to(tmp_path: Path, broker: KafkaBroker
         log = place.lake.topic("copy").state().log(0)
         assert log.log_end_offset == end
         assert batches[-1].lag == 0
-        delete_all(place, end)
+        delete_below(place, end)
     assert report.holes == ()
     reader = place.lake.topic("copy").reader(0)
     assert len(list(reader)) == 6
@@ -113,7 +113,7 @@ def test_a_copy_ends_where_kafka_was_read_to(tmp_path: Path, broker: KafkaBroker
     assert place.lake.topic("copy").reader(0, log.log_end_offset).last_message_id() == log.last_record
 
 
-def delete_all(place: KafkaCopy, end: int) -> None:
+def delete_below(place: KafkaCopy, end: int) -> None:
     """As retention does it."""
     (deleted,) = place.broker.admin().delete_records([TopicPartition(place.topic, 0, end)]).values()
     deleted.result(timeout=30)
@@ -123,12 +123,12 @@ def test_a_log_that_was_empty_from_an_offset_on(tmp_path: Path, broker: KafkaBro
     """What came behind that offset and went uncopied is missed."""
     place = KafkaCopy(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(2))
     place.produce(0, 20, partition=0)
-    delete_all(place, 20)
+    delete_below(place, 20)
     assert place.ingest().error is None
     assert place.lake.topic("copy").state().log(0).log_end_offset == 20
     place.produce(20, 30, partition=0)
-    delete_all(place, 25)
-    assert "offsets 20 to 24 are gone" in str(place.ingest().error)
+    delete_below(place, 25)
+    assert "offsets 20 to 24 were deleted" in str(place.ingest().error)
     report = place.ingest(accepts_loss=True)
     assert [(hole.start_offset, hole.end_offset) for hole in report.holes] == [(20, 25)]
     assert place.lake.topic("copy").state().log(0).log_end_offset == 30
@@ -174,10 +174,9 @@ def test_what_kafka_has_let_go_of_is_named_and_can_be_accepted(
     place.produce(0, 20)
     place.ingest()
     place.produce(20, 50)
-    (deleted,) = broker.admin().delete_records([TopicPartition(place.topic, 0, 35)]).values()
-    deleted.result(timeout=30)
+    delete_below(place, 35)
     report = place.ingest()
-    assert report.error is not None and "offsets 20 to 34 are gone" in report.error
+    assert report.error is not None and "offsets 20 to 34 were deleted" in report.error
     report = place.ingest(accepts_loss=True)
     assert (report.error, report.records) == (None, 15)
     assert [(hole.start_offset, hole.end_offset) for hole in report.holes] == [(20, 35)]

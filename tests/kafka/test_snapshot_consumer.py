@@ -278,7 +278,7 @@ def test_new_partitions_are_taken_up(both, broker, monkeypatch):
     both.take_in()
     with SnapshotConsumer(both.topic, both.conf) as consumer:
         assert [r.partition for r in taken(consumer)] == [0]
-        more_partitions(broker, both.name, 3)
+        broker.add_partitions(both.name, 3)
         both.produce([Record(b"b", b"1", NOW, partition=2), Record(b"c", b"1", NOW, partition=0)])
         found: list[Record] = []
 
@@ -335,9 +335,3 @@ def test_a_closed_one_reads_no_more(both):
     consumer.close()
     with pytest.raises(RefusedError, match="closed"):
         consumer.poll()
-
-
-def more_partitions(broker, topic: str, count: int) -> None:
-    from confluent_kafka.admin import NewPartitions
-
-    broker.admin().create_partitions([NewPartitions(topic, count)])[topic].result(timeout=30)
