@@ -24,7 +24,7 @@ def in_scope(records: list[Record], rules: SurvivorRules) -> list[Record]:
     return [r for r in records if rules.log_start <= (r.offset or 0) < rules.horizon]
 
 
-def waiting(records: list[Record], rules: SurvivorRules) -> list[Record]:
+def above_horizon(records: list[Record], rules: SurvivorRules) -> list[Record]:
     return [r for r in records if (r.offset or 0) >= rules.horizon]
 
 
@@ -68,7 +68,7 @@ def test_kafkas_own_oracle_says_the_same(log):
     keyed = [r for r in in_scope(records, rules) if r.key is not None]
     ordered = sorted(sorted(keyed, key=lambda r: rank(r, rules)), key=lambda r: r.key or b"")  # both sorts are stable
     last = {r.key: r for r in ordered}.values()
-    held = [r for r in last if deletes(r, rules) and any(beats(r, w, rules) for w in waiting(records, rules))]
+    held = [r for r in last if deletes(r, rules) and any(beats(r, w, rules) for w in above_horizon(records, rules))]
     expected = {r for r in last if not goes(r, rules) or r in held}
     found = survivors(records, rules)
     assert {r for r in found.records if r.key is not None} == expected
@@ -89,7 +89,7 @@ def test_a_second_round_changes_nothing(log):
     """C41: what waits is there still."""
     records, rules = log
     once = survivors(records, rules)
-    twice = survivors([*once.records, *waiting(records, rules)], rules)
+    twice = survivors([*once.records, *above_horizon(records, rules)], rules)
     assert (twice.records, twice.losers, twice.held) == (once.records, {}, once.held)
 
 

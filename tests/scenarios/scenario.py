@@ -166,8 +166,8 @@ class Player:
                 f"{expiring if report.tombstones_expire_below else ''}"
             )
             yield f"  looks at {ranges(plan.scanned)}; passes over {ranges(set(plan.sources) - set(plan.scanned))}"
-            if plan.gone or plan.waiting:
-                yield f"  {ranges(plan.gone)} goes whole; {ranges(plan.waiting)} waits and is asked"
+            if plan.gone or plan.above_horizon:
+                yield f"  {ranges(plan.gone)} goes whole; {ranges(plan.above_horizon)} waits and is asked"
 
     def _compact(self, flags: str) -> Iterator[str]:
         before, view_before = set(self._segments()), set(self._views())

@@ -106,10 +106,10 @@ class APlan:
     """As much of a plan as its size."""
 
     def __init__(
-        self, dirty: int, *, clean: int = 0, scan_bytes: int = 0, waiting: int = 0, strategy: Strategy = "offset"
+        self, dirty: int, *, clean: int = 0, scan_bytes: int = 0, above_horizon: int = 0, strategy: Strategy = "offset"
     ) -> None:
         self.rules = some_rules(1, strategy=strategy)
-        self.waiting = (a_segment(records=waiting),) if waiting else ()
+        self.above_horizon = (a_segment(records=above_horizon),) if above_horizon else ()
         self.dirty = (a_segment(records=dirty, scan_bytes=scan_bytes),)
         self.looked_at = (a_segment(records=clean),) if clean else ()
         self.scanned = self.looked_at + self.dirty
@@ -139,7 +139,7 @@ def test_ranges_follow_the_memory_of_a_task_and_the_dirty_part():
 def test_versions_take_memory_as_well_and_keys_that_wait_do_not():
     """C20, C38."""
     assert shape(30_000_000, strategy="timestamp").ranges == 3
-    assert shape(30_000_000, strategy="timestamp", waiting=10**9).ranges == 3
+    assert shape(30_000_000, strategy="timestamp", above_horizon=10**9).ranges == 3
     assert shape(1_000_000, strategy="timestamp", clean=10**9).ranges == 2
 
 

@@ -43,7 +43,7 @@ class LogPlan:
     segment_bytes: int
     gone: tuple[Segment, ...] = ()
     """The front of the log, dropped whole and unread (C24, C26)."""
-    waiting: tuple[Segment, ...] = ()
+    above_horizon: tuple[Segment, ...] = ()
     """Segments above the horizon whose keys may hold expired tombstones (C20)."""
     view: tuple[Segment, ...] | None = None
     """The view as it was planned on; None in place."""
@@ -106,7 +106,7 @@ class LogPlan:
         whole = sum(s.size_bytes for s in touched)
         return PlanBounds(
             segments_rewritten=len(touched),
-            bytes_read=whole + key_reads * sum(self._scan_bytes(s) for s in self.scanned + self.waiting),
+            bytes_read=whole + key_reads * sum(self._scan_bytes(s) for s in self.scanned + self.above_horizon),
             bytes_written=whole + FOOTER_BYTES * len(touched),
         )
 
@@ -171,7 +171,7 @@ def plan_log(
         looked_at=looked_at,
         segment_bytes=settings.segment_bytes,
         gone=gone,
-        waiting=_waiting(left, looked_at + dirty, rules),
+        above_horizon=_above_horizon(left, looked_at + dirty, rules),
         view=view if settings.side_by_side else None,
         expires_tombstones=expiring,
         ages_values=bool(aging),
@@ -210,7 +210,9 @@ def _expiring(state: LogState, horizon: Horizon, rules: SurvivorRules) -> bool:
     return any(step.tombstones > 0 for step in expired)
 
 
-def _waiting(segments: tuple[Segment, ...], scanned: tuple[Segment, ...], rules: SurvivorRules) -> tuple[Segment, ...]:
+def _above_horizon(
+    segments: tuple[Segment, ...], scanned: tuple[Segment, ...], rules: SurvivorRules
+) -> tuple[Segment, ...]:
     """Segments to read before an expired tombstone is dropped: it may beat their records at or above H (C20)."""
     if rules.strategy == "offset" or not any(_may_expire(segment, rules) for segment in scanned):
         return ()

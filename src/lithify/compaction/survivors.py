@@ -35,9 +35,9 @@ def survivors(records: Iterable[Record], rules: SurvivorRules) -> Survivors:
     """
     ordered = sorted(records, key=_offset)
     below = [r for r in ordered if _offset(r) < rules.horizon]
-    waiting = [r for r in ordered if _offset(r) >= rules.horizon]
+    above_horizon = [r for r in ordered if _offset(r) >= rules.horizon]
     winners = _winners(below, rules)
-    beaten = _lowest_orders(waiting, rules)
+    beaten = _lowest_orders(above_horizon, rules)
     kept: list[Record] = []
     held: list[int] = []
     unordered = 0
@@ -71,10 +71,10 @@ def _winners(below: Iterable[Record], rules: SurvivorRules) -> dict[bytes, Recor
     return winners
 
 
-def _lowest_orders(waiting: Iterable[Record], rules: SurvivorRules) -> dict[bytes | None, int]:
+def _lowest_orders(above_horizon: Iterable[Record], rules: SurvivorRules) -> dict[bytes | None, int]:
     """By key, the lowest order at or above the horizon; of equal orders the higher offset wins anyway."""
     lowest: dict[bytes | None, int] = {}
-    for record in waiting:
+    for record in above_horizon:
         order = order_of(record, rules)
         if record.key is not None:
             lowest[record.key] = min(order, lowest.get(record.key, order))

@@ -141,12 +141,12 @@ def check_due(topic: CheckedTopic) -> None:
         assert not says_so or log.round_required or log.deleted_below, status.due_reason
         gone = len(log.gone(segments[log.partition], settings, now_ms))
         horizon = log.horizon(segments[log.partition][gone:], settings, now_ms)
-        waiting = [r for r in log.reading(compacted=False) if at(r) >= horizon]
+        above_horizon = [r for r in log.reading(compacted=False) if at(r) >= horizon]
         for record in log.judged:
             last = log.ages(at(record))[1]
             if record.key is None or not deletes(record, settings) or last is None or log.uncovered:
                 continue
-            held = any(r.key == record.key and order(r, settings) < order(record, settings) for r in waiting)
+            held = any(r.key == record.key and order(r, settings) < order(record, settings) for r in above_horizon)
             if last + settings.delete_retention_ms <= now_ms and not held:
                 assert status.due, f"the tombstone at {at(record)} has expired (C21): {status.due_reason}"
 

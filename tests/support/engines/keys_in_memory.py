@@ -25,7 +25,7 @@ class KeysInMemory:
         *,
         clean: Sequence[Any] = (),
         dirty: Sequence[Any] = (),
-        waiting: Sequence[Any] = (),
+        above_horizon: Sequence[Any] = (),
         schema: pa.Schema = RANKED_KEYS,
         batch: int = 1000,
         shuffled: bool = False,
@@ -35,7 +35,7 @@ class KeysInMemory:
         self.tally = Tally()
         self.dead = DeadRecords(self.starts)
         self.dirty_read = 0.0
-        self._portions = {Portion.CLEAN: clean, Portion.DIRTY: dirty, Portion.WAITING: waiting}
+        self._portions = {Portion.CLEAN: clean, Portion.DIRTY: dirty, Portion.ABOVE_HORIZON: above_horizon}
         self._batch = batch
         self._shuffled = shuffled
 

@@ -64,11 +64,13 @@ class OracleRound:
         plan = self._logs[log].plan
         records = {s.path: records_of(self._files, s) for s in plan.sources}
         horizon = plan.horizon.offset
-        waiting = [r for s in plan.waiting for r in records_of(self._files, s) if (r.offset or 0) >= horizon]
+        above_horizon = [
+            r for s in plan.above_horizon for r in records_of(self._files, s) if (r.offset or 0) >= horizon
+        ]
         rules = plan.rules
         if plan.base.held_below(horizon) and not plan.expires_tombstones:  # what they beat is not asked again (C20)
             rules = replace(rules, tombstones_expire_below=0)
-        outcome = survivors([*(r for segment in records.values() for r in segment), *waiting], rules)
+        outcome = survivors([*(r for segment in records.values() for r in segment), *above_horizon], rules)
         self._survivors[log] = outcome
         return findings_of(plan, records, outcome)
 

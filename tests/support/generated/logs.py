@@ -57,15 +57,15 @@ def records_of_a_log(draw: st.DrawFn, most: int = 30) -> list[Record]:
 
 
 def rules_for(records: Sequence[Record]) -> st.SearchStrategy[SurvivorRules]:
-    """Rules of a round over these records, with S <= D <= H."""
+    """Rules of a round over these records, with S <= H."""
     end = 1 + (records[-1].offset or 0) if records else 0
-    bounds = st.lists(st.integers(0, end), min_size=3, max_size=3).map(sorted)
+    bounds = st.lists(st.integers(0, end), min_size=2, max_size=2).map(sorted)
     return st.builds(
         lambda bounds, keyless, empty, expire, strategy, before_ms: SurvivorRules(
             *bounds,
             keep_keyless=keyless,
             empty_is_tombstone=empty,
-            tombstones_expire_below=min(expire, bounds[2]),
+            tombstones_expire_below=min(expire, bounds[1]),
             strategy=strategy,
             order_header="h",
             values_expire_before_ms=before_ms,

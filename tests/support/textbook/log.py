@@ -137,7 +137,7 @@ class TextbookLog:
             start = replace(self, dirty_from=horizon).retained(segments, settings, now_ms).start
         every = sources.reading(compacted=settings.side_by_side)
         below = tuple(r for r in every if at(r) < horizon)
-        waiting = tuple(r for r in sources.reading(compacted=False) if at(r) >= horizon)
+        above_horizon = tuple(r for r in sources.reading(compacted=False) if at(r) >= horizon)
         winners = winners_of(below, settings)
         oldest_ms = None
         if settings.deletes and not settings.side_by_side and settings.retention_ms != -1:
@@ -152,7 +152,7 @@ class TextbookLog:
             if record.key is not None and winners[record.key] is not record:
                 return False
             if record.key is not None and deletes(record, settings):
-                goes, into = self._goes(record, waiting, settings, now_ms, there), expired
+                goes, into = self._goes(record, above_horizon, settings, now_ms, there), expired
             else:
                 goes, into = oldest_ms is not None and (record.timestamp or 0) < oldest_ms, aged
             if goes:
@@ -176,11 +176,11 @@ class TextbookLog:
         )
 
     def _goes(
-        self, tombstone: Record, waiting: Records, settings: TopicSettings, now_ms: int, there: Container[int]
+        self, tombstone: Record, above_horizon: Records, settings: TopicSettings, now_ms: int, there: Container[int]
     ) -> bool:
         """Whether a winning tombstone goes in a round (C18, C20)."""
         mine = order(tombstone, settings)
-        if any(r.key == tombstone.key and order(r, settings) < mine for r in waiting):
+        if any(r.key == tombstone.key and order(r, settings) < mine for r in above_horizon):
             return False  # C20
         if settings.delete_retention_ms == 0:
             return True

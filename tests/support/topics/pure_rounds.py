@@ -92,8 +92,8 @@ class PureLog:
         """A round planned at `now_ms` and committed at `commit_ms`, after what others did `meanwhile`."""
         plan = self.plan(settings, now_ms)
         scanned = {s.path: self.records[s.path] for s in plan.scanned}
-        waiting = [r for r in self.records_in(plan.waiting) if (r.offset or 0) >= plan.horizon.offset]
-        found = survivors([*(r for records in scanned.values() for r in records), *waiting], plan.rules)
+        above_horizon = [r for r in self.records_in(plan.above_horizon) if (r.offset or 0) >= plan.horizon.offset]
+        found = survivors([*(r for records in scanned.values() for r in records), *above_horizon], plan.rules)
         findings = findings_of(plan, scanned, found)
         stays = set(offsets(found.records))
         decisions = decisions_of(plan, findings)

@@ -129,8 +129,8 @@ class StoredTopic:
 
     def _compare_findings(self, plan: LogPlan, findings: LogFindings) -> None:
         below = {s.path: tuple(records_in(s)) for s in plan.sources}
-        waiting = [r for s in plan.waiting for r in records_in(s) if (r.offset or 0) >= plan.horizon.offset]
-        oracle = survivors([*(r for records in below.values() for r in records), *waiting], plan.rules)
+        above_horizon = [r for s in plan.above_horizon for r in records_in(s) if (r.offset or 0) >= plan.horizon.offset]
+        oracle = survivors([*(r for records in below.values() for r in records), *above_horizon], plan.rules)
         expected = findings_of(plan, below, oracle)
         assert replace(findings, bytes_read=0) == replace(expected, bytes_read=0)
 
@@ -145,9 +145,11 @@ class StoredTopic:
         partition = plan.partition
         gone = {s.path for s in plan.gone + plan.sources}
         above = tuple(s for s in self.segments[partition] if s.path not in gone)
-        waiting = [r for s in plan.waiting for r in records_in(s) if (r.offset or 0) >= plan.horizon.offset]
+        above_horizon = [r for s in plan.above_horizon for r in records_in(s) if (r.offset or 0) >= plan.horizon.offset]
         sources = [record for segment in plan.sources for record in records_in(segment)]
-        expected = survivors([*sources, *waiting], plan.rules).records + tuple(r for s in above for r in records_in(s))
+        expected = survivors([*sources, *above_horizon], plan.rules).records + tuple(
+            r for s in above for r in records_in(s)
+        )
         new = dict(zip(rewrites_of(decisions), (result.segments for result in results), strict=True))
         read = findings.bytes_read + sum(result.bytes_read for result in results)
         outcome = LogOutcome(plan, findings, applied(decisions, new), read)

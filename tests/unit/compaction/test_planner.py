@@ -196,17 +196,17 @@ def test_what_waits_above_the_horizon_is_asked_before_a_tombstone_goes():
     state = log.state(dirty_from=1, steps=(TombstoneStep(1, 1000, 1),))
     config = {"min_compaction_lag_bytes": 40, "delete_retention_ms": 10}
     plan = log.plan(state, now_ms=1010, **BY_TIME, **config)
-    assert (plan.horizon.offset, paths(plan.waiting), plan.expires_tombstones) == (2, "s2 s3", True)
+    assert (plan.horizon.offset, paths(plan.above_horizon), plan.expires_tombstones) == (2, "s2 s3", True)
     young = log.plan(state, now_ms=1009, **BY_TIME, **config)
-    assert (young.waiting, young.expires_tombstones) == ((), False)
-    assert log.plan(state, now_ms=1010, **config).waiting == ()
+    assert (young.above_horizon, young.expires_tombstones) == ((), False)
+    assert log.plan(state, now_ms=1010, **config).above_horizon == ()
 
 
 def test_a_new_tombstone_without_retention_asks_what_waits_as_well():
     """C20, C18."""
     config = {"min_compaction_lag_bytes": 20, "delete_retention_ms": 0, **BY_TIME}
-    assert paths(a_log("a=∅!9 | a=1!5").plan(**config).waiting) == "s1"
-    assert a_log("a=1!9 | a=1!5").plan(**config).waiting == ()
+    assert paths(a_log("a=∅!9 | a=1!5").plan(**config).above_horizon) == "s1"
+    assert a_log("a=1!9 | a=1!5").plan(**config).above_horizon == ()
 
 
 @pytest.mark.parametrize(

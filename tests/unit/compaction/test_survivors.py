@@ -25,7 +25,7 @@ def up_to(horizon: int, **rules: object) -> dict[str, object]:
     return {"horizon": horizon, **rules}
 
 
-WAITING = up_to(1, **expire(1), **TIME)
+HORIZON_AT_1 = up_to(1, **expire(1), **TIME)
 
 CASES: dict[str, list[tuple[str, dict[str, object], str, str]]] = {
     "C9: the highest offset of a key wins, whatever the timestamps": [
@@ -92,11 +92,11 @@ CASES: dict[str, list[tuple[str, dict[str, object], str, str]]] = {
     ],
     "C20: an expired tombstone stays while a record that it beats waits above the horizon": [
         ("a=∅!9 b=∅!9 a=1!5", up_to(2, **expire(2), **TIME), "a=∅@0", "1 expired_tombstone, held 0"),
-        ("a=∅!9 a=1!8", WAITING, "a=∅@0", "held 0"),
-        ("a=∅!9 a=1!10 a=2!8", WAITING, "a=∅@0", "held 0"),
-        ("a=∅!9 a=1!9", WAITING, "", "1 expired_tombstone"),
-        ("a=∅!9 a=1!10", WAITING, "", "1 expired_tombstone"),
-        ("a=∅!9 ·=1!1 b=1!1", WAITING, "", "1 expired_tombstone"),
+        ("a=∅!9 a=1!8", HORIZON_AT_1, "a=∅@0", "held 0"),
+        ("a=∅!9 a=1!10 a=2!8", HORIZON_AT_1, "a=∅@0", "held 0"),
+        ("a=∅!9 a=1!9", HORIZON_AT_1, "", "1 expired_tombstone"),
+        ("a=∅!9 a=1!10", HORIZON_AT_1, "", "1 expired_tombstone"),
+        ("a=∅!9 ·=1!1 b=1!1", HORIZON_AT_1, "", "1 expired_tombstone"),
         ("a=∅!9 a=1!5", up_to(1, **expire(1)), "", "1 expired_tombstone"),  # by offset it beats nothing above
         ("a=∅!9 a=1!5", up_to(1, **TIME), "a=∅@0", ""),  # stays for its age, and is not held
         ("a=1!9 a=∅!7 a=2!5", up_to(2, **expire(2), **TIME), "a=1@0", "1 superseded"),

@@ -2,11 +2,11 @@
 
     dirty ────► buffered ──► whenever memory is full, reduced to the highest of each key ──► winners
     clean ────► streamed, compared with the winners ──► the higher of both stays
-    waiting ──► streamed, compared with expired winning tombstones ──► held if one has a lower order
+    above_horizon ──► streamed, compared with expired winning tombstones ──► held if one has a lower order
 
 The highest record of a key is the last in log order or, with orders, the last of those with the highest
 order. Each clean key occurs once (C4), so the clean part is streamed, as is the part above the horizon
-(`waiting`): memory grows with the number of dirty keys only.
+(`above_horizon`): memory grows with the number of dirty keys only.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class KeyComparison:
         """Raises `MemoryExceededError`, or what the source raises."""
         rows = self._folded()
         highest = self._are_highest(rows)
-        waits = self._source.has(Portion.WAITING)
+        waits = self._source.has(Portion.ABOVE_HORIZON)
         if not waits and not self._source.has(Portion.CLEAN):
             self._win(rows.ranks[highest], _none(int(highest.sum())))
             return
@@ -95,7 +95,7 @@ class KeyComparison:
         """Judges clean rows. Returns for each winner whether a clean row supersedes it, and the expired clean
         tombstones that depend on records above the horizon."""
         superseded_winners, depends = _none(winners.count), Held()
-        waits = self._source.has(Portion.WAITING)
+        waits = self._source.has(Portion.ABOVE_HORIZON)
         for rows in self._followed_by(Portion.CLEAN, winners):
             highest, clean = self._are_highest(rows), rows.count - winners.count
             superseded_winners |= ~highest[clean:]
@@ -110,11 +110,11 @@ class KeyComparison:
     def _are_held(self, tombstones: Rows) -> Flags:
         """For each tombstone whether a record of its key above the horizon has a lower order (C20): bool."""
         held = _none(tombstones.count)
-        for rows in self._followed_by(Portion.WAITING, tombstones):
-            waiting = rows.count - tombstones.count
-            self._source.tally.asked += waiting
+        for rows in self._followed_by(Portion.ABOVE_HORIZON, tombstones):
+            above_horizon = rows.count - tombstones.count
+            self._source.tally.asked += above_horizon
             lowest = latest_rows(rows.keys, self._hashes(rows.keys), rows.by_order_descending())
-            held |= ~lowest[waiting:]
+            held |= ~lowest[above_horizon:]
         return held
 
     def _win(self, ranks: Integers, held: Flags) -> None:
@@ -151,7 +151,7 @@ class KeyComparison:
         """The rows of this part. Those above the horizon have no ordinals; their rank is -1, below all others."""
         batches = of_part(self._source.keys(portion), self._part, self._hashes)
         for rows in map(Rows.of, pieces(batches, self._memory_bytes // PIECES)):
-            yield rows if portion is not Portion.WAITING else replace(rows, ranks=np.full(rows.count, -1))
+            yield rows if portion is not Portion.ABOVE_HORIZON else replace(rows, ranks=np.full(rows.count, -1))
 
 
 def _none(count: int) -> Flags:

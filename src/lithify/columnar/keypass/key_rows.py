@@ -48,7 +48,7 @@ class ScannedSegment:
         """The columns to read."""
         rules, segment = self.rules, self.segment
         columns = [KEY]
-        if self.portion is Portion.WAITING:
+        if self.portion is Portion.ABOVE_HORIZON:
             limits = [rules.horizon]
         else:
             limits = [rules.log_start]
@@ -87,8 +87,8 @@ class ScannedRows:
         rules, null_keys = scanned.rules, scanned.segment.null_keys
         self._keys = table.column(KEY)
         self.keyless = self._keys.is_null().to_numpy() if null_keys else np.zeros(self.count, np.bool_)
-        # Of a segment that contains the horizon, only rows at or above it belong to `WAITING`.
-        self.below = self._below(rules.horizon if scanned.portion is Portion.WAITING else rules.log_start)
+        # Of a segment that contains the horizon, only rows at or above it belong to `ABOVE_HORIZON`.
+        self.below = self._below(rules.horizon if scanned.portion is Portion.ABOVE_HORIZON else rules.log_start)
         self.compared = ~(self.below | self.keyless)
         self.past = self._past(rules.values_expire_before_ms)
         self.tombstones = np.zeros(self.count, np.bool_)

@@ -35,7 +35,7 @@ class LogScan:
     """The part of one log that a key pass reads.
 
     `clean` are the scanned segments below the first dirty offset, `dirty` all from there to the horizon,
-    `waiting` those above it that are read for C20, each in offset order. `step_ends` are the end offsets
+    `above_horizon` those above it that are read for C20, each in offset order. `step_ends` are the end offsets
     of the log's tombstone steps.
     """
 
@@ -43,7 +43,7 @@ class LogScan:
     clean: tuple[Segment, ...]
     dirty: tuple[Segment, ...]
     step_ends: tuple[int, ...] = ()
-    waiting: tuple[Segment, ...] = ()
+    above_horizon: tuple[Segment, ...] = ()
     first_ordinal: int = 0
 
     @property
@@ -57,19 +57,19 @@ class LogScan:
                 return self.clean
             case Portion.DIRTY:
                 return self.dirty
-            case Portion.WAITING:
-                return self.waiting
+            case Portion.ABOVE_HORIZON:
+                return self.above_horizon
 
     def pieces(self) -> Iterator[tuple[Portion, LogScan]]:
-        """Scans of one segment each, in the order of `segments`, then of `waiting`."""
+        """Scans of one segment each, in the order of `segments`, then of `above_horizon`."""
         starts = ordinal_starts(self.segments, self.first_ordinal)
-        alone = replace(self, clean=(), dirty=(), waiting=())
+        alone = replace(self, clean=(), dirty=(), above_horizon=())
         for segment, first in zip(self.clean, starts[: len(self.clean)], strict=True):
             yield Portion.CLEAN, replace(alone, clean=(segment,), first_ordinal=int(first))
         for segment, first in zip(self.dirty, starts[len(self.clean) : -1], strict=True):
             yield Portion.DIRTY, replace(alone, dirty=(segment,), first_ordinal=int(first))
-        for segment in self.waiting:
-            yield Portion.WAITING, replace(alone, waiting=(segment,))
+        for segment in self.above_horizon:
+            yield Portion.ABOVE_HORIZON, replace(alone, above_horizon=(segment,))
 
 
 def keys_schema(rules: SurvivorRules) -> pa.Schema:
@@ -108,7 +108,7 @@ class KeyScan:
         """Batches of `schema`: the records of a portion to compare. Raises `DamagedError`."""
         first = len(self._log.clean) if portion is Portion.DIRTY else 0
         for index, segment in enumerate(self._log.of(portion), first):
-            ordinal = 0 if portion is Portion.WAITING else int(self.starts[index])
+            ordinal = 0 if portion is Portion.ABOVE_HORIZON else int(self.starts[index])
             yield from self._segment(segment, ordinal, portion)
 
     def _segment(self, segment: Segment, ordinal: int, portion: Portion) -> Iterator[pa.RecordBatch]:
@@ -132,8 +132,8 @@ class KeyScan:
 
     def _settle(self, rows: ScannedRows, portion: Portion) -> None:
         tally = self.tally
-        if portion is Portion.WAITING:
-            tally.waiting_keyed += int(rows.compared.sum())
+        if portion is Portion.ABOVE_HORIZON:
+            tally.above_horizon_keyed += int(rows.compared.sum())
             return
         keyless = rows.keyless & ~rows.below
         stays = keyless & ~rows.past if self._log.rules.keep_keyless else keyless & False

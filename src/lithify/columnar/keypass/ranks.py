@@ -44,7 +44,7 @@ class Portion(StrEnum):
 
     CLEAN = "clean"
     DIRTY = "dirty"
-    WAITING = "waiting"
+    ABOVE_HORIZON = "above_horizon"
     """At or above the horizon: checked before an expired tombstone is dropped (C20)."""
 
 

@@ -39,7 +39,7 @@ class Tally:
     keyless_expired: int = 0
     dirty_keyed: int = 0
     """Records of the dirty part to compare, over all hash ranges."""
-    waiting_keyed: int = 0
+    above_horizon_keyed: int = 0
     """The same above the horizon."""
     dirty_tombstones: int = 0
     dirty_unordered: int = 0
@@ -108,8 +108,8 @@ def log_findings(
         if isinstance(tally, LithifyError):
             return tally
         total.add(tally)
-    keyed, compared = total.dirty_keyed + total.waiting_keyed, total.compared + total.asked
-    if (total.compared, total.asked) != (total.dirty_keyed, total.waiting_keyed):
+    keyed, compared = total.dirty_keyed + total.above_horizon_keyed, total.compared + total.asked
+    if (total.compared, total.asked) != (total.dirty_keyed, total.above_horizon_keyed):
         return EngineError(
             f"partition {plan.partition}: {keyed} records have keys, {compared} were compared",
             hint="workers must run the same version of Lithify; the log is as it was before",

@@ -44,12 +44,12 @@ class LogWork:
     @property
     def scan(self) -> LogScan:
         steps = tuple(step.end_offset for step in self.plan.base.steps)
-        return LogScan(self.plan.rules, self.plan.looked_at, self.plan.dirty, steps, self.plan.waiting)
+        return LogScan(self.plan.rules, self.plan.looked_at, self.plan.dirty, steps, self.plan.above_horizon)
 
     @property
     def read(self) -> tuple[Segment, ...]:
         """Segments whose keys are read."""
-        return self.plan.scanned + self.plan.waiting
+        return self.plan.scanned + self.plan.above_horizon
 
     @property
     def ranges(self) -> list[HashRange]:

@@ -68,7 +68,7 @@ _SENT_DDL = (
 class SegmentTask:
     """Shuffles the keys of one segment, number `segment` of the run, to the ranges of its log.
 
-    `log` has only this segment, in its `portion`; in `WAITING` its number is not used, as it loses no record.
+    `log` has only this segment, in its `portion`; in `ABOVE_HORIZON` its number is not used, as it loses no record.
     `parts` is the Spark partition of each range.
     """
 

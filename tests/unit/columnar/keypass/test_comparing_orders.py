@@ -75,14 +75,14 @@ def test_what_a_beaten_winner_had_counted_is_taken_back():
         (b"past", 1, PAST_BIT),
         (b"held", 1, EXPIRED),
     ]
-    tally, goes, stays = compare(clean=clean, dirty=dirty, waiting=[(b"held", 0)])
+    tally, goes, stays = compare(clean=clean, dirty=dirty, above_horizon=[(b"held", 0)])
     assert (goes, stays) == ([], [])
     assert (tally.winners, tally.winning_tombstones, tally.winning_unordered) == (0, 0, 0)
     assert (tally.expired_winners, tally.past_winners, tally.held_winners) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(
-    ("tombstone", "waiting", "held"),
+    ("tombstone", "above_horizon", "held"),
     [
         (5, [4], True),
         (5, [5], False),
@@ -97,13 +97,13 @@ def test_what_a_beaten_winner_had_counted_is_taken_back():
         (5, [], False),
     ],
 )
-def test_an_expired_tombstone_stays_while_what_it_beats_waits(tombstone, waiting, held):
+def test_an_expired_tombstone_stays_while_what_it_beats_waits(tombstone, above_horizon, held):
     """C20: strictly, since of equal orders the later wins."""
-    portions = {"waiting": [(b"k", order) for order in waiting] + [(b"other", LOWEST)]}
+    portions = {"above_horizon": [(b"k", order) for order in above_horizon] + [(b"other", LOWEST)]}
     tally, _, stays = compare(dirty=[(b"k", tombstone, EXPIRED)], **portions)
     assert (stays == [0]) is held
     assert (tally.held_winners, tally.expired_winners) == (int(held), int(not held))
-    assert tally.asked == len(waiting) + 1
+    assert tally.asked == len(above_horizon) + 1
     tally, goes, _ = compare(clean=[(b"k", tombstone, EXPIRED)], dirty=[(b"new", 0)], **portions)
     assert (goes == []) is held
     assert (tally.clean_held, tally.clean_expired) == (int(held), int(not held))
@@ -112,8 +112,8 @@ def test_an_expired_tombstone_stays_while_what_it_beats_waits(tombstone, waiting
 def test_nothing_else_is_held():
     """C24: a value past retention goes, whatever waits; a superseded tombstone does as well."""
     clean = [(b"past", 5, PAST_BIT), (b"superseded", 5, EXPIRED)]
-    waiting = [(b"past", 0), (b"superseded", 0)]
-    tally, goes, stays = compare(clean=clean, dirty=[(b"superseded", 6)], waiting=waiting)
+    above_horizon = [(b"past", 0), (b"superseded", 0)]
+    tally, goes, stays = compare(clean=clean, dirty=[(b"superseded", 6)], above_horizon=above_horizon)
     assert (goes, stays) == ([0, 1], [0])
     assert (tally.clean_past, tally.clean_held, tally.clean_superseded) == (1, 0, 1)
 
@@ -124,7 +124,7 @@ def test_a_try_that_ran_out_of_memory_leaves_nothing_behind(monkeypatch):
     portions = {
         "clean": [(key, 5) for key in keys],
         "dirty": [(key, i % 10) for i, key in enumerate(keys)],
-        "waiting": [(key, 0) for key in keys],
+        "above_horizon": [(key, 0) for key in keys],
     }
     expected = compare(**portions)
     run = KeyComparison.run
