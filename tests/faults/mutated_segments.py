@@ -77,7 +77,7 @@ def mutated(whole: bytes, seed: int, flips: int) -> Iterator[tuple[str, bytes]]:
 def readings(segment: Segment, folder: Path) -> dict[str, Callable[[], object]]:
     """Each returns what it read."""
     rules = SurvivorRules(
-        0, 0, segment.end_offset, keep_keyless=False, empty_is_tombstone=False, tombstones_expire_below=0
+        0, segment.end_offset, keep_keyless=False, empty_is_tombstone=False, tombstones_expire_below=0
     )
 
     def spec() -> SegmentSpec:
