@@ -212,7 +212,7 @@ def printing(file: File) -> Iterator[str]:
 
 
 def pyspark_outside(file: File) -> Iterator[str]:
-    if file.place not in ("spark", "wiring.py"):
+    if file.place not in ("spark", "spark_source", "wiring.py"):
         yield from (file.at(line, "imports pyspark") for line, name in imported(file.tree) if name == "pyspark")
 
 
@@ -274,7 +274,7 @@ def _defines(module: str, name: str) -> bool:
         return True
     place = root / module.replace(".", "/")
     text = next((f.read_text("utf-8") for f in (place / "__init__.py", place.with_suffix(".py")) if f.is_file()), "")
-    return (place / f"{name}.py").is_file() or re.search(rf"\b{name}\b", text) is not None
+    return (place / name).is_dir() or (place / f"{name}.py").is_file() or re.search(rf"\b{name}\b", text) is not None
 
 
 RULES = {

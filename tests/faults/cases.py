@@ -19,10 +19,9 @@ from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.clock_check import trust_clock
-from lithify.service.documents import failures_of, put_heartbeat, rates_note
+from lithify.service.documents import failures_of, put_heartbeat, rates_note, throttle
 from lithify.service.ingest.ingest import ingest
 from lithify.service.look.quarantine import release
-from lithify.service.look.throttle import throttle
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.round.run import Run, run_rounds
 from support.engines.kernel import KernelEngine

@@ -26,7 +26,7 @@ from lithify.model.settings.rates import Rates
 from lithify.ports.store import Warehouse
 from lithify.service.change.alter import uncompact
 from lithify.service.change.cut import truncate
-from lithify.service.look.throttle import throttle
+from lithify.service.documents import throttle
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
 from lithify.service.write.append import append

@@ -23,10 +23,9 @@ from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
 from lithify.reports.ingest import CopiedTopic, Hole
 from lithify.reports.overview import Standing
-from lithify.service.documents import failures_of, put_failures, put_source, rates_note, reports_of, source_of
+from lithify.service.documents import failures_of, put_failures, put_source, rates_note, reports_of, source_of, throttle
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.status import kept_versions, topic_status
-from lithify.service.look.throttle import throttle
 from lithify.service.read.fetch import open_log, table_batches
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append

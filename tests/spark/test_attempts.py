@@ -24,10 +24,10 @@ from lithify.model.staged import Destination
 from lithify.ports.source import Copying
 from lithify.spark.kafka.copying import copied_logs
 from lithify.spark.rewrite import RewriteTask, SourceTask, rewritten
-from lithify.spark.source.options import write_options
-from lithify.spark.source.writing import BatchWriter
 from lithify.spark.tasks import Pace, Workers
-from lithify.spark_source import open_topics
+from lithify.spark_source.options import write_options
+from lithify.spark_source.writing import BatchWriter
+from lithify.wiring import open_warehouse
 from spark.topics import files_of, lake_for, read_by, some_records
 from support.topics.stored_topics import ACCESS, NO_LIMITS, records_in
 
@@ -49,8 +49,8 @@ def attempts(request, session, tmp_path) -> Attempts:
         return [log.segments for log in copied_logs(rows.union(rows), copying)]
 
     taken = rows.select("key", "value", "timestamp", "headers")
-    topics = partial(open_topics, str(tmp_path / "lake"), None)
-    writer = BatchWriter(topics, write_options({"topic": "target"}), taken.schema, overwrite=False)
+    connect = partial(open_warehouse, str(tmp_path / "lake"))
+    writer = BatchWriter(connect, write_options({"topic": "target"}), taken.schema, overwrite=False)
 
     def sink() -> list[tuple[Segment, ...]]:
         return [log.segments for staged in in_tasks(taken.union(taken), writer.write) for log in staged.logs]

@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame
 from lithify import Record
 from lithify.errors import LogTruncatedError, RefusedError, VersionSweptError
 from lithify.model.cursor import Cursor
-from lithify.spark.source.columns import SCHEMA
-from lithify.spark.source.options import read_options
-from lithify.spark.source.reading import BatchReader, StreamReader
-from lithify.spark_source import open_topics
+from lithify.spark_source.columns import SCHEMA
+from lithify.spark_source.options import read_options
+from lithify.spark_source.reading import BatchReader, StreamReader
+from lithify.wiring import open_warehouse
 from spark.topics import (
     Collected,
     forget_commit,
@@ -238,7 +238,7 @@ def options():
 
 @pytest.fixture
 def connect(tmp_path):
-    return lambda: open_topics(str(tmp_path / "lake"), None)
+    return lambda: open_warehouse(str(tmp_path / "lake"), None)
 
 
 def test_a_read_that_stands_on_a_swept_version_says_so(session, topic, options, connect):

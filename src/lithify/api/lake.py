@@ -16,7 +16,7 @@ from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, EventListener
 from lithify.errors import WarehouseError
 from lithify.model.names import parse_topic
-from lithify.model.settings.rates import RatesNote, RatesReport
+from lithify.model.settings.rates import RatesNote
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.source import IngestRequest
 from lithify.ports.store import Warehouse
@@ -24,13 +24,13 @@ from lithify.reports.ingest import IngestReport, TellBatch
 from lithify.reports.overview import CatalogOverview
 from lithify.reports.quarantine import QuarantineReport
 from lithify.reports.repair import RepairReport
+from lithify.reports.round import RatesReport
 from lithify.service.change.repair import RepairRequest
 from lithify.service.change.repair import repair as run_repair
 from lithify.service.change.topics import create_topic, delete_topic
-from lithify.service.documents import rates_note
+from lithify.service.documents import rates_note, throttle
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
-from lithify.service.look.throttle import throttle
 from lithify.wiring import (
     SparkChoice,
     cleaner_loop,

@@ -11,14 +11,13 @@ from lithify.model.cursor import Cursor, Start
 from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.settings.rates import RatesReport
 from lithify.ports.engine import Progress
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
 from lithify.reports.cut import AlterReport, CutReport, SweepReport
 from lithify.reports.quarantine import ReleaseReport
-from lithify.reports.round import PlanReport, RoundReport
+from lithify.reports.round import PlanReport, RatesReport, RoundReport
 from lithify.reports.status import TopicInfo, TopicStatus
 from lithify.reports.verification import VerifyReport
 from lithify.reports.versions import VersionReport
@@ -28,10 +27,9 @@ from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import plan_undo, undo
 from lithify.service.clock_check import trust_clock
-from lithify.service.documents import reports_of
+from lithify.service.documents import reports_of, throttle
 from lithify.service.look.quarantine import release
 from lithify.service.look.status import kept_versions, topic_info, topic_status
-from lithify.service.look.throttle import throttle
 from lithify.service.proof.verify import verify
 from lithify.service.read.fetch import LogReader, TopicReader, open_reader, table_batches, version_of
 from lithify.service.round.compact import RunRequest, compact, plan_compact

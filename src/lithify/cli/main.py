@@ -40,7 +40,6 @@ from lithify.cli.rounds.verify import verify
 from lithify.cli.rounds.versions import versions
 from lithify.cli.terminal.output import say_error, say_lines, show
 from lithify.cli.terminal.stopping import end_in_time, leave
-from lithify.cli.terminal.streams import take_closed
 from lithify.cli.topics.alter import alter
 from lithify.cli.topics.create import create
 from lithify.cli.topics.delete import delete
@@ -50,6 +49,7 @@ from lithify.cli.topics.uncompact import uncompact
 from lithify.errors import LithifyError
 
 INTERRUPTED = 130
+_STDIN, _STDOUT, _STDERR = range(3)
 
 
 @click.group("lithify", cls=Nouns)
@@ -143,9 +143,24 @@ _LIBRARIES = logging.NullHandler()
 
 def main() -> None:
     """The entry point of the program."""
-    take_closed()
+    _open_closed_streams()
     end_in_time()
     leave(run(sys.argv[1:]))
+
+
+def _open_closed_streams() -> None:
+    """Opens standard streams that the parent has closed: stdin reads as empty, and output is discarded.
+
+    Else the next file that is opened, a segment or the catalog, would get the number of a closed stream, and
+    output of a library or of Spark's process would be written into it.
+    """
+    for number in (_STDIN, _STDOUT, _STDERR):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+    sys.stdout = sys.stdout or os.fdopen(_STDOUT, "w")
+    sys.stderr = sys.stderr or os.fdopen(_STDERR, "w")
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -19,6 +19,17 @@ REPORTS_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
+class RatesReport(Report):
+    """The rates that `throttle` has stored for running rounds."""
+
+    topic: str | None
+    """None for the cleaners of the whole warehouse."""
+    id: str
+    read_rate_bytes: int | None
+    write_rate_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Losers:
     """Records that a round removed, by cause."""
 

@@ -59,15 +59,15 @@ class LogStatus:
     """The `run_id` of the last round that was committed and not undone."""
     view: ViewStatus | None
     """Null in place, and side by side before the first round."""
-    failures: int
+    failures: int = 0
     """Rounds that failed in a row, since the last successful one (C31)."""
-    failed_ms: int | None
+    failed_ms: int | None = None
     """When the last of them failed."""
-    retry_ms: int | None
+    retry_ms: int | None = None
     """Cleaners do not retry it before this time; null if nothing failed, or if it is quarantined."""
-    error: str | None
+    error: str | None = None
     """Why the last one failed."""
-    quarantined: bool
+    quarantined: bool = False
     """Whether cleaners skip it until it is released; since `failed_ms`."""
 
 

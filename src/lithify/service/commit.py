@@ -11,7 +11,7 @@ of a swap is lost, the log's state tells whether it landed: it has the ids of it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -25,13 +25,20 @@ from tenacity import (
 )
 
 from lithify.compaction.eligible.horizon import committed_after
-from lithify.errors import ConflictError, LithifyError, UnknownOutcomeError, UnknownTopicError
+from lithify.errors import (
+    ConflictError,
+    DamagedError,
+    LithifyError,
+    RunExpiredError,
+    UnknownOutcomeError,
+    UnknownTopicError,
+)
 from lithify.lifecycle.clocks import vouched_ms
 from lithify.lifecycle.landing import Landing, landing
+from lithify.lifecycle.sweeping import run_of
 from lithify.model.log import KEEPS_EPOCH, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.ports.store import CommitUnknownError, StaleVersionError, Warehouse
-from lithify.service.staged_files import check_not_abandoned, check_written
 
 ATTEMPTS = 25
 """Swaps tried before a commit gives up."""
@@ -152,3 +159,28 @@ def _unknown(name: TopicName, run_id: str) -> UnknownOutcomeError:
         f"{name}: the commit of run {run_id} was sent and its answer lost; whether it landed is unknown",
         hint="check with `lithify status` and `lithify consume` before sending the same again",
     )
+
+
+def check_not_abandoned(newest: TopicState, run_ids: Iterable[str]) -> None:
+    """Raises `RunExpiredError` if a sweep has abandoned one of these runs."""
+    for run_id in sorted(set(run_ids).intersection(newest.abandoned)):
+        raise RunExpiredError(
+            f"{newest.name}: run {run_id} stalled for longer than sweep.grace.ms, and its files were swept",
+            hint="nothing was changed; run it again",
+        )
+
+
+def check_written(warehouse: Warehouse, newest: TopicState, edit: TopicEdit) -> None:
+    """Checks the files that `edit` names for the first time, before a commit on `newest`.
+
+    Files that exist now exist until the swap: a sweep that deletes them abandons the run first, which
+    makes a new version. Raises `RunExpiredError`, or `DamagedError` if a file is missing.
+    """
+    check_not_abandoned(newest, (run_of(segment.path) for segment in edit.written))
+    missing = warehouse.files.missing([segment.path for segment in edit.written])
+    if missing:
+        raise DamagedError(
+            f"{missing[0]}: a file that was written for this commit was deleted before it",
+            hint="nothing was changed; if it stalled for longer than sweep.grace.ms, a sweep deleted the file: "
+            "run it again; if not, find the program that deletes files of the warehouse",
+        )

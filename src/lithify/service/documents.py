@@ -11,11 +11,12 @@ from lithify.defects import readable
 from lithify.errors import DamagedError
 from lithify.model.failure import LogFailure, failures_from_json, failures_to_json
 from lithify.model.log import TopicState
-from lithify.model.settings.rates import RatesDocument, RatesNote
+from lithify.model.names import TopicName
+from lithify.model.settings.rates import Rates, RatesDocument, RatesNote
 from lithify.ports.documents import DocumentKind, Documents
-from lithify.ports.store import LogStore
+from lithify.ports.store import LogStore, Warehouse
 from lithify.reports.ingest import CopiedTopic
-from lithify.reports.round import RoundReport
+from lithify.reports.round import RatesReport, RoundReport
 
 
 def put_report(store: Documents, topic: TopicState, report_id: str, report: RoundReport) -> None:
@@ -41,6 +42,13 @@ def put_rates(store: Documents, topic: TopicState | None, rates: RatesDocument) 
     Raises `WarehouseError`, also where there is no warehouse yet.
     """
     store.put_document(topic, DocumentKind.RATES, rates.to_json())
+
+
+def throttle(warehouse: Warehouse, name: TopicName | None, rates: Rates) -> RatesReport:
+    """What `throttle` does: `put_rates`, with a new id. Raises `UnknownTopicError` or `WarehouseError`."""
+    document = RatesDocument(warehouse.clock.new_id(), rates)
+    put_rates(warehouse.store, None if name is None else warehouse.store.load(name), document)
+    return RatesReport(None if name is None else str(name), document.id, rates.read_rate_bytes, rates.write_rate_bytes)
 
 
 def rates_note(store: Documents, topic: TopicState | None) -> RatesNote:

@@ -17,6 +17,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.rewrite import Source, Throttles, rewrite
@@ -32,7 +33,6 @@ from lithify.spark.tasks import PART, PAYLOAD, Batches, TaskPace, attempt, colum
 REWRITE = "rewrite"
 OUTCOME = "outcome"
 _RESULT = pa.schema([(REWRITE, pa.int32()), (OUTCOME, pa.binary())])
-_RESULT_DDL = f"{REWRITE} int, {OUTCOME} binary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def rewritten(
         placed_dead = dead.where(F.col(DEAD).isNotNull()).join(places, SEGMENT).select(PART, SEGMENT, DEAD)
         work = work.unionByName(placed_dead, allowMissingColumns=True)
     run = partial(_run_rewrites, unpack=Unpacking(tasks[0].access))  # all tasks are of one warehouse
-    return placed(work, max(parts) + 1).select(PAYLOAD, SEGMENT, DEAD).mapInArrow(run, _RESULT_DDL)
+    return placed(work, max(parts) + 1).select(PAYLOAD, SEGMENT, DEAD).mapInArrow(run, from_arrow_schema(_RESULT))
 
 
 def collect_outcomes(results: DataFrame) -> dict[int, Rewritten | LithifyError]:

@@ -39,7 +39,7 @@ def _watch(told: int) -> None:
 
 def end_spark(within_s: float) -> None:
     """Ends the Spark process that this program started, which could otherwise wait for its clients endlessly."""
-    session = sys.modules.get("lithify.spark.session.start")
+    session = sys.modules.get("lithify.spark.session.reset")
     if session is not None:
         session.end_started(within_s)
 

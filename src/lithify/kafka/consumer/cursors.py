@@ -1,16 +1,24 @@
-"""The cursors of a consumer of Kafka and the lake, and whether it can continue in the lake (C7, C49)."""
+"""What a consumer of Kafka reads in the lake (C33): from which cursors, and whether it can continue there (C7, C49)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 
 from lithify.errors import LithifyError
 from lithify.model.cursor import Cursor
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import LogId, TopicName
+from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import BeyondEnd, Continues, advanced, continuation, lost_error
+from lithify.reading.pieces import Reading
+from lithify.service.documents import source_of
+from lithify.service.read.fetch import open_log
+
+TAKEN_AT_ONCE = 8192
+"""Records that are in memory as Python objects at a time, at most."""
 
 
 def first_cursor(state: TopicState, partition: int) -> Cursor:
@@ -31,6 +39,25 @@ def check_continues(cursor: Cursor, state: TopicState, partition: int) -> None:
 def log_of(state: TopicState, partition: int) -> LogState:
     """The log of that partition; an empty one where only Kafka has the partition so far."""
     return state.log(partition) if partition in state.partitions else LogState(partition)
+
+
+def compacted_records(
+    warehouse: Warehouse, state: TopicState, partition: int, offset: int
+) -> Iterator[Sequence[Record]]:
+    """The records of a log from an offset on, up to the end of this version, in sequences."""
+    log = log_of(state, partition)
+    if offset < log.log_end_offset:
+        start = max(offset, log.compacted_start)
+        for batch in open_log(warehouse, state, partition, start, Reading(compacted=True)).poll():
+            records = batch.records()
+            while some := tuple(islice(records, TAKEN_AT_ONCE)):
+                yield some
+
+
+def copied_from(warehouse: Warehouse, state: TopicState, kafka_topic: str) -> str:
+    """The id of the topic in Kafka that this one was copied from; empty where that is not known."""
+    copied = source_of(warehouse.store, state)
+    return copied.topic_id if copied is not None and copied.name == kafka_topic else ""
 
 
 class Cursors:

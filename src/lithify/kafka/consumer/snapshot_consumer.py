@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lithify.errors import BrokerError, RefusedError, UnknownSourceError
 from lithify.kafka.client import SLICE_S, Cluster
-from lithify.kafka.consumer.cursors import Cursors, first_cursor, log_of
-from lithify.kafka.consumer.lake_reader import compacted_records, copied_from
+from lithify.kafka.consumer.cursors import Cursors, compacted_records, copied_from, first_cursor, log_of
 from lithify.kafka.consumer.live_tail import LiveTail, check_reachable, check_same
 from lithify.kafka.consumer.position_file import PositionFile, StoredPosition
 from lithify.kafka.consumer.table_fold import Table, TableFold, collector_at_rest

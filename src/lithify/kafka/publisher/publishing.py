@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.errors import InvalidRecordError
 from lithify.kafka.client import Cluster
-from lithify.kafka.consumer.cursors import first_cursor, log_of
-from lithify.kafka.consumer.lake_reader import compacted_records
+from lithify.kafka.consumer.cursors import compacted_records, first_cursor, log_of
 from lithify.kafka.publisher.target import check_only_ours, find_or_make, largest_batch, partitions_of
 from lithify.kafka.publisher.transactions import Stored, Transactions
 from lithify.model.cursor import Cursor

@@ -52,17 +52,3 @@ class RatesNote:
 
     path: str
     id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class RatesReport:
-    """What `throttle` has stored. The field names are the JSON keys."""
-
-    topic: str | None
-    """None for the cleaners of the whole warehouse."""
-    id: str
-    read_rate_bytes: int | None
-    write_rate_bytes: int | None
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)

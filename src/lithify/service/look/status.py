@@ -92,11 +92,6 @@ def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSet
         last_round_ms=log.last_round_ms,
         last_round_id=log.last_round or None,
         view=_view_status(log),
-        failures=0,
-        failed_ms=None,
-        retry_ms=None,
-        error=None,
-        quarantined=False,
     )
 
 

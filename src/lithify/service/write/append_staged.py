@@ -24,8 +24,7 @@ from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.ports.store import Warehouse
-from lithify.service.commit import commit
-from lithify.service.staged_files import check_not_abandoned
+from lithify.service.commit import check_not_abandoned, commit
 from lithify.service.write.append import appended
 
 MEMORY_PARTITION = 0

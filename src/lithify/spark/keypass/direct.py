@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.key_hash import HashRange
@@ -18,7 +19,7 @@ from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.pace import unthrottled
 from lithify.errors import LithifyError
-from lithify.spark.keypass.results import RESULT_DDL, error_row, result_rows
+from lithify.spark.keypass.results import RESULT, error_row, result_rows
 from lithify.spark.payloads import Unpacking
 from lithify.spark.tasks import PAYLOAD, Batches, TaskPace, columns, in_worker
 
@@ -38,7 +39,7 @@ class RangeTask:
 
 def direct_winners(ranges: DataFrame, unpack: Unpacking) -> DataFrame:
     """Rows of `RESULT` from `ranges`: rows of `RangeTask`, already placed on their Spark partitions."""
-    return ranges.select(PAYLOAD).mapInArrow(partial(_run_ranges, unpack=unpack), RESULT_DDL)
+    return ranges.select(PAYLOAD).mapInArrow(partial(_run_ranges, unpack=unpack), from_arrow_schema(RESULT))
 
 
 @in_worker

@@ -35,7 +35,6 @@ RESULT = pa.schema(
         (TALLY, pa.binary()),
     ]
 )
-RESULT_DDL = f"{UNIT} int, {SEGMENT} int, {CHANGE} long, {DEAD} binary, {TALLY} binary"
 """Either a segment with its `DeadPositions` from one part of the keys, or the pickled tally or error of a part."""
 
 _BATCH_BYTES = 8 * 2**20

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
@@ -27,12 +28,7 @@ from lithify.columnar.segment.positions import Integers
 from lithify.compaction.rules import SurvivorRules
 from lithify.errors import LithifyError
 from lithify.spark.keypass.results import (
-    CHANGE,
-    DEAD,
     RESULT,
-    RESULT_DDL,
-    SEGMENT,
-    TALLY,
     UNIT,
     error_row,
     result_rows,
@@ -46,20 +42,12 @@ BLOCK = "block"
 
 _SENT = pa.schema(
     [
-        (PART, pa.int32()),
-        (UNIT, pa.int32()),
-        (RANGE, pa.int32()),
-        (PORTION, pa.string()),
-        (BLOCK, pa.binary()),
-        (SEGMENT, pa.int32()),
-        (CHANGE, pa.int64()),
-        (DEAD, pa.binary()),
-        (TALLY, pa.binary()),
+        pa.field(PART, pa.int32()),
+        pa.field(RANGE, pa.int32()),
+        pa.field(PORTION, pa.string()),
+        pa.field(BLOCK, pa.binary()),
+        *RESULT,
     ]
-)
-_SENT_DDL = (
-    f"{PART} int, {UNIT} int, {RANGE} int, {PORTION} string, {BLOCK} binary, "
-    f"{SEGMENT} int, {CHANGE} long, {DEAD} binary, {TALLY} binary"
 )
 """Either a block for a range, or a row of `RESULT` from a segment's task."""
 
@@ -99,12 +87,12 @@ def shuffled_winners(segments: DataFrame, ranges: DataFrame, parts: int, unpack:
 
     `parts` is the number of Spark partitions after the shuffle.
     """
-    sent = segments.select(PAYLOAD).mapInArrow(partial(_send_keys, unpack=unpack), _SENT_DDL)
+    sent = segments.select(PAYLOAD).mapInArrow(partial(_send_keys, unpack=unpack), from_arrow_schema(_SENT))
     together = sent.unionByName(ranges.select(PART, PAYLOAD), allowMissingColumns=True)
     return (
         placed(together, parts)
         .select(PAYLOAD, *_SENT.names[1:])
-        .mapInArrow(partial(_find_in_blocks, unpack=unpack), RESULT_DDL)
+        .mapInArrow(partial(_find_in_blocks, unpack=unpack), from_arrow_schema(RESULT))
     )
 
 

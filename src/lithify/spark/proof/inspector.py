@@ -17,6 +17,7 @@ from dataclasses import asdict
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.inspect import DIGESTS, Piece, TombstonesOf, inspect_segment
@@ -34,10 +35,6 @@ TASK_RECORDS = 500_000
 """Approximate number of records per task that compares them."""
 
 _ROWS = pa.schema([pa.field("segment", pa.int32()), *DIGESTS, pa.field("about", pa.string())])
-_ROWS_DDL = (
-    "segment int, offset long, key binary, value_size int, timestamp long, digest long, "
-    "orders array<long>, about string"
-)
 _MEMBERS_DDL = "segment int, proof int, before boolean, after boolean, from_offset long"
 _NO_PROOF = -1
 
@@ -103,7 +100,7 @@ def _rows(
                     yield from _as_rows(number, piece)
 
     frame = session.createDataFrame(specs).repartitionById(tasks, F.col("task")).select("spec")
-    return frame.mapInArrow(read, _ROWS_DDL)
+    return frame.mapInArrow(read, from_arrow_schema(_ROWS))
 
 
 def _as_rows(number: int, piece: Piece) -> Iterator[pa.RecordBatch]:

@@ -1,8 +1,8 @@
-"""Resets PySpark after its JVM has died or Spark has stopped in it, so that the next round starts another.
+"""Ends the JVM of PySpark, and resets PySpark after that JVM has died or Spark has stopped in it.
 
 A cleaner runs for months; its JVM may run out of memory or be killed, and Spark stops when its master is
-unreachable. PySpark keeps the dead session, on which every call fails. Uses private attributes of PySpark,
-which may change between versions.
+unreachable. PySpark keeps the dead session, on which every call fails; once that is forgotten, the next round
+starts another. Uses private attributes of PySpark, which may change between versions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def forget_dead_session() -> bool:
     with suppress(Exception):  # its threads may fail without the JVM
         if context is not None:
             context._accumulatorServer.shutdown()
-    _end(process)
+    _end(process, ENDS_WITHIN_S)
     return True
 
 
@@ -46,12 +46,22 @@ def _has_stopped(context: SparkContext | None) -> bool:
         return True
 
 
-def _end(process: Popen[bytes]) -> None:
+def end_started(within_s: float) -> None:
+    """Ends the JVM that this process has started, if any: orderly within `within_s` seconds, else by a kill.
+
+    It would exit by itself with this process, but waits for its Kafka clients, which may wait for brokers.
+    """
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None:
+        _end(process, within_s)
+
+
+def _end(process: Popen[bytes], within_s: float) -> None:
     if process.stdin is not None:
         with suppress(OSError):
             process.stdin.close()
     try:
-        process.wait(ENDS_WITHIN_S)
+        process.wait(within_s)
     except TimeoutExpired:
         process.kill()
         process.wait()

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock, current_thread, main_thread
 from typing import cast
 
-from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -85,22 +83,6 @@ def slots(session: SparkSession | None, conf: Mapping[str, str]) -> int:
     master = conf.get(MASTER, "local[*]")
     threads = master.removeprefix("local[").partition("]")[0].partition(",")[0]
     return int(threads) if threads.isdigit() else os.cpu_count() or 1
-
-
-def end_started(within_s: float) -> None:
-    """Ends the JVM that this process has started, if any: orderly within `within_s` seconds, else by a kill.
-
-    It would exit by itself with this process, but waits for its Kafka clients, which may wait for brokers.
-    """
-    jvm = getattr(SparkContext._gateway, "proc", None)
-    if jvm is None:
-        return
-    with suppress(OSError):
-        jvm.stdin.close()
-    try:
-        jvm.wait(within_s)
-    except subprocess.TimeoutExpired:
-        jvm.kill()
 
 
 def java_options(own: str, conf: Mapping[str, str]) -> str:

@@ -17,8 +17,8 @@ from lithify.lifecycle.admission import MAX_PARTITIONS
 from lithify.model.log import LogState, TombstoneStep, TopicState
 from lithify.model.staged import Destination
 from lithify.ports.source import Copying
-from lithify.spark.source.options import write_options
-from lithify.spark.source.writing import BatchWriter
+from lithify.spark_source.options import write_options
+from lithify.spark_source.writing import BatchWriter
 from support.builders import a_topic
 
 BROADCAST_BYTES = 2**20
@@ -43,11 +43,15 @@ def test_an_ingest_sends_little_of_a_large_topic() -> None:
 
 def test_a_writer_sends_little_of_a_large_topic() -> None:
     schema = StructType().add("key", BinaryType()).add("value", BinaryType())
-    writer = BatchWriter(open_topics, write_options({"topic": "t"}), schema, overwrite=False)
+    writer = BatchWriter(open_warehouse, write_options({"topic": "t"}), schema, overwrite=False)
     assert len(dumps(writer)) < BROADCAST_BYTES / 4
 
 
-def open_topics() -> Any:
+def open_warehouse() -> Any:
     """The part of a warehouse that is asked when a batch is planned."""
     state = a_state(MAX_PARTITIONS)
-    return SimpleNamespace(access=ACCESS, state=lambda _name: state, now_ms=lambda: 0, new_id=lambda: "run")
+    return SimpleNamespace(
+        files=SimpleNamespace(access=ACCESS),
+        store=SimpleNamespace(load=lambda _name: state),
+        clock=SimpleNamespace(now_ms=lambda: 0, new_id=lambda: "run"),
+    )

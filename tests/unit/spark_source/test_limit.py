@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.spark.source.reading import limited
+from lithify.spark_source.reading import limited
 
 LOGS = st.dictionaries(st.integers(0, 9), st.tuples(st.integers(0, 50), st.integers(0, 10**6)), max_size=5)
 

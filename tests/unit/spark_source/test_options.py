@@ -8,7 +8,7 @@ from lithify.errors import LithifyError
 from lithify.model.cursor import AtTime
 from lithify.model.names import TopicName
 from lithify.model.scan import Everywhere, Listed, Matching, PerLog, ScanSettings
-from lithify.spark.source.options import READING, place, read_options, write_options
+from lithify.spark_source.options import READING, place, read_options, write_options
 
 T = {"subscribe": "t"}
 JSON = '{"t":{"0":23,"1":-2,"2":-1}}'
@@ -108,5 +108,5 @@ def test_one_place_at_most():
 def test_every_option_is_in_the_guide():
     from pathlib import Path
 
-    page = (Path(__file__).parents[4] / "docs" / "how-to" / "read-with-spark.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "read-with-spark.md").read_text("utf-8")
     assert [name for name in READING if f"`{name}`" not in page] == []

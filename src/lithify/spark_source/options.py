@@ -16,6 +16,10 @@ from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Start
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.scan import Bound, Everywhere, Listed, Matching, PerLog, ScanSettings, Subscription
+from lithify.ports.store import Warehouse
+
+Connect = Callable[[], Warehouse]
+"""Opens the warehouse. Readers and writers are serialised to tasks with it; tasks call it only when they need it."""
 
 PLACES = ("warehouse", "catalog")
 READING = (

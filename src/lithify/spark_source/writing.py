@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,16 +20,16 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from lithify.columnar.arrivals.stage import Stage
+from lithify.columnar.arrivals.stage import Stage, renumbered
 from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, VALUE
 from lithify.errors import InvalidInputError, RefusedError
 from lithify.model.log import WrittenBatch
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.staged import Destination, StagedLog
-from lithify.spark.source.columns import KAFKA_TIMESTAMP_TYPE, TOPIC
-from lithify.spark.source.options import WriteOptions
-from lithify.spark.source.topics import Connect
+from lithify.service.write.append_staged import StagedBatch, append_staged
 from lithify.spark.tasks import attempt
+from lithify.spark_source.columns import KAFKA_TIMESTAMP_TYPE, TOPIC
+from lithify.spark_source.options import Connect, WriteOptions
 
 QUERY_ID = "sql.streaming.queryId"
 """The local property in which Spark gives tasks the id of their query."""
@@ -62,10 +63,10 @@ class _TaskWriter:
         if overwrite:
             raise RefusedError("records are appended to topics: nothing is overwritten", hint="use mode append")
         _check_schema(schema, options)
-        topics = connect()
-        self._connect, self._options, self._access = connect, options, topics.access
-        self._topic = None if options.topic is None else Destination.of(topics.state(options.topic))
-        self._now_ms, self._run_id = topics.now_ms(), topics.new_id()
+        warehouse = connect()
+        self._connect, self._options, self._access = connect, options, warehouse.files.access
+        self._topic = None if options.topic is None else Destination.of(warehouse.store.load(options.topic))
+        self._now_ms, self._run_id = warehouse.clock.now_ms(), warehouse.clock.new_id()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         """Writes the records of one task. Raises `InvalidRecordError` and fails the batch, with nothing appended."""
@@ -83,7 +84,7 @@ class _TaskWriter:
 
     def stage(self, topic: TopicName) -> Stage:
         """A new stage for the records of a task for one topic."""
-        known = self._topic if self._topic is not None else Destination.of(self._connect().state(topic))
+        known = self._topic if self._topic is not None else Destination.of(self._connect().store.load(topic))
         return Stage(self._access, known, now_ms=self._now_ms, run_id=self._run_id, attempt=attempt())
 
     def _by_topic(self, batch: pa.RecordBatch) -> Iterator[tuple[TopicName, pa.Table]]:
@@ -103,10 +104,10 @@ class _TaskWriter:
     def append(self, staged: Sequence[Staged | None], batch_id: int | None) -> None:
         """Commits the segments of all tasks, one commit per topic."""
         parts = [part for part in staged if part is not None]
-        topics = self._connect()
+        warehouse, renumber = self._connect(), partial(renumbered, self._access)
         for name in sorted({log.topic for part in parts for log in part.logs}):
-            logs = [log for part in parts for log in part.logs if log.topic == name]
-            topics.append_staged(name, logs, self._batch(parts, batch_id))
+            logs = tuple(log for part in parts for log in part.logs if log.topic == name)
+            append_staged(warehouse, renumber, StagedBatch(name, logs, self._batch(parts, batch_id)))
 
     def _batch(self, parts: Sequence[Staged], batch_id: int | None) -> WrittenBatch | None:
         stream_id = next((part.stream_id for part in parts if part.stream_id), "")

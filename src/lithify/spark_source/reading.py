@@ -28,6 +28,7 @@ from lithify.columnar.segment.schema import OFFSET
 from lithify.errors import DamagedError, RefusedError
 from lithify.model.log import TopicState
 from lithify.model.scan import Everywhere, Offsets, ScanPiece, ScanSettings, ScanTask
+from lithify.ports.store import Warehouse
 from lithify.reading.stream_cursors import (
     check_continues,
     cursors_at,
@@ -37,10 +38,10 @@ from lithify.reading.stream_cursors import (
     offsets_to_json,
     to_json,
 )
-from lithify.spark.source.columns import stored_columns, to_spark
-from lithify.spark.source.filters import bounds
-from lithify.spark.source.options import ReadOptions
-from lithify.spark.source.topics import Connect, Topics
+from lithify.service.read.scan import offsets_at, plan_tasks, subscribed, why_missing
+from lithify.spark_source.columns import stored_columns, to_spark
+from lithify.spark_source.filters import bounds
+from lithify.spark_source.options import Connect, ReadOptions
 
 _EARLIEST, _LATEST = Everywhere("earliest"), Everywhere("latest")
 
@@ -72,7 +73,7 @@ class _TaskReader:
                     yield from to_spark(table, task.topic, self._schema)
             except DamagedError as error:
                 # Files of a version are guaranteed only while it is retained (C7).
-                raise self._connect().why_missing(task, piece.segment.path) or error from error
+                raise why_missing(self._connect(), task, piece.segment.path) or error from error
 
 
 def _records(access: FileAccess, piece: ScanPiece, columns: list[str]) -> Iterator[pa.Table]:
@@ -120,12 +121,12 @@ class BatchReader(_TaskReader, DataSourceReader):  # type: ignore[misc]
 
     def partitions(self) -> list[InputPartition]:
         """Tasks for parts of the logs: bounded in bytes, and at least `minPartitions` where possible."""
-        topics, options = self._connect(), self._options
-        states = topics.subscribed(options.subscription)
-        start = topics.offsets_at(states, options.start or _EARLIEST, options.settings)
-        end = topics.offsets_at(states, options.end or _LATEST, options.settings)
-        settings = _with_filters(options.settings, self._filters)
-        return [TaskPartition(topics.access, task) for task in topics.plan_tasks(states, start, end, settings)]
+        warehouse, options = self._connect(), self._options
+        states = subscribed(warehouse, options.subscription)
+        start = offsets_at(warehouse, states, options.start or _EARLIEST, options.settings)
+        end = offsets_at(warehouse, states, options.end or _LATEST, options.settings)
+        tasks = plan_tasks(warehouse, states, start, end, _with_filters(options.settings, self._filters))
+        return [TaskPartition(warehouse.files.access, task) for task in tasks]
 
 
 def _with_filters(settings: ScanSettings, pushed: list[Filter]) -> ScanSettings:
@@ -139,18 +140,18 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
         if options.end is not None:
             raise RefusedError("a stream has no end: leave out endingOffsets and the like")
         super().__init__(connect, options, schema)
-        self._topics: Topics | None = None
+        self._warehouse: Warehouse | None = None
         self._target: Offsets | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """The start of a query without a checkpoint: the log ends, unless options give another."""
-        topics, states, options = self._opened(), self._states(), self._options
-        offsets = topics.offsets_at(states, options.start or _LATEST, options.settings)
+        warehouse, states, options = self._opened(), self._states(), self._options
+        offsets = offsets_at(warehouse, states, options.start or _LATEST, options.settings)
         return to_json(cursors_at(states, offsets, {}, compacted=options.settings.compacted))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """The end of the next batch. Raises `LogTruncatedError` if a log was truncated or recreated (C7)."""
-        topics, states = self._opened(), self._states()
+        warehouse, states = self._opened(), self._states()
         cursors = from_json(start, states)
         if self._options.settings.fail_on_data_loss:
             check_continues(states, cursors, compacted=self._options.settings.compacted)
@@ -158,7 +159,7 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
         if self._target is not None:
             ends = _capped(ends, self._target, positions)
         if isinstance(limit, ReadMaxRows):
-            first = topics.offsets_at(states, _EARLIEST, self._options.settings)
+            first = offsets_at(warehouse, states, _EARLIEST, self._options.settings)
             begins = {t: {p: positions.get(t, {}).get(p, first[t][p]) for p in logs} for t, logs in ends.items()}
             ends = limited(begins, ends, limit.max_rows)
         return to_json(cursors_at(states, ends, cursors, compacted=self._options.settings.compacted))
@@ -178,21 +179,21 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a batch, on the newest versions. Raises `LogTruncatedError`."""
-        topics, states, settings = self._opened(), self._states(), self._options.settings
+        warehouse, states, settings = self._opened(), self._states(), self._options.settings
         starts, ends = from_json(start, states), from_json(end, states)
         if settings.fail_on_data_loss:
             check_continues(states, starts, compacted=settings.compacted)
             check_continues(states, ends, compacted=settings.compacted, as_ends=True)
-        tasks = topics.plan_tasks(states, offsets_of(starts), offsets_of(ends), settings)
-        return [TaskPartition(topics.access, task) for task in tasks]
+        tasks = plan_tasks(warehouse, states, offsets_of(starts), offsets_of(ends), settings)
+        return [TaskPartition(warehouse.files.access, task) for task in tasks]
 
-    def _opened(self) -> Topics:
-        if self._topics is None:
-            self._topics = self._connect()
-        return self._topics
+    def _opened(self) -> Warehouse:
+        if self._warehouse is None:
+            self._warehouse = self._connect()
+        return self._warehouse
 
     def _states(self) -> tuple[TopicState, ...]:
-        return self._opened().subscribed(self._options.subscription)
+        return subscribed(self._opened(), self._options.subscription)
 
 
 def _capped(ends: Offsets, target: Offsets, positions: Offsets) -> dict[str, dict[int, int]]:

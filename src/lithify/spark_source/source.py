@@ -1,0 +1,80 @@
+"""The `DataSource` of the format `lithify`, and its registration with a session.
+
+options     options with the names of Spark's Kafka source, checked
+columns     the schema of Spark's Kafka source, and conversion of segments to it
+reading     batch and streaming readers: plan on the driver, read Arrow batches in tasks
+filters     pushed filters on offset, partition and timestamp as bounds
+writing     batch and streaming writers: tasks write segments, the driver commits once
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from lithify.spark_source.columns import check_schema, schema_of
+from lithify.spark_source.options import Connect, place, read_options, write_options
+from lithify.spark_source.reading import BatchReader, StreamReader
+from lithify.spark_source.writing import BatchWriter, StreamWriter
+from lithify.wiring import DEFAULT_WAREHOUSE, WAREHOUSE_VARIABLE, open_warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def register(spark: SparkSession, warehouse: str | None = None, *, catalog: str | None = None) -> None:
+    """Registers the format `lithify` with a session.
+
+    Reads and writes use this warehouse or catalog unless they have an option `warehouse` or `catalog`;
+    the default is `$LITHIFY_WAREHOUSE`, or else `./lithify-warehouse`.
+    """
+    if warehouse is None and catalog is None:
+        warehouse = os.environ.get(WAREHOUSE_VARIABLE) or DEFAULT_WAREHOUSE
+    if warehouse is not None and "://" not in warehouse:
+        warehouse = str(Path(warehouse).expanduser().absolute())  # Spark's processes may have another directory
+    source = type("RegisteredSource", (LithifySource,), {"default": (warehouse, catalog)})
+    spark.dataSource.register(source)
+
+
+class LithifySource(DataSource):  # type: ignore[misc]
+    """Topics, with the schema and the options of Spark's Kafka source. `register` registers a subclass."""
+
+    default: tuple[str | None, str | None] = (None, None)
+    """The warehouse and the catalog where the options name neither."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "lithify"
+
+    def schema(self) -> StructType:
+        """The schema of Spark's Kafka source, or the requested `columns`. Raises `RefusedError`."""
+        options = read_options(self.options)
+        return schema_of(options.columns, include_headers=options.include_headers)
+
+    def reader(self, schema: StructType) -> BatchReader:
+        """The reader of a batch query. Raises `RefusedError`."""
+        check_schema(schema)
+        return BatchReader(self._connect(), read_options(self.options), schema)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's names
+        """The reader of a streaming query. Raises `RefusedError`."""
+        check_schema(schema)
+        return StreamReader(self._connect(), read_options(self.options), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        """The writer of a batch query. Raises `RefusedError`."""
+        return BatchWriter(self._connect(), write_options(self.options), schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
+        """The writer of a streaming query. Raises `RefusedError`."""
+        return StreamWriter(self._connect(), write_options(self.options), schema, overwrite=overwrite)
+
+    def _connect(self) -> Connect:
+        named = place(self.options)
+        return partial(open_warehouse, *(named if any(named) else self.default))
