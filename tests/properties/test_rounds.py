@@ -19,13 +19,13 @@ import lithify.compaction.tombstones as steps_module
 from lithify.compaction.decisions import rewrites_of
 from lithify.compaction.eligible.retention import gone_segments
 from lithify.compaction.outcome import LogOutcome
-from lithify.compaction.tombstones import step_of
 from lithify.lifecycle.cuts import records_deleted, retained
 from lithify.model.log_arithmetic import measured, view_of
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
 from support.builders import some_settings
+from support.engines.oracle import step_of
 from support.generated.logs import STRATEGIES, some_records
 from support.textbook.log import TextbookLog
 from support.textbook.records import at, deletes

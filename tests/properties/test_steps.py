@@ -12,10 +12,10 @@ from lithify.compaction.tombstones import (
     Steps,
     folded,
     next_expiry_ms,
-    step_of,
     tombstones_expire_below,
     with_round,
 )
+from support.engines.oracle import step_of
 
 ROUNDS = st.lists(st.tuples(st.integers(1, 9), st.integers(-3, 9), st.integers(0, 3)), max_size=STEPS_KEPT + 20)
 TIMES = st.integers(0, 300)

@@ -43,14 +43,6 @@ def tombstones_expire_below(steps: Steps, *, horizon: int, retention_ms: int, no
     return max((s.end_offset for s in steps if s.time_ms + retention_ms <= now_ms), default=0)
 
 
-def step_of(steps: Steps, offset: int) -> int | None:
-    """Index of the step that covers `offset`, or None if no round has."""
-    for index, step in enumerate(steps):
-        if offset < step.end_offset:
-            return index
-    return None
-
-
 def with_round(steps: Steps, *, horizon: int, now_ms: int, tombstones: int) -> Steps:
     """The steps after a round that moved D to `horizon`; time never goes back (C18)."""
     time_ms = max(now_ms, steps[-1].time_ms) if steps else now_ms

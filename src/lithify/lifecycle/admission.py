@@ -32,8 +32,15 @@ def refusal(record: Record, settings: TopicSettings, *, now_ms: int, keep_offset
     return None
 
 
-def offset_refusal(partition: int, offset: int, before: int | None) -> str | None:
-    """Why a log refuses a record with an offset of its own, after `before` in the same batch."""
+def partition_refusal(partition: int, count: int) -> str | None:
+    """Why a topic of `count` partitions refuses a record for this one."""
+    return None if 0 <= partition < count else f"there is no partition {partition} (the topic has {count}, from 0 on)"
+
+
+def offset_refusal(partition: int | None, offset: int | None, before: int | None) -> str | None:
+    """Why a log refuses a record that keeps its own offset, after `before` in the same batch."""
+    if partition is None or offset is None:
+        return f"it has no {'partition' if partition is None else 'offset'}, which keeping offsets needs"
     if offset < 0:
         return f"its offset {offset} is below 0"
     if offset > LAST_OFFSET:

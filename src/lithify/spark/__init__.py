@@ -1,1 +1,1 @@
-"""Runs rounds, proofs, copies and the data source on Spark: the only importer of PySpark. Never commits."""
+"""Runs rounds, proofs and copies on Spark; never commits."""

@@ -21,7 +21,7 @@ from lithify.columnar.segment.schema import SEGMENT_SCHEMA, TIMESTAMP_TYPE, VALU
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
 from lithify.errors import DamagedError
-from lithify.lifecycle.admission import offset_refusal, refusal
+from lithify.lifecycle.admission import offset_refusal, partition_refusal, refusal
 from lithify.lifecycle.sweeping import run_of
 from lithify.model.log import TopicState
 from lithify.model.record import Record
@@ -227,14 +227,11 @@ def _given(batch: Any) -> Iterator[Record]:
 def _refusal(
     record: Record, partition: int, before: Sequence[Record], state: TopicState, *, now_ms: int, keep_offsets: bool
 ) -> str | None:
-    if partition not in state.partitions:
-        return f"there is no partition {partition} (the topic has {len(state.logs)}, from 0 on)"
-    reason = refusal(record, state.settings, now_ms=now_ms, keep_offsets=keep_offsets)
+    reason = partition_refusal(partition, len(state.logs))
+    reason = reason or refusal(record, state.settings, now_ms=now_ms, keep_offsets=keep_offsets)
     if reason is not None or not keep_offsets:
         return reason
-    if record.partition is None or record.offset is None:
-        return f"it has no {'partition' if record.partition is None else 'offset'}, which keeping offsets needs"
-    return offset_refusal(partition, record.offset, _offset(before[-1]) if before else None)
+    return offset_refusal(record.partition, record.offset, _offset(before[-1]) if before else None)
 
 
 def _completed(record: Record, partition: int, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> Record:

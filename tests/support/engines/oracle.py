@@ -16,7 +16,7 @@ from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import Survivors, survivors
-from lithify.compaction.tombstones import step_of
+from lithify.compaction.tombstones import Steps
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
 from lithify.model.record import Record, is_tombstone
@@ -137,3 +137,8 @@ def _deletes(record: Record, rules: SurvivorRules) -> bool:
     """Whether the record deletes a key."""
     size = None if record.value is None else len(record.value)
     return record.key is not None and is_tombstone(size, empty_is_tombstone=rules.empty_is_tombstone)
+
+
+def step_of(steps: Steps, offset: int) -> int | None:
+    """Index of the step that covers `offset`, or None if no round has."""
+    return next((index for index, step in enumerate(steps) if offset < step.end_offset), None)

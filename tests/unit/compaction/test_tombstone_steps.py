@@ -8,11 +8,11 @@ from lithify.compaction.tombstones import (
     STEPS_KEPT,
     folded,
     next_expiry_ms,
-    step_of,
     tombstones_expire_below,
     with_round,
 )
 from lithify.model.log import TombstoneStep
+from support.engines.oracle import step_of
 from support.tables import cases_of
 
 STEPS = (TombstoneStep(40, 1000, 2), TombstoneStep(90, 2000, 1), TombstoneStep(120, 3000, 4))

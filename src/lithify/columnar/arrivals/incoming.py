@@ -29,7 +29,7 @@ from lithify.columnar.segment.schema import (
     VALUE,
     VALUE_SIZE,
 )
-from lithify.lifecycle.admission import offset_refusal, refusal
+from lithify.lifecycle.admission import offset_refusal, partition_refusal, refusal
 from lithify.model.record import LAST_OFFSET, TIMESTAMP_TYPES, Record
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.staged import Destination
@@ -136,19 +136,17 @@ class _Arrival:
     def _reason(self, given: dict[str, Any], before: int | None) -> str:
         """Why a record is refused; for settings the text of `admission`."""
         partition, offset, kind = given[PARTITION], given[OFFSET], given[TIMESTAMP_TYPE]
-        if partition is not None and not 0 <= partition < self._partitions:
-            return f"there is no partition {partition} (the topic has {self._partitions}, from 0 on)"
+        reason = None if partition is None else partition_refusal(partition, self._partitions)
+        if reason is not None:
+            return reason
         headers = given[HEADERS] or ()
         if any(h["key"] is None for h in headers):
             return "a header of it has no name"
         record = Record(given[KEY], given[VALUE], given[TIMESTAMP], tuple((h["key"], h["value"]) for h in headers))
         reason = refusal(record, self._settings, now_ms=self._now_ms, keep_offsets=self._keep_offsets)
-        if reason is not None:
-            return reason
-        if partition is None or offset is None:
-            return f"it has no {PARTITION if partition is None else OFFSET}, which keeping offsets needs"
         return (
-            offset_refusal(partition, offset, before)
+            reason
+            or offset_refusal(partition, offset, before)
             or f"its timestamp_type {kind} is neither 0 (CreateTime) nor 1 (LogAppendTime)"
         )
 

@@ -76,9 +76,7 @@ class Transactions:
         if self._failure is not None:
             raise self._failed(*self._failure)
         with self._explained():
-            if not self._open:
-                self._producer.begin_transaction()
-                self._open = True
+            self._begin_transaction()
             while not self._sent(record):
                 self._producer.poll(FULL_S)
             self._producer.poll(0)
@@ -91,9 +89,7 @@ class Transactions:
         Returns the target's new log end.
         """
         with self._explained():
-            if not self._open:
-                self._producer.begin_transaction()
-                self._open = True
+            self._begin_transaction()
             while len(self._producer):  # not `flush`, which does not report that this producer was fenced
                 self._producer.poll(FULL_S)
             if self._failure is not None:
@@ -114,6 +110,11 @@ class Transactions:
                 self._producer.purge()
                 self._producer.abort_transaction(min(GIVEN_UP_S, self._cluster.timeout_s))
         self._asking.close()
+
+    def _begin_transaction(self) -> None:
+        if not self._open:
+            self._producer.begin_transaction()
+            self._open = True
 
     def _in_slices(self, call: Callable[[float], None]) -> None:
         """A call that is repeated until it succeeds, so that Python handles an interrupt between two of them."""

@@ -12,21 +12,25 @@ that fails stays unchanged and is reported; the others continue.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count, groupby
+from threading import Lock
 from types import MappingProxyType
 
-from lithify.compaction.outcome import LogOutcome
+from lithify.compaction.audit import audit
+from lithify.compaction.decisions import Decision, rewrites_of
+from lithify.compaction.outcome import LogFindings, LogOutcome, applied, decisions_of
 from lithify.compaction.round_report import idle_outcome
 from lithify.defects import as_lithify_error
 from lithify.errors import InsufficientSpaceError, LithifyError, RoundAbandonedError
+from lithify.lifecycle.sweeping import HEARTBEATS_PER_GRACE
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.settings.units import format_bytes
-from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, RunLimits
+from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, Rewritten, Round, RunLimits
 from lithify.ports.store import Warehouse
-from lithify.service.round.execute import Outcomes, execute
-from lithify.service.round.heartbeat import Heartbeat
+from lithify.service.documents import put_heartbeat
 from lithify.service.round.stopwatch import Stopwatch
 from lithify.service.round.topic_run import LogOutcomes, TopicResult, TopicRun
 from lithify.waits.parallel import for_each, parallel
@@ -36,6 +40,9 @@ REPLANS = 5
 
 Wanted = Mapping[TopicName, tuple[int, ...] | None]
 """By topic, the partitions whose logs are to be compacted; None is all of them."""
+
+Outcomes = Mapping[LogId, LogOutcome | LithifyError]
+"""Of each log, what is to be committed, or why it failed."""
 
 
 def silent(_phase: str, _done: int, _total: int) -> None:
@@ -121,9 +128,9 @@ def _outcomes(run: Run, logs: Sequence[PlannedLog], watch: Stopwatch, run_id: st
     if work:
         try:
             topics = tuple({log.topic.name: log.topic for log in work}.values())
-            progress = Heartbeat(run.warehouse, run_id, topics, run.progress).following()
+            progress = _with_heartbeats(run, run_id, topics)
             with run.engine.open_round(work, run.limits, run_id, progress) as round_:
-                outcomes |= execute(work, round_, watch.phase)
+                outcomes |= _execute(work, round_, watch)
         except LithifyError as error:
             outcomes |= {log.id: error for log in work}
     return outcomes
@@ -141,3 +148,69 @@ def _lack_of_space(warehouse: Warehouse, topic: TopicState, needed_bytes: int) -
         f"{topic.name}: the round may write {format_bytes(needed_bytes)}, the warehouse has {format_bytes(free)} free",
         hint="free space, or compact fewer partitions at a time with --partition",
     )
+
+
+def _with_heartbeats(run: Run, run_id: str, topics: Sequence[TopicState]) -> Progress:
+    """The run's progress, with a heartbeat in each topic whenever one is due (C45).
+
+    No version names the files that a run has written and not committed yet: `sweep` leaves them alone while
+    there are heartbeats. A suspended run has none, so its files may be swept, and its commit is then refused.
+    The engine reports progress several times a second.
+    """
+    clock, store = run.warehouse.clock, run.warehouse.store
+    last_ms = {topic.name: clock.monotonic_ms() for topic in topics}
+    lock = Lock()
+
+    def report(phase: str, done: int, total: int) -> None:
+        run.progress(phase, done, total)
+        for topic in topics:
+            with lock:
+                now_ms = clock.monotonic_ms()
+                if now_ms - last_ms[topic.name] < topic.settings.sweep_grace_ms / HEARTBEATS_PER_GRACE:
+                    continue
+                last_ms[topic.name] = now_ms
+            with suppress(LithifyError):  # the next one may succeed; if none does, the commit is refused
+                put_heartbeat(store, topic, run_id)
+
+    return report
+
+
+def _execute(logs: Sequence[PlannedLog], round_: Round, watch: Stopwatch) -> Outcomes:
+    """Key pass, decisions, rewrite and audit of `logs`. One that fails has its error; the others continue (C31)."""
+    with watch.phase("key_pass"):
+        found = round_.find_survivors()
+    decisions = {
+        log.id: decisions_of(log.plan, findings) for log in logs if isinstance(findings := found[log.id], LogFindings)
+    }
+    rewrites = {log: mine for log, decided in decisions.items() if (mine := rewrites_of(decided))}
+    with watch.phase("rewrite"):
+        written = round_.rewrite(rewrites) if rewrites else {}
+    outcomes: dict[LogId, LogOutcome | LithifyError] = {}
+    for log in logs:
+        match found[log.id]:
+            case LithifyError() as error:
+                outcomes[log.id] = error
+            case findings:
+                outcomes[log.id] = _audited(log, findings, decisions[log.id], written.get(log.id, ()))
+    return outcomes
+
+
+def _audited(
+    log: PlannedLog, findings: LogFindings, decisions: Sequence[Decision], results: Sequence[Rewritten | LithifyError]
+) -> LogOutcome | LithifyError:
+    written: list[Rewritten] = []
+    for result in results:
+        if isinstance(result, LithifyError):
+            return result
+        written.append(result)
+    outcome = LogOutcome(
+        log.plan,
+        findings,
+        applied(decisions, dict(zip(rewrites_of(decisions), (one.segments for one in written), strict=True))),
+        bytes_read=findings.bytes_read + sum(one.bytes_read for one in written),
+    )
+    try:
+        audit(str(log.id), outcome)
+    except LithifyError as error:
+        return error
+    return outcome
