@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from lithify.api.lake import Lake
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import local_path
-from lithify.errors import RefusedError, UnknownTopicError
+from lithify.errors import RefusedError, TopicExistsError, UnknownTopicError
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.reports.repair import RepairReport
@@ -317,3 +317,26 @@ def test_a_catalog_service_gets_its_topic_back(tmp_path: Path, monkeypatch: pyte
 
         assert report.way == "register"
         assert lake.topic("orders").state() == state
+
+
+def test_a_refused_creation_leaves_no_second_folder(tmp_path):
+    a_lake(tmp_path).create_topic("orders").append([Record(b"a", b"1")])
+    with pytest.raises(TopicExistsError):
+        a_lake(tmp_path).create_topic("orders")
+    assert len(list(tmp_path.glob("default/*"))) == 1
+
+
+def test_the_folder_of_a_creation_that_another_one_overtook_is_no_topic(tmp_path):
+    """Repair took it for a second folder of the topic, and for a topic of its own once that was deleted."""
+    lake = a_lake(tmp_path)
+    lake.create_topic("orders").append([Record(b"a", b"1")])
+    manifest_list = next(tmp_path.glob("default/*/metadata/snap-*.avro"))
+    overtaken = tmp_path / "default" / "orders-0badcafe" / "metadata"
+    overtaken.mkdir(parents=True)
+    shutil.copy(manifest_list, overtaken)
+    no_catalog(tmp_path)
+    lake = a_lake(tmp_path)
+    assert lake.repair("orders", True).complete
+    assert [record.key for record in lake.topic("orders").reader()] == [b"a"]
+    lake.delete_topic("orders")
+    assert lake.repairable() == ()

@@ -6,6 +6,7 @@ docs/format.md draws the folder. A recreated topic gets another one, so that it 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -152,6 +153,11 @@ _GIVEN = re.compile(
 def is_ours(relative_path: str) -> bool:
     """Whether a path within a topic's folder is one that Lithify gives to its files: no other is ever deleted."""
     return _GIVEN.fullmatch(relative_path) is not None
+
+
+def never_created(paths: Sequence[str]) -> bool:
+    """Whether these files of a folder are those of a creation that the catalog refused: another one came first."""
+    return all(re.search(r"/metadata/snap-[\w-]+\.avro$", path) for path in paths)
 
 
 def kind_of(relative_path: str) -> tuple[FileKind, str]:

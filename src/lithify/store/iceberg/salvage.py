@@ -166,7 +166,7 @@ class IcebergSalvage:
             for file in stored_files(stream, self._source.io_properties):
                 if folder := _FOLDER.fullmatch(file.path):
                     found[folder[1]].append(file.path)
-        return found
+        return {folder: paths for folder, paths in found.items() if not layout.never_created(paths)}
 
     def _name_of(self, location: str, paths: Sequence[str]) -> TopicName | None:
         """The topic of a folder, by its newest readable metadata, else by the folder's own name."""

@@ -61,6 +61,8 @@ class TopicTables:
 
     def create(self, name: TopicName, properties: Mapping[str, str], new_id: Callable[[], str]) -> None:
         """Creates the table of a topic, in a new folder. Raises `TopicExistsError`."""
+        if self._is_there(name):  # a creation that the catalog refuses leaves a file in a folder of its own
+            raise topic_exists(name)
         catalog = self._source.created()
         try:
             with reaching(self._source.where):
@@ -96,6 +98,16 @@ class TopicTables:
             return False
         with reaching(self._source.where), suppress(NoSuchTableError, NoSuchNamespaceError):
             return _forgotten(self._source.created(), layout.identifier(name), was)
+        return True
+
+    def _is_there(self, name: TopicName) -> bool:
+        """Also if its metadata is damaged or lost."""
+        try:
+            self.load(name)
+        except UnknownTopicError:
+            return False
+        except DamagedError:
+            return True
         return True
 
     def _is_still(self, name: TopicName, was: str) -> bool:
