@@ -192,7 +192,8 @@ def test_cursors_of_all_logs_are_gone_on_from():
     assert sorted(r.value for r in first + rest) == [b"%d" % n for n in range(9)]
     with pytest.raises(UnknownTopicError, match="no partition 7"):
         topic.reader(start={7: reader.cursors()[0]})
-    for partition, start in ((0, reader.cursors()), (None, reader.cursors()[0])):
+    of_json = {"0": reader.cursors()[0]}
+    for partition, start in ((0, reader.cursors()), (None, reader.cursors()[0]), (None, of_json)):
         with pytest.raises(RefusedError, match="cursor"):
             topic.reader(partition, start)
 

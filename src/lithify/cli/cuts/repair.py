@@ -76,7 +76,7 @@ def _all(invocation: Invocation, lake: Lake, *, repairs: bool, given: str | None
             _print(invocation, lake.repair(name, True) if repairs else report)
         except LithifyError as error:
             failed = True
-            say(f"{name}: {error}")
+            say(_of(str(name), str(error)))
     if not planned and not failed:
         say("no topic needs repair")
     elif planned and not repairs:
@@ -90,7 +90,7 @@ def _print(invocation: Invocation, report: RepairReport) -> None:
     if report.way == "nothing":
         say(f"{report.topic}: nothing is wrong with it")
         return
-    click.echo(f"{report.topic}: {report.trouble}".replace(f"{report.location}/", ""))
+    click.echo(_of(report.topic, report.trouble).replace(f"{report.location}/", ""))
     click.echo(f"  in {report.location}")
     for log in report.logs if report.way != "finish-deletion" else ():
         offsets = f"offsets {log.log_start_offset} to {log.log_end_offset}"
@@ -101,3 +101,8 @@ def _print(invocation: Invocation, report: RepairReport) -> None:
         click.echo(f"  {'complete' if report.complete else 'not complete, or not known to be'}")
     if report.repaired:
         say(f"{report.topic}: {_DONE[report.way].format(version=report.version)}")
+
+
+def _of(topic: str, text: str) -> str:
+    """Most errors begin with the topic's name."""
+    return text if text.startswith(f"{topic}: ") else f"{topic}: {text}"

@@ -220,6 +220,10 @@ def open_topic(
     """A reader of all logs of `state`. A log without a cursor in the mapping is read from its start."""
     if isinstance(start, Mapping):
         for partition in start:
+            if not isinstance(partition, int):
+                raise RefusedError(
+                    f"cursor of {partition!r}", hint="give them by partition, a number: JSON makes it text"
+                )
             state.check_partition(partition)
     starts = start if isinstance(start, Mapping) else dict.fromkeys(state.partitions, start)
     readers = tuple(VersionReader(warehouse, state, p, starts.get(p, "earliest"), how) for p in state.partitions)
