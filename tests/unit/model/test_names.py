@@ -116,7 +116,7 @@ def test_no_two_foreign_names_are_stored_as_the_same(one, other):
     [
         "orders",
         "shop/orders",
-        "pulsar/x",
+        "pulsar/1",
         "pulsar.a/x",
         "pulsar.a.b.c/x",
         "mapr/x",
