@@ -63,7 +63,7 @@ def test_what_an_error_of_a_commit_says(error: Exception, conflict: bool, nothin
         (
             OSError("AWS Error NO_SUCH_BUCKET during PutObject operation: The specified bucket does not exist"),
             "s3://b/k: there is no such bucket",
-            "make it",
+            "create it",
         ),
         (
             OSError("When uploading part: AWS Error UNKNOWN (HTTP status 503) during UploadPart operation: busy\n."),
