@@ -26,6 +26,7 @@ from lithify.model.log import (
 from lithify.model.segment import Segment, Volume
 from lithify.model.settings.table import SETTINGS
 from lithify.model.settings.topic_settings import TopicSettings, settings_of, to_config
+from lithify.store.iceberg.commit.kept_versions import closings
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
 from store.table_properties import as_of_format, set_sealed
@@ -53,6 +54,7 @@ LOGS = st.builds(
     last_round_ms=st.none() | TIMES,
     last_round=st.text(max_size=12),
     deleted_below=OFFSETS,
+    compacted_below=OFFSETS,
     round_required=st.text(max_size=40),
     uncovered=st.booleans(),
     held=st.none() | st.builds(HeldTombstones, OFFSETS, OFFSETS),
@@ -97,6 +99,12 @@ def test_a_log_state_goes_through_json_unchanged(log: LogState) -> None:
     text = json.dumps(log_to_json(log))
 
     assert log_from_json(0, json.loads(text)) == log
+
+
+@pytest.mark.parametrize("closed_ms", ["x", None, []])
+def test_a_record_that_does_not_say_when_its_version_was_closed_is_named(closed_ms: object) -> None:
+    with pytest.raises(DamagedError, match=r"versions/3\.json: the record of a version"):
+        closings([("versions/3.json", {"closed_ms": closed_ms, "no_longer_named": []})])
 
 
 def test_a_new_log_takes_next_to_nothing() -> None:

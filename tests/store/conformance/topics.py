@@ -97,6 +97,15 @@ class TopicRules:
         with pytest.raises(UnknownTopicError):
             place.store.load(ORDERS)
 
+    def test_a_topic_of_any_name_is_deleted_alone(self, place: Place) -> None:
+        names = [parse_topic(text).name for text in NAMES]
+        for name in names:
+            place.store.create_topic(name, str(name), TopicSettings(), 1, NOW_MS)
+
+        for gone, name in enumerate(names, 1):
+            place.store.drop_topic(name)
+            assert place.store.topics() == tuple(sorted(names[gone:]))
+
     def test_a_topic_made_again_starts_afresh(self, place: Place) -> None:
         old = place.append(place.create(), some_records("a", "b"))
         put_report(place.store, old, "report1", a_report(1))

@@ -247,10 +247,10 @@ def _forgotten(catalog: Catalog, table: tuple[str, ...], was: str) -> bool:
         return True
     if not was:
         return True
-    stream, topic = table
+    *stream, topic = table  # PyIceberg takes the dots of a stream's name for levels
     row = delete(IcebergTables).where(
         IcebergTables.catalog_name == catalog.name,
-        IcebergTables.table_namespace == stream,
+        IcebergTables.table_namespace == ".".join(stream),
         IcebergTables.table_name == topic,
         IcebergTables.metadata_location == was,
     )

@@ -108,8 +108,9 @@ def closings(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, int]
     found: dict[str, int] = {}
     for path, record in records:
         with readable(f"{path}: the record of a version"):
+            closed_ms = int(record["closed_ms"])
             for gone in (path, *record["no_longer_named"]):
-                found[gone] = max(record["closed_ms"], found.get(gone, record["closed_ms"]))
+                found[gone] = max(closed_ms, found.get(gone, closed_ms))
     return found
 
 
