@@ -61,5 +61,5 @@ def check_offsets(log: LogId, first_offset: int, records: int) -> None:
 
 def check_partitions(count: int) -> None:
     """Raises `RefusedError`."""
-    if not 1 <= count <= MAX_PARTITIONS:
+    if not isinstance(count, int) or not 1 <= count <= MAX_PARTITIONS:
         raise RefusedError(f"partitions={count}: a topic has 1 to {MAX_PARTITIONS}")

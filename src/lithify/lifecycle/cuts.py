@@ -16,6 +16,7 @@ from lithify.compaction.eligible.required import carried_reason, deletion_reason
 from lithify.compaction.eligible.retention import start_after
 from lithify.compaction.tombstones import Steps, folded, with_drop, without_view
 from lithify.errors import OffsetOutOfRangeError, PolicyError
+from lithify.model.cursor import whole_offset
 from lithify.model.log import TRUNCATIONS_KEPT, DroppedDeletes, LastRecord, LogState
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.names import LogId
@@ -48,6 +49,7 @@ def records_deleted(log: LogId, state: LogState, before: int, segments: tuple[Se
 
     The steps stay as they are, since the tombstones that they count are stored until the next round.
     """
+    before = whole_offset(log, before)
     if not 0 <= before <= state.log_end_offset:
         raise OffsetOutOfRangeError(
             f"{log}: cannot delete before {before}: the log ends at {state.log_end_offset}",
@@ -82,6 +84,7 @@ def truncation(log: LogId, state: LogState, to: int, *, below_compacted: bool) -
     Side by side a cut below D leaves of the view only what the backlog does not have any more, and
     resets D to S: the backlog still has the values that the truncated records had superseded.
     """
+    to = whole_offset(log, to)
     if not state.log_start_offset <= to <= state.log_end_offset:
         raise OffsetOutOfRangeError(
             f"{log}: cannot truncate to {to}: the log has offsets from {state.log_start_offset} "

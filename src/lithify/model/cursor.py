@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from operator import index
 from typing import Any, Literal
 
 from lithify.errors import OffsetOutOfRangeError
@@ -26,6 +27,11 @@ class Cursor:
     epoch: int
     as_of_ms: int | None = None
 
+    def __post_init__(self) -> None:
+        """Raises `TypeError` for what is not a whole number: a reader at NaN would never come to an end."""
+        for number in (self.generation, self.offset, self.epoch, self.as_of_ms or 0):
+            index(number)
+
     @classmethod
     def of(cls, state: TopicState, log: LogState, offset: int) -> Cursor:
         """A reader that has read a version of the log up to `offset`."""
@@ -34,10 +40,10 @@ class Cursor:
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Cursor:
         """Raises `ValueError`, `TypeError` or `KeyError` for what `to_json` did not write."""
-        identity, generation, offset = str(given["identity"]), int(given["generation"]), int(given["offset"])
+        identity, generation, offset = str(given["identity"]), _whole(given["generation"]), _whole(given["offset"])
         if "epoch" in given:
-            return cls(identity, generation, offset, int(given["epoch"]))
-        return cls(identity, generation, offset, 0, int(given["as_of_ms"]))
+            return cls(identity, generation, offset, _whole(given["epoch"]))
+        return cls(identity, generation, offset, 0, _whole(given["as_of_ms"]))
 
     def to_json(self) -> dict[str, Any]:
         """As all documents store it: position files, offsets of Kafka's groups, checkpoints of Spark."""
@@ -56,11 +62,25 @@ From = Start | Cursor
 """Where a reader of one log may begin."""
 
 
+def whole_offset(log: LogId, offset: int) -> int:
+    """`offset` as Python's own number. Raises `OffsetOutOfRangeError` for what is not a whole number."""
+    try:
+        return int(index(offset))
+    except TypeError:
+        raise OffsetOutOfRangeError(f"{log}: {offset!r} is not an offset", hint="give a whole number") from None
+
+
 def checked_offset(log: LogId, start: int, end: int, offset: int) -> int:
     """`offset` if a reader that begins at `start` may start there, the log end included (C2, C37)."""
+    offset = whole_offset(log, offset)
     if not start <= offset <= end:
         raise OffsetOutOfRangeError(
             f"{log}: offset {offset} is outside of [{start}, {end}]",
             hint="start at earliest, at latest, or in between",
         )
     return offset
+
+
+def _whole(number: Any) -> int:
+    """As JSON has it, or as text; 1.5, NaN and the like are a `TypeError`."""
+    return int(number) if isinstance(number, str) else int(index(number))

@@ -30,6 +30,14 @@ def retain(state, count, **config):
     return retained(state, LOG.segments[:count], LOG.segments[count:], settings, 150)
 
 
+@pytest.mark.parametrize("offset", [1.5, 4.0, float("nan"), "4", None])
+def test_a_cut_is_at_a_whole_number(offset):
+    with pytest.raises(OffsetOutOfRangeError, match="is not an offset"):
+        records_deleted(ID, STATE, offset, LOG.segments)
+    with pytest.raises(OffsetOutOfRangeError, match="is not an offset"):
+        truncation(ID, STATE, offset, below_compacted=True)
+
+
 def test_retention_moves_the_log_start_behind_what_went():
     """C24, C27, C36."""
     after = retain(STATE, 1)

@@ -26,5 +26,16 @@ def test_anything_but_a_cursor_is_an_error(stored):
         Cursor.from_json(stored)
 
 
+@pytest.mark.parametrize("number", [1.5, float("nan"), float("inf"), None, [2]])
+@pytest.mark.parametrize("name", ["generation", "offset", "epoch"])
+def test_a_cursor_has_whole_numbers(name, number):
+    """A reader at an offset that is not a number would never come to an end, and no epoch is above NaN."""
+    cursor = {"identity": "i", "generation": 2, "offset": 7, "epoch": 5, name: number}
+    with pytest.raises(TypeError):
+        Cursor.from_json(cursor)
+    with pytest.raises(TypeError):
+        Cursor(**cursor)
+
+
 def test_place_is_an_earlier_name_of_the_class():
     assert lithify.Place is lithify.Cursor is Cursor

@@ -188,5 +188,5 @@ def _stored(offset: int, told: str) -> Stored:
     try:
         found: Any = json.loads(told)
         return Stored(Cursor.from_json({**found, "offset": offset}), int(found["end"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ArithmeticError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise RefusedError(f"another program stored offsets: {told!r}", hint="publish to another topic") from error
