@@ -160,10 +160,10 @@ def test_a_catalog_file_that_is_none(iceberg: Place, tmp_path: Path) -> None:
     state = iceberg.create()
     (tmp_path / "warehouse" / "catalog.db").write_bytes(b"not a database" * 1000)
 
-    refused(lambda: iceberg.store.load(ORDERS), "catalog.db is no catalog", "restore it")
-    refused(lambda: iceberg.change(state, generation=1), "catalog.db is no catalog", "restore it")
+    refused(lambda: iceberg.store.load(ORDERS), "catalog.db is no catalog", "restore a copy")
+    refused(lambda: iceberg.change(state, generation=1), "catalog.db is no catalog", "restore a copy")
     again = an_iceberg_place(tmp_path / "warehouse", FakeClock())
-    refused(again.store.topics, "catalog.db is no catalog", "restore it")
+    refused(again.store.topics, "catalog.db is no catalog", "restore a copy")
 
 
 def test_a_catalog_that_stays_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

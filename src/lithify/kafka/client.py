@@ -107,14 +107,22 @@ class Cluster:
 
         Empty where the brokers give none, which is below Kafka 2.8.
         """
-        wanted = client().TopicCollection([topic])
         if self._asked is None:
             self._asked = self.admin()  # kept, as connecting takes longer than a request
         with self.explained(topic):
-            found = self._asked.describe_topics(wanted, request_timeout=self.timeout_s)[topic]
-            given = found.result(timeout=self.timeout_s * 2).topic_id
+            try:
+                given = self._described(self._asked, topic).topic_id
+            except client().KafkaException as error:
+                if error.args[0].code() != client().KafkaError._DESTROY_BROKER:
+                    raise
+                given = self._described(self._asked, topic).topic_id  # by another connection than the one just lost
         none = not given.get_most_significant_bits() and not given.get_least_significant_bits()
         return "" if none else str(given)
+
+    def _described(self, admin: AdminClient, topic: str) -> Any:
+        wanted = client().TopicCollection([topic])
+        found = admin.describe_topics(wanted, request_timeout=self.timeout_s)[topic]
+        return found.result(timeout=self.timeout_s * 2)
 
     def ends(self, consumer: Consumer, topic: str, partition: int) -> tuple[int, int]:
         """The log start offset, and the log end offset up to which `consumer` can read."""
