@@ -3,7 +3,7 @@
 Consumers fold what they read into a map and store their cursors.
 Whatever is done to the topic in between, by whatever clock and under whatever settings: one who is
 let through and reads on has what every record ever appended says. No reader gets an error that something was
-missed where no delete at or above the cursor has gone since.
+missed where no delete at or above the cursor has gone since, and no truncation has restored values below it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Cursors(RuleBasedStateMachine):
         self.topic = MemoryTopic(compaction_mode=mode, delete_retention_ms=retention, segment_bytes=1024)
         self.history: list[Record] = []
         self.expired: list[tuple[int, bool]] = []
-        """When deletes expired: the epoch that this began, and whether the view had them."""
+        """When deletes expired or values came back: the epoch that this began, and whether only in the view."""
 
     @property
     def log(self) -> LogState:
@@ -109,10 +109,27 @@ class Cursors(RuleBasedStateMachine):
 
     @rule(by=st.integers(0, 5))
     def truncate(self, by: int) -> None:
-        """Not below what rounds have compacted: that needs `--below-compacted`, and readers get an error."""
-        to = max(self.log.first_dirty_offset, self.log.compacted_below, self.log.log_end_offset - by)
-        truncate(self.topic.warehouse, ORDERS, 0, to)
+        """Not below what rounds have compacted in place: that needs `--below-compacted`, and values are gone."""
+        before = self.log
+        below = before.first_dirty_offset if before.view is None else 0
+        to = max(below, before.compacted_below, before.log_end_offset - by)
+        truncate(self.topic.warehouse, ORDERS, 0, to, below_compacted=before.view is not None)
         self.history = self.history[:to]
+        if before.view is not None and to < before.first_dirty_offset:
+            self.expired.append((self.log.epoch, True))
+        if before.undone is not None and to < before.undone.below:
+            self.expired.append((self.log.epoch, before.undone.of_view))
+
+    @rule(pairs=RECORDS, share=st.sampled_from([0.3, 0.7]), compacted=st.booleans(), by=st.integers(1, 4))
+    def bring_values_back_behind_a_reader(
+        self, pairs: list[tuple[bytes, bytes | None]], share: float, compacted: bool, by: int
+    ) -> None:
+        """Who has read what a round left has not read what an undo and a truncation restore."""
+        self.append(pairs)
+        self.round(None, undone=False)
+        self.begin(compacted, share)
+        self.undo()
+        self.truncate(by)
 
     @rule(compacted=st.booleans(), share=st.sampled_from([0.3, 0.7, 1.0]))
     def begin(self, compacted: bool, share: float) -> None:

@@ -14,10 +14,12 @@ from lithify.model.record import Record
 from lithify.service.change.alter import uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import undo
 from support.builders import a_log, draw
 from support.topics.memory_topic import ORDERS, MemoryTopic
 
 HOUR = 3_600_000
+DAY = 24 * HOUR
 
 
 def append(topic, text):
@@ -276,6 +278,38 @@ def test_a_following_reader_is_cut_off_only_by_a_truncation_below_it(compacted):
     with pytest.raises(LogTruncatedError, match="truncated"):
         list(above.poll())
     assert polled(at_it) == "e=1@3 f=1@4"
+
+
+@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
+def test_a_reader_does_not_pass_over_values_that_came_back_below_it(mode):
+    """C49: a round superseded a=1, which the reader passed; undone, and cut off what superseded it, a=1 is current."""
+    topic = MemoryTopic(compaction_mode=mode)
+    append(topic, "a=1 b=1 c=1 a=2")
+    topic.compact()
+    reader = topic.reader(compacted=True)
+    assert drawn([reader.read_next()]) == "b=1@1"
+    undo(topic.warehouse, ORDERS)
+    assert drawn(topic.reader(start=reader.cursor(), compacted=True)) == "c=1@2 a=2@3", "nothing is missed yet"
+    truncate(topic.warehouse, ORDERS, 0, 3)
+    with pytest.raises(LogTruncatedError, match="a truncation has restored values"):
+        topic.reader(start=reader.cursor(), compacted=True)
+    assert drawn(topic.records(compacted=True)) == "a=1@0 b=1@1 c=1@2"
+
+
+def test_a_reader_of_a_view_that_was_cut_and_then_dropped_gets_the_error_still():
+    """C49: a=1 is current again, below its cursor; of deletes that the view has lost the backlog has all."""
+    topic = MemoryTopic(**BESIDE)
+    append(topic, "a=1 b=1 c=1 a=2")
+    topic.compact()
+    reader = topic.reader(compacted=True)
+    assert drawn([reader.read_next()]) == "b=1@1"
+    truncate(topic.warehouse, ORDERS, 0, 3, below_compacted=True)
+    append(topic, "d=∅ e=1")
+    topic.compact()
+    topic.compact(2 * DAY)
+    uncompact(topic.warehouse, ORDERS)
+    with pytest.raises(LogTruncatedError, match="a truncation has restored values"):
+        topic.reader(start=reader.cursor(), compacted=True)
 
 
 def test_a_missing_view_fails_compacted_readers_and_rounds_alone():

@@ -14,7 +14,6 @@ from pyiceberg.catalog import Catalog
 from lithify.errors import DamagedError, UnknownTopicError, UnsupportedFormatError
 from lithify.model.log import (
     CommittedEnd,
-    DroppedDeletes,
     HeldTombstones,
     LastRecord,
     LogState,
@@ -23,6 +22,7 @@ from lithify.model.log import (
     View,
     WrittenBatch,
 )
+from lithify.model.missed import DroppedDeletes, Undone
 from lithify.model.segment import Segment, Volume
 from lithify.model.settings.table import SETTINGS
 from lithify.model.settings.topic_settings import TopicSettings, settings_of, to_config
@@ -72,7 +72,8 @@ LOGS = st.builds(
     ),
     committed=st.lists(st.builds(CommittedEnd, OFFSETS, TIMES), max_size=4).map(tuple),
     epoch=st.integers(0, 2**63 - 1),
-    dropped=st.lists(st.builds(DroppedDeletes, OFFSETS, OFFSETS, st.booleans()), max_size=8).map(tuple),
+    dropped=st.lists(st.builds(DroppedDeletes, OFFSETS, OFFSETS, st.booleans(), st.booleans()), max_size=8).map(tuple),
+    undone=st.none() | st.builds(Undone, OFFSETS, st.booleans()),
 )
 
 SEGMENTS = st.builds(

@@ -12,8 +12,9 @@ from lithify.compaction.eligible.required import stored_deletion
 from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.tombstones import Drops, Steps, folded, with_drop, with_round
-from lithify.model.log import DroppedDeletes, HeldTombstones, LastRecord, LogState
+from lithify.model.log import HeldTombstones, LastRecord, LogState
 from lithify.model.log_arithmetic import last_readable, measured, view_of
+from lithify.model.missed import DroppedDeletes, Undone
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 
@@ -82,6 +83,7 @@ def state_after(
         aged_before_ms=plan.rules.values_expire_before_ms,
         view=None if plan.view is None else view_of(outcome.result, after.view_last_record, _view_start(plan.base)),
         dropped=_drops_after(outcome, current),
+        undone=_undone_after(plan, current.undone),
     )
     # What was deleted while the round went on, or lies above its horizon, requires another one (C26).
     reason = stored_deletion(moved, after.segments, outcome.result)
@@ -125,6 +127,13 @@ def _drops_after(outcome: LogOutcome, current: LogState) -> Drops:
     if below == 0:
         return current.dropped
     return with_drop(current.dropped, DroppedDeletes(current.next_epoch, below, outcome.plan.view is not None))
+
+
+def _undone_after(plan: LogPlan, undone: Undone | None) -> Undone | None:
+    """None where readers could pass the same values after this round as after those that were undone."""
+    if undone is None or (undone.below <= plan.horizon.offset and (undone.of_view or plan.view is None)):
+        return None
+    return undone
 
 
 def _view_start(base: LogState) -> int:

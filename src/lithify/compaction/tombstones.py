@@ -20,7 +20,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from lithify.model.log import DroppedDeletes, LogState, TombstoneStep
+from lithify.model.log import LogState, TombstoneStep
+from lithify.model.missed import DroppedDeletes
 
 STEPS_KEPT = 64
 """The most steps of one log. Beyond it the two closest in time become one, the later."""
@@ -89,15 +90,28 @@ def missed_deletes(log: LogState, offset: int, epoch: int, *, compacted: bool) -
 
 def with_drop(drops: Drops, new: DroppedDeletes) -> Drops:
     """`dropped` with a latest entry, and without those that it makes redundant."""
-    kept = [d for d in drops if d.below > new.below or (new.of_view and not d.of_view)]
+    kept = [d for d in drops if d.below > new.below or _outlives(d, new)]
     kept.append(new)
     if len(kept) > DROPS_KEPT:
         first, second, *rest = kept
-        both = DroppedDeletes(second.epoch, max(first.below, second.below), first.of_view and second.of_view)
+        both = DroppedDeletes(
+            second.epoch,
+            max(first.below, second.below),
+            of_view=first.of_view and second.of_view,
+            restored=first.restored or second.restored,
+        )
         kept = [both, *rest]
     return tuple(kept)
 
 
 def without_view(drops: Drops) -> Drops:
-    """The entries once the view is dropped: the backlog has every delete that the view had lost."""
-    return tuple(drop for drop in drops if not drop.of_view)
+    """The entries once the view is dropped: the backlog has every delete that the view had lost.
+
+    It has the values that truncations restored as well, but below the positions of readers of the view.
+    """
+    return tuple(drop for drop in drops if drop.restored or not drop.of_view)
+
+
+def _outlives(drop: DroppedDeletes, new: DroppedDeletes) -> bool:
+    """Whether an entry is about more readers than a later one, now or once the view is dropped."""
+    return new.of_view and (not drop.of_view or (drop.restored and not new.restored))

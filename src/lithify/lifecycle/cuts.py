@@ -17,8 +17,9 @@ from lithify.compaction.eligible.retention import start_after
 from lithify.compaction.tombstones import Steps, folded, with_drop, without_view
 from lithify.errors import OffsetOutOfRangeError, PolicyError
 from lithify.model.cursor import whole_offset
-from lithify.model.log import TRUNCATIONS_KEPT, DroppedDeletes, LastRecord, LogState
+from lithify.model.log import TRUNCATIONS_KEPT, LastRecord, LogState
 from lithify.model.log_arithmetic import last_readable, measured, view_of
+from lithify.model.missed import DroppedDeletes
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
@@ -114,12 +115,18 @@ def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
     """The state after the truncation `how`, with `cut` as what is left (C26).
 
     Values that records truncated from a view had superseded become current again, below the positions of
-    readers of the view, also of one that was dropped: they get the same error as for a dropped delete (C49).
+    readers of the view, also of one that was dropped; so do those that an undone round had removed. These
+    readers get the same error as for a dropped delete (C49).
     """
-    dropped = state.dropped
     viewed = max(state.compacted_below, 0 if state.view is None else state.first_dirty_offset)
+    dropped, undone = state.dropped, state.undone
     if how.end_offset < viewed:
-        dropped = with_drop(dropped, DroppedDeletes(state.next_epoch, viewed, of_view=True))
+        dropped = with_drop(dropped, DroppedDeletes(state.next_epoch, viewed, of_view=True, restored=True))
+    if undone is not None and how.end_offset < undone.below:
+        dropped = with_drop(
+            dropped, DroppedDeletes(state.next_epoch, undone.below, of_view=undone.of_view, restored=True)
+        )
+        undone = None
     moved = replace(
         state,
         log_end_offset=how.end_offset,
@@ -132,6 +139,7 @@ def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
         compacted_below=min(state.compacted_below, how.end_offset),
         view=state.view and view_of(cut.view, cut.view_last_record, state.view.start_offset),
         dropped=dropped,
+        undone=undone,
     )
     return measured(moved, cut.segments)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from lithify.compaction.eligible.required import carried_reason, stored_deletion
 from lithify.model.log import LastRecord, LogState
 from lithify.model.log_arithmetic import last_readable, measured, view_of
+from lithify.model.missed import Undone
 from lithify.model.segment import Segment
 from lithify.reports.round import LogReport
 
@@ -76,7 +77,14 @@ def state_after_undo(
         uncovered=then.uncovered,
         view=view,
         dropped=then.dropped,  # the deletes that the round dropped are restored; the epoch still grows
+        undone=_undone(now),
     )
     # What required the round requires one again (C43), and records deleted since are stored again (C26).
     deleted = stored_deletion(back, files.segments, files.view)
     return measured(replace(back, round_required=carried_reason((now, then), deleted)), files.segments)
+
+
+def _undone(now: LogState) -> Undone:
+    """How far undone rounds had compacted the log, with the one that `now` has last."""
+    before = now.undone or Undone(0, of_view=True)
+    return Undone(max(before.below, now.first_dirty_offset), of_view=before.of_view and now.view is not None)

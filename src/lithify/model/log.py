@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from lithify.errors import UnknownTopicError
+from lithify.model.missed import DroppedDeletes, Undone
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment, Volume
 from lithify.model.settings.topic_settings import TopicSettings
@@ -73,19 +74,6 @@ class HeldTombstones:
 
     below: int
     horizon: int
-
-
-@dataclass(frozen=True, slots=True)
-class DroppedDeletes:
-    """The commit that began `epoch` dropped expired deletes below `below`; `of_view`: from the view (C49).
-
-    Or it truncated the view, which made superseded values current again. A reader whose position was below
-    `below` before that commit may have missed a delete.
-    """
-
-    epoch: int
-    below: int
-    of_view: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +138,8 @@ class LogState:
     """When dirty records were appended, where `min.compaction.lag.from` is `commit` (C14); both ascend."""
     dropped: tuple[DroppedDeletes, ...] = ()
     """Which commits dropped deletes, and up to which offset; epochs ascend, offsets descend."""
+    undone: Undone | None = None
+    """Of rounds that were undone; None once a round or a truncation has reached as far."""
 
     @property
     def volume(self) -> Volume:

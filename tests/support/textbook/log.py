@@ -50,6 +50,8 @@ class TextbookLog:
     dropped: tuple[Dropped, ...] = ()
     aged: Records = ()
     """The records that rounds have dropped for their age."""
+    undone: tuple[int, bool] = (0, True)
+    """How far rounds that were undone had compacted the log, and whether in its view alone."""
 
     @property
     def compacted_up_to(self) -> int:
@@ -218,8 +220,14 @@ class TextbookLog:
             epoch=self.epoch + 1,
             dropped=self.dropped + done.dropped(self.epoch + 1),
             aged=self.aged + done.aged,
+            undone=(0, True) if self._reached_again(done) else self.undone,
         )
         return after._aged(settings, now_ms)
+
+    def _reached_again(self, done: Rounded) -> bool:
+        """Whether readers may pass the same after a round as after those that were undone."""
+        below, of_view = self.undone
+        return below <= done.horizon and (of_view or not done.side_by_side)
 
     def without_round(self, before: TextbookLog, horizon: int, start_after: int) -> TextbookLog:
         """The log without the round that was applied to `before` and moved S to `start_after` (C7)."""
@@ -243,6 +251,7 @@ class TextbookLog:
             epoch=self.epoch + 1,
             dropped=before.dropped,
             aged=before.aged,
+            undone=(max(self.undone[0], self.dirty_from), self.undone[1] and self.view is not None),
         )
 
     def appended(self, records: Records, end: int) -> TextbookLog:
@@ -270,7 +279,10 @@ class TextbookLog:
         dropped = tuple(replace(d, last=min(d.last, to - 1)) for d in self.dropped)
         below = self.compacted_before if view is None else self.compacted_up_to
         if to < below:
-            dropped += (Dropped(self.epoch + 1, to, below, of_view=True),)
+            dropped += (Dropped(self.epoch + 1, to, below, of_view=True, restored=True),)
+        undone, of_view = self.undone
+        if to < undone:
+            dropped += (Dropped(self.epoch + 1, to, undone, of_view=of_view, restored=True),)
         if back and view is not None:  # what the backlog still has is judged anew
             view, dirty_from = tuple(r for r in view if at(r) < self.start), self.start
         return replace(
@@ -285,6 +297,7 @@ class TextbookLog:
             compacted_before=min(self.compacted_before, to),
             epoch=self.epoch + 1,
             dropped=dropped,
+            undone=(0, True) if to < undone else self.undone,
         )
 
     def uncompacted(self) -> TextbookLog:
@@ -298,7 +311,7 @@ class TextbookLog:
             high=(),
             uncovered=False,
             last_round="",
-            dropped=tuple(d for d in self.dropped if not d.of_view),
+            dropped=tuple(d for d in self.dropped if d.restored or not d.of_view),
         )
 
     def missed(self, offset: int, epoch: int, *, compacted: bool) -> tuple[bool, bool]:

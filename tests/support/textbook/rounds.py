@@ -30,6 +30,8 @@ class Dropped:
     last: int
     below: int
     of_view: bool
+    restored: bool = False
+    """Nothing went: a truncation made superseded values current again."""
 
 
 def ended_at(covers: Covers, to: int, *, at_the_latest: bool = False) -> Covers:

@@ -8,7 +8,8 @@ import pytest
 
 from lithify.compaction.tombstones import DROPS_KEPT, missed_deletes, with_drop
 from lithify.lifecycle.cuts import uncompacted
-from lithify.model.log import FIRST_EPOCH, DroppedDeletes, LogState
+from lithify.model.log import FIRST_EPOCH, LogState
+from lithify.model.missed import DroppedDeletes
 from support.builders import some_settings
 from support.topics.pure_rounds import a_pure_log
 

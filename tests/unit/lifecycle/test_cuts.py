@@ -8,7 +8,8 @@ import pytest
 
 from lithify.errors import OffsetOutOfRangeError, PolicyError
 from lithify.lifecycle.cuts import Cut, Truncation, records_deleted, retained, truncated, truncation, uncompacted
-from lithify.model.log import TRUNCATIONS_KEPT, DroppedDeletes, HeldTombstones, LastRecord, TombstoneStep, View
+from lithify.model.log import TRUNCATIONS_KEPT, HeldTombstones, LastRecord, TombstoneStep, View
+from lithify.model.missed import DroppedDeletes
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Volume, volume_of
 from support.builders import a_log, some_settings
@@ -215,5 +216,5 @@ def test_a_truncation_lowers_what_was_once_compacted_and_tells_readers_of_the_vi
     """C26, C49: values that readers of the dropped view have skipped are current again."""
     after = truncated(SET_BACK, Truncation(3, 0, 0), Cut(LOG.segments[:1], None))
     assert after.compacted_below == 3
-    assert after.dropped == (DroppedDeletes(SET_BACK.next_epoch, 4, of_view=True),)
+    assert after.dropped == (DroppedDeletes(SET_BACK.next_epoch, 4, of_view=True, restored=True),)
     assert truncated(SET_BACK, Truncation(4, 0, 0), Cut(LOG.segments[:2], None)).dropped == ()

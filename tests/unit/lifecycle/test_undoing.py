@@ -10,6 +10,7 @@ from lithify.compaction.round_report import outcome_report
 from lithify.lifecycle.cuts import records_deleted
 from lithify.lifecycle.undoing import LogFiles, files_after, obstacle, state_after_undo
 from lithify.model.log import LastRecord
+from lithify.model.missed import Undone
 from lithify.model.names import LogId, TopicName
 from support.builders import a_log, some_settings
 from support.topics.pure_rounds import PureLog, offsets
@@ -60,12 +61,12 @@ def test_the_deletes_that_the_round_dropped_are_no_longer_said_to_be_gone():
 
 
 def test_an_undone_round_leaves_the_log_as_it_was_before():
-    """C7: D, steps, volumes, last record and the round before; only what settles commits is of today."""
+    """C7: D, steps, volumes, last record and the round before; what settles commits and readers is of today."""
     round_ = Round("a=1 b=∅", "a=2 b=3", delete_retention_ms=0)
     assert round_.obstacle() is None
     state, files = round_.undone()
     assert files == round_.files_then
-    assert state == round_.then
+    assert state == replace(round_.then, undone=Undone(4))
     assert state.last_round != round_.run_id
 
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from lithify.model.cursor import Cursor
-from lithify.model.log import DroppedDeletes, LogState, TopicState, View
+from lithify.model.log import LogState, TopicState, View
+from lithify.model.missed import DroppedDeletes
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
 from lithify.reading.continuation import (

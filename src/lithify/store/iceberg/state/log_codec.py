@@ -8,7 +8,6 @@ from typing import Any
 from lithify.model.log import (
     FIRST_EPOCH,
     CommittedEnd,
-    DroppedDeletes,
     HeldTombstones,
     LastRecord,
     LogState,
@@ -16,6 +15,7 @@ from lithify.model.log import (
     View,
     WrittenBatch,
 )
+from lithify.model.missed import DroppedDeletes, Undone
 from lithify.model.segment import Volume
 
 
@@ -45,16 +45,17 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "batches": [[b.query_id, b.batch_id, *([b.stream_id] if b.stream_id else [])] for b in log.batches],
         "committed": [[end.end_offset, end.time_ms] for end in log.committed],
         "epoch": None if log.epoch == FIRST_EPOCH else log.epoch,
-        "dropped": [[drop.epoch, drop.below, *([True] if drop.of_view else [])] for drop in log.dropped],
+        "dropped": [_drop(drop) for drop in log.dropped],
+        "undone": None if log.undone is None else [log.undone.below, log.undone.of_view],
     }
     # 0 and [] are what a new log has; a time of 0 is not, nor an epoch of 0, and a view may be empty.
-    optional = {"oldest_dirty", "last_record", "last_round", "held", "aged_before", "view", "epoch"}
+    optional = {"oldest_dirty", "last_record", "last_round", "held", "aged_before", "view", "epoch", "undone"}
     return {name: value for name, value in whole.items() if (value is not None if name in optional else value)}
 
 
 def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRST_EPOCH) -> LogState:
     """The inverse of `log_to_json`. `new_epoch` is that of a new log where it was written."""
-    held, view = data.get("held"), data.get("view")
+    held, view, undone = data.get("held"), data.get("view"), data.get("undone")
     return LogState(
         partition=partition,
         log_start_offset=data.get("start", 0),
@@ -81,6 +82,7 @@ def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRS
         committed=tuple(CommittedEnd(*end) for end in data.get("committed", ())),
         epoch=data.get("epoch", new_epoch),
         dropped=tuple(DroppedDeletes(*drop) for drop in data.get("dropped", ())),
+        undone=None if undone is None else Undone(*undone),
     )
 
 
@@ -100,6 +102,13 @@ def _view_of(data: Mapping[str, Any], log: Mapping[str, Any]) -> View:
     known = min(log.get("start", 0), log.get("first_dirty", 0) if first is None else first)
     start_offset = data.get("start", known)
     return View(Volume(*data.get("volume", ())), first, _last_record_of(data.get("last_record")), start_offset)
+
+
+def _drop(drop: DroppedDeletes) -> list[int | bool]:
+    about = [drop.of_view, drop.restored]
+    while about and not about[-1]:
+        about.pop()
+    return [drop.epoch, drop.below, *about]
 
 
 def _last_record(last: LastRecord | None) -> list[int] | None:
