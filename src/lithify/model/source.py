@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -49,9 +50,13 @@ class IngestRequest:
     checkpoint: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises `RefusedError` unless exactly one of topics and a pattern is given."""
+        """Raises `RefusedError` unless either topics or a regular expression is given."""
         if bool(self.topics) == (self.pattern is not None):
             raise RefusedError("neither topics nor a pattern is given, or both are", hint="give topics or a pattern")
+        try:
+            re.compile(self.pattern or "")
+        except re.error as error:
+            raise RefusedError(f"the pattern {self.pattern!r} is not a regular expression: {error}") from None
 
     @property
     def into_stream(self) -> bool:

@@ -160,3 +160,8 @@ def test_a_second_topic_for_the_place_of_one_stops_neither(warehouse):
 def test_a_request_says_one_thing_to_copy(asked):
     with pytest.raises(RefusedError, match="neither topics nor a pattern is given, or both are"):
         IngestRequest({}, **asked)
+
+
+def test_a_request_by_pattern_has_a_regular_expression():
+    with pytest.raises(RefusedError, match="'shop-\\(' is not a regular expression: missing"):
+        IngestRequest({}, pattern="shop-(")
