@@ -211,6 +211,13 @@ def printing(file: File) -> Iterator[str]:
             yield file.at(node.lineno, "print")
 
 
+def commits_beside_the_gate(file: File) -> Iterator[str]:
+    if file.path != "src/lithify/service/commit.py":
+        for line, call in ((n.lineno, ast.unparse(n.func)) for n in ast.walk(file.tree) if isinstance(n, ast.Call)):
+            if re.search(r"\bstore\.commit$", call):
+                yield file.at(line, f"{call}: call service/commit.py, the one gate")
+
+
 def pyspark_outside(file: File) -> Iterator[str]:
     if file.place not in ("spark", "spark_source", "wiring.py"):
         yield from (file.at(line, "imports pyspark") for line, name in imported(file.tree) if name == "pyspark")
@@ -285,6 +292,7 @@ RULES = {
     open_dataclasses: ("src",),
     banned_names: ("src", "scripts", "examples", "bench"),
     printing: ("src",),
+    commits_beside_the_gate: ("src",),
     pyspark_outside: ("src",),
     clocks_below_wiring: ("src",),
     stale_imports: ("tests", "bench"),
@@ -301,6 +309,7 @@ BREAKS = {
     banned_phrases: "# the topic was Made Again",
     lost_modules: "service/" + "gone ──► store",
     printing: "print(1)",
+    commits_beside_the_gate: "warehouse.store.commit(state, edit)",
     pyspark_outside: "def f():\n    from pyspark.sql import functions",
     clocks_below_wiring: "stamp = datetime.now()",
     stale_imports: 'PROGRAM = """\nfrom lithify.' + 'gone import x\n"""',
