@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -43,15 +43,16 @@ def test_help_imports_nothing_heavy():
     assert done.stderr == f"{[0] * len(COMMANDS)} []\n"
 
 
-def test_help_answers_within_half_a_second():
+def test_help_takes_less_than_half_a_second_of_a_processor():
+    """Of its time, as a busy machine stretches that of the clock."""
     program = Path(sys.executable).with_name("lithify")
 
     def seconds() -> float:
-        begun = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([program, "--help"], capture_output=True, check=True)
-        return time.perf_counter() - begun
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    # Of a few runs the best: what else this machine does is not what is measured.
     assert min(seconds() for _ in range(5)) < 0.5
 
 
