@@ -77,7 +77,7 @@ def required_work(
     for log in state.logs:
         assessment = assessments.get(log.partition)
         if assessment is None:
-            look_at += [_tried_at_ms(failures[log.partition], now_ms)] if log.partition in failures else []
+            look_at += [now_ms] if log.partition in failures else []  # each time, as a user may release it
             continue
         verdict = assessment.verdict
         if not verdict.due:
@@ -91,7 +91,7 @@ def required_work(
             order.append(assessment.priority)
             overdue_ms = max(overdue_ms, verdict.overdue_ms)
         else:
-            look_at.append(_tried_at_ms(failures[log.partition], now_ms))
+            look_at.append(now_ms)  # each time, as a user may release it
     return RequiredWork(
         rounds=tuple(log.partition for log in rounds),
         retains=retains,
@@ -102,11 +102,6 @@ def required_work(
         has_failed=bool(failures),
         look_at_ms=now_ms if rounds or retains else min(look_at, default=None),
     )
-
-
-def _tried_at_ms(failure: LogFailure, now_ms: int) -> int:
-    """When a failing log may be tried; a quarantined one is looked at each time, as a user may release it."""
-    return now_ms if failure.quarantined else failure.retry_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lithify.model.failure import LogFailure
 from lithify.model.log import segments_of
 from lithify.model.record import Record
@@ -50,13 +52,13 @@ def test_a_failing_log_waits_until_its_time_and_the_others_go_on():
     topic = a_topic(0, 1)
     work = required(topic, {0: failure(NOW_MS + 500)})
     assert work.rounds == (1,)
-    only = required(a_topic(0), {0: failure(NOW_MS + 500)})
-    assert (only.rounds, only.look_at_ms) == ((), NOW_MS + 500)
     assert required(topic, {0: failure(NOW_MS + 500)}, NOW_MS + 500).rounds == (0, 1)
 
 
-def test_a_quarantined_log_is_looked_at_each_time_and_left_alone():
-    work = required(a_topic(0), {0: failure(0, quarantined=True)})
+@pytest.mark.parametrize("failed", [failure(NOW_MS + 500), failure(0, quarantined=True)], ids=["waits", "quarantined"])
+def test_a_failing_log_is_looked_at_each_time(failed):
+    """A user may release it at any time, which changes no version of the topic."""
+    work = required(a_topic(0), {0: failed})
     assert (work.rounds, work.look_at_ms) == ((), NOW_MS)
 
 
