@@ -144,7 +144,7 @@ def test_every_verb_and_option_is_in_the_reference():
 
 
 def test_every_key_of_the_json_is_in_the_reference():
-    from lithify.reports import cut, overview, quarantine, round, status, verification, versions
+    from lithify.reports import cut, overview, quarantine, round, status, verification
     from lithify.service.write.append import AppendResult, OffsetRange
 
     told = sections("reference/cli.md")
@@ -156,7 +156,7 @@ def test_every_key_of_the_json_is_in_the_reference():
         "topic info": (status.TopicInfo,),
         "topic alter": (cut.AlterReport, cut.SettingChange),
         "retain": (cut.CutReport, cut.LogCut),
-        "versions": (versions.VersionReport,),
+        "versions": (status.VersionReport,),
         "sweep": (cut.SweepReport, cut.SweptFile),
         "verify": (verification.VerifyReport, verification.Finding),
         "produce": (AppendResult, OffsetRange),

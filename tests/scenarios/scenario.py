@@ -44,7 +44,7 @@ from lithify.service.change.undo import undo
 from lithify.service.clock_check import trust_clock
 from lithify.service.look.status import topic_status
 from lithify.service.read.fetch import table_batches
-from lithify.service.round.compact import RunRequest, plan_run
+from lithify.service.round.topic_run import plan_rounds
 from lithify.service.write.append import append
 from scenarios.shown import cut_lines, file_name, log_lines, ranges, round_line, segment_range, status_lines
 from support.builders import a_log, draw_record
@@ -156,7 +156,7 @@ class Player:
         yield from ()
 
     def _plan(self, _: str) -> Iterator[str]:
-        for plan in plan_run(self._topic.warehouse, self._topic.state, RunRequest()):
+        for plan in plan_rounds(self._topic.warehouse, self._topic.state, None, self._topic.clock.now_ms()):
             report = plan_report(plan, 1)
             expiring = f", tombstones below {report.tombstones_expire_below} expire"
             held = next((segment_range(s) for s in self._segments() if s.path == report.horizon_held_by), None)

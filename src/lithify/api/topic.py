@@ -18,9 +18,8 @@ from lithify.reading.pieces import Reading
 from lithify.reports.cut import AlterReport, CutReport, SweepReport
 from lithify.reports.quarantine import ReleaseReport
 from lithify.reports.round import PlanReport, RatesReport, RoundReport
-from lithify.reports.status import TopicInfo, TopicStatus
+from lithify.reports.status import TopicInfo, TopicStatus, VersionReport
 from lithify.reports.verification import VerifyReport
-from lithify.reports.versions import VersionReport
 from lithify.service.change.alter import alter, plan_uncompact, uncompact
 from lithify.service.change.cut import delete_records, plan_delete_records, plan_truncate, truncate
 from lithify.service.change.retain import retain

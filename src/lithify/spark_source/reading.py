@@ -9,6 +9,7 @@ The offset of a stream, in Spark's sense, is the cursors of its logs (`lithify.r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import OFFSET
 from lithify.errors import DamagedError, RefusedError
 from lithify.model.log import TopicState
-from lithify.model.scan import Everywhere, Offsets, ScanPiece, ScanSettings, ScanTask
+from lithify.model.scan import Everywhere, Offsets, ScanPiece, ScanTask
 from lithify.ports.store import Warehouse
 from lithify.reading.stream_cursors import (
     check_continues,
@@ -125,12 +126,9 @@ class BatchReader(_TaskReader, DataSourceReader):  # type: ignore[misc]
         states = subscribed(warehouse, options.subscription)
         start = offsets_at(warehouse, states, options.start or _EARLIEST, options.settings)
         end = offsets_at(warehouse, states, options.end or _LATEST, options.settings)
-        tasks = plan_tasks(warehouse, states, start, end, _with_filters(options.settings, self._filters))
+        settings = replace(options.settings, filters=bounds(self._filters))
+        tasks = plan_tasks(warehouse, states, start, end, settings)
         return [TaskPartition(warehouse.files.access, task) for task in tasks]
-
-
-def _with_filters(settings: ScanSettings, pushed: list[Filter]) -> ScanSettings:
-    return ScanSettings(settings.compacted, settings.fail_on_data_loss, settings.min_tasks, bounds(pushed))
 
 
 class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]

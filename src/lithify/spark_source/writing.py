@@ -1,7 +1,7 @@
 """Writers: tasks write segments that no version refers to, the driver appends them in one commit.
 
     task    batches ─► by topic ─► checked, by partition ─► files     ─► Staged
-    driver  all Staged of a topic ─► append_staged ─► one version, or none
+    driver  all Staged of a topic ─► append_staged ─► one version, or none (then `sweep` deletes the files, C6)
 
 A batch of a stream is identified by the query's id, which Spark passes to its tasks, and the batch id. In
 `foreachBatch` the user chooses the query's name; Spark's id distinguishes a recreated stream of that name.
@@ -144,9 +144,6 @@ class BatchWriter(_TaskWriter, DataSourceArrowWriter):  # type: ignore[misc]
         """Appends the segments of all tasks."""
         self.append(staged, None)
 
-    def abort(self, staged: list[Staged | None]) -> None:
-        """Nothing was appended; the files are left to `sweep` (C6)."""
-
 
 class StreamWriter(_TaskWriter, DataSourceStreamArrowWriter):  # type: ignore[misc]
     """The writer of `writeStream`: appends once for each batch id."""
@@ -154,9 +151,6 @@ class StreamWriter(_TaskWriter, DataSourceStreamArrowWriter):  # type: ignore[mi
     def commit(self, staged: list[Staged | None], batch_id: int) -> None:
         """Appends the segments of all tasks of the batch, unless it was appended before."""
         self.append(staged, batch_id)
-
-    def abort(self, staged: list[Staged | None], batch_id: int) -> None:
-        """Nothing was appended; the files are left to `sweep` (C6)."""
 
 
 def _check_schema(schema: StructType, options: WriteOptions) -> None:

@@ -10,7 +10,7 @@ from lithify.cli.terminal.output import columns, count, plural, say, show
 from lithify.model.settings.units import format_bytes, format_time
 
 if TYPE_CHECKING:
-    from lithify.reports.versions import VersionReport
+    from lithify.reports.status import VersionReport
 
 
 @verb("versions")

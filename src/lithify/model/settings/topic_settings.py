@@ -1,8 +1,4 @@
-"""The settings of a topic: names, meaning, presets, and what each accepts (docs/reference/settings.md).
-
-Names shared with Kafka mean what they mean there. Values are kept as one frozen `TopicSettings`;
-`table.py` says what each accepts.
-"""
+"""The settings of a topic as one value, its defaults and presets; `table.py` says what each setting means."""
 
 from __future__ import annotations
 
@@ -17,7 +13,6 @@ CompactionMode = Literal["in-place", "side-by-side"]
 Strategy = Literal["offset", "timestamp", "header"]
 NullKey = Literal["reject", "drop", "retain"]
 EmptyValue = Literal["value", "tombstone"]
-Preset = Literal["kafka", "pulsar", "mapr"]
 
 
 @dataclass(frozen=True, slots=True)

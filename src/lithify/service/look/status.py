@@ -15,8 +15,7 @@ from lithify.model.names import TopicName, original_name
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings.topic_settings import TopicSettings, to_config
 from lithify.ports.store import Warehouse
-from lithify.reports.status import LogStatus, TopicInfo, TopicStatus, ViewStatus
-from lithify.reports.versions import VersionReport, version_report
+from lithify.reports.status import LogStatus, TopicInfo, TopicStatus, VersionReport, ViewStatus, version_report
 from lithify.schedule.assessment import assess
 from lithify.service.documents import failures_of
 

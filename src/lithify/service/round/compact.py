@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lithify.compaction.key_pass_shape import key_pass_shapes
-from lithify.compaction.planner import LogPlan
 from lithify.compaction.round_report import plan_report
 from lithify.errors import LithifyError
-from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.ports.engine import Progress, RewriteEngine, RunLimits
 from lithify.ports.store import Warehouse
@@ -27,25 +25,20 @@ class RunRequest:
     limits: RunLimits = RunLimits()
 
 
-def plan_run(warehouse: Warehouse, state: TopicState, request: RunRequest) -> tuple[LogPlan, ...]:
-    """The rounds that a run would do now. Raises what `plan_rounds` does."""
-    now_ms = warehouse.clock.now_ms() if request.now_ms is None else request.now_ms
-    return plan_rounds(warehouse, state, request.partitions, now_ms)
-
-
 def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: RunRequest) -> PlanReport:
     """What `compact` would do now with `slots` tasks at once, with upper bounds of its cost.
 
-    Raises what `load` and `plan_run` do.
+    Raises what `load` and `plan_rounds` do.
     """
     state = warehouse.store.load(name)
-    plans = plan_run(warehouse, state, request)
+    now_ms = warehouse.clock.now_ms() if request.now_ms is None else request.now_ms
+    plans = plan_rounds(warehouse, state, request.partitions, now_ms)
     shapes = key_pass_shapes(plans, request.limits.task_memory_bytes, slots)
     return PlanReport(
         topic=str(name),
         version=state.version,
         logs=tuple(plan_report(plan, shape.reads) for plan, shape in zip(plans, shapes, strict=True)),
-        now_ms=warehouse.clock.now_ms() if request.now_ms is None else request.now_ms,
+        now_ms=now_ms,
         now_given=request.now_ms is not None,
     )
 

@@ -123,7 +123,9 @@ class TopicRun:
         self.left_out |= again
         if self.left_out:
             self._read_clock()
-        self.reports |= {p: self._log_report(outcome) for p, outcome in done.items() if p not in self.left_out}
+        self.reports |= {
+            p: outcome_report(outcome, self.watch.phases_ms) for p, outcome in done.items() if p not in self.left_out
+        }
         self.wanted = tuple(self.left_out)
 
     def result(self, attempts: int) -> TopicResult | LithifyError:
@@ -173,7 +175,7 @@ class TopicRun:
         assert self.state is not None
 
         def report(version: int, logs: tuple[int, ...]) -> RoundReport:
-            made = self._report(version, tuple(self._log_report(changed[p]) for p in logs))
+            made = self._report(version, tuple(outcome_report(changed[p], self.watch.phases_ms) for p in logs))
             return replace(made, run_id=run_id)
 
         committed = commit_round(
@@ -197,9 +199,6 @@ class TopicRun:
         assert self.state is not None
         self.errors[partition] = error
         self.reports[partition] = failed_report(self.state.log(partition), error, self.watch.phases_ms)
-
-    def _log_report(self, outcome: LogOutcome) -> LogReport:
-        return outcome_report(outcome, self.watch.phases_ms)
 
     def _report(self, version: int, logs: tuple[LogReport, ...]) -> RoundReport:
         return RoundReport(
