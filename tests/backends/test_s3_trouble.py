@@ -197,7 +197,7 @@ def test_a_bucket_that_is_not_there(backend: Backend) -> None:
     with pytest.raises(WarehouseError, match="no such bucket") as caught:
         backend.place().create()
 
-    assert "make it" in caught.value.hint
+    assert "create it" in caught.value.hint
 
 
 def test_a_bucket_that_went_away_is_no_damage(backend: Backend, place: Place) -> None:
