@@ -66,8 +66,8 @@ class WorkFinder:
         for name, finding in reported.items():
             self.watch.replace_finding(name, finding, now_ms)
         reads = self.watch.look(now_ms)
-        for name in self._failed.keys() - self.watch.known.keys():
-            self.succeeded(name)  # the topic was deleted
+        with self._lock:  # other threads report failures meanwhile
+            self._failed = {name: failure for name, failure in self._failed.items() if name in self.watch.known}
         found = [known.finding.value for known in self.watch.known.values()]
         work = tuple(value for value in found if isinstance(value, TopicWork))
         return Look(len(found), reads.metadata, reads.manifests, work)

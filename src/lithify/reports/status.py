@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lithify.model.log import KeptVersion, TopicState, Verb
+from lithify.model.segment import Volume
 from lithify.reports.report import Report
 
 
@@ -125,18 +126,24 @@ class VersionReport(Report):
     """Its files stay at least until then, also if the version expires before (C6)."""
 
 
+def volumes_of(state: TopicState) -> tuple[Volume, Volume | None]:
+    """Of all logs, and of their compacted views; None where there is no view."""
+    views = [log.view.volume for log in state.logs if log.view is not None]
+    return sum((log.volume for log in state.logs), Volume()), sum(views, Volume()) if views else None
+
+
 def version_report(kept: KeptVersion, state: TopicState, versions_retention_ms: int) -> VersionReport:
     """The report of a kept version, whose state is `state`."""
-    views = [log.view.volume for log in state.logs if log.view is not None]
+    logs, views = volumes_of(state)
     return VersionReport(
         topic=str(state.name),
         version=kept.version,
         closed_ms=kept.closed_ms,
         closed_by=kept.closed_by,
         verb=kept.verb,
-        records=sum(log.volume.records for log in state.logs),
-        bytes=sum(log.volume.size_bytes for log in state.logs),
-        view_records=sum(view.records for view in views) if views else None,
-        view_bytes=sum(view.size_bytes for view in views) if views else None,
+        records=logs.records,
+        bytes=logs.size_bytes,
+        view_records=None if views is None else views.records,
+        view_bytes=None if views is None else views.size_bytes,
         files_stay_until_ms=kept.closed_ms + versions_retention_ms,
     )

@@ -15,7 +15,15 @@ from lithify.model.names import TopicName, original_name
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings.topic_settings import TopicSettings, to_config
 from lithify.ports.store import Warehouse
-from lithify.reports.status import LogStatus, TopicInfo, TopicStatus, VersionReport, ViewStatus, version_report
+from lithify.reports.status import (
+    LogStatus,
+    TopicInfo,
+    TopicStatus,
+    VersionReport,
+    ViewStatus,
+    version_report,
+    volumes_of,
+)
 from lithify.schedule.assessment import assess
 from lithify.service.documents import failures_of
 
@@ -45,16 +53,16 @@ def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None 
 
 def topic_info(state: TopicState) -> TopicInfo:
     """Partitions, sizes and settings of the topic, from its newest metadata."""
-    views = [log.view.volume for log in state.logs if log.view is not None]
+    logs, views = volumes_of(state)
     return TopicInfo(
         topic=str(state.name),
         original_name=state.original_name or original_name(state.name),
         partitions=len(state.logs),
         version=state.version,
-        records=sum(log.volume.records for log in state.logs),
-        bytes=sum(log.volume.size_bytes for log in state.logs),
-        view_records=sum(view.records for view in views) if views else None,
-        view_bytes=sum(view.size_bytes for view in views) if views else None,
+        records=logs.records,
+        bytes=logs.size_bytes,
+        view_records=None if views is None else views.records,
+        view_bytes=None if views is None else views.size_bytes,
         location=state.location,
         created_ms=state.created_ms,
         config=to_config(state.settings),
