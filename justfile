@@ -50,6 +50,10 @@ docs:
     {{python}} scripts/settings_reference.py
     {{python}} scripts/compaction_picture.py
 
+# Write the code that reads and writes Pulsar's protobuf messages
+wire:
+    cd src && {{python}} -m grpc_tools.protoc -I. --python_out=. --pyi_out=. lithify/pulsar/format/wire.proto
+
 # Write the lock files anew from pyproject.toml; `just lock --upgrade` takes newer versions
 lock *ARGS:
     {{compile}} {{ARGS}} --group build -o requirements-build.lock

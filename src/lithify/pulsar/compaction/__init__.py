@@ -1,0 +1,1 @@
+"""Which messages a compaction of a Pulsar topic keeps, in plain Python."""

@@ -1,0 +1,138 @@
+"""What a compaction leaves of a topic partition, in plain Python: the reference for all faster ways.
+
+    entries ──► messages with their keys ──► rules.py, key by key ──► one frame per entry that keeps a message
+
+Server-only markers are dropped. A chunked message counts where its last chunk is, and its chunks stay or go
+together; as long as one is missing they stay and replace nothing. A sealed batch stays, unless it has one
+message, whose key is then that of the batch.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from lithify.errors import InvalidInputError
+from lithify.pulsar.compaction.rules import KeyedMessage, Order, Position, order_of, survivors
+from lithify.pulsar.format.batch import can_be_opened, messages_of_batch, without_messages
+from lithify.pulsar.format.entry import Entry, RawEntry, entry_of, is_chunk, is_empty, key_of, shows_its_key
+from lithify.pulsar.format.framing import framed, without_frame
+from lithify.pulsar.format.wire_pb2 import MessageMetadata
+
+
+def compact_entries(
+    entries: Iterable[tuple[int, int, bytes]], *, retain_null_key: bool = False, order: str = "publish"
+) -> list[tuple[int, int, bytes]]:
+    """The entries of the compacted ledger for these (ledger, entry, bytes), framed as it holds them.
+
+    The entries of a partition in any order, each once, with or without frame: those of an earlier compacted
+    ledger, under the ids that they had in the topic, and those after it. `order` is "publish" or
+    "event-time"; `retain_null_key` is the broker's `topicCompactionRetainNullKey`. Raises DamagedError for
+    an entry that cannot be right, and InvalidInputError for an id that comes twice.
+    """
+    whole = [entry_of(without_frame(raw)) for raw in _in_order(entries)]
+    topic = _Topic(order_of(order), retain_null_key)
+    for row, entry in enumerate(whole):
+        topic.add(row, entry)
+    kept = topic.kept()
+    written = ((entry, _written(entry, row, kept)) for row, entry in enumerate(whole))
+    return [(e.raw.ledger, e.raw.entry, framed(e.raw._replace(data=data))) for e, data in written if data is not None]
+
+
+def _in_order(entries: Iterable[tuple[int, int, bytes]]) -> list[RawEntry]:
+    ordered = sorted((RawEntry(*entry) for entry in entries), key=lambda raw: raw[:2])
+    for one, other in pairwise(ordered):
+        if one[:2] == other[:2]:
+            raise InvalidInputError(f"entry {one.place} comes twice", hint="give each entry of the partition once")
+    return ordered
+
+
+def _written(entry: Entry, row: int, kept: set[Position]) -> bytes | None:
+    """The entry with what is kept of it."""
+    if (row,) in kept:
+        return entry.raw.data
+    if not _is_open_batch(entry):
+        return None
+    alive = {position[1] for position in kept if position[0] == row}
+    return without_messages(entry, set(range(entry.metadata.num_messages_in_batch)) - alive)
+
+
+def _is_open_batch(entry: Entry) -> bool:
+    return entry.is_batch and can_be_opened(entry)
+
+
+@dataclass(slots=True)
+class _Chunks:
+    """The entries of a chunked message, and what its metadata says of all of it."""
+
+    total: int
+    key: bytes | None
+    event_time: int
+    rows: list[int] = field(default_factory=list)
+    chunk_ids: set[int] = field(default_factory=set)
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.chunk_ids) >= self.total
+
+
+@dataclass(slots=True)
+class _Topic:
+    """The messages of a partition, by key. The position of a whole entry is one number."""
+
+    order: Order
+    retain_null_key: bool
+    by_key: dict[bytes, list[KeyedMessage]] = field(default_factory=lambda: defaultdict(list))
+    kept_anyway: set[Position] = field(default_factory=set)
+    sealed: list[Position] = field(default_factory=list)
+    chunked: dict[tuple[bytes, bytes], _Chunks] = field(default_factory=dict)
+
+    def add(self, row: int, entry: Entry) -> None:
+        """An entry, after all entries before it."""
+        metadata = entry.metadata
+        if metadata.HasField("marker_type"):
+            return
+        if is_chunk(metadata):
+            self._add_chunk(row, metadata)
+        elif _is_open_batch(entry):
+            self._add_batch(row, entry)
+        elif entry.is_batch and not (self.order == "publish" and shows_its_key(metadata)):
+            self.sealed.append((row,))
+            self.kept_anyway.add((row,))
+        else:
+            message = KeyedMessage((row,), is_empty(entry), metadata.event_time, entry.is_batch)
+            self._add(key_of(metadata), message)
+
+    def kept(self) -> set[Position]:
+        """The positions of all messages and whole entries that stay."""
+        whole: dict[Position, list[Position]] = {}
+        for chunks in self.chunked.values():
+            rows: list[Position] = [(row,) for row in chunks.rows]
+            if chunks.is_complete:
+                whole[rows[-1]] = rows
+                self._add(chunks.key, KeyedMessage(rows[-1], False, chunks.event_time, False))
+            else:
+                self.kept_anyway.update(rows)
+        stay = [
+            m.position for of_key in self.by_key.values() for m in survivors(sorted(of_key), self.order, self.sealed)
+        ]
+        return {place for position in [*self.kept_anyway, *stay] for place in whole.get(position, [position])}
+
+    def _add(self, key: bytes | None, message: KeyedMessage) -> None:
+        if key is not None:
+            self.by_key[key].append(message)
+        elif self.retain_null_key:
+            self.kept_anyway.add(message.position)
+
+    def _add_batch(self, row: int, entry: Entry) -> None:
+        for index, metadata, payload, _stored in messages_of_batch(entry):
+            if not metadata.compacted_out:
+                self._add(key_of(metadata), KeyedMessage((row, index), not payload, metadata.event_time, True))
+
+    def _add_chunk(self, row: int, metadata: MessageMetadata) -> None:
+        first = _Chunks(metadata.num_chunks_from_msg, key_of(metadata), metadata.event_time)
+        chunks = self.chunked.setdefault((metadata.producer_name, metadata.uuid), first)
+        chunks.rows.append(row)
+        chunks.chunk_ids.add(metadata.chunk_id)

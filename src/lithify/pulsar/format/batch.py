@@ -1,0 +1,138 @@
+"""Batches: their messages, read in either layout, and written again with placeholders for dead messages.
+
+    uncompressed payload   [size][metadata of one message][its payload]   once per message, nothing between
+
+    placeholders kept      k0  k1  .   k3       `compacted_out`, no key, no payload; indexes 0 to 3
+    retained only          k0  k1  k3           field 31 of the entry says 0, 1, 3
+
+Pulsar 4.2 writes the first layout with field 31 `compacted_batch_indexes`, and so do we; both are read (PIP-429).
+An index never moves.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterator
+from typing import Final, NamedTuple
+
+from google.protobuf.message import DecodeError
+
+from lithify.errors import DamagedError
+from lithify.model.message import NO_BATCH
+from lithify.pulsar.format.codecs import KNOWN, CodecError, compressed, decompressed
+from lithify.pulsar.format.entry import Entry, damaged, joined
+from lithify.pulsar.format.wire_pb2 import MessageMetadata, SingleMessageMetadata
+
+PLACEHOLDER: Final = bytes.fromhex("0000000418002001")
+"""A message that was compacted out: a payload of 0 bytes, `compacted_out`."""
+
+_SIZE: Final = struct.Struct(">I")
+
+
+class Message(NamedTuple):
+    """A message of a batch. `stored` is all of it in the uncompressed payload, with its size."""
+
+    batch_index: int
+    metadata: SingleMessageMetadata
+    payload: bytes
+    stored: bytes
+
+
+def can_be_opened(entry: Entry) -> bool:
+    """Whether the payload can be read without a key, in a codec that is known."""
+    return not entry.is_encrypted and entry.metadata.compression in KNOWN
+
+
+def value_of(entry: Entry) -> bytes:
+    """The uncompressed payload of an entry that can be opened."""
+    metadata = entry.metadata
+    try:
+        return decompressed(metadata.compression, entry.payload, metadata.uncompressed_size)
+    except CodecError as error:
+        raise damaged(entry.raw, str(error)) from error
+
+
+def messages_of_batch(entry: Entry) -> list[Message]:
+    """The messages of a batch that can be opened, by ascending index, placeholders too where they are kept."""
+    stored = list(_stored(entry, value_of(entry)))
+    count, kept = entry.metadata.num_messages_in_batch, list(entry.metadata.compacted_batch_indexes)
+    if kept and any(low >= high for low, high in zip([-1, *kept], [*kept, count], strict=False)):
+        raise damaged(entry.raw, f"the indexes of its {count} messages are not in order")
+    if len(stored) == count:
+        indexes: Collection[int] = range(count)
+    elif len(stored) == len(kept):
+        indexes = kept
+    else:
+        raise damaged(entry.raw, f"its batch has {len(stored)} messages, and {count} by its metadata")
+    return [Message(index, *parts) for index, parts in zip(indexes, stored, strict=True)]
+
+
+def without_messages(entry: Entry, dead: Collection[int]) -> bytes | None:
+    """The batch with placeholders for these indexes; None if no message would be left.
+
+    A batch that loses nothing is written with field 31 as well, as Pulsar does.
+    """
+    messages = messages_of_batch(entry)
+    kept = [m.batch_index for m in messages if m.batch_index not in dead and not m.metadata.compacted_out]
+    if not kept:
+        return None
+    count = entry.metadata.num_messages_in_batch
+    if len(messages) == count and all(m.metadata.compacted_out == (m.batch_index not in kept) for m in messages):
+        size, payload = sum(len(m.stored) for m in messages), entry.payload
+    else:
+        alive = {message.batch_index: message.stored for message in messages if message.batch_index in set(kept)}
+        data = b"".join(alive.get(index, PLACEHOLDER) for index in range(count))
+        size, payload = len(data), compressed(entry.metadata.compression, data)
+    return with_payload(entry, payload, size, kept)
+
+
+def with_payload(entry: Entry, payload: bytes, size: int, kept: Collection[int]) -> bytes:
+    """The entry of a batch with another payload of which these indexes are kept; all else stays."""
+    metadata = MessageMetadata()
+    metadata.CopyFrom(entry.metadata)
+    metadata.uncompressed_size = size
+    metadata.compacted_batch_indexes[:] = kept
+    return joined(entry.broker_metadata, metadata.SerializeToString(), payload)
+
+
+def last_batch_index(entry: Entry) -> int:
+    """The batch index of the last message of the entry that was not compacted out, -1 for a message on its own.
+
+    Field 31 tells without decompressing (PIP-429). Without it a batch is opened; the last index of one that
+    cannot be opened is its size less one. Never an error.
+    """
+    metadata = entry.metadata
+    if not entry.is_batch or metadata.num_messages_in_batch == 1:
+        return NO_BATCH
+    if metadata.compacted_batch_indexes:
+        return metadata.compacted_batch_indexes[-1]
+    last = metadata.num_messages_in_batch - 1
+    if not can_be_opened(entry):
+        return last
+    try:
+        alive = [message.batch_index for message in messages_of_batch(entry) if not message.metadata.compacted_out]
+    except DamagedError:  # another layout of the payload
+        return last
+    return max(alive, default=NO_BATCH)
+
+
+def _stored(entry: Entry, data: bytes) -> Iterator[tuple[SingleMessageMetadata, bytes, bytes]]:
+    """The parts of each message: its metadata, its payload, and all of it."""
+    at = 0
+    while at < len(data):
+        start = at
+        if len(data) - at < 4:
+            raise damaged(entry.raw, f"its batch ends within a message, at byte {at}")
+        (size,) = _SIZE.unpack_from(data, at)
+        at += 4
+        metadata = SingleMessageMetadata()
+        try:
+            metadata.ParseFromString(data[at : at + size])
+        except DecodeError as error:
+            raise damaged(entry.raw, f"a message in its batch, at byte {start}, has no valid metadata") from error
+        at += size
+        end = at + metadata.payload_size
+        if not metadata.IsInitialized() or metadata.payload_size < 0 or end > len(data):
+            raise damaged(entry.raw, f"a message in its batch, at byte {start}, has no valid size")
+        yield metadata, data[at:end], data[start:end]
+        at = end

@@ -1,0 +1,152 @@
+"""One entry as a broker stores it: read with every bound checked, and written back.
+
+    [0e02][size][broker entry metadata]   [0e01][CRC32C]   [size][message metadata]   payload
+    ╰──── both or none: by the broker ╯   ╰ of what follows: absent in old entries ╯
+
+Sizes and checksum are big-endian. What is damaged is a `DamagedError` that names ledger and entry. The parts
+of an entry keep the very bytes they were read from, so an untouched entry is written back as it was.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import google_crc32c
+from google.protobuf.message import DecodeError
+
+from lithify.errors import DamagedError
+from lithify.pulsar.format.wire_pb2 import MessageMetadata, SingleMessageMetadata
+
+BROKER_METADATA_MAGIC: Final = b"\x0e\x02"
+CHECKSUM_MAGIC: Final = b"\x0e\x01"
+
+_SIZE: Final = struct.Struct(">I")
+
+
+class RawEntry(NamedTuple):
+    """An entry as it is stored; `data` is what Pulsar calls headers and payload."""
+
+    ledger: int
+    entry: int
+    data: bytes
+
+    @property
+    def place(self) -> str:
+        return f"{self.ledger}:{self.entry}"
+
+
+def damaged(raw: RawEntry, what: str) -> DamagedError:
+    """The error for an entry whose bytes cannot be right."""
+    hint = "read it from another bookie, or have the topic trimmed to after it"
+    return DamagedError(f"entry {raw.place} of the topic is damaged: {what}", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry in its parts. `broker_metadata` is its bytes, without magic and size; None: absent."""
+
+    raw: RawEntry
+    broker_metadata: bytes | None
+    has_checksum: bool
+    metadata: MessageMetadata
+    metadata_bytes: bytes
+    payload: bytes
+
+    @property
+    def is_batch(self) -> bool:
+        return self.metadata.HasField("num_messages_in_batch")
+
+    @property
+    def is_encrypted(self) -> bool:
+        return len(self.metadata.encryption_keys) > 0
+
+    def to_bytes(self) -> bytes:
+        return joined(self.broker_metadata, self.metadata_bytes, self.payload, checksum=self.has_checksum)
+
+
+def entry_of(raw: RawEntry) -> Entry:
+    """The parts of a stored entry; its checksum is verified where it has one."""
+    rest, broker_metadata = raw.data, None
+    if rest.startswith(BROKER_METADATA_MAGIC):
+        broker_metadata, rest = _sized(raw, rest[2:], "broker entry metadata")
+    has_checksum = rest.startswith(CHECKSUM_MAGIC)
+    if has_checksum:
+        rest = _verified(raw, rest[2:])
+    metadata, payload = _sized(raw, rest, "message metadata")
+    return Entry(raw, broker_metadata, has_checksum, metadata_of(raw, metadata), metadata, payload)
+
+
+def metadata_of(raw: RawEntry, data: bytes) -> MessageMetadata:
+    """The metadata of the entry from its bytes."""
+    metadata = MessageMetadata()
+    try:
+        metadata.ParseFromString(data)
+    except DecodeError as error:
+        raise damaged(raw, "its metadata is not a valid protobuf message") from error
+    if not metadata.IsInitialized():
+        raise damaged(raw, "its metadata has not all of producer, sequence id and publish time")
+    if metadata.HasField("num_messages_in_batch") and metadata.num_messages_in_batch < 1:
+        raise damaged(raw, f"it is a batch of {metadata.num_messages_in_batch} messages")
+    return metadata
+
+
+def key_of(metadata: MessageMetadata | SingleMessageMetadata) -> bytes | None:
+    """The key of a message as the bytes of its string; None: it has none, which the empty key is not."""
+    return metadata.partition_key if metadata.HasField("partition_key") else None
+
+
+def is_chunk(metadata: MessageMetadata) -> bool:
+    """Whether the entry is one of several that are one message."""
+    return (
+        metadata.HasField("uuid")
+        and metadata.num_chunks_from_msg > 1
+        and not metadata.HasField("num_messages_in_batch")
+    )
+
+
+def shows_its_key(metadata: MessageMetadata) -> bool:
+    """Whether the key of a sealed batch is that of all of its messages: clients take the key of the first one."""
+    return metadata.num_messages_in_batch == 1 and metadata.HasField("partition_key")
+
+
+def is_empty(entry: Entry) -> bool:
+    """Whether the payload of a message on its own is empty, as its metadata says; else by its bytes."""
+    metadata = entry.metadata
+    return metadata.uncompressed_size == 0 if metadata.HasField("uncompressed_size") else not entry.payload
+
+
+def joined(broker_metadata: bytes | None, metadata: bytes, payload: bytes, *, checksum: bool = True) -> bytes:
+    """An entry from its parts."""
+    content = _SIZE.pack(len(metadata)) + metadata + payload
+    before = b"" if broker_metadata is None else b"".join((BROKER_METADATA_MAGIC, *prefixed(broker_metadata)))
+    if not checksum:
+        return before + content
+    return b"".join((before, CHECKSUM_MAGIC, _SIZE.pack(google_crc32c.value(content)), content))
+
+
+def prefixed(part: bytes) -> tuple[bytes, bytes]:
+    """A part that follows its size."""
+    return _SIZE.pack(len(part)), part
+
+
+def _sized(raw: RawEntry, data: bytes, what: str) -> tuple[bytes, bytes]:
+    """A part that follows its size, and what comes after it."""
+    if len(data) < 4:
+        raise damaged(raw, f"it ends before the size of its {what}")
+    (size,) = _SIZE.unpack_from(data)
+    if size > len(data) - 4:
+        raise damaged(raw, f"its {what} would have {size} bytes, but {len(data) - 4} are left")
+    return data[4 : 4 + size], data[4 + size :]
+
+
+def _verified(raw: RawEntry, data: bytes) -> bytes:
+    """What follows the checksum, once the checksum is seen to be right."""
+    if len(data) < 4:
+        raise damaged(raw, "it ends within its checksum")
+    (stored,) = _SIZE.unpack_from(data)
+    actual = google_crc32c.value(data[4:])
+    if stored != actual:
+        raise damaged(raw, f"its checksum is {stored:08x}, but that of its bytes is {actual:08x}")
+    return data[4:]
