@@ -20,6 +20,10 @@ check-all:
 only +SECTIONS:
     @{{python}} scripts/check.py {{SECTIONS}}
 
+# What needs a real Pulsar, whose jars Maven fetches once
+check-pulsar:
+    @{{python}} scripts/check.py pulsar
+
 # Kill a thousand processes (or N) at random moments, over all verbs that write
 kills N="1000":
     LITHIFY_KILLS={{N}} {{python}} -m pytest tests/kills --durations=0

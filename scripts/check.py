@@ -1,11 +1,12 @@
 """Runs the project's checks section by section and says how long each took.
 
-    scripts/check.py              every section
+    scripts/check.py              every section but `pulsar`
     scripts/check.py --quick      those that take seconds
     scripts/check.py store spark  only these
 
-A folder of `tests/` is a section of its own name, so that none is left out. All sections run even
-if one fails; the exit code is 1 if any did. `just check`, `just check-all` and CI call this.
+A folder of `tests/` is a section of its own name, so that none is left out; `pulsar`, which needs Maven, runs only
+if it is named. All sections run even if one fails; the exit code is 1 if any did. `just check`, `just check-all`,
+`just check-pulsar` and CI call this.
 
 Two cores are kept busy by two lanes, as much of a test is waiting for a JVM, a broker or a timeout:
 
@@ -36,12 +37,15 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 
 QUICK = ("format", "lint", "types", "imports", "tidy", "unit", "properties", "scenarios")
-SERIAL = ("tidy", "formats", "cli", "mutated", "examples", "engines", "kafka", "cluster")
+SERIAL = ("tidy", "formats", "cli", "mutated", "examples", "engines", "kafka", "cluster", "pulsar")
 """Test folders that run in one process: they share a session, a broker or a cluster, or are too short to split."""
 SPLIT_THEMSELVES = ("kills",)
 """One process too, but what they start keeps two cores busy."""
 ALONE = ("backends",)
 """Nothing runs beside them: they cut the product's waits to half a second, which a busy machine would exceed."""
+
+BY_NAME = ("pulsar",)
+"""Only where the command line names them: they need Maven, which fetches a real Pulsar."""
 
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)")
 
@@ -175,7 +179,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if unknown := set(arguments.section) - set(names):
         parser.error(f"no such section: {', '.join(sorted(unknown))}")
-    wanted = arguments.section or (QUICK if arguments.quick else names)
+    wanted = arguments.section or (QUICK if arguments.quick else [name for name in names if name not in BY_NAME])
     os.environ.pop("JAVA_TOOL_OPTIONS", None)  # its notice on stderr would be taken for output of ours
     begun = time.monotonic()
     outcomes = run_all([section for section in everything if section.name in wanted])

@@ -1,0 +1,16 @@
+"""One Pulsar for all tests of the section; every test has topics of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.pulsar.server import PulsarServer, a_pulsar
+
+
+@pytest.fixture(scope="session")
+def pulsar_server() -> Iterator[PulsarServer]:
+    """Not to be stopped or killed: tests that do have one of their own."""
+    with a_pulsar() as server:
+        yield server

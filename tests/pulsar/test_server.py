@@ -1,0 +1,30 @@
+"""The Pulsar of these tests itself: what was acknowledged survives a kill, and the broker compacts on demand."""
+
+from __future__ import annotations
+
+from support.pulsar.clients import read, send
+from support.pulsar.server import a_pulsar
+
+
+def test_messages_survive_the_kill_of_broker_and_zookeeper():
+    with a_pulsar() as server:
+        topic = server.make_topic()
+        send(server, topic, "a", "b")
+        server.kill(broker_only=True)
+        server.start()
+        send(server, topic, "c")
+        server.kill()
+        server.start()
+        assert read(server, topic, 3) == [b"a", b"b", b"c"]
+
+
+def test_the_broker_compacts_when_it_is_told_to(pulsar_server):
+    topic = pulsar_server.make_topic()
+    send(pulsar_server, topic, "1", "2", key="k")
+    pulsar_server.compact(topic)
+    first = pulsar_server.compacted_ledger(topic)
+    send(pulsar_server, topic, "3", key="k")
+    pulsar_server.compact(topic)
+    second = pulsar_server.compacted_ledger(topic)
+    assert first is not None and second is not None and second > first
+    assert read(pulsar_server, topic, 1, is_read_compacted=True) == [b"3"]
