@@ -56,7 +56,7 @@ docs:
 
 # Write the code that reads and writes Pulsar's protobuf messages
 wire:
-    cd src && {{python}} -m grpc_tools.protoc -I. --python_out=. --pyi_out=. lithify/pulsar/format/wire.proto
+    cd src && {{python}} -m grpc_tools.protoc -I. --python_out=. --pyi_out=. lithify/pulsar/format/wire.proto lithify/pulsar/client/commands.proto
 
 # Write the lock files anew from pyproject.toml; `just lock --upgrade` takes newer versions
 lock *ARGS:

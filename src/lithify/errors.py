@@ -30,8 +30,9 @@
     │   ├── JavaNotFoundError
     │   ├── WarehouseError
     │   ├── CoordinationError              the lease database
-    │   ├── BrokerError                    a Kafka cluster that cannot be reached, or refuses the client
-    │   └── ConnectorError                 Spark's Kafka connector or Kafka's client is missing
+    │   ├── BrokerError                    a Kafka or Pulsar cluster that cannot be reached, or refuses the client
+    │   └── ConnectorError                 Spark's Kafka connector, Kafka's client or Pulsar's jars are missing
+    ├── SubscriptionBusyError              another consumer has the exclusive subscription of a Pulsar topic
     ├── SourceWentBackError                a Kafka log that ends below its copy
     ├── SourceLostError                    records that Kafka deleted before they were copied
     ├── RoundsFailedError                  every log of a run of `compact` failed
@@ -165,7 +166,7 @@ class UnusualSweepError(RefusedError):
 
 
 class UnknownSourceError(RefusedError):
-    """The Kafka cluster has no such topic, or no such partition of it."""
+    """The Kafka or Pulsar cluster has no such topic, or no such partition of it."""
 
 
 class ConflictError(LithifyError):
@@ -245,13 +246,19 @@ class CoordinationError(UnusableEnvironmentError):
 
 
 class BrokerError(UnusableEnvironmentError):
-    """A Kafka cluster does not answer in time, or refuses the credentials."""
+    """A Kafka or Pulsar cluster does not answer in time, or refuses the credentials."""
 
     blames = Blame.STORE
 
 
 class ConnectorError(UnusableEnvironmentError):
-    """Spark's Kafka connector, or Kafka's client for Python, is missing or does not fit."""
+    """Spark's Kafka connector, Kafka's client for Python, or Pulsar's jars are missing or do not fit."""
+
+
+class SubscriptionBusyError(LithifyError):
+    """Another consumer has the exclusive subscription of a Pulsar topic, such as the broker's own compaction."""
+
+    blames = Blame.NONE
 
 
 class SourceWentBackError(LithifyError):

@@ -5,6 +5,7 @@ These deadlines bound the whole time, from the start of a call.
 
     within(90, call)          runs the call on a thread of its own, and abandons it at the deadline
     AnswerDeadline            shuts the socket of a connection, so that the call on it fails
+    Deadline                  counts, for loops over a socket of our own
 
 The first is for libraries that show no socket, such as Arrow's. An abandoned call holds a thread and
 a connection until its peer ends it, so their number is limited.
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from threading import Lock, Thread, Timer
+from time import monotonic
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -64,6 +66,23 @@ def within(seconds: float, call: Callable[[], T]) -> T:
             if not outcome.done():
                 _hanging.add(outcome)
     raise TimeoutError(f"no whole answer within {seconds:.3g} s")
+
+
+class Deadline:
+    """So many seconds from now on."""
+
+    __slots__ = ("_until_s", "seconds")
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._until_s = monotonic() + seconds
+
+    def left_s(self) -> float:
+        """Seconds, more than 0. Raises `TimeoutError` when they are over."""
+        left_s = self._until_s - monotonic()
+        if left_s <= 0:
+            raise TimeoutError(f"no whole answer within {self.seconds:.3g} s")
+        return left_s
 
 
 class AnswerDeadline:

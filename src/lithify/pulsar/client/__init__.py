@@ -1,0 +1,14 @@
+"""A client of a Pulsar cluster: its binary protocol over sockets, and its admin interface over HTTP.
+
+ClientConfig ──► Cluster       partitions, last ids, exclusive subscriptions
+             ├─► TopicReader   raw entries of one partition, in tasks on any machine
+             └─► Admin         what brokers tell over HTTP
+"""
+
+from lithify.pulsar.client.admin import Admin
+from lithify.pulsar.client.cluster import Cluster
+from lithify.pulsar.client.config import ClientConfig, conf_of
+from lithify.pulsar.client.reader import TopicReader
+from lithify.pulsar.client.subscription import Subscription
+
+__all__ = ["Admin", "ClientConfig", "Cluster", "Subscription", "TopicReader", "conf_of"]

@@ -1,0 +1,179 @@
+"""What brokers tell over HTTP: Pulsar's admin interface, read only.
+
+Answers have a deadline and a largest size. Redirects, with which brokers send a client to the owner of a
+topic, are followed with the token, but never from HTTPS to HTTP.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+
+from lithify.errors import BrokerError, InvalidSettingError, UnknownSourceError
+from lithify.pulsar.client.config import ClientConfig
+from lithify.pulsar.client.names import TopicName
+from lithify.pulsar.client.refusals import TEXT_CHARACTERS, TransientBrokerError
+from lithify.waits.deadline import within
+
+ANSWER_BYTES: Final = 64 << 20
+CHUNK_BYTES: Final = 64 << 10
+REDIRECTS_AT_MOST: Final = 5
+_REDIRECTS: Final = (301, 302, 303, 307, 308)
+
+
+@dataclass(frozen=True, slots=True)
+class Admin:
+    """Calls raise `BrokerError`, and `UnknownSourceError` for what is not there."""
+
+    config: ClientConfig
+
+    def __post_init__(self) -> None:
+        if not self.config.admin_url:
+            hint = "give --admin-url, or webServiceUrl in client.conf"
+            raise InvalidSettingError("the URL of the cluster's admin interface is missing", hint=hint)
+
+    def internal_configuration(self) -> dict[str, Any]:
+        """Where the cluster keeps its metadata, by Pulsar's names: `metadataStoreUrl`, `ledgersRootPath`."""
+        return _object(self.get("brokers/internal-configuration"), "the internal configuration")
+
+    def runtime_configuration(self) -> dict[str, Any]:
+        """Settings of the broker that answers. Only superusers may ask for it."""
+        return _object(self.get("brokers/configuration/runtime"), "the configuration")
+
+    def internal_stats(self, topic: str) -> dict[str, Any]:
+        """Ledgers and cursors of a topic that is not partitioned, or of one partition."""
+        return _object(self.get(f"{_path(topic)}/internalStats"), f"{topic}: the internal statistics")
+
+    def partitions(self, topic: str) -> int:
+        """How many the topic has; 0: it is not partitioned."""
+        found = _object(self.get(f"{_path(topic)}/partitions?checkAllowAutoCreation=false"), f"{topic}: its metadata")
+        return _number(found.get("partitions"), f"{topic}: its partitions")
+
+    def compaction_threshold(self, topic: str) -> int | None:
+        """Bytes of backlog at which brokers compact the topic, by its policies or its namespace's; None: not set."""
+        name = TopicName.parsed(topic)
+        found = self.get(f"{name.path}/compactionThreshold?applied=true")
+        if found is None:
+            found = self.get(f"namespaces/{name.tenant}/{name.namespace}/compactionThreshold")
+        return None if found is None else _number(found, f"{topic}: its compaction threshold")
+
+    def compaction_status(self, topic: str) -> dict[str, Any]:
+        """`status` and `lastError` of the broker's own compaction of one partition."""
+        return _object(self.get(f"{_path(topic)}/compaction"), f"{topic}: the compaction's status")
+
+    def get(self, path: str) -> Any:
+        """What JSON is at a path below `/admin/v2/`; None: nothing."""
+        first, *others = self.config.admin_url.split(",")
+        scheme = urlsplit(first).scheme
+        urls = [first, *(f"{scheme}://{host}" for host in others)]
+        for url in urls[:-1]:
+            try:
+                return self._get(url, path)
+            except TransientBrokerError:
+                continue
+        return self._get(urls[-1], path)
+
+    def _get(self, base: str, path: str) -> Any:
+        url = urljoin(f"{base.rstrip('/')}/", f"admin/v2/{path}")
+        try:
+            status, body = within(self.config.answer_s, lambda: self._followed(url))
+        except (requests.exceptions.SSLError, ssl.SSLError) as error:
+            hint = "check tlsTrustCertsFilePath"
+            raise BrokerError(f"no TLS connection to the admin interface at {base}: {error}", hint=hint) from error
+        except (requests.RequestException, TimeoutError, OSError) as error:
+            hint = "check the admin URL, and that the cluster runs"
+            raise TransientBrokerError(f"the admin interface at {base} does not answer: {error}", hint=hint) from error
+        if status >= 300:
+            raise _refused(status, body, url)
+        try:
+            return json.loads(body) if body.strip() else None
+        except (ValueError, RecursionError) as error:
+            hint = "check the admin URL: is it that of a broker or proxy of Pulsar?"
+            raise BrokerError(f"{url} answers with something other than JSON", hint=hint) from error
+
+    def _followed(self, url: str) -> tuple[int, bytes]:
+        with requests.Session() as session:
+            session.trust_env = False  # its .netrc would replace the token
+            session.mount("https://", _Adapter(self.config))
+            for _ in range(REDIRECTS_AT_MOST + 1):
+                with session.get(
+                    url,
+                    headers=self._headers(),
+                    timeout=self.config.answer_s,
+                    stream=True,
+                    allow_redirects=False,
+                ) as answer:
+                    if answer.status_code not in _REDIRECTS:
+                        return answer.status_code, _bounded(answer, url)
+                    other = urljoin(url, answer.headers.get("Location", ""))
+                if (urlsplit(url).scheme, urlsplit(other).scheme) not in _SAFE_STEPS:
+                    raise BrokerError(f"{url} redirects to {other}, which would show the token to others")
+                url = other
+        raise BrokerError(f"{url}: more than {REDIRECTS_AT_MOST} redirects")
+
+    def _headers(self) -> dict[str, str]:
+        method, data = self.config.login()
+        token = {"Authorization": f"Bearer {data.decode()}"} if method == "token" else {}
+        return {"Accept": "application/json", **token}
+
+
+_SAFE_STEPS: Final = (("http", "http"), ("http", "https"), ("https", "https"))
+
+
+class _Adapter(HTTPAdapter):
+    """HTTPS with the files and the strictness of `client.conf`."""
+
+    def __init__(self, config: ClientConfig) -> None:
+        self._context = config.tls.context()
+        super().__init__()
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **more: Any) -> None:
+        checks = {} if self._context.check_hostname else {"assert_hostname": False}
+        super().init_poolmanager(connections, maxsize, block, **more, ssl_context=self._context, **checks)
+
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+        """The context says what is trusted."""
+
+
+def _bounded(answer: requests.Response, url: str) -> bytes:
+    body = bytearray()
+    for chunk in answer.iter_content(CHUNK_BYTES):
+        body += chunk
+        if len(body) > ANSWER_BYTES:
+            raise BrokerError(f"{url} answers with more than {ANSWER_BYTES >> 20} MiB")
+    return bytes(body)
+
+
+def _refused(status: int, body: bytes, url: str) -> BrokerError | UnknownSourceError:
+    try:
+        reason = str(json.loads(body)["reason"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        reason = body[:TEXT_CHARACTERS].decode(errors="replace")
+    said = f"{url}: the admin interface answers {status}: {' '.join(reason.split())[:TEXT_CHARACTERS]}"
+    if status in (401, 403):
+        return BrokerError(said, hint="check authPlugin and authParams, and the rights of this role")
+    if status == 404:
+        return UnknownSourceError(said, hint="check tenant, namespace and topic")
+    return TransientBrokerError(said) if status in (429, 500, 502, 503, 504) else BrokerError(said)
+
+
+def _path(topic: str) -> str:
+    return TopicName.parsed(topic).path
+
+
+def _object(found: Any, what: str) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise BrokerError(f"{what} that the admin interface tells is not an object")
+    return found
+
+
+def _number(found: Any, what: str) -> int:
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise BrokerError(f"{what}: the admin interface tells something that is not a number")
+    return found

@@ -1,0 +1,185 @@
+"""How to reach a cluster, and who one is there: by Pulsar's own names, as `client.conf` has them.
+
+    --service-url, --admin-url ──┐
+    client.conf ─────────────────┴─► ClientConfig ──► connections, admin interface, tasks on other machines
+
+Tokens are in no `repr`, error or log. A token file is read anew at each use, since clusters rotate tokens; it
+must be at the same place on all machines that read from the cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from lithify.errors import BrokerError, InvalidSettingError
+
+ANSWER_S = 30.0
+OUTAGE_S = 120.0
+
+PLUGINS = "org.apache.pulsar.client.impl.auth."
+TOKEN, CERTIFICATE = f"{PLUGINS}AuthenticationToken", f"{PLUGINS}AuthenticationTls"
+_PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Files and strictness of encrypted connections. Empty: the system's trust store, no certificate of ours."""
+
+    trust_certs_file: str = ""
+    certificate_file: str = ""
+    key_file: str = ""
+    allow_insecure: bool = False
+    verify_hostname: bool = False
+
+    def context(self) -> ssl.SSLContext:
+        """Raises `InvalidSettingError` for files that cannot be used."""
+        try:
+            context = ssl.create_default_context(cafile=self.trust_certs_file or None)
+            context.check_hostname = self.verify_hostname and not self.allow_insecure
+            if self.allow_insecure:
+                context.verify_mode = ssl.CERT_NONE
+            if self.certificate_file:
+                context.load_cert_chain(self.certificate_file, self.key_file or None)
+        except (OSError, ssl.SSLError) as error:
+            names = ", ".join(filter(None, (self.trust_certs_file, self.certificate_file, self.key_file)))
+            raise InvalidSettingError(f"the TLS files {names} cannot be used: {error}") from error
+        return context
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """A cluster and a client of it. Times are in seconds."""
+
+    service_url: str
+    admin_url: str = ""
+    tls: Tls = field(default_factory=Tls)
+    token: str = field(default="", repr=False)
+    token_file: str = ""
+    answer_s: float = ANSWER_S
+    """The most that a connection, an answer or the next entry may take."""
+    outage_s: float = OUTAGE_S
+    """How long a reader tries to reach a broker that has gone away."""
+
+    def __post_init__(self) -> None:
+        self.addresses()
+        if self.admin_url and urlsplit(self.admin_url.split(",")[0]).scheme not in ("http", "https"):
+            raise InvalidSettingError(f"{self.admin_url!r} is not the URL of an admin interface, http://host:port")
+
+    @classmethod
+    def of(cls, service_url: str = "", admin_url: str = "", conf: Mapping[str, str] | None = None) -> ClientConfig:
+        """From the names of `client.conf`; URLs that are given go over it. Raises `InvalidSettingError`."""
+        given = {name: value.strip() for name, value in (conf or {}).items() if value.strip()}
+        url = service_url or given.get("brokerServiceUrl", "")
+        if not url:
+            hint = "give --service-url, or brokerServiceUrl in client.conf"
+            raise InvalidSettingError("the service URL of the Pulsar cluster is missing", hint=hint)
+        if _flag(given, "useTls") and url.startswith("pulsar://"):
+            url = "pulsar+ssl" + url.removeprefix("pulsar")
+        config = cls(url, admin_url or given.get("webServiceUrl", ""), _tls_of(given))
+        return _authenticated(config, given.get("authPlugin", ""), given.get("authParams", ""))
+
+    @property
+    def uses_tls(self) -> bool:
+        return self.service_url.startswith("pulsar+ssl:")
+
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """Host and port of every broker or proxy that the service URL names. Raises `InvalidSettingError`."""
+        scheme, found, hosts = self.service_url.partition("://")
+        if scheme not in _PORTS or not found or not hosts.strip("/"):
+            hint = "write it as pulsar://host:6650, or pulsar+ssl://host:6651"
+            raise InvalidSettingError(f"{self.service_url!r} is not the service URL of a Pulsar cluster", hint=hint)
+        return tuple(address_of(f"{scheme}://{host}") for host in hosts.rstrip("/").split(","))
+
+    def login(self) -> tuple[str, bytes]:
+        """Pulsar's name of the authentication method, empty if there is none, and what to say. Raises `BrokerError`."""
+        if self.token_file:
+            try:
+                return "token", Path(self.token_file).read_text().strip().encode()
+            except (OSError, ValueError) as error:
+                raise BrokerError(f"the token cannot be read from {self.token_file}: {error}") from error
+        if self.token:
+            return "token", self.token.encode()
+        return ("tls", b"") if self.tls.certificate_file else ("", b"")
+
+
+def conf_of(file: Path) -> dict[str, str]:
+    """What a `client.conf` says. Raises `InvalidSettingError`."""
+    try:
+        lines = file.read_text().splitlines()
+    except (OSError, ValueError) as error:
+        raise InvalidSettingError(f"{file} cannot be read: {error}") from error
+    pairs = (line.partition("=") for line in lines if line.strip() and line.strip()[0] not in "#!")
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def address_of(url: str) -> tuple[str, int]:
+    """Host and port of one broker. Raises `InvalidSettingError`."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port or _PORTS[parts.scheme]
+    except (KeyError, ValueError):
+        host, port = None, 0
+    if not host:
+        raise InvalidSettingError(f"{url!r} is not the address of a Pulsar broker")
+    return host, port
+
+
+def _tls_of(conf: Mapping[str, str]) -> Tls:
+    return Tls(
+        conf.get("tlsTrustCertsFilePath", ""),
+        conf.get("tlsCertFilePath", ""),
+        conf.get("tlsKeyFilePath", ""),
+        _flag(conf, "tlsAllowInsecureConnection"),
+        _flag(conf, "tlsEnableHostnameVerification"),
+    )
+
+
+def _flag(conf: Mapping[str, str], name: str) -> bool:
+    value = conf.get(name, "false").lower()
+    if value not in ("true", "false"):
+        raise InvalidSettingError(f"{name} must be true or false, not {value!r}")
+    return value == "true"
+
+
+def _authenticated(config: ClientConfig, plugin: str, parameters: str) -> ClientConfig:
+    """As Pulsar's plug-ins read `authParams`."""
+    if plugin == TOKEN:
+        return _with_token(config, parameters)
+    if plugin == CERTIFICATE:
+        if parameters.startswith("{"):
+            pairs = {str(name): str(value) for name, value in _json(parameters).items()}
+        else:
+            pairs = dict(re.findall(r"(\w+):([^,]*)", parameters))
+        certificate, key = pairs.get("tlsCertFile", ""), pairs.get("tlsKeyFile", "")
+        return replace(config, tls=replace(config.tls, certificate_file=certificate, key_file=key))
+    if plugin:
+        hint = f"Lithify knows {TOKEN} and {CERTIFICATE}"
+        raise InvalidSettingError(f"the authPlugin {plugin} is not supported", hint=hint)
+    return config
+
+
+def _with_token(config: ClientConfig, parameters: str) -> ClientConfig:
+    if parameters.startswith("file:"):
+        return replace(config, token_file=unquote(urlsplit(parameters).path))
+    token = parameters.removeprefix("token:")
+    if token.startswith("{"):
+        token = str(_json(token).get("token", ""))
+    if not token.strip():
+        raise InvalidSettingError("authParams has no token", hint="write token:... or file:///path/to/token")
+    return replace(config, token=token.strip())
+
+
+def _json(text: str) -> Mapping[str, object]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InvalidSettingError("authParams looks like JSON but is not an object")  # its text is secret
+    return found

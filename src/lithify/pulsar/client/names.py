@@ -1,0 +1,55 @@
+"""Names of Pulsar's topics: `persistent://tenant/namespace/topic`, and of their partitions.
+
+Short names such as `topic`, which Pulsar's clients complete, are refused: a command that deletes what it
+compacts must not guess. Topics that are not persistent have no entries to read.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from lithify.errors import InvalidNameError
+
+_NAME = re.compile(r"(\w[\w-]*)://([\w=:.-]+)/([\w=:.-]+)/([^\s/][^/\x00-\x1f]*)")
+_PARTITION = re.compile(r"-partition-(0|[1-9]\d{0,8})$")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicName:
+    """A topic, or one partition of it."""
+
+    tenant: str
+    namespace: str
+    local: str
+
+    @classmethod
+    def parsed(cls, name: str) -> TopicName:
+        """Raises `InvalidNameError`."""
+        found = _NAME.fullmatch(name)
+        if found is None:
+            hint = "write it as persistent://tenant/namespace/topic"
+            raise InvalidNameError(f"{name!r} is not the name of a Pulsar topic", hint=hint)
+        domain, tenant, namespace, local = found.groups()
+        if domain != "persistent":
+            hint = "only persistent:// topics can be read and compacted: brokers store no entries of others"
+            raise InvalidNameError(f"{name} is not a persistent topic", hint=hint)
+        return cls(tenant, namespace, local)
+
+    def __str__(self) -> str:
+        return f"persistent://{self.tenant}/{self.namespace}/{self.local}"
+
+    @property
+    def path(self) -> str:
+        """As the admin interface has it in its URLs."""
+        return "/".join(("persistent", *(quote(part, safe="") for part in (self.tenant, self.namespace, self.local))))
+
+    @property
+    def partition(self) -> int:
+        """-1 for a topic as a whole, as Pulsar says it."""
+        found = _PARTITION.search(self.local)
+        return int(found[1]) if found else -1
+
+    def of_partition(self, partition: int) -> TopicName:
+        return TopicName(self.tenant, self.namespace, f"{self.local}-partition-{partition}")

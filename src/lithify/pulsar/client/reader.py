@@ -1,0 +1,143 @@
+"""Reads entries of a topic as a broker stores them, over Pulsar's binary protocol.
+
+    start                                        end
+      ├──── list ────┼──── list ────┼──── list ───┤          each some MiB, yielded as they fill
+                            ╳ connection lost
+                            └► reconnect, go on after the last entry that was yielded
+
+Brokers do not send everything: markers and aborted transactions are skipped, a compacted view has gaps, and
+`end` itself may be such a gap. So the reader asks which entry is the last one that it can get, and stops at
+the first that is at or after `end`, or at that last one. If nothing comes for a while, since that
+entry was trimmed or compacted away meanwhile, it reconnects and asks again.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from threading import Event
+from typing import Final
+
+import google_crc32c
+
+from lithify.errors import BrokerError
+from lithify.model.message import MessageId
+from lithify.pulsar.client.config import ClientConfig
+from lithify.pulsar.client.connection import Connection
+from lithify.pulsar.client.consumer import CLOSE_CONSUMER, allow, last_id, reading
+from lithify.pulsar.client.frames import MESSAGE, Frame
+from lithify.pulsar.client.names import TopicName
+from lithify.pulsar.client.refusals import TransientBrokerError
+from lithify.pulsar.format.entry import CHECKSUM_MAGIC, RawEntry, entry_of
+from lithify.waits.deadline import Deadline
+
+LIST_BYTES: Final = 4 << 20
+ENTRY_OVERHEAD_BYTES: Final = 200
+"""What an entry costs in memory beside its bytes."""
+PERMITS: Final = 1 << 30
+"""Messages that the broker may send; TCP holds it back. It counts in 32 bits, and the messages of batches."""
+FIRST_PAUSE_S: Final = 0.1
+LONGEST_PAUSE_S: Final = 5.0
+
+NOTHING_YET: Final = (-1, -1)
+
+_stored: Final = struct.Struct(">I").unpack_from
+_crc32c: Final = google_crc32c.value
+
+
+@dataclass(frozen=True, slots=True)
+class TopicReader:
+    """Reads a topic that is not partitioned, or one partition. Picklable; each call has a connection of its own."""
+
+    config: ClientConfig
+    topic: str
+
+    def __post_init__(self) -> None:
+        TopicName.parsed(self.topic)
+
+    def read(self, start: MessageId | None, end: MessageId, *, compacted: bool = False) -> Iterator[list[RawEntry]]:
+        """Entries from `start`, or the earliest one, to `end`, both inclusive: whole ones, whatever the batch index.
+
+        `compacted`: the compacted view first, then what is behind it. Raises `UnknownSourceError`, `DamagedError`,
+        and `BrokerError` if the broker refuses, or is not back after `outage_s`.
+        """
+        position, last = start, (end.ledger, end.entry)
+        outage: Deadline | None = None
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                for entries in self._until(position, last, compacted=compacted):
+                    yield entries
+                    position, outage, pause_s = _after(entries[-1]), None, FIRST_PAUSE_S
+                return
+            except TransientBrokerError as error:
+                outage = outage or Deadline(self.config.outage_s)
+                _wait(pause_s, outage, error)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    def _until(self, position: MessageId | None, last: tuple[int, int], *, compacted: bool) -> Iterator[list[RawEntry]]:
+        """What one connection gets. Raises `TransientBrokerError` where another one may get more."""
+        if position is not None and last < position[:2]:
+            return
+        with reading(self.config, self.topic, position, compacted=compacted) as connection:
+            there = last_id(connection, self.topic)
+            if there is None or (position is not None and there[:2] < position[:2]):
+                return
+            allow(connection, PERMITS)
+            yield from self._lists(connection, last, min(last, there[:2]))
+
+    def _lists(self, connection: Connection, last: tuple[int, int], stop: tuple[int, int]) -> Iterator[list[RawEntry]]:
+        """Lists of entries up to `last`; ends with the first one at or after `stop`."""
+        taken: list[RawEntry] = []
+        size, at = 0, NOTHING_YET
+        while at < stop:
+            for entry in self._received(connection):
+                if (entry.ledger, entry.entry) <= at:
+                    raise BrokerError(
+                        f"{self.topic}: {connection.where} sent entry {entry.place} after {at[0]}:{at[1]}"
+                    )
+                at = (entry.ledger, entry.entry)
+                if at <= last:
+                    taken.append(entry)
+                    size += len(entry.data) + ENTRY_OVERHEAD_BYTES
+                if at >= stop:
+                    break
+            if size >= LIST_BYTES:
+                yield taken
+                taken, size = [], 0
+        if taken:
+            yield taken
+
+    def _received(self, connection: Connection) -> list[RawEntry]:
+        """The next entries, at least one."""
+        deadline = Deadline(self.config.answer_s)
+        while True:
+            if entries := self._entries(connection.received(deadline)):
+                return entries
+
+    def _entries(self, frames: list[Frame]) -> list[RawEntry]:
+        """Of MESSAGE frames, with their checksums verified."""
+        entries = []
+        for command, data in frames:
+            if command.type == MESSAGE:
+                at = command.message.message_id
+                entry = RawEntry(at.ledger_id, at.entry_id, data)
+                if data[:2] != CHECKSUM_MAGIC or _stored(data, 2)[0] != _crc32c(data[6:]):
+                    entry_of(entry)  # says what is wrong, unless it has no checksum or has it behind other metadata
+                entries.append(entry)
+            elif command.type == CLOSE_CONSUMER:
+                raise TransientBrokerError(f"{self.topic}: the broker closed the reader, as it does to move a topic")
+        return entries
+
+
+def _after(entry: RawEntry) -> MessageId:
+    return MessageId(entry.ledger, entry.entry + 1)
+
+
+def _wait(pause_s: float, outage: Deadline, error: BrokerError) -> None:
+    """Before the next try. Raises `BrokerError` when there is to be none."""
+    try:
+        Event().wait(min(pause_s, outage.left_s()))
+    except TimeoutError:
+        raise BrokerError(f"{error.message}, for {outage.seconds:.3g} s", hint=error.hint) from error

@@ -1,0 +1,61 @@
+"""What a broker's errors are in Lithify's tree, and which of them pass.
+
+the client cannot help it now   `TransientBrokerError`   gone, starting, moving the topic, overloaded
+it never will                   `BrokerError`            no rights, not known, not understood
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lithify.errors import BrokerError, LithifyError, SubscriptionBusyError, UnknownSourceError
+
+NAMES: Final = (
+    "UnknownError",
+    "MetadataError",
+    "PersistenceError",
+    "AuthenticationError",
+    "AuthorizationError",
+    "ConsumerBusy",
+    "ServiceNotReady",
+    "ProducerBlockedQuotaExceededError",
+    "ProducerBlockedQuotaExceededException",
+    "ChecksumError",
+    "UnsupportedVersionError",
+    "TopicNotFound",
+    "SubscriptionNotFound",
+    "ConsumerNotFound",
+    "TooManyRequests",
+    "TopicTerminatedError",
+    "ProducerBusy",
+    "InvalidTopicName",
+    "IncompatibleSchema",
+    "ConsumerAssignError",
+    "TransactionCoordinatorNotFound",
+    "InvalidTxnStatus",
+    "NotAllowedError",
+    "TransactionConflict",
+    "TransactionNotFound",
+    "ProducerFenced",
+)
+"""By number, as Pulsar has them."""
+
+PASSING: Final = ("UnknownError", "MetadataError", "PersistenceError", "ServiceNotReady", "TooManyRequests")
+TEXT_CHARACTERS: Final = 500
+
+
+class TransientBrokerError(BrokerError):
+    """A broker that went away, is not reached or cannot answer now: another try may succeed."""
+
+
+def refusal(error: int, text: str, where: str) -> LithifyError:
+    """The error for what a broker refused: its number, what it said, and of which topic and broker."""
+    name = NAMES[error] if 0 <= error < len(NAMES) else f"error {error}"
+    said = f"{where}: the broker refused with {name}: {' '.join(text.split())[:TEXT_CHARACTERS]}"
+    if name == "ConsumerBusy":
+        return SubscriptionBusyError(said, hint="wait until the other consumer has ended")
+    if name in ("TopicNotFound", "InvalidTopicName"):
+        return UnknownSourceError(said, hint="check tenant, namespace and topic")
+    if name in ("AuthenticationError", "AuthorizationError"):
+        return BrokerError(said, hint="check authPlugin and authParams, and the rights of this role on the topic")
+    return TransientBrokerError(said) if name in PASSING else BrokerError(said)
