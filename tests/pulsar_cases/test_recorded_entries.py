@@ -16,9 +16,10 @@ import pytest
 
 from lithify.pulsar import compact_entries
 from lithify.pulsar.format import codecs
-from lithify.pulsar.format.batch import can_be_opened, last_batch_index, messages_of_batch, value_of
-from lithify.pulsar.format.entry import RawEntry, entry_of, key_of
+from lithify.pulsar.format.batch import last_batch_index, messages_of_batch, value_of
+from lithify.pulsar.format.entry import RawEntry, entry_of
 from lithify.pulsar.format.framing import framed, unframed, without_frame
+from lithify.pulsar.format.kinds import can_be_opened, key_of
 from pulsar_cases.recorded_case import RECORDED, RecordedCase, id_of
 from support.pulsar.entries import Form, Sent, batch, single
 

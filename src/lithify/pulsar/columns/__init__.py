@@ -1,1 +1,19 @@
 """Many entries at once: their messages as columns, and batches without some of their messages."""
+
+from lithify.pulsar.columns.details import chunks_of, metadata_of, properties_of, values_of
+from lithify.pulsar.columns.messages import Messages
+from lithify.pulsar.columns.reading import messages_of
+from lithify.pulsar.columns.rewriting import rewritten, without
+from lithify.pulsar.format.kinds import Kind
+
+__all__ = [
+    "Kind",
+    "Messages",
+    "chunks_of",
+    "messages_of",
+    "metadata_of",
+    "properties_of",
+    "rewritten",
+    "values_of",
+    "without",
+]

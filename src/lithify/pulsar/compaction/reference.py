@@ -16,9 +16,10 @@ from itertools import pairwise
 
 from lithify.errors import InvalidInputError
 from lithify.pulsar.compaction.rules import KeyedMessage, Order, Position, order_of, survivors
-from lithify.pulsar.format.batch import can_be_opened, messages_of_batch, without_messages
-from lithify.pulsar.format.entry import Entry, RawEntry, entry_of, is_chunk, is_empty, key_of, shows_its_key
+from lithify.pulsar.format.batch import messages_of_batch, without_messages
+from lithify.pulsar.format.entry import Entry, RawEntry, entry_of
 from lithify.pulsar.format.framing import framed, without_frame
+from lithify.pulsar.format.kinds import Kind, is_empty, key_of, kind_of, shown_key
 from lithify.pulsar.format.wire_pb2 import MessageMetadata
 
 
@@ -53,14 +54,10 @@ def _written(entry: Entry, row: int, kept: set[Position]) -> bytes | None:
     """The entry with what is kept of it."""
     if (row,) in kept:
         return entry.raw.data
-    if not _is_open_batch(entry):
+    if kind_of(entry) is not Kind.BATCH:
         return None
     alive = {position[1] for position in kept if position[0] == row}
     return without_messages(entry, set(range(entry.metadata.num_messages_in_batch)) - alive)
-
-
-def _is_open_batch(entry: Entry) -> bool:
-    return entry.is_batch and can_be_opened(entry)
 
 
 @dataclass(slots=True)
@@ -91,19 +88,20 @@ class _Topic:
 
     def add(self, row: int, entry: Entry) -> None:
         """An entry, after all entries before it."""
-        metadata = entry.metadata
-        if metadata.HasField("marker_type"):
-            return
-        if is_chunk(metadata):
-            self._add_chunk(row, metadata)
-        elif _is_open_batch(entry):
-            self._add_batch(row, entry)
-        elif entry.is_batch and not (self.order == "publish" and shows_its_key(metadata)):
-            self.sealed.append((row,))
-            self.kept_anyway.add((row,))
-        else:
-            message = KeyedMessage((row,), is_empty(entry), metadata.event_time, entry.is_batch)
-            self._add(key_of(metadata), message)
+        kind = kind_of(entry)
+        match kind:
+            case Kind.MARKER:
+                return
+            case Kind.CHUNK:
+                self._add_chunk(row, entry.metadata)
+            case Kind.BATCH:
+                self._add_batch(row, entry)
+            case Kind.SEALED_BATCH if self.order != "publish" or shown_key(entry, kind) is None:
+                self.sealed.append((row,))
+                self.kept_anyway.add((row,))
+            case _:
+                message = KeyedMessage((row,), is_empty(entry), entry.metadata.event_time, entry.is_batch)
+                self._add(shown_key(entry, kind), message)
 
     def kept(self) -> set[Position]:
         """The positions of all messages and whole entries that stay."""

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 
 from lithify.errors import DamagedError
 from lithify.model.message import NO_BATCH
-from lithify.pulsar.format.codecs import KNOWN, CodecError, compressed, decompressed
+from lithify.pulsar.format.codecs import CodecError, compressed, decompressed
 from lithify.pulsar.format.entry import Entry, damaged, joined
+from lithify.pulsar.format.kinds import can_be_opened
 from lithify.pulsar.format.wire_pb2 import MessageMetadata, SingleMessageMetadata
 
 PLACEHOLDER: Final = bytes.fromhex("0000000418002001")
@@ -38,11 +40,6 @@ class Message(NamedTuple):
     stored: bytes
 
 
-def can_be_opened(entry: Entry) -> bool:
-    """Whether the payload can be read without a key, in a codec that is known."""
-    return not entry.is_encrypted and entry.metadata.compression in KNOWN
-
-
 def value_of(entry: Entry) -> bytes:
     """The uncompressed payload of an entry that can be opened."""
     metadata = entry.metadata
@@ -55,16 +52,22 @@ def value_of(entry: Entry) -> bytes:
 def messages_of_batch(entry: Entry) -> list[Message]:
     """The messages of a batch that can be opened, by ascending index, placeholders too where they are kept."""
     stored = list(_stored(entry, value_of(entry)))
-    count, kept = entry.metadata.num_messages_in_batch, list(entry.metadata.compacted_batch_indexes)
-    if kept and any(low >= high for low, high in zip([-1, *kept], [*kept, count], strict=False)):
-        raise damaged(entry.raw, f"the indexes of its {count} messages are not in order")
+    count, kept = entry.metadata.num_messages_in_batch, kept_indexes(entry)
     if len(stored) == count:
         indexes: Collection[int] = range(count)
-    elif len(stored) == len(kept):
+    elif kept and len(stored) == len(kept):
         indexes = kept
     else:
         raise damaged(entry.raw, f"its batch has {len(stored)} messages, and {count} by its metadata")
     return [Message(index, *parts) for index, parts in zip(indexes, stored, strict=True)]
+
+
+def kept_indexes(entry: Entry) -> list[int]:
+    """Field 31 of a batch: the indexes of the messages that earlier compactions kept; empty if there were none."""
+    kept = list(entry.metadata.compacted_batch_indexes)
+    if any(low >= high for low, high in pairwise([-1, *kept, entry.metadata.num_messages_in_batch])):
+        raise damaged(entry.raw, "the indexes of the messages that were kept of its batch are not in order")
+    return kept
 
 
 def without_messages(entry: Entry, dead: Collection[int]) -> bytes | None:

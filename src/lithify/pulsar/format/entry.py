@@ -10,14 +10,13 @@ of an entry keep the very bytes they were read from, so an untouched entry is wr
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import google_crc32c
 from google.protobuf.message import DecodeError
 
 from lithify.errors import DamagedError
-from lithify.pulsar.format.wire_pb2 import MessageMetadata, SingleMessageMetadata
+from lithify.pulsar.format.wire_pb2 import MessageMetadata
 
 BROKER_METADATA_MAGIC: Final = b"\x0e\x02"
 CHECKSUM_MAGIC: Final = b"\x0e\x01"
@@ -43,8 +42,7 @@ def damaged(raw: RawEntry, what: str) -> DamagedError:
     return DamagedError(f"entry {raw.place} of the topic is damaged: {what}", hint=hint)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """An entry in its parts. `broker_metadata` is its bytes, without magic and size; None: absent."""
 
     raw: RawEntry
@@ -57,10 +55,6 @@ class Entry:
     @property
     def is_batch(self) -> bool:
         return self.metadata.HasField("num_messages_in_batch")
-
-    @property
-    def is_encrypted(self) -> bool:
-        return len(self.metadata.encryption_keys) > 0
 
     def to_bytes(self) -> bytes:
         return joined(self.broker_metadata, self.metadata_bytes, self.payload, checksum=self.has_checksum)
@@ -90,31 +84,6 @@ def metadata_of(raw: RawEntry, data: bytes) -> MessageMetadata:
     if metadata.HasField("num_messages_in_batch") and metadata.num_messages_in_batch < 1:
         raise damaged(raw, f"it is a batch of {metadata.num_messages_in_batch} messages")
     return metadata
-
-
-def key_of(metadata: MessageMetadata | SingleMessageMetadata) -> bytes | None:
-    """The key of a message as the bytes of its string; None: it has none, which the empty key is not."""
-    return metadata.partition_key if metadata.HasField("partition_key") else None
-
-
-def is_chunk(metadata: MessageMetadata) -> bool:
-    """Whether the entry is one of several that are one message."""
-    return (
-        metadata.HasField("uuid")
-        and metadata.num_chunks_from_msg > 1
-        and not metadata.HasField("num_messages_in_batch")
-    )
-
-
-def shows_its_key(metadata: MessageMetadata) -> bool:
-    """Whether the key of a sealed batch is that of all of its messages: clients take the key of the first one."""
-    return metadata.num_messages_in_batch == 1 and metadata.HasField("partition_key")
-
-
-def is_empty(entry: Entry) -> bool:
-    """Whether the payload of a message on its own is empty, as its metadata says; else by its bytes."""
-    metadata = entry.metadata
-    return metadata.uncompressed_size == 0 if metadata.HasField("uncompressed_size") else not entry.payload
 
 
 def joined(broker_metadata: bytes | None, metadata: bytes, payload: bytes, *, checksum: bool = True) -> bytes:

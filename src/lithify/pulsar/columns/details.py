@@ -1,0 +1,95 @@
+"""What not every user of the columns wants: values, properties, and which entries are one chunked message."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.pulsar.columns.batches import KEY_VALUE, PAIR_KEY, PAIR_VALUE, SINGLE_MESSAGE
+from lithify.pulsar.columns.binary import binary_of, in_order
+from lithify.pulsar.columns.fields import Bools, Ints, Spans, fields_of
+from lithify.pulsar.columns.messages import Messages
+from lithify.pulsar.format.batch import value_of
+from lithify.pulsar.format.kinds import Kind
+from lithify.pulsar.format.wire_pb2 import MessageMetadata, SingleMessageMetadata
+
+PROPERTIES: Final = pa.map_(pa.binary(), pa.binary())
+
+
+def values_of(messages: Messages) -> pa.Array:
+    """The payloads as Arrow binary, null where they do not show: sealed, a chunk, of a broker."""
+    stored = messages.stored
+    batched = stored.start >= 0
+    start = messages.payload_start[batched]
+    end = stored.start[batched] + stored.size[batched]
+    own = [
+        value_of(messages.entries[row]) if kind == Kind.PLAIN else None
+        for row, kind in zip(messages.row[~batched].tolist(), messages.kind[~batched].tolist(), strict=True)
+    ]
+    parts = [binary_of(messages.buffer.data, Spans(start, end - start)), pa.array(own, pa.binary())]
+    return in_order(parts, _places(batched))
+
+
+def metadata_of(messages: Messages) -> pa.Array:
+    """The metadata as stored, as Arrow binary: of the message in its batch, else of the entry."""
+    stored = messages.stored
+    batched = stored.start >= 0
+    start = stored.start[batched] + 4
+    own = [messages.entries[row].metadata_bytes for row in messages.row[~batched].tolist()]
+    size = messages.payload_start[batched] - start
+    return in_order([binary_of(messages.buffer.data, Spans(start, size)), pa.array(own, pa.binary())], _places(batched))
+
+
+def properties_of(messages: Messages) -> pa.Array:
+    """The properties of the messages, in their order, as an Arrow map from binary to binary."""
+    stored = messages.stored
+    batched = np.flatnonzero(stored.start >= 0)
+    found = fields_of(messages.buffer, stored.start[batched] + 4, messages.payload_start[batched], SINGLE_MESSAGE)
+    rows, pairs = found.repeated
+    order = np.argsort(pairs.start)
+    quick = _maps(messages, rows[order], Spans(pairs.start[order], pairs.size[order]), len(batched))
+    rest = np.append(batched[~found.plain], np.flatnonzero(stored.start < 0))
+    slow = pa.array([_pairs_of(messages, row) for row in rest.tolist()], PROPERTIES)
+    both = pa.concat_arrays([quick.filter(pa.array(found.plain)), slow])
+    return both.take(pa.array(np.argsort(np.append(batched[found.plain], rest))))
+
+
+def _maps(messages: Messages, rows: Ints, pairs: Spans, count: int) -> pa.Array:
+    """A map for each of the messages; `rows` are the messages of the pairs, in ascending order."""
+    read = fields_of(messages.buffer, pairs.start, pairs.start + pairs.size, KEY_VALUE)
+    columns = [binary_of(messages.buffer.data, read.spans[tag]) for tag in (PAIR_KEY, PAIR_VALUE)]
+    offsets = np.searchsorted(rows, np.arange(count + 1)).astype(np.int32)
+    return pa.MapArray.from_arrays(pa.array(offsets), *columns)
+
+
+def _pairs_of(messages: Messages, row: int) -> list[tuple[bytes, bytes]]:
+    """The properties of one message, by protobuf."""
+    start = int(messages.stored.start[row])
+    if start < 0:
+        metadata: MessageMetadata | SingleMessageMetadata = messages.entries[messages.row[row]].metadata
+    else:
+        stored = messages.buffer.data[start + 4 : int(messages.payload_start[row])]
+        metadata = SingleMessageMetadata.FromString(stored)
+    return [(pair.key, pair.value) for pair in metadata.properties]
+
+
+def chunks_of(messages: Messages) -> pa.Table:
+    """The rows that are chunks: which message each is of (its producer and its uuid), which chunk, and of how many."""
+    rows = np.flatnonzero(messages.kind == Kind.CHUNK)
+    metadata = [messages.entries[row].metadata for row in messages.row[rows].tolist()]
+    columns = {
+        "row": pa.array(rows, pa.int64()),
+        "producer": pa.array([of.producer_name for of in metadata], pa.binary()),
+        "uuid": pa.array([of.uuid for of in metadata], pa.binary()),
+        "chunk_id": pa.array([of.chunk_id for of in metadata], pa.int32()),
+        "chunks": pa.array([of.num_chunks_from_msg for of in metadata], pa.int32()),
+    }
+    return pa.table(columns)
+
+
+def _places(batched: Bools) -> Ints:
+    """Where each row is after all rows in batches and then all others."""
+    places: Ints = np.where(batched, np.cumsum(batched), np.cumsum(~batched) + np.count_nonzero(batched)) - 1
+    return places
