@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from lithify.spark.session.start import session_factory
@@ -12,8 +15,10 @@ from support.topics.stored_topics import StoredTopic
 
 @pytest.fixture(scope="session")
 def session():
-    """A local session as a run would make it."""
-    session = session_factory(None, {"spark.master": f"local[{SLOTS}]"})()
+    """A local session as a run would make it, whose workers also find what tests support."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent.parent), prepend=os.pathsep)
+        session = session_factory(None, {"spark.master": f"local[{SLOTS}]"})()
     yield session
     session.stop()
 

@@ -10,7 +10,6 @@ stay on disk until its winners are found.
 from __future__ import annotations
 
 import shutil
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,7 +28,6 @@ MOST_BLOCKS_BYTES = 32 * 2**20
 """Upper bound for the bytes of keys that are partitioned into blocks at a time."""
 
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
-_LENGTH = struct.Struct("<Q")
 
 _COPIES = 8
 """Memory for partitioning, in multiples of the batch size: below 2 each for input, concatenation and result."""
@@ -64,13 +62,15 @@ class Spool:
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
         self._folder = folder
+        self._places: dict[Portion, list[tuple[int, int, int]]] = {}
         self.dirty_blocks = 0
 
-    def add(self, block: bytes, portion: Portion) -> None:
+    def add(self, block: bytes, portion: Portion, place: int = 0) -> None:
+        """Blocks are read in the order of their `place`, those of one place as they came."""
         self.dirty_blocks += portion is Portion.DIRTY
         try:
             with (self._folder / portion).open("ab") as file:
-                file.write(_LENGTH.pack(len(block)))
+                self._places.setdefault(portion, []).append((place, file.tell(), len(block)))
                 file.write(block)
         except OSError as error:
             raise EngineError(
@@ -81,16 +81,18 @@ class Spool:
     def clear(self) -> None:
         """Deletes the files."""
         shutil.rmtree(self._folder)
+        self._places.clear()
 
     def has(self, portion: Portion) -> bool:
-        return (self._folder / portion).exists()
+        return portion in self._places
 
     def keys(self, portion: Portion) -> Iterator[pa.RecordBatch]:
         if not self.has(portion):
             return
         with (self._folder / portion).open("rb") as file:
-            while header := file.read(_LENGTH.size):
-                with pa.ipc.open_stream(file.read(_LENGTH.unpack(header)[0])) as reader:
+            for _place, start, size in sorted(self._places[portion]):
+                file.seek(start)
+                with pa.ipc.open_stream(file.read(size)) as reader:
                     yield from reader
 
 

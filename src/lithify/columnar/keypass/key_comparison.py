@@ -78,6 +78,11 @@ class KeyComparison:
         held_winners[expired] = held[clean:]
         self._win(ranks, held_winners)
 
+    def latest(self) -> Rows:
+        """The latest dirty row of each key, in log order. Raises as `run` does."""
+        rows = self._folded()
+        return rows.only(self._are_highest(rows))
+
     def _folded(self) -> Rows:
         """The dirty rows in log order, without those found superseded whenever the buffer was reduced."""
         held, enough = Held(), EARLY_ROWS

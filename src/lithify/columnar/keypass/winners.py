@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +55,18 @@ LEAST_MEMORY_BYTES = 16 * 2**20
 Open = Callable[[HashRange], KeySource]
 
 
+class Comparison(Protocol):
+    """Compares the keys of one part of a range, such as `KeyComparison`; results go to the source."""
+
+    def run(self) -> None:
+        """Raises `MemoryExceededError`, or what the source raises."""
+        ...
+
+
+Compare = Callable[[KeySource, HashRange, KeyHash, int], Comparison]
+"""Makes a comparison of a source's keys in a part, by the hash that defines the parts, within so many bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class WinnerFinder:
     """Finds winners within `memory_bytes`.
@@ -63,6 +76,7 @@ class WinnerFinder:
 
     memory_bytes: int
     seed: str = field(repr=False)
+    compare: Compare = KeyComparison
 
     def find(self, open_source: Open, hash_range: HashRange) -> tuple[Tally, DeadRecords]:
         """The counts and the dead records of one hash range.
@@ -105,7 +119,7 @@ class WinnerFinder:
     def _fits(self, source: KeySource, part: HashRange, hashes: KeyHash) -> bool:
         """Finds the winners of a part; returns False if memory does not suffice."""
         try:
-            KeyComparison(source, part, hashes, self._memory_bytes).run()
+            self.compare(source, part, hashes, self._memory_bytes).run()
         except MemoryExceededError:
             return False
         return True

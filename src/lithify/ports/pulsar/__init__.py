@@ -1,0 +1,1 @@
+"""The ports of rounds of live Pulsar topics."""

@@ -1,0 +1,74 @@
+"""What a round of a live topic needs of a Pulsar cluster.
+
+PulsarCluster ──► Hold: the exclusive subscription `__compaction`, for the whole round
+              └─► look: ledgers, last message, horizon, view
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from lithify.model.message import MessageId
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLedger:
+    """A ledger of the topic, with the entries in it that can be read."""
+
+    ledger: int
+    entries: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLook:
+    """A partition as its broker describes it. `horizon` is the last entry that a round has covered, if any has.
+
+    `view` is the ledger that the last round published, `served` the one that the broker reads from, None where it
+    has none or cannot open it. `unsettled` is the ledger that was the newest when a round began that did not end.
+    """
+
+    ledgers: tuple[TopicLedger, ...]
+    last: MessageId | None
+    horizon: MessageId | None
+    view: int | None
+    served: TopicLedger | None
+    unsettled: int | None
+
+
+class Hold(Protocol):
+    """The exclusive subscription of a round: no other compaction of the partition runs while it is open."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+    def acknowledge(self, horizon: MessageId, ledger: int) -> None:
+        """Asks the broker to serve the view in `ledger` up to `horizon`. Returns before it does.
+
+        Raises `BrokerError` if the connection is lost; the request may have got there nevertheless.
+        """
+        ...
+
+
+class PulsarCluster(Protocol):
+    """A Pulsar cluster. Every call raises `BrokerError` without an answer in time, or without the right to it."""
+
+    def partitions(self, topic: str) -> tuple[str, ...]:
+        """The names of the partitions of a topic; its own, if it is not partitioned. Raises `UnknownSourceError`."""
+        ...
+
+    def automatic_threshold_bytes(self, topic: str) -> int:
+        """The backlog at which brokers compact the topic by themselves; 0: never."""
+        ...
+
+    def hold(self, partition: str) -> AbstractContextManager[Hold]:
+        """Raises `CompactionRunningError` while another compaction holds the subscription."""
+        ...
+
+    def look(self, partition: str) -> TopicLook: ...
+
+    def note_unsettled(self, partition: str, ledger: int | None) -> None:
+        """Stores, beside the subscription, that views may be written to ledgers newer than `ledger`; None: no more."""
+        ...

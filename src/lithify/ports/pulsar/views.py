@@ -1,0 +1,91 @@
+"""Views of Pulsar's topics: what a compaction leaves of one, Pulsar's compacted ledger.
+
+    ViewEngine ──► a new view, in a ledger of its own; publishes nothing
+    ViewLedgers ──► ledgers of views that nobody published
+
+Topics are named by their partitions, each of which is a topic of its own for Pulsar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from lithify.errors import LithifyError
+from lithify.model.message import MessageId
+from lithify.ports.engine import Progress, RunLimits
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRange:
+    """Whole entries that are read together: from `start` (None: the first one) to `end`, both inclusive.
+
+    `compacted`: as readers of the compacted topic get them.
+    """
+
+    start: MessageId | None
+    end: MessageId
+    compacted: bool
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRules:
+    """`retain_null_key` is the broker's `topicCompactionRetainNullKey`; `order` is "publish" or "event-time"."""
+
+    retain_null_key: bool = False
+    order: str = "publish"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedView:
+    """A view to write: that of one partition from these entries, in order, up to `horizon`."""
+
+    partition: str
+    ranges: tuple[EntryRange, ...]
+    horizon: MessageId
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenView:
+    """A view in a closed ledger that nobody reads yet. Bytes are those of entries as brokers store them."""
+
+    ledger: int
+    messages_in: int
+    messages_out: int
+    entries_in: int
+    entries_out: int
+    bytes_in: int
+    bytes_out: int
+
+
+class ViewEngine(Protocol):
+    """Writes views; publishes none."""
+
+    def write(
+        self, views: Sequence[PlannedView], rules: ViewRules, limits: RunLimits, run_id: str, progress: Progress
+    ) -> Mapping[str, WrittenView | LithifyError]:
+        """By partition, the view written or what went wrong with that one. Raises `EngineError`, or what
+        `progress` raises."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ViewLedger:
+    """A ledger that was made for a view; `run_id` is None if Lithify did not make it."""
+
+    ledger: int
+    run_id: str | None
+
+
+class ViewLedgers(Protocol):
+    """The ledgers of views in BookKeeper. Calls raise `BrokerError`."""
+
+    def newer_than(self, partition: str, ledger: int) -> tuple[ViewLedger, ...]:
+        """Ledgers of views of a partition with a higher id."""
+        ...
+
+    def delete(self, ledger: int) -> None:
+        """Deletes a ledger; none is no error."""
+        ...

@@ -1,0 +1,102 @@
+"""A round of one partition in one task, where few entries are new: the view is read once.
+
+    new entries ─► the latest message of each key, in memory ─┬─► drops those keys from the view as it is copied
+                                                              └─► what stays of the new entries
+
+The keys of a view are unique, so that a message of it loses only if its key is among the new ones. Pulsar's own
+compactor reads the view twice. What needs more than that is left to the key pass with a shuffle (`NotAlone`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columnar.keypass.key_comparison import KeyComparison
+from lithify.columnar.keypass.key_hash import Hashes, HashRange, KeyHash
+from lithify.columnar.keypass.key_source import MemoryExceededError
+from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, has
+from lithify.columnar.segment.positions import Flags
+from lithify.pulsar.rounds.entries import EntryReader
+from lithify.pulsar.rounds.judged import Judged, RoundRules
+from lithify.pulsar.rounds.ranks import EMPTY_BIT
+from lithify.pulsar.rounds.scan import EntryScan, NumberedRange
+from lithify.pulsar.rounds.writing import JudgedRange, judged_range
+
+WHOLE = HashRange(0, 1)
+
+
+class NotAloneError(Exception):
+    """The round needs the key pass with a shuffle: too many keys, or chunks or sealed batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class AloneRound:
+    """The memory that finding the latest messages may take, in bytes, and the secret seed of hashes."""
+
+    memory_bytes: int
+    seed: str = field(repr=False)
+
+    def judge(
+        self, reader: EntryReader, rules: RoundRules, ranges: Sequence[NumberedRange], acquire: Callable[[int], None]
+    ) -> list[JudgedRange]:
+        """Reads the new entries of `ranges`; all ranges judged. Raises `NotAloneError`."""
+        old = [one for one in ranges if one.entries.compacted]
+        new = [one for one in ranges if not one.entries.compacted]
+        scan = EntryScan(reader, new, rules, acquire)
+        hashes = KeyHash(self.seed)
+        try:
+            latest = KeyComparison(scan, WHOLE, hashes, self.memory_bytes).latest()
+        except MemoryExceededError:
+            raise NotAloneError from None
+        if scan.unsettled.chunks or scan.unsettled.sealed:
+            raise NotAloneError
+        stays = latest.ranks[~has(latest.ranks, EMPTY_BIT)]
+        scan.dead.spare(stays >> ORDINAL_SHIFT)
+        found = scan.dead.by_segment()
+        newer = NewKeys(latest.keys, hashes)
+        return [JudgedRange(one, newer.verdict) for one in old] + [
+            judged_range(one, rules, found.get(one.number), scan.read[one.number]) for one in new
+        ]
+
+
+class NewKeys:
+    """The keys that new entries have, each once."""
+
+    def __init__(self, keys: pa.BinaryArray, hashes: KeyHash) -> None:
+        self._hashes = hashes
+        found = hashes(keys)
+        order = np.argsort(found)
+        self._sorted: Hashes = found[order]
+        self._keys = keys.take(pa.array(order))
+
+    def verdict(self, judged: Judged, _first: int) -> Flags:
+        """Which messages of a view go. Raises `NotAloneError`."""
+        if judged.chunks or judged.sealed.any():
+            raise NotAloneError
+        competes = judged.competes & ~judged.messages.empty
+        rows = np.flatnonzero(competes)
+        competes[rows[self.have(judged.messages.key.take(pa.array(rows)))]] = False
+        return ~(judged.stays | competes)
+
+    def have(self, keys: pa.BinaryArray) -> Flags:
+        """For each key whether it is one of these: bool. Keys are compared whole (C12)."""
+        found = np.zeros(len(keys), np.bool_)
+        if len(self._keys) == 0 or len(keys) == 0:
+            return found
+        wanted = self._hashes(keys)
+        places = np.searchsorted(self._sorted, wanted)
+        left = np.arange(len(keys))
+        while len(left):  # as often as keys share a hash
+            left = left[places[left] < len(self._sorted)]
+            left = left[self._sorted[places[left]] == wanted[left]]
+            same = pc.equal(keys.take(pa.array(left)), self._keys.take(pa.array(places[left])))
+            agree = np.asarray(same, np.bool_)
+            found[left[agree]] = True
+            left = left[~agree]
+            places[left] += 1
+        return found

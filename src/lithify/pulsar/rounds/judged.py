@@ -1,0 +1,96 @@
+"""Messages as a round sees them: which compete for their keys, and which stay or go whatever the others are.
+
+marker, compacted out        go
+no key                       stays or goes, as `retain_null_key` says
+sealed batch                 stays, and hides keys
+chunk                        competes as a whole message, once all of its chunks are known
+all others                   compete
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lithify.columnar.segment.positions import Flags, Integers
+from lithify.pulsar.columns import Kind, Messages, messages_of
+from lithify.pulsar.compaction.rules import Order
+from lithify.pulsar.format.entry import RawEntry
+from lithify.pulsar.format.kinds import key_of
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRules:
+    """The rules of a round; `retain_null_key` is the broker's `topicCompactionRetainNullKey`."""
+
+    retain_null_key: bool = False
+    order: Order = "publish"
+
+    @property
+    def by_event_time(self) -> bool:
+        return self.order == "event-time"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A chunk: the row of its entry, the message it is part of, and what that message is judged by."""
+
+    row: int
+    unit: tuple[bytes, bytes]
+    chunk_id: int
+    total: int
+    key: bytes | None
+    event_time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Messages of some entries; `competes`, `stays` and `sealed` have a flag for each, others go."""
+
+    messages: Messages
+    competes: Flags
+    stays: Flags
+    sealed: Flags
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.messages)
+
+    def counted(self, chosen: Flags) -> int:
+        """How many messages the chosen rows are, as reports count them: neither markers nor what was compacted out."""
+        messages = self.messages
+        counts = ~messages.compacted_out & (messages.kind != Kind.MARKER) & chosen
+        hidden = messages.row[counts & (messages.kind == Kind.SEALED_BATCH)]
+        more: int = sum(messages.entries[row].metadata.num_messages_in_batch - 1 for row in hidden.tolist())
+        return int(np.count_nonzero(counts)) + more
+
+
+def judged_parts(entries: Iterable[RawEntry], rules: RoundRules) -> Iterator[Judged]:
+    """All entries, in parts. Raises `DamagedError`, which names ledger and entry."""
+    for messages in messages_of(entries):
+        yield _judged(messages, rules)
+
+
+def _judged(messages: Messages, rules: RoundRules) -> Judged:
+    kind = messages.kind
+    has_key = _is_valid(messages)
+    sealed: Flags = kind == Kind.SEALED_BATCH
+    if not rules.by_event_time:
+        sealed &= ~has_key
+    alone: Flags = (kind != Kind.MARKER) & (kind != Kind.CHUNK) & ~sealed & ~messages.compacted_out
+    stays = sealed | alone & ~has_key if rules.retain_null_key else sealed
+    rows: Integers = np.flatnonzero(kind == Kind.CHUNK)
+    return Judged(messages, alone & has_key, stays, sealed, tuple(_chunk(messages, row) for row in rows.tolist()))
+
+
+def _is_valid(messages: Messages) -> Flags:
+    return np.asarray(messages.key.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _chunk(messages: Messages, row: int) -> Chunk:
+    metadata = messages.entries[messages.row[row]].metadata
+    unit = (metadata.producer_name, metadata.uuid)
+    return Chunk(row, unit, metadata.chunk_id, metadata.num_chunks_from_msg, key_of(metadata), metadata.event_time)

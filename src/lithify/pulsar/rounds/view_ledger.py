@@ -1,0 +1,81 @@
+"""Writes a view into a new ledger, and deletes that ledger if anything goes wrong (C55)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from lithify.columnar.rewrite import Throttles
+from lithify.errors import EngineError, LithifyError
+from lithify.model.message import MessageId
+from lithify.ports.pulsar.views import WrittenView
+from lithify.pulsar.rounds.entries import EntryReader
+from lithify.pulsar.rounds.judged import RoundRules
+from lithify.pulsar.rounds.writing import JudgedRange, ViewWriting
+
+
+class ClosedLedger(Protocol):
+    """What BookKeeper says of a ledger that was closed."""
+
+    @property
+    def entries(self) -> int: ...
+
+
+class LedgerWriter(Protocol):
+    """Writes one ledger at a time. Calls raise `BrokerError`."""
+
+    def create(self, topic: str, horizon: MessageId, run_id: str) -> int: ...
+    def append(self, entries: Sequence[bytes]) -> None: ...
+    def close(self) -> ClosedLedger: ...
+    def delete(self, ledger: int) -> None: ...
+
+
+OpenLedgers = Callable[[], AbstractContextManager[LedgerWriter]]
+"""Connects to BookKeeper. Goes to tasks, so it pickles."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewView:
+    """The view to write: that of a partition, up to an entry, by a run."""
+
+    partition: str
+    horizon: MessageId
+    run_id: str
+
+
+def write_view(
+    open_ledgers: OpenLedgers,
+    view: NewView,
+    reader: EntryReader,
+    rules: RoundRules,
+    judged: Iterable[JudgedRange],
+    throttles: Throttles,
+) -> WrittenView:
+    """Writes a view from its ranges, in order. Raises what reader, ranges and ledger raise."""
+    with open_ledgers() as ledgers:
+        ledger = ledgers.create(view.partition, view.horizon, view.run_id)
+        try:
+            writing = ViewWriting(reader, rules, ledgers.append, throttles)
+            for part in judged:
+                writing.write(part)
+            stored, counts = ledgers.close().entries, writing.counts
+            if stored != counts.entries_out:
+                raise EngineError(
+                    f"{view.partition}: ledger {ledger} has {stored} entries, {counts.entries_out} were written",
+                    hint="nothing was changed; run it again",
+                )
+        except BaseException:
+            with suppress(LithifyError):  # a next round deletes it
+                ledgers.delete(ledger)
+            raise
+    return WrittenView(
+        ledger,
+        messages_in=counts.messages_in,
+        messages_out=counts.messages_out,
+        entries_in=counts.entries_in,
+        entries_out=counts.entries_out,
+        bytes_in=counts.bytes_in,
+        bytes_out=counts.bytes_out,
+    )

@@ -1,0 +1,119 @@
+"""Writes a view: the entries of a partition in order, without the messages that go (C54).
+
+    range of entries ─► rows ─► dead ─► entries that keep a message, batches with placeholders ─► ledger
+                        │        ╰ found by the key pass, or by the keys of the newer part
+                        ╰ counted: the same entries as the key pass read, or the view is not written to the end
+
+Ids and order stay. Memory holds one list of entries of the reader at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from lithify.columnar.keypass.ranks import Portion
+from lithify.columnar.rewrite import Throttles
+from lithify.columnar.segment.positions import DeadPositions, Flags
+from lithify.errors import EngineError
+from lithify.pulsar.columns import rewritten
+from lithify.pulsar.format.framing import framed
+from lithify.pulsar.rounds.entries import EntriesRead, EntryReader
+from lithify.pulsar.rounds.judged import Judged, RoundRules, judged_parts
+from lithify.pulsar.rounds.scan import NumberedRange
+
+Verdict = Callable[[Judged, int], Flags]
+"""Which messages go, of these and the number in the range of the first: bool, one per message."""
+
+Append = Callable[[Sequence[bytes]], None]
+"""Appends framed entries to a ledger."""
+
+
+@dataclass(slots=True)
+class ViewCounts:
+    """What was read and written. Bytes are those of entries as brokers store them."""
+
+    messages_in: int = 0
+    messages_out: int = 0
+    entries_in: int = 0
+    entries_out: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+
+@dataclass(slots=True)
+class ViewWriting:
+    """The writing of one view. `counts` are complete once all ranges are written."""
+
+    reader: EntryReader
+    rules: RoundRules
+    append: Append
+    throttles: Throttles = Throttles()
+    counts: ViewCounts = field(default_factory=ViewCounts)
+
+    def write(self, part: JudgedRange) -> None:
+        """Writes what stays of a range.
+
+        Raises `EngineError` if its entries are not those that were judged, and errors of reader and ledger.
+        """
+        read, expected = EntriesRead(), part.read
+        entries = part.one.entries
+        for raws in self.reader.read(entries.start, entries.end, compacted=entries.compacted):
+            self.throttles.read(sum(len(raw.data) for raw in raws))
+            read.add(raws)
+            for judged in judged_parts(raws, self.rules):
+                dead = part.verdict(judged, read.rows)
+                read.rows += judged.count
+                self._append(self._kept(judged, ~dead))
+        self.counts.entries_in += read.entries
+        self.counts.bytes_in += read.size_bytes
+        if expected is not None and read != expected:
+            raise EngineError(
+                f"the entries up to {entries.end} are not those that the key pass has read: "
+                f"{read.entries} instead of {expected.entries}",
+                hint="the topic was trimmed or truncated meanwhile; nothing was changed, run it again",
+            )
+
+    def _kept(self, judged: Judged, alive: Flags) -> list[bytes]:
+        """The entries that keep a message, framed."""
+        counts, messages = self.counts, judged.messages
+        counts.messages_in += judged.counted(np.ones(judged.count, np.bool_))
+        counts.messages_out += judged.counted(alive)
+        kept = [
+            entry.raw._replace(data=data)
+            for entry, data in zip(messages.entries, rewritten(messages, alive), strict=True)
+            if data is not None
+        ]
+        counts.entries_out += len(kept)
+        counts.bytes_out += sum(len(raw.data) for raw in kept)
+        return [framed(raw) for raw in kept]
+
+    def _append(self, entries: list[bytes]) -> None:
+        if entries:
+            self.append(entries)
+            self.throttles.write(sum(map(len, entries)))
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRange:
+    """A range of entries, what goes of it, and what was read of it to find that."""
+
+    one: NumberedRange
+    verdict: Verdict
+    read: EntriesRead | None = None
+
+
+def judged_range(
+    one: NumberedRange, rules: RoundRules, found: DeadPositions | None, read: EntriesRead | None
+) -> JudgedRange:
+    """A range by what a key pass found of it; if that is None, all of a dirty range goes and nothing of a clean one."""
+    if found is None:
+        found = DeadPositions() if one.portion(rules) is Portion.CLEAN else DeadPositions.all_but(())
+    return JudgedRange(one, partial(_positions, found), read)
+
+
+def _positions(dead: DeadPositions, judged: Judged, first: int) -> Flags:
+    return dead.flags(first, first + judged.count)

@@ -1,0 +1,1 @@
+"""Pulsar's topics on Spark."""

@@ -1,0 +1,147 @@
+"""The engine of Pulsar rounds on Spark: views of all partitions of a run in one job.
+
+    few new entries    ─► one task reads them, then the view, and writes ───────────────────────┐
+    many               ─► a task per range of entries ─► a task per hash range ─► a task writes ─┴─► outcomes
+
+A task alone that meets too many keys, chunks or sealed batches says so, and its partition gets a key pass.
+Publishes nothing; what goes to the driver is a row per partition (C38).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lithify.columnar.keypass.winners import WinnerFinder
+from lithify.compaction.key_pass_shape import winners_memory
+from lithify.errors import EngineError, LithifyError
+from lithify.ports.engine import Progress, RunLimits
+from lithify.ports.pulsar.views import PlannedView, ViewRules, WrittenView
+from lithify.pulsar.compaction.rules import order_of
+from lithify.pulsar.rounds.entries import EntryReader
+from lithify.pulsar.rounds.judged import RoundRules
+from lithify.pulsar.rounds.scan import numbered
+from lithify.pulsar.rounds.view_ledger import NewView, OpenLedgers
+from lithify.spark.pulsar.keypass import found_dead
+from lithify.spark.pulsar.tasks import FindTask, ScanTask, SharedRates, TaskTools, WriteTask
+from lithify.spark.pulsar.writing import NotAlone, Outcome, collect_outcomes, written_views
+from lithify.spark.session.progress import Watch, watched
+from lithify.spark.tasks import Pace, job_errors, placed, task_frame
+
+ALONE_BYTES = 64 * 2**20
+"""Of new entries, at most, for a round in one task: it reads them twice, and no other task helps it."""
+
+FULL_BYTES = 64 * 2**20
+"""New entries per hash range, where there are slots for so many."""
+
+KEYS_PER_BYTE = 2
+"""Bytes of memory that comparing the keys of a byte of entries takes, for keys of a third of their messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class PulsarEngine:
+    """Runs rounds; calls `session` when one first needs a Spark session. See `ports.pulsar.ViewEngine`.
+
+    `new_id` returns unique, unpredictable ids.
+    """
+
+    session: Callable[[], SparkSession]
+    reader_of: Callable[[str], EntryReader]
+    open_ledgers: OpenLedgers
+    slots: int
+    pace: Pace
+    new_id: Callable[[], str]
+    alone_bytes: int = ALONE_BYTES
+
+    def write(
+        self, views: Sequence[PlannedView], rules: ViewRules, limits: RunLimits, run_id: str, progress: Progress
+    ) -> Mapping[str, WrittenView | LithifyError]:
+        """See `ports.pulsar.ViewEngine`."""
+        if not views:
+            return {}
+        judged = RoundRules(rules.retain_null_key, order_of(rules.order))
+        finder = WinnerFinder(winners_memory(limits.task_memory_bytes), self.new_id())
+        run = _Run(self, views, judged, limits, run_id, finder)
+        alone = [unit for unit, view in enumerate(views) if self._is_alone(view, judged)]
+        outcomes = run.outcomes(alone, [unit for unit in range(len(views)) if unit not in alone], progress)
+        again = [unit for unit, outcome in outcomes.items() if isinstance(outcome, NotAlone)]
+        if again:
+            outcomes |= run.outcomes([], again, progress)
+        return {view.partition: _settled(view, outcomes.get(unit)) for unit, view in enumerate(views)}
+
+    def _is_alone(self, view: PlannedView, rules: RoundRules) -> bool:
+        return not rules.by_event_time and _new_bytes(view) <= self.alone_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One call of the engine. Units are numbers of `views`."""
+
+    engine: PulsarEngine
+    views: Sequence[PlannedView]
+    rules: RoundRules
+    limits: RunLimits
+    run_id: str
+    finder: WinnerFinder
+
+    def outcomes(self, alone: Sequence[int], shuffled: Sequence[int], progress: Progress) -> dict[int, Outcome]:
+        """Runs one job for these units."""
+        session = self.engine.session()
+        units = [*alone, *shuffled]
+        stages = [len(units)]
+        with job_errors():
+            writes = [replace(self._write(unit, at), finder=self.finder) for at, unit in enumerate(alone)]
+            writes += [self._write(unit, at) for at, unit in enumerate(shuffled, len(alone))]
+            found = None
+            if shuffled:
+                found, more = self._key_pass(session, shuffled, len(alone))
+                stages += more
+            work = task_frame(session, range(len(units)), writes)
+            frame = written_views(work, found, len(units), self._tools(len(units)))
+            with watched(session, Watch(f"{self.run_id}-view", "view", tuple(stages), progress)):
+                collected = collect_outcomes(frame)
+        return {units[at]: outcome for at, outcome in collected.items()}
+
+    def _write(self, unit: int, at: int) -> WriteTask:
+        view = self.views[unit]
+        return WriteTask(at, NewView(view.partition, view.horizon, self.run_id), numbered(view.ranges), self.rules)
+
+    def _key_pass(self, session: SparkSession, shuffled: Sequence[int], first: int) -> tuple[DataFrame, list[int]]:
+        """The key pass of these units, numbered from `first`, and the numbers of tasks of its stages."""
+        scans: list[ScanTask] = []
+        finds: list[FindTask] = []
+        for at, unit in enumerate(shuffled, first):
+            view = self.views[unit]
+            ranges, count = numbered(view.ranges), self._hash_ranges(view)
+            parts = tuple(range(len(finds), len(finds) + count))
+            finds += [FindTask(at, index, count, len(ranges), self.rules, self.finder) for index in range(count)]
+            scans += [ScanTask(at, view.partition, one, self.rules, parts, self.finder) for one in ranges]
+        at_most = len(scans) if self.limits.read_rate_bytes is None else min(len(scans), self.engine.slots)
+        places = [number % at_most for number in range(len(scans))]
+        sending = placed(task_frame(session, places, scans), at_most)
+        finding = task_frame(session, range(len(finds)), finds)
+        return found_dead(sending, finding, len(finds), self._tools(at_most)), [at_most, len(finds)]
+
+    def _hash_ranges(self, view: PlannedView) -> int:
+        by_memory = -(-KEYS_PER_BYTE * _new_bytes(view) // self.finder.memory_bytes)
+        by_slots = min(self.engine.slots, -(-_new_bytes(view) // FULL_BYTES))
+        return max(1, by_memory, by_slots)
+
+    def _tools(self, tasks: int) -> TaskTools:
+        """For `tasks` tasks, so that those that run at once keep to the run's rates together (C40)."""
+        engine, limits, at_once = self.engine, self.limits, min(tasks, self.engine.slots)
+        read, write = limits.read_rate_bytes, limits.write_rate_bytes
+        shares = SharedRates(read and read / at_once, write and write / at_once, engine.pace)
+        return TaskTools(engine.reader_of, engine.open_ledgers, shares)
+
+
+def _new_bytes(view: PlannedView) -> int:
+    return sum(one.size_bytes for one in view.ranges if not one.compacted)
+
+
+def _settled(view: PlannedView, outcome: Outcome | None) -> WrittenView | LithifyError:
+    if outcome is None or isinstance(outcome, NotAlone):
+        return EngineError(f"{view.partition}: no task has written the view", hint="nothing was changed; run it again")
+    return outcome

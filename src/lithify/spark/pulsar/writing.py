@@ -1,0 +1,128 @@
+"""Writes views on Spark: one task per partition, since a ledger has one writer.
+
+    bitmaps of a key pass ─┐
+    write task ────────────┴─► reads the entries, drops, appends to a ledger ─► what was written, or an error
+
+A task that Spark starts again writes another ledger. The driver names at most one of them to the broker, and has
+the others deleted (C55).
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from lithify.columnar.keypass.tally import Tally
+from lithify.columnar.rewrite import Throttles
+from lithify.columnar.segment.positions import DeadPositions
+from lithify.errors import EngineError, LithifyError
+from lithify.ports.pulsar.views import WrittenView
+from lithify.pulsar.rounds.alone import AloneRound, NotAloneError
+from lithify.pulsar.rounds.entries import EntriesRead, EntryReader
+from lithify.pulsar.rounds.view_ledger import write_view
+from lithify.pulsar.rounds.writing import JudgedRange, judged_range
+from lithify.spark.pulsar import tasks
+from lithify.spark.pulsar.tasks import BLOB, KIND, NUMBER, UNIT, TaskTools, WriteTask, rows
+from lithify.spark.tasks import PAYLOAD, Batches, columns, in_worker, placed
+
+OUTCOME = "outcome"
+_RESULT = pa.schema([(UNIT, pa.int32()), (OUTCOME, pa.binary())])
+
+
+@dataclass(frozen=True, slots=True)
+class NotAlone:
+    """The outcome of a task that could not judge its entries itself; it has left no ledger."""
+
+
+Outcome = WrittenView | NotAlone | LithifyError
+
+
+def written_views(work: DataFrame, found: DataFrame | None, units: int, tools: TaskTools) -> DataFrame:
+    """A lazy frame of outcomes. `work` are rows of `WriteTask`, placed by unit; `found` those of a key pass."""
+    together = work if found is None else work.unionByName(found, allowMissingColumns=True)
+    names = (PAYLOAD,) if found is None else (PAYLOAD, KIND, NUMBER, BLOB)
+    return placed(together, units).select(*names).mapInArrow(partial(_write, tools=tools), from_arrow_schema(_RESULT))
+
+
+def collect_outcomes(results: DataFrame) -> Mapping[int, Outcome]:
+    """Runs the job; the outcomes by unit. Raises errors of Spark."""
+    found = results.select(UNIT, OUTCOME).toArrow()
+    return {unit: pickle.loads(outcome) for unit, outcome in columns(iter(found.to_batches()), UNIT, OUTCOME)}
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the key pass has found of one partition. Bitmaps stay as they came until their range is written."""
+
+    dead: dict[int, list[bytes]] = field(default_factory=dict)
+    read: dict[int, EntriesRead] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+    error: LithifyError | None = None
+
+    def add(self, kind: str, number: int, blob: bytes) -> None:
+        match kind:
+            case tasks.DEAD:
+                self.dead.setdefault(number, []).append(blob)
+            case tasks.READ:
+                self.read[number] = pickle.loads(blob)
+            case tasks.TALLY:
+                self.tally.add(pickle.loads(blob))
+            case _:
+                self.error = self.error or pickle.loads(blob)
+
+    def of(self, number: int) -> DeadPositions | None:
+        found: DeadPositions | None = None
+        for blob in self.dead.get(number, ()):
+            part = DeadPositions.of_bytes(blob)
+            found = part if found is None else found.with_part(part)
+        return found
+
+
+@in_worker
+def _write(batches: Batches, tools: TaskTools) -> Batches:
+    work: list[WriteTask] = []
+    found = _Found()
+    for batch in batches:
+        if KIND not in batch.schema.names:
+            work += [pickle.loads(payload) for (payload,) in rows(iter([batch]), PAYLOAD)]
+            continue
+        for payload, kind, number, blob in rows(iter([batch]), PAYLOAD, KIND, NUMBER, BLOB):
+            if payload is not None:
+                work.append(pickle.loads(payload))
+            else:
+                found.add(kind, number, blob)
+    for task in work:  # one at most: each partition of the topic has a Spark partition of its own
+        outcome = pickle.dumps(_outcome(task, found, tools))
+        yield pa.RecordBatch.from_pylist([{UNIT: task.unit, OUTCOME: outcome}], schema=_RESULT)
+
+
+def _outcome(task: WriteTask, found: _Found, tools: TaskTools) -> Outcome:
+    reader, throttles = tools.reader_of(task.view.partition), tools.rates.throttles()
+    try:
+        judged = _judged(task, found, reader, throttles)
+        return write_view(tools.open_ledgers, task.view, reader, task.rules, judged, throttles)
+    except NotAloneError:
+        return NotAlone()
+    except LithifyError as error:
+        return error
+
+
+def _judged(task: WriteTask, found: _Found, reader: EntryReader, throttles: Throttles) -> Iterable[JudgedRange]:
+    if task.finder is not None:
+        alone = AloneRound(task.finder.memory_bytes, task.finder.seed)
+        return alone.judge(reader, task.rules, task.ranges, throttles.read)
+    if found.error is not None:
+        raise found.error
+    tally = found.tally
+    if tally.compared != tally.dirty_keyed or len(found.read) != len(task.ranges):
+        raise EngineError(
+            f"{task.view.partition}: {tally.dirty_keyed} messages have keys, {tally.compared} were compared",
+            hint="workers must run the same version of Lithify; nothing was changed",
+        )
+    return (judged_range(one, task.rules, found.of(one.number), found.read[one.number]) for one in task.ranges)

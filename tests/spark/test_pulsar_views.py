@@ -1,0 +1,182 @@
+"""Views of Pulsar topics that Spark writes are the reference's (C54), and a failed one leaves no ledger (C55)."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lithify.errors import DamagedError
+from lithify.model.message import MessageId
+from lithify.ports.engine import RunLimits
+from lithify.ports.pulsar.views import PlannedView, ViewRules
+from lithify.pulsar import compact_entries
+from lithify.pulsar.format.entry import RawEntry
+from lithify.pulsar.format.framing import unframed
+from lithify.spark.pulsar.engine import PulsarEngine
+from lithify.spark.tasks import Pace
+from support.pulsar.entries import Form, Sent, batch, single
+from support.pulsar.ledgers import LedgerFolder
+from support.pulsar.topics import SEALING, StoredTopic, ranges_of
+
+pytestmark = pytest.mark.spark
+RULES = ViewRules()
+LIMITS = RunLimits(task_memory_bytes=2**26)
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """Readers of partitions in folders of their names."""
+
+    folder: Path
+
+    def __call__(self, partition: str) -> StoredTopic:
+        return StoredTopic(self.folder / partition / "backlog", self.folder / partition / "view", at_once=50)
+
+
+@dataclass(slots=True)
+class Topics:
+    """Stored partitions, ledgers, and an engine over them."""
+
+    folder: Path
+    engine: PulsarEngine
+    ledgers: LedgerFolder
+
+    def planned(self, partition: str, backlog: list[RawEntry], view: list[RawEntry], cuts: int = 1) -> PlannedView:
+        (self.folder / partition).mkdir()
+        StoredTopic.of(self.folder / partition, backlog, view)
+        last = backlog[-1]
+        return PlannedView(partition, ranges_of(backlog, view, cuts), MessageId(last.ledger, last.entry))
+
+    def write(self, *views: PlannedView, rules: ViewRules = RULES, limits: RunLimits = LIMITS):
+        return self.engine.write(views, rules, limits, "run", lambda *_: None)
+
+
+@pytest.fixture
+def topics(session, tmp_path):
+    return topics_for(session, tmp_path, alone_bytes=0)
+
+
+def topics_for(session, folder: Path, *, alone_bytes: int) -> Topics:
+    ledgers = LedgerFolder(folder / "ledgers")
+    ledgers.folder.mkdir()
+    (folder / "topics").mkdir()
+    pace = Pace(time.monotonic, time.sleep)
+    engine = PulsarEngine(
+        lambda: session, Readers(folder / "topics"), ledgers, 2, pace, lambda: "seed", alone_bytes=alone_bytes
+    )
+    return Topics(folder / "topics", engine, ledgers)
+
+
+def a_topic(seed: int, entries: int, keys: int) -> list[RawEntry]:
+    """Entries of all kinds, over so many keys, one of which has a third of all messages."""
+    chance = random.Random(seed)
+
+    def sent() -> Sent:
+        key = "skewed" if chance.random() < 0.3 else f"key-{chance.randrange(keys)}"
+        value = b"" if chance.random() < 0.1 else b"v" * chance.randrange(1, 60)
+        return Sent(key if chance.random() < 0.97 else None, value, event_time=chance.randrange(5))
+
+    made = []
+    for number in range(entries):
+        place, form = (7 + number // 100, number % 100), Form(codec=chance.choice([0, 1, 2, 3, 4]))
+        match chance.randrange(20):
+            case 0:
+                made.append(single(*place, sent(), form, **SEALING))
+            case 1 if number > entries // 2:
+                made.append(batch(*place, [sent(), sent()], form, **SEALING))
+            case 2:
+                unit = f"p-{number // 25}".encode()
+                made.append(
+                    single(*place, Sent("chunked"), form, uuid=unit, chunk_id=number % 2, num_chunks_from_msg=2)
+                )
+            case 3:
+                made.append(single(*place, sent(), form, marker_type=1))
+            case kind if kind < 12:
+                made.append(batch(*place, [sent() for _ in range(chance.randrange(1, 9))], form))
+            case _:
+                made.append(single(*place, sent(), form))
+    return made
+
+
+def reference(entries: list[RawEntry], rules: ViewRules) -> list[bytes]:
+    return [data for _, _, data in compact_entries(entries, retain_null_key=rules.retain_null_key, order=rules.order)]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [ViewRules(), ViewRules(retain_null_key=True), ViewRules(order="event-time")],
+    ids=["publish", "null keys", "event time"],
+)
+def test_views_are_those_of_the_reference(topics, rules):
+    """C54: of several partitions in one job, with and without an earlier view, in several ranges."""
+    first, second = a_topic(1, 400, 60), a_topic(2, 300, 5000)
+    view = [unframed(data) for data in reference(first[:250], rules)]
+    written = topics.write(
+        topics.planned("p-0", first[250:], view, 4), topics.planned("p-1", second, [], 3), rules=rules
+    )
+    assert topics.ledgers.entries(written["p-0"].ledger) == reference([*view, *first[250:]], rules)
+    assert topics.ledgers.entries(written["p-1"].ledger) == reference(second, rules)
+    assert len(topics.ledgers.ledgers()) == 2
+
+
+def plain(seed: int, entries: int, keys: int, *, at: int = 0) -> list[RawEntry]:
+    chance = random.Random(seed)
+
+    def sent() -> Sent:
+        return Sent(f"key-{chance.randrange(keys)}", b"" if chance.random() < 0.1 else b"value")
+
+    return [batch(9, at + number, [sent() for _ in range(5)]) for number in range(entries)]
+
+
+def test_few_new_entries_are_done_in_one_task(session, tmp_path):
+    """C54: with the same result; where they have sealed batches, by a key pass after all."""
+    topics = topics_for(session, tmp_path, alone_bytes=2**20)
+    old, new = plain(3, 300, 200), plain(4, 40, 300, at=1000)
+    view = [unframed(data) for data in reference(old, RULES)]
+    sealed = [*new, batch(9, 2000, [Sent("x"), Sent("y")], **SEALING), single(9, 2001, Sent("key-1", b""))]
+    written = topics.write(topics.planned("p-0", new, view), topics.planned("p-1", sealed, view))
+    assert topics.ledgers.entries(written["p-0"].ledger) == reference([*view, *new], RULES)
+    assert topics.ledgers.entries(written["p-1"].ledger) == reference([*view, *sealed], RULES)
+    assert len(topics.ledgers.ledgers()) == 2
+
+
+def test_keys_that_do_not_fit_into_memory_are_compared_in_parts(session, tmp_path):
+    """C38, C54: 200,000 keys in the least memory that there is."""
+    topics = topics_for(session, tmp_path, alone_bytes=0)
+    entries = [
+        batch(5, number, [Sent(f"{number * 500 + n:032}" * 4, b"v") for n in range(500)]) for number in range(400)
+    ] + [batch(6, number, [Sent(f"{number * 500 + n:032}" * 4, b"") for n in range(500)]) for number in range(300)]
+    written = topics.write(topics.planned("p", entries, [], 5), limits=RunLimits(task_memory_bytes=2**24))
+    view = written["p"]
+    assert (view.messages_in, view.messages_out) == (350_000, 50_000)
+    assert (view.entries_in, view.entries_out) == (700, 100)
+
+
+def test_a_damaged_entry_fails_its_partition_only(topics):
+    """C55: it is named by ledger and entry, no ledger is left, and the other partition has its view."""
+    entries = a_topic(1, 200, 20)
+    broken = [raw._replace(data=raw.data[:-1] + b"\0") if number == 150 else raw for number, raw in enumerate(entries)]
+    written = topics.write(topics.planned("p-0", broken, [], 3), topics.planned("p-1", entries, [], 2))
+    error = written["p-0"]
+    assert isinstance(error, DamagedError)
+    assert "8:50" in str(error)
+    assert topics.ledgers.ledgers() == [str(written["p-1"].ledger)]
+
+
+def test_counts_are_of_messages_entries_and_bytes(topics):
+    """C54: the report says what was read and what is left."""
+    entries = [
+        batch(5, 0, [Sent("a"), Sent("b")]),
+        single(5, 1, Sent("a", b"")),
+        single(5, 2, Sent("c", b"x")),
+        single(5, 3, Sent(None)),
+    ]
+    view = topics.write(topics.planned("p", entries, []))["p"]
+    left = [unframed(data) for data in topics.ledgers.entries(view.ledger)]
+    assert (view.messages_in, view.messages_out, view.entries_in, view.entries_out) == (5, 2, 4, 2)
+    assert view.bytes_in == sum(len(raw.data) for raw in entries)
+    assert view.bytes_out == sum(len(raw.data) for raw in left)

@@ -1,0 +1,69 @@
+"""Ledgers of views as files in a folder, for tests without BookKeeper."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from lithify.model.message import MessageId
+
+_SIZE = struct.Struct("<I")
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    entries: int
+
+
+class FileLedgers:
+    """Writes one ledger at a time; see `rounds.view_ledger.LedgerWriter`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._entries = 0
+        self._path = folder
+
+    def create(self, topic: str, horizon: MessageId, run_id: str) -> int:
+        ledger = 1000 + len(list(self._folder.glob("*")))
+        while (self._folder / str(ledger)).exists():
+            ledger += 1
+        self._path = self._folder / str(ledger)
+        self._path.touch(exist_ok=False)
+        self._entries = 0
+        return ledger
+
+    def append(self, entries: Sequence[bytes]) -> None:
+        with self._path.open("ab") as file:
+            for data in entries:
+                file.write(_SIZE.pack(len(data)) + data)
+        self._entries += len(entries)
+
+    def close(self) -> Closed:
+        return Closed(self._entries)
+
+    def delete(self, ledger: int) -> None:
+        (self._folder / str(ledger)).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerFolder:
+    """Opens ledgers in a folder; pickles."""
+
+    folder: Path
+
+    def __call__(self) -> AbstractContextManager[FileLedgers]:
+        return nullcontext(FileLedgers(self.folder))
+
+    def entries(self, ledger: int) -> list[bytes]:
+        return list(self._read(ledger))
+
+    def ledgers(self) -> list[str]:
+        return sorted(path.name for path in self.folder.iterdir())
+
+    def _read(self, ledger: int) -> Iterator[bytes]:
+        with (self.folder / str(ledger)).open("rb") as file:
+            while header := file.read(_SIZE.size):
+                yield file.read(_SIZE.unpack(header)[0])
