@@ -64,8 +64,8 @@ def test_a_part_of_entries_is_written_as_they_are_one_by_one(entries, data):
     for part in messages_of(entries):
         alive = np.array(data.draw(st.lists(st.booleans(), min_size=len(part), max_size=len(part))), np.bool_)
         written = rewritten(part, alive)
-        for number, entry in enumerate(part.entries):
-            rows = part.row == number
+        for number, raw in enumerate(part.entries):
+            entry, rows = entry_of(raw), part.row == number
             if kind_of(entry) is Kind.BATCH:
                 dead = set(part.batch_index[rows & ~alive].tolist())
                 assert written[number] == without_messages(entry, dead) == without(entry.raw, dead)

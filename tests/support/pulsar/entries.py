@@ -51,12 +51,16 @@ class Form:
     producer: str = "p"
     checksum: bool = True
     broker_index: int | None = None
+    says_size: bool = True
+    """Whether the metadata has the uncompressed size, also where nothing is compressed; Python's client has not."""
 
     def wrapped(self, ledger: int, entry: int, metadata: MessageMetadata, data: bytes) -> RawEntry:
         """The entry with this metadata and uncompressed payload."""
         metadata.producer_name, metadata.publish_time = self.producer.encode(), self.publish_time
         if self.codec != NONE:
             metadata.compression = self.codec
+        elif not self.says_size:
+            metadata.ClearField("uncompressed_size")
         broker = None
         if self.broker_index is not None:
             broker = BrokerEntryMetadata(broker_timestamp=self.publish_time, index=self.broker_index)

@@ -37,6 +37,7 @@ FORMS = st.builds(
     st.sampled_from(["p", "q"]),
     st.sampled_from([True, True, False]),
     st.sampled_from([None, 7]),
+    st.booleans(),
 )
 ENCRYPTED = {"encryption_keys": [{"key": b"k", "value": b"v"}]}
 KINDS = ("single", "batch", "batch", "batch", "compacted", "retained", "sealed", "sealed batch", "chunk", "marker")

@@ -114,7 +114,7 @@ class _Places:
         found = fields_of(buffer, start + 4, payload_start, SINGLE_MESSAGE)
         payload_size = found.numbers[PAYLOAD_SIZE]
         found.plain[payload_size < 0] = False
-        _check_properties(buffer, found)
+        drop_bad_properties(buffer, found)
         return cls(batch, start, payload_start, payload_start + payload_size, found)
 
     def walked(self, batches: Batches) -> tuple[Ints, list[int]]:
@@ -164,7 +164,7 @@ class _Places:
         )
 
 
-def _check_properties(buffer: Buffer, found: Found) -> None:
+def drop_bad_properties(buffer: Buffer, found: Found) -> None:
     """A message of which a property has no key or no value is not plain."""
     message, pairs = found.repeated
     if not len(message):

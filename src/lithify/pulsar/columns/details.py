@@ -11,7 +11,6 @@ from lithify.pulsar.columns.batches import KEY_VALUE, PAIR_KEY, PAIR_VALUE, SING
 from lithify.pulsar.columns.binary import binary_of, in_order
 from lithify.pulsar.columns.fields import Bools, Ints, Spans, fields_of
 from lithify.pulsar.columns.messages import Messages
-from lithify.pulsar.format.batch import value_of
 from lithify.pulsar.format.kinds import Kind
 from lithify.pulsar.format.wire_pb2 import MessageMetadata, SingleMessageMetadata
 
@@ -25,7 +24,7 @@ def values_of(messages: Messages) -> pa.Array:
     start = messages.payload_start[batched]
     end = stored.start[batched] + stored.size[batched]
     own = [
-        value_of(messages.entries[row]) if kind == Kind.PLAIN else None
+        messages.headers.value(messages.entries[row], row) if kind == Kind.PLAIN else None
         for row, kind in zip(messages.row[~batched].tolist(), messages.kind[~batched].tolist(), strict=True)
     ]
     parts = [binary_of(messages.buffer.data, Spans(start, end - start)), pa.array(own, pa.binary())]
@@ -37,7 +36,7 @@ def metadata_of(messages: Messages) -> pa.Array:
     stored = messages.stored
     batched = stored.start >= 0
     start = stored.start[batched] + 4
-    own = [messages.entries[row].metadata_bytes for row in messages.row[~batched].tolist()]
+    own = [messages.headers.metadata(messages.entries[row], row) for row in messages.row[~batched].tolist()]
     size = messages.payload_start[batched] - start
     return in_order([binary_of(messages.buffer.data, Spans(start, size)), pa.array(own, pa.binary())], _places(batched))
 
@@ -68,7 +67,7 @@ def _pairs_of(messages: Messages, row: int) -> list[tuple[bytes, bytes]]:
     """The properties of one message, by protobuf."""
     start = int(messages.stored.start[row])
     if start < 0:
-        metadata: MessageMetadata | SingleMessageMetadata = messages.entries[messages.row[row]].metadata
+        metadata: MessageMetadata | SingleMessageMetadata = messages.entry_metadata(row)
     else:
         stored = messages.buffer.data[start + 4 : int(messages.payload_start[row])]
         metadata = SingleMessageMetadata.FromString(stored)
@@ -78,7 +77,7 @@ def _pairs_of(messages: Messages, row: int) -> list[tuple[bytes, bytes]]:
 def chunks_of(messages: Messages) -> pa.Table:
     """The rows that are chunks: which message each is of (its producer and its uuid), which chunk, and of how many."""
     rows = np.flatnonzero(messages.kind == Kind.CHUNK)
-    metadata = [messages.entries[row].metadata for row in messages.row[rows].tolist()]
+    metadata = [messages.entry_metadata(row) for row in rows.tolist()]
     columns = {
         "row": pa.array(rows, pa.int64()),
         "producer": pa.array([of.producer_name for of in metadata], pa.binary()),

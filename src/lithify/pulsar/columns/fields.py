@@ -30,7 +30,7 @@ MOST_STEPS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Which tags (number and wire type in a byte) a kind of message has, and what is wanted of them.
+    """Which tags (eight times the number of the field, and its wire type) a kind of message has, and what is wanted.
 
     `numbers` gives the values of fields that are absent, `spans` are fields of bytes, of `repeated` ones all are
     wanted, and `others` are skipped.
@@ -103,10 +103,9 @@ class _Scan:
 
     def _step(self, rows: Ints, at: Ints, end: Ints) -> Ints:
         """The places after one field of each row: the end of the row if it is not plain."""
-        word = self._buffer.words[at]
-        tag = (word & np.uint64(0xFF)).astype(np.uint8)
-        value, size = _varints(word >> np.uint64(8))
-        after = at + 1 + size
+        tag, rest, after = _tags(self._buffer.words[at], at)
+        value, size = _varints(rest)
+        after += size
         known: Bools = size <= 7
         for found in np.flatnonzero(np.bincount(tag)).tolist():
             chosen = slice(None) if found == tag[0] and (tag == found).all() else np.flatnonzero(tag == found)
@@ -135,6 +134,23 @@ class _Scan:
         rows, start, size = (np.concatenate(column) for column in zip(*parts, strict=True))
         fits = self._plain[rows]
         return rows[fits], Spans(start[fits], size[fits])
+
+
+_MOST_TAG: Final = 511
+"""Any tag that is not known; those of fields up to 63 are below it."""
+
+
+def _tags(words: Words, at: Ints) -> tuple[Ints, Words, Ints]:
+    """The tags that words start with, what follows them, and where that is."""
+    tag, rest = (words & np.uint64(0xFF)).astype(np.int64), words >> np.uint64(8)
+    long: Bools = tag > 0x7F
+    if not long.any():
+        return tag, rest, at + 1
+    second = (rest & np.uint64(0xFF)).astype(np.int64)
+    tag = np.where(long, np.minimum((tag & 0x7F) | second << 7, _MOST_TAG), tag)
+    # The seventh byte that is not there of a word after a long tag is 0: a number that would need it is not read.
+    rest = np.where(long, (rest >> np.uint64(8)) | (np.uint64(0x80) << np.uint64(48)), rest)
+    return tag, rest, at + 1 + long
 
 
 _MORE: Final = np.uint64(0x80808080808080)

@@ -14,19 +14,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lithify.pulsar.columns.fields import Bools, Buffer, Ints, Spans
-from lithify.pulsar.format.entry import Entry, RawEntry
+from lithify.pulsar.columns.headers import Headers
+from lithify.pulsar.format.entry import RawEntry
+from lithify.pulsar.format.wire_pb2 import MessageMetadata
 
 
 @dataclass(frozen=True, slots=True)
 class Messages:
     """Columns with a row per message.
 
-    `row` is the number of its entry in `entries`; `batch_index` is -1 for a whole entry; times are in ms,
-    an event time of 0 is none; `empty`: the payload is, which deletes the key; `key` is binary, null for none.
-    `stored` is where the messages of batches are in `buffer`, `payload_start` where their payload begins there.
+    `row` is the number of its entry in `entries` and `headers`; `batch_index` is -1 for a whole entry; times are
+    in ms, an event time of 0 is none; `empty`: the payload is, which deletes the key; `key` is binary, null for
+    none. `stored` is where the messages of batches are in `buffer`, `payload_start` where their payload begins there.
     """
 
-    entries: Sequence[Entry]
+    entries: Sequence[RawEntry]
+    headers: Headers
     row: Ints
     batch_index: Ints
     key: pa.Array
@@ -42,26 +45,23 @@ class Messages:
         return len(self.row)
 
     @property
-    def raw(self) -> list[RawEntry]:
-        """The entries, without frames."""
-        return [entry.raw for entry in self.entries]
-
-    @property
     def ledger(self) -> Ints:
-        return self._of_entries([entry.raw.ledger for entry in self.entries])
+        return np.array([entry.ledger for entry in self.entries], np.int64)[self.row]
 
     @property
     def entry(self) -> Ints:
-        return self._of_entries([entry.raw.entry for entry in self.entries])
+        return np.array([entry.entry for entry in self.entries], np.int64)[self.row]
 
     @property
     def publish_time(self) -> Ints:
-        return self._of_entries([entry.metadata.publish_time for entry in self.entries])
+        return self.headers.publish_time[self.row]
 
     @property
     def batched(self) -> Bools:
         """Whether the entry is a batch, also where the row is all of it."""
-        return self._of_entries([entry.is_batch for entry in self.entries]).astype(np.bool_)
+        return self.headers.count[self.row] >= 0
 
-    def _of_entries(self, values: list[int]) -> Ints:
-        return np.array(values, np.int64)[self.row]
+    def entry_metadata(self, row: int) -> MessageMetadata:
+        """The metadata of the entry of a row, all of it."""
+        number = int(self.row[row])
+        return MessageMetadata.FromString(self.headers.metadata(self.entries[number], number))

@@ -1,9 +1,10 @@
 """From entries to columns.
 
-    entries ──► metadata: protobuf, one by one ──► batches: uncompressed into one buffer
-                     │                                  ├──► batches.py: all messages at once
-                     │ entries that are one row         └──► format/batch.py: those that are unusual
-                     ╰──────────────► columns, a row per message, in order ◄─────╯
+    entries ──► headers.py ──► batches: uncompressed into one buffer
+                    │                  ├──► batches.py: all messages at once
+                    │                  └──► format/batch.py: batches that are unusual, one by one
+                    │ entries of one row           │
+                    ╰──────────────────────────────┴──► columns, a row per message, in order
 
 Entries are taken in parts, so that what a user holds is bounded whatever a payload decompresses to.
 """
@@ -22,17 +23,19 @@ from lithify.model.message import NO_BATCH
 from lithify.pulsar.columns.batches import Batches, find_messages
 from lithify.pulsar.columns.binary import binary_of, in_order
 from lithify.pulsar.columns.fields import PADDING, Bools, Buffer, Ints, Spans
+from lithify.pulsar.columns.headers import Headers, headers_of
 from lithify.pulsar.columns.messages import Messages
-from lithify.pulsar.format.batch import kept_indexes, messages_of_batch, value_of
-from lithify.pulsar.format.entry import Entry, RawEntry, entry_of
+from lithify.pulsar.format.batch import messages_of_batch
+from lithify.pulsar.format.entry import RawEntry, entry_of
 from lithify.pulsar.format.framing import without_frame
-from lithify.pulsar.format.kinds import Kind, is_empty, key_of, kind_of, shown_key
+from lithify.pulsar.format.kinds import Kind, key_of
 
 PART_BYTES: Final = 64 << 20
 """Most bytes of a part, uncompressed, unless one entry alone has more."""
 
-_ENTRY_BYTES: Final = 1024
-"""What an entry costs besides its bytes, at most or so."""
+_PART_ENTRIES: Final = 32_768
+_STORED_BYTES: Final = 16 << 20
+"""As many stored bytes are looked at together."""
 
 
 def messages_of(entries: Iterable[RawEntry]) -> Iterator[Messages]:
@@ -40,18 +43,27 @@ def messages_of(entries: Iterable[RawEntry]) -> Iterator[Messages]:
 
     Raises DamagedError, which names ledger and entry, for one that cannot be right.
     """
-    part: list[Entry] = []
-    held = 0
+    held: list[RawEntry] = []
+    size = 0
     for raw in entries:
-        entry = entry_of(without_frame(raw))
-        size = max(len(raw.data), entry.metadata.uncompressed_size) + _ENTRY_BYTES
-        if part and held + size > PART_BYTES:
-            yield _messages_of(part)
-            part, held = [], 0
-        part.append(entry)
-        held += size
-    if part:
-        yield _messages_of(part)
+        held.append(without_frame(raw))
+        size += len(raw.data)
+        if size >= _STORED_BYTES or len(held) >= _PART_ENTRIES:
+            yield from _in_parts(held)
+            held, size = [], 0
+    if held:
+        yield from _in_parts(held)
+
+
+def _in_parts(entries: list[RawEntry]) -> Iterator[Messages]:
+    headers = headers_of(entries)
+    start = size = 0
+    for row, more in enumerate(np.maximum(headers.size, [len(raw.data) for raw in entries]).tolist()):
+        if row > start and size + more > PART_BYTES:
+            yield _messages_of(entries[start:row], headers.part(start, row))
+            start, size = row, 0
+        size += more
+    yield _messages_of(entries[start:], headers.part(start, len(entries)) if start else headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,25 +82,23 @@ class _Rows:
     end: Ints
 
 
-def _messages_of(entries: Sequence[Entry]) -> Messages:
-    kinds = [kind_of(entry) for entry in entries]
-    batches = [row for row, kind in enumerate(kinds) if kind is Kind.BATCH]
-    buffer, sources = _read_batches(entries, batches) if batches else (Buffer(PADDING), [])
+def _messages_of(entries: Sequence[RawEntry], headers: Headers) -> Messages:
+    batches = np.flatnonzero(headers.kind == Kind.BATCH)
+    buffer, sources = _read_batches(entries, headers, batches) if len(batches) else (Buffer(PADDING), [])
     if len(batches) < len(entries):
-        sources.append(_whole_entries(entries, kinds))
-    return _joined(entries, buffer, sources)
+        sources.append(_whole_entries(headers, np.flatnonzero(headers.kind != Kind.BATCH)))
+    return _joined(entries, headers, buffer, sources)
 
 
-def _read_batches(entries: Sequence[Entry], rows: list[int]) -> tuple[Buffer, list[_Rows]]:
-    payloads = [value_of(entries[row]) for row in rows]
+def _read_batches(entries: Sequence[RawEntry], headers: Headers, rows: Ints) -> tuple[Buffer, list[_Rows]]:
+    payloads = [headers.value(entries[row], row) for row in rows.tolist()]
     ends = list(accumulate(map(len, payloads)))
     buffer = Buffer(b"".join((*payloads, PADDING)))
     start, end = np.array([0, *ends[:-1]], np.int64), np.array(ends, np.int64)
-    count = np.array([entries[row].metadata.num_messages_in_batch for row in rows], np.int64)
-    kept = {number: kept for number, row in enumerate(rows) if (kept := kept_indexes(entries[row]))}
-    found, left = find_messages(buffer, Batches(start, end, count, kept))
+    kept = {number: headers.kept[row] for number, row in enumerate(rows.tolist()) if row in headers.kept}
+    found, left = find_messages(buffer, Batches(start, end, headers.count[rows], kept))
     quick = _Rows(
-        np.array(rows, np.int64)[found.batch],
+        rows[found.batch],
         found.batch_index,
         binary_of(buffer.data, found.key),
         found.event_time,
@@ -99,12 +109,12 @@ def _read_batches(entries: Sequence[Entry], rows: list[int]) -> tuple[Buffer, li
         found.payload_start,
         found.end,
     )
-    return buffer, [quick, *(_one_by_one(entries[rows[odd]], rows[odd], int(start[odd])) for odd in left)]
+    return buffer, [quick, *(_one_by_one(entries[rows[odd]], int(rows[odd]), int(start[odd])) for odd in left)]
 
 
-def _one_by_one(entry: Entry, row: int, start: int) -> _Rows:
+def _one_by_one(raw: RawEntry, row: int, start: int) -> _Rows:
     """A batch that is unusual, whose payload starts there in the buffer."""
-    messages = messages_of_batch(entry)
+    messages = messages_of_batch(entry_of(raw))
     size = np.array([len(message.stored) for message in messages], np.int64)
     payload_size = np.array([len(message.payload) for message in messages], np.int64)
     end = start + np.cumsum(size)
@@ -122,27 +132,24 @@ def _one_by_one(entry: Entry, row: int, start: int) -> _Rows:
     )
 
 
-def _whole_entries(entries: Sequence[Entry], kinds: Sequence[Kind]) -> _Rows:
+def _whole_entries(headers: Headers, rows: Ints) -> _Rows:
     """Entries that are a row each."""
-    rows = [row for row, kind in enumerate(kinds) if kind is not Kind.BATCH]
-    chosen = [entries[row] for row in rows]
-    keys = [shown_key(entries[row], kinds[row]) for row in rows]
     none = np.full(len(rows), -1)
     return _Rows(
-        np.array(rows, np.int64),
+        rows,
         np.full(len(rows), NO_BATCH),
-        pa.array(keys, pa.binary()),
-        np.array([entry.metadata.event_time for entry in chosen], np.int64),
-        np.array([is_empty(entry) for entry in chosen], np.bool_),
+        headers.key if len(rows) == len(headers.key) else headers.key.take(pa.array(rows)),
+        headers.event_time[rows],
+        headers.empty[rows],
         np.zeros(len(rows), np.bool_),
-        np.array([kinds[row] for row in rows], np.int64),
+        headers.kind[rows],
         none,
         none,
         none,
     )
 
 
-def _joined(entries: Sequence[Entry], buffer: Buffer, sources: Sequence[_Rows]) -> Messages:
+def _joined(entries: Sequence[RawEntry], headers: Headers, buffer: Buffer, sources: Sequence[_Rows]) -> Messages:
     """All rows in the order of their entries."""
 
     def column(name: str) -> Ints:
@@ -156,6 +163,7 @@ def _joined(entries: Sequence[Entry], buffer: Buffer, sources: Sequence[_Rows]) 
     start, end = column("start"), column("end")
     return Messages(
         entries,
+        headers,
         column("row"),
         column("batch_index"),
         keys[0] if order is None else in_order(keys, order),

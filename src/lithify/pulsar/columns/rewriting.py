@@ -9,20 +9,21 @@ says which are alive.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
-from lithify.pulsar.columns.fields import Bools
+from lithify.pulsar.columns.fields import Bools, Ints
 from lithify.pulsar.columns.messages import Messages
 from lithify.pulsar.format.batch import PLACEHOLDER, with_payload, without_messages
 from lithify.pulsar.format.codecs import compressed
-from lithify.pulsar.format.entry import Entry, RawEntry, entry_of
+from lithify.pulsar.format.entry import RawEntry, entry_of
+from lithify.pulsar.format.kinds import Kind
 
 
 def rewritten(messages: Messages, alive: Bools) -> list[bytes | None]:
     """Each entry with the messages that are alive, by row; None where none is. The bytes have no frame."""
-    return _Writer(messages, alive).entries()
+    writer = _Writer(messages, alive)
+    return [writer.written(number, raw) for number, raw in enumerate(messages.entries)]
 
 
 def without(raw: RawEntry, dead: Collection[int]) -> bytes | None:
@@ -31,43 +32,55 @@ def without(raw: RawEntry, dead: Collection[int]) -> bytes | None:
 
 
 class _Writer:
+    """Which messages stay, as runs of messages with their indexes in a row; `first` are limits per entry."""
+
     def __init__(self, messages: Messages, alive: Bools) -> None:
-        self._messages = messages
-        self._alive = alive
-        rows = np.arange(len(messages.entries) + 1)
-        self._first = np.searchsorted(messages.row, rows).tolist()
+        self._messages, self._alive = messages, alive.tolist()
+        self._is_batch = (messages.headers.kind == Kind.BATCH).tolist()
+        stays = np.flatnonzero(alive & ~messages.compacted_out & (messages.stored.start >= 0))
+        row, index, start = messages.row[stays], messages.batch_index[stays], messages.stored.start[stays]
+        end = start + messages.stored.size[stays]
+        new_run: Bools = np.ones(len(stays), np.bool_)
+        new_run[1:] = (np.diff(row) != 0) | (np.diff(index) != 1)
+        first, last = np.flatnonzero(new_run), np.flatnonzero(np.roll(new_run, -1))
+        self._runs = list(zip(*(x.tolist() for x in (index[first], index[last], start[first], end[last])), strict=True))
+        self._kept = index.tolist()
+        self._first_row, self._first_kept, self._first_run = (
+            self._limits(of_rows) for of_rows in (messages.row, row, row[first])
+        )
+        gone = np.bincount(messages.row[messages.compacted_out], minlength=len(messages.entries))
+        self._gone = gone.tolist()
 
-    def entries(self) -> list[bytes | None]:
-        return [self._written(number, entry) for number, entry in enumerate(self._messages.entries)]
+    def _limits(self, rows: Ints) -> list[int]:
+        limits: list[int] = np.searchsorted(rows, np.arange(len(self._messages.entries) + 1)).tolist()
+        return limits
 
-    def _written(self, number: int, entry: Entry) -> bytes | None:
-        messages, rows = self._messages, slice(self._first[number], self._first[number + 1])
-        alive = self._alive[rows]
-        start = messages.stored.start[rows]
-        if not len(start):
+    def written(self, number: int, raw: RawEntry) -> bytes | None:
+        """The entry of that number with what stays of it."""
+        first, end = self._first_row[number], self._first_row[number + 1]
+        if not self._is_batch[number]:
+            return raw.data if self._alive[first] else None
+        kept = self._kept[self._first_kept[number] : self._first_kept[number + 1]]
+        if not kept:
             return None
-        if start[0] < 0:
-            return entry.raw.data if alive[0] else None
-        stays: Bools = alive & ~messages.compacted_out[rows]
-        if not stays.any():
-            return None
-        index, end = messages.batch_index[rows], start + messages.stored.size[rows]
-        kept = index[stays].tolist()
+        entry = entry_of(raw)
         count = entry.metadata.num_messages_in_batch
-        if len(start) == count and (stays | messages.compacted_out[rows]).all():
-            return with_payload(entry, entry.payload, int(end[-1] - start[0]), kept)
-        data = b"".join(self._pieces(count, index[stays], start[stays], end[stays]))
+        if end - first == count == len(kept) + self._gone[number]:
+            return with_payload(entry, entry.payload, self._uncompressed(first, end), kept)
+        data = b"".join(self._pieces(count, self._runs[self._first_run[number] : self._first_run[number + 1]]))
         return with_payload(entry, compressed(entry.metadata.compression, data), len(data), kept)
 
-    def _pieces(self, count: int, index: Any, start: Any, end: Any) -> list[bytes]:
-        """Runs of messages with their indexes in a row, and placeholders between."""
+    def _uncompressed(self, first: int, end: int) -> int:
+        """The bytes of all messages of these rows; metadata need not say so of a payload that is not compressed."""
+        stored = self._messages.stored
+        return int(stored.start[end - 1] + stored.size[end - 1] - stored.start[first])
+
+    def _pieces(self, count: int, runs: list[tuple[int, int, int, int]]) -> list[bytes]:
+        """Runs of messages, and placeholders between."""
         data = self._messages.buffer.data
-        breaks = np.flatnonzero(np.diff(index) != 1)
-        firsts, lasts = np.append(0, breaks + 1), np.append(breaks, len(index) - 1)
         pieces: list[bytes] = []
         at = 0
-        columns = (index[firsts], index[lasts], start[firsts], end[lasts])
-        for first, last, begin, stop in zip(*(column.tolist() for column in columns), strict=True):
-            pieces += (PLACEHOLDER * (first - at), data[begin:stop])
+        for first, last, start, end in runs:
+            pieces += (PLACEHOLDER * (first - at), data[start:end])
             at = last + 1
         return [*pieces, PLACEHOLDER * (count - at)]

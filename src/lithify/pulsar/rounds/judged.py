@@ -64,8 +64,7 @@ class Judged:
         messages = self.messages
         counts = ~messages.compacted_out & (messages.kind != Kind.MARKER) & chosen
         hidden = messages.row[counts & (messages.kind == Kind.SEALED_BATCH)]
-        more: int = sum(messages.entries[row].metadata.num_messages_in_batch - 1 for row in hidden.tolist())
-        return int(np.count_nonzero(counts)) + more
+        return int(np.count_nonzero(counts) + (messages.headers.count[hidden] - 1).sum())
 
 
 def judged_parts(entries: Iterable[RawEntry], rules: RoundRules) -> Iterator[Judged]:
@@ -91,6 +90,6 @@ def _is_valid(messages: Messages) -> Flags:
 
 
 def _chunk(messages: Messages, row: int) -> Chunk:
-    metadata = messages.entries[messages.row[row]].metadata
+    metadata = messages.entry_metadata(row)
     unit = (metadata.producer_name, metadata.uuid)
     return Chunk(row, unit, metadata.chunk_id, metadata.num_chunks_from_msg, key_of(metadata), metadata.event_time)

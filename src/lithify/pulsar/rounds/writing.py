@@ -83,8 +83,8 @@ class ViewWriting:
         counts.messages_in += judged.counted(np.ones(judged.count, np.bool_))
         counts.messages_out += judged.counted(alive)
         kept = [
-            entry.raw._replace(data=data)
-            for entry, data in zip(messages.entries, rewritten(messages, alive), strict=True)
+            raw._replace(data=data)
+            for raw, data in zip(messages.entries, rewritten(messages, alive), strict=True)
             if data is not None
         ]
         counts.entries_out += len(kept)
