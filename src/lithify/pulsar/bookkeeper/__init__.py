@@ -1,0 +1,12 @@
+"""Ledgers of BookKeeper, written by a small JVM with Pulsar's own jars.
+
+with LedgerWriter(parts, MetadataStore.of(...), Replication.of(...)) as writer:
+    ledger = writer.create(topic, horizon, run_id)
+    writer.append(entries)
+    written = writer.close()
+"""
+
+from lithify.pulsar.bookkeeper.ledger_jvm import JavaParts
+from lithify.pulsar.bookkeeper.ledgers import CompactedLedger, LedgerWriter, MetadataStore, Replication, Written
+
+__all__ = ["CompactedLedger", "JavaParts", "LedgerWriter", "MetadataStore", "Replication", "Written"]

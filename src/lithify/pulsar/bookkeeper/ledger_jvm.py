@@ -1,0 +1,209 @@
+"""The JVM that speaks to BookKeeper for us: started, asked over its pipes, and ended.
+
+    requests  [size, 4][operation, 1][what it needs] ──► stdin  ┌─────┐
+    answers   [size, 4][0: done, 1: failed][what it tells] ◄── stdout │ JVM │  Ledgers.java, compiled at the start
+    what its libraries say ◄── stderr, the last lines of it     └─────┘
+
+The Java source is a resource of this package; Janino, which comes with PySpark, compiles it, so a JRE is
+enough. Every wait has a deadline, after which the JVM is killed. It ends by itself when its stdin does.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import struct
+import subprocess
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from threading import Thread
+from typing import IO, Final
+
+from lithify.errors import BrokerError, ConnectorError, UnusableEnvironmentError
+from lithify.waits.deadline import Deadline
+
+GREETING: Final = b"LITH"
+ANSWER_BYTES: Final = 16 << 20
+WRITE_BYTES: Final = 1 << 20
+START_S: Final = 60.0
+END_S: Final = 10.0
+SAID_LINES: Final = 30
+LINE_BYTES: Final = 2000
+
+NEEDED: Final = ("bookkeeper-server", "pulsar-metadata")
+COMPILER: Final = ("janino", "commons-compiler")
+OPTIONS: Final = (
+    "-Xmx256m",
+    "-XX:MaxDirectMemorySize=256m",
+    "-XX:+UseSerialGC",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Dbookkeeper.metadata.client.drivers=org.apache.pulsar.metadata.bookkeeper.PulsarMetadataClientDriver",
+)
+
+_SIZE: Final = struct.Struct(">I")
+
+
+@dataclass(frozen=True, slots=True)
+class JavaParts:
+    """What the JVM is made of: a `java` of 17 or later, Pulsar's jars, and PySpark's, which has the compiler."""
+
+    java: Path
+    pulsar_jars: Path
+    pyspark_jars: Path
+
+    def class_path(self) -> str:
+        """Raises `ConnectorError`, which names what is missing."""
+        compiler = [_only(self.pyspark_jars, name, "PySpark's jars") for name in COMPILER]
+        for name in NEEDED:
+            _only(self.pulsar_jars, name, "Pulsar's jars")
+        return os.pathsep.join((*map(str, compiler), f"{self.pulsar_jars}/*"))
+
+
+class LedgerJvm:
+    """Started. Any failure of the JVM itself kills it, and each later call says why."""
+
+    def __init__(self, parts: JavaParts, metadata_uri: str, ledgers_path: str, answer_s: float) -> None:
+        """Raises `ConnectorError`, `UnusableEnvironmentError`, or `BrokerError` where there is no such cluster."""
+        self._answer_s = answer_s
+        self._failure = ""
+        self._said: deque[str] = deque(maxlen=SAID_LINES)
+        class_path = parts.class_path()
+        with as_file(files(__package__) / "Ledgers.java") as source:
+            compiled = ("org.codehaus.janino.SimpleCompiler", str(source), "Ledgers")
+            told = (metadata_uri, ledgers_path, str(max(1, int(answer_s))))
+            try:
+                self._process = subprocess.Popen(
+                    [str(parts.java), *OPTIONS, "-cp", class_path, *compiled, *told],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    bufsize=0,
+                )
+            except OSError as error:
+                raise UnusableEnvironmentError(f"{parts.java} cannot be started: {error}") from error
+            self._stdin, self._stdout, errors = _pipes(self._process)
+            self._listener = Thread(target=self._listen, args=(errors,), daemon=True)
+            self._listener.start()
+            try:
+                self._greeted(Deadline(START_S + answer_s))
+            except BaseException:
+                self.end()
+                raise
+
+    def ask(self, operation: bytes, *parts: bytes) -> bytes:
+        """What it tells. Raises `BrokerError` where BookKeeper refuses or does not answer."""
+        self.send(operation, *parts)
+        return self.answer()
+
+    def send(self, operation: bytes, *parts: bytes) -> None:
+        """A request, whose answer comes after those of the requests before."""
+        deadline = Deadline(self._answer_s * 2)  # the JVM itself waits so long for bookies before it reads on
+        size = 1 + sum(map(len, parts))
+        for data in (_SIZE.pack(size) + operation, *parts):
+            self._write(memoryview(data), deadline)
+
+    def answer(self) -> bytes:
+        """The answer to the oldest request that has none yet."""
+        deadline = Deadline(self._answer_s * 3)
+        (size,) = _SIZE.unpack(self._read(4, deadline))
+        if not 1 <= size <= ANSWER_BYTES:
+            raise self._broken(f"it printed something else than answers: a size of {size} bytes")
+        told = self._read(size, deadline)
+        if told[0] != 0:
+            said = told[1:].decode(errors="replace")
+            raise BrokerError(f"BookKeeper refused or did not answer: {said}", hint="check that its bookies run")
+        return told[1:]
+
+    def end(self) -> None:
+        """Ends it, in bounded time; what is on its way is given up."""
+        self._failure = self._failure or "it was ended"
+        with suppress(OSError):
+            self._stdin.close()
+        try:
+            self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._listener.join(END_S)
+        with suppress(OSError):
+            self._stdout.close()
+
+    def _greeted(self, deadline: Deadline) -> None:
+        (size,) = _SIZE.unpack(self._read(4, deadline))
+        if not 1 <= size <= ANSWER_BYTES:
+            raise self._broken("it printed something else than a greeting")
+        told = self._read(size, deadline)
+        if told[0] != 0:
+            hint = "check the metadata store's URL, and that it can be reached from here"
+            raise BrokerError(f"no client of BookKeeper: {told[1:].decode(errors='replace')}", hint=hint)
+        if told[1:] != GREETING:
+            raise self._broken("it is of another version")
+
+    def _write(self, data: memoryview, deadline: Deadline) -> None:
+        while data:
+            self._wait(self._stdin, select.POLLOUT, deadline)
+            try:
+                data = data[os.write(self._stdin.fileno(), data[:WRITE_BYTES]) :]
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise self._broken("it has died") from error
+
+    def _read(self, size: int, deadline: Deadline) -> bytes:
+        read = bytearray()
+        while len(read) < size:
+            self._wait(self._stdout, select.POLLIN, deadline)
+            try:
+                more = os.read(self._stdout.fileno(), size - len(read))
+            except BlockingIOError:
+                continue
+            if not more:
+                raise self._broken("it has died")
+            read += more
+        return bytes(read)
+
+    def _wait(self, pipe: IO[bytes], event: int, deadline: Deadline) -> None:
+        if self._failure:
+            raise UnusableEnvironmentError(f"the JVM for BookKeeper is not there any more: {self._failure}")
+        poll = select.poll()
+        poll.register(pipe, event)
+        try:
+            while not poll.poll(deadline.left_s() * 1000):
+                continue
+        except TimeoutError as error:
+            raise self._broken(f"it does not answer: {error}") from error
+
+    def _broken(self, why: str) -> UnusableEnvironmentError:
+        """Kills it, with the last that it said."""
+        self._failure = why
+        self._process.kill()
+        self._process.wait()
+        self._listener.join(END_S)
+        said = " / ".join(self._said)
+        return UnusableEnvironmentError(
+            f"the JVM for BookKeeper failed: {why}" + (f"; it said: {said}" if said else "")
+        )
+
+    def _listen(self, errors: IO[bytes]) -> None:
+        with errors:
+            while line := errors.readline(LINE_BYTES):
+                if text := line.decode(errors="replace").strip():
+                    self._said.append(text)
+
+
+def _only(folder: Path, name: str, what: str) -> Path:
+    found = sorted(folder.glob(f"{name}-[0-9]*.jar"))
+    if not found:
+        hint = "name Pulsar's `lib` folder, or one that Maven fills with pulsar-metadata and what it depends on"
+        raise ConnectorError(f"{what} in {folder} have no {name}", hint=hint)
+    return found[-1]
+
+
+def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+    assert process.stdin and process.stdout and process.stderr
+    for pipe in (process.stdin, process.stdout):
+        os.set_blocking(pipe.fileno(), False)
+    return process.stdin, process.stdout, process.stderr

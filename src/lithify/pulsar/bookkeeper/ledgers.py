@@ -1,0 +1,216 @@
+"""Compacted ledgers as brokers expect them: created, filled, closed, deleted, and found again.
+
+    create ─► append, append, ... ─► close        one at a time
+    of(topic, since) ─► those that a run left     delete
+
+A ledger belongs to no topic until a broker has been told of it. So a run that fails deletes its own, and
+the next one finds what a killed run has left by the metadata of ledgers.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Self
+
+from google.protobuf.message import DecodeError
+
+from lithify.errors import BrokerError, InvalidSettingError
+from lithify.model.message import MessageId
+from lithify.pulsar.bookkeeper.ledger_jvm import JavaParts, LedgerJvm
+from lithify.pulsar.format.wire_pb2 import MessageIdData
+
+REQUEST_BYTES: Final = 4 << 20
+"""Entries of about so many bytes go to the JVM at a time."""
+REQUEST_ENTRIES: Final = 20_000
+UNANSWERED_AT_MOST: Final = 3
+ENTRY_OVERHEAD_BYTES: Final = 100
+
+RUN: Final = "lithify/run"
+
+_INT: Final = struct.Struct(">I")
+_LONG: Final = struct.Struct(">q")
+_LONGS: Final = struct.Struct(">qq")
+_FOUND: Final = struct.Struct(">qBI")
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """On how many bookies entries are: as the cluster does it for topics."""
+
+    ensemble: int
+    write_quorum: int
+    ack_quorum: int
+
+    @classmethod
+    def of(cls, runtime_configuration: Mapping[str, Any]) -> Replication:
+        """From what the admin interface tells. Raises `BrokerError`."""
+        names = ("EnsembleSize", "WriteQuorum", "AckQuorum")
+        try:
+            return cls(*(int(runtime_configuration[f"managedLedgerDefault{name}"]) for name in names))
+        except (KeyError, ValueError, TypeError) as error:
+            raise BrokerError(f"the broker's configuration does not say its replication: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataStore:
+    """Where BookKeeper keeps what ledgers there are. `uri` is a metadata service URI of BookKeeper."""
+
+    uri: str
+    ledgers_path: str = "/ledgers"
+
+    @classmethod
+    def of(cls, internal_configuration: Mapping[str, Any]) -> MetadataStore:
+        """From what the admin interface tells. Raises `BrokerError`."""
+        own = internal_configuration.get("bookkeeperMetadataServiceUri")
+        url = own or internal_configuration.get("metadataStoreUrl") or internal_configuration.get("zookeeperServers")
+        if not isinstance(url, str):
+            raise BrokerError("the admin interface does not say where the metadata store is")
+        path = internal_configuration.get("ledgersRootPath")
+        return cls.at(url, path if isinstance(path, str) and path else "/ledgers")
+
+    @classmethod
+    def at(cls, url: str, ledgers_path: str = "/ledgers") -> MetadataStore:
+        """Of a metadata store's URL as Pulsar has it, such as zk:host:2181. Raises `InvalidSettingError`."""
+        if not url.strip() or any(character.isspace() for character in url):
+            raise InvalidSettingError(f"{url!r} is not the URL of a metadata store")
+        return cls(url if url.startswith("metadata-store:") else f"metadata-store:{url}", ledgers_path)
+
+
+class Written(NamedTuple):
+    """A closed ledger."""
+
+    ledger: int
+    entries: int
+    size: int
+    """Bytes."""
+
+
+class CompactedLedger(NamedTuple):
+    """A ledger with a compacted view. `run_id` is empty for those of Pulsar's own compactor."""
+
+    ledger: int
+    is_closed: bool
+    horizon: MessageId
+    run_id: str
+
+
+class LedgerWriter:
+    """A client of BookKeeper in a JVM of its own; as a context manager, it ends with it.
+
+    Calls raise `BrokerError` where BookKeeper refuses or does not answer in `answer_s` seconds, and
+    `UnusableEnvironmentError` where the JVM fails, which nothing can be asked for afterwards.
+    """
+
+    def __init__(
+        self, parts: JavaParts, store: MetadataStore, replication: Replication, answer_s: float = 30.0
+    ) -> None:
+        self._jvm = LedgerJvm(parts, store.uri, store.ledgers_path, answer_s)
+        self._replication = replication
+        self._ledger: int | None = None
+        self._unanswered = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._jvm.end()
+
+    def create(self, topic: str, horizon: MessageId, run_id: str) -> int:
+        """A new ledger for the compacted view of a topic, or one partition, up to an entry; its id."""
+        metadata = {
+            "application": b"pulsar",
+            "component": b"compacted-ledger",
+            "pulsar/compactedTopic": topic.encode(),
+            "pulsar/compactedTo": MessageIdData(
+                ledger_id=horizon.ledger, entry_id=horizon.entry, batch_size=0
+            ).SerializeToString(),
+            RUN: run_id.encode(),
+        }
+        counts = (self._replication.ensemble, self._replication.write_quorum, self._replication.ack_quorum)
+        pairs = [_sized(part) for name, value in metadata.items() for part in (name.encode(), value)]
+        told = self._jvm.ask(b"C", *map(_INT.pack, counts), _INT.pack(len(metadata)), *pairs)
+        (self._ledger,) = _LONG.unpack(told)
+        return self._ledger
+
+    def append(self, entries: Sequence[bytes]) -> None:
+        """Entries in the frame of compacted ledgers. An error of a bookie may come with a later call."""
+        part: list[bytes] = []
+        size = 0
+        for entry in entries:
+            part.append(entry)
+            size += len(entry) + ENTRY_OVERHEAD_BYTES
+            if size >= REQUEST_BYTES or len(part) >= REQUEST_ENTRIES:
+                self._send(part)
+                part, size = [], 0
+        if part:
+            self._send(part)
+
+    def close(self) -> Written:
+        """Waits for all entries and closes the ledger, which readers can open then."""
+        self._settle(0)
+        assert self._ledger is not None, "no ledger was created"
+        entries, size = _LONGS.unpack(self._jvm.ask(b"E"))
+        return Written(self._ledger, entries, size)
+
+    def delete(self, ledger: int) -> None:
+        """Also if it is not there (any more)."""
+        self._abandon()
+        self._jvm.ask(b"D", _LONG.pack(ledger))
+
+    def of(self, topic: str, since: int) -> list[CompactedLedger]:
+        """Ledgers with an id of at least `since` that say they are compacted views of the topic, by id."""
+        self._abandon()
+        found: list[CompactedLedger] = []
+        page = self._jvm.ask(b"L", _LONG.pack(since), _sized(topic.encode()))
+        while True:
+            found += _listed(page[1:])
+            if page[0] == 0:
+                return sorted(found)
+            page = self._jvm.ask(b"N")
+
+    def _send(self, entries: Sequence[bytes]) -> None:
+        self._settle(UNANSWERED_AT_MOST)
+        sizes = map(_INT.pack, map(len, entries))
+        body = b"".join([part for pair in zip(sizes, entries, strict=True) for part in pair])
+        self._jvm.send(b"A", _INT.pack(len(entries)), body)
+        self._unanswered += 1
+
+    def _settle(self, unanswered: int) -> None:
+        """Waits until only so many requests have no answer. Raises what one of the others failed with."""
+        while self._unanswered > unanswered:
+            self._unanswered -= 1
+            self._jvm.answer()
+
+    def _abandon(self) -> None:
+        """What was on its way does not matter any more: also where it failed, the JVM can be asked further."""
+        while self._unanswered:
+            try:
+                self._settle(0)
+            except BrokerError:
+                continue
+
+
+def _sized(part: bytes) -> bytes:
+    return _INT.pack(len(part)) + part
+
+
+def _listed(page: bytes) -> list[CompactedLedger]:
+    found, at = [], 0
+    while at < len(page):
+        ledger, closed, size = _FOUND.unpack_from(page, at)
+        at += _FOUND.size
+        horizon, at = page[at : at + size], at + size
+        (size,) = _INT.unpack_from(page, at)
+        run, at = page[at + 4 : at + 4 + size], at + 4 + size
+        found.append(CompactedLedger(ledger, closed == 1, _horizon(ledger, horizon), run.decode(errors="replace")))
+    return found
+
+
+def _horizon(ledger: int, data: bytes) -> MessageId:
+    try:
+        at = MessageIdData.FromString(data)
+    except DecodeError as error:
+        raise BrokerError(f"ledger {ledger} does not say up to which entry it is compacted") from error
+    return MessageId(at.ledger_id, at.entry_id)

@@ -1,0 +1,77 @@
+"""Programs in the place of the JVM that hang, die, print rubbish or take no input: each is a clear error, in time."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from lithify.errors import BrokerError, UnusableEnvironmentError
+from lithify.pulsar.bookkeeper import JavaParts
+from lithify.pulsar.bookkeeper.ledger_jvm import LedgerJvm
+
+GREETS = r"printf '\000\000\000\005\000LITH';"
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """A JVM that is a shell script."""
+
+    def made(script: str) -> JavaParts:
+        java = tmp_path / "java"
+        java.write_text(f"#!/bin/sh\n{script}\n")
+        java.chmod(0o755)
+        for name in ("bookkeeper-server-1.jar", "pulsar-metadata-1.jar"):
+            (tmp_path / name).touch()
+        return JavaParts(java, tmp_path, Path(pyspark.__file__).parent / "jars")
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "said"),
+    [
+        ("exit 3", UnusableEnvironmentError, "it has died"),
+        ("echo Unrecognized option >&2; exit 1", UnusableEnvironmentError, "Unrecognized option"),
+        ("echo Hello, world", UnusableEnvironmentError, "something else than a greeting"),
+        (r"printf '\000\000\000\005\000LIMB'", UnusableEnvironmentError, "another version"),
+        (r"printf '\000\000\000\003\001no'", BrokerError, "no client of BookKeeper: no"),
+        (r"printf '\000\000\000\005\000LI'", UnusableEnvironmentError, "it has died"),
+    ],
+)
+def test_a_jvm_that_does_not_start_is_an_error(parts, script, kind, said):
+    with pytest.raises(kind, match=said):
+        LedgerJvm(parts(script), "uri", "/ledgers", 1)
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "said"),
+    [
+        ("exit 0", UnusableEnvironmentError, "it has died"),
+        ("exec sleep 100", UnusableEnvironmentError, "does not answer"),
+        (r"exec 0<&-; exec sleep 100", UnusableEnvironmentError, "it has died|does not answer"),
+        (r"head -c 5 >/dev/null; printf '\377\377\377\377'", UnusableEnvironmentError, "a size of 4294967295 bytes"),
+        (r"head -c 5 >/dev/null; printf '\000\000\000\000'", UnusableEnvironmentError, "a size of 0 bytes"),
+        (r"head -c 5 >/dev/null; printf '\000\000\000\004\001bad'; cat >/dev/null", BrokerError, "bad"),
+    ],
+)
+def test_a_jvm_that_fails_later_is_an_error_within_its_time(parts, script, kind, said):
+    jvm = LedgerJvm(parts(GREETS + script), "uri", "/ledgers", 0.2)
+    begun_s = time.monotonic()
+    with pytest.raises(kind, match=said):
+        jvm.ask(b"E", bytes(8 << 20) if "sleep" in script else b"")
+    assert time.monotonic() - begun_s < 10
+    jvm.end()
+    with pytest.raises(UnusableEnvironmentError, match="not there any more"):
+        jvm.ask(b"E")
+
+
+def test_a_jvm_that_does_not_end_is_killed(parts, monkeypatch):
+    monkeypatch.setattr("lithify.pulsar.bookkeeper.ledger_jvm.END_S", 0.2)
+    jvm = LedgerJvm(parts(GREETS + "exec sleep 100"), "uri", "/ledgers", 1)
+    jvm.end()
+    with pytest.raises(ProcessLookupError):
+        os.kill(jvm._process.pid, 0)
