@@ -13,23 +13,28 @@ from lithify.pulsar.format.entry import RawEntry, entry_of
 from lithify.pulsar.format.framing import framed
 from support.pulsar.entries import Form, Sent, batch, single, stored_in_batch
 
-KEYS = st.sampled_from(["a", "b", "c", "aa", "", None])
+KEYS = ("a", "b", "c", "aa", "", None)
 LIKE_A_MESSAGE = stored_in_batch(Sent("a", b"1"))
 VALUES = st.sampled_from([None, b"", b"", b"1", b"22", b"\x00" * 300, LIKE_A_MESSAGE, b"\x00\x00\x00\x05" * 20])
 """Empty ones delete; some look like messages of a batch themselves."""
 PROPERTIES = st.sampled_from([{}, {}, {"p": "1"}, {"": ""}, {"p": "1", "q": "x" * 200}])
 EVENT_TIMES = st.sampled_from([0, 0, 1, 2, 3, 1_795_246_688_821])
 
-SENT = st.builds(
-    Sent,
-    KEYS,
-    VALUES,
-    EVENT_TIMES,
-    st.sampled_from([0, 1, 300, 2**40, 2**63]),
-    PROPERTIES,
-    st.booleans(),
-    st.sampled_from([None, None, b"o"]),
-)
+
+def messages(keys: Sequence[str | None]) -> st.SearchStrategy[Sent]:
+    """A message with one of these keys."""
+    return st.builds(
+        Sent,
+        st.sampled_from(keys),
+        VALUES,
+        EVENT_TIMES,
+        st.sampled_from([0, 1, 300, 2**40, 2**63]),
+        PROPERTIES,
+        st.booleans(),
+        st.sampled_from([None, None, b"o"]),
+    )
+
+
 FORMS = st.builds(
     Form,
     st.sampled_from(sorted(KNOWN)),
@@ -44,38 +49,40 @@ KINDS = ("single", "batch", "batch", "batch", "compacted", "retained", "sealed",
 
 
 @st.composite
-def topics(draw: st.DrawFn, most: int = 8, kinds: Sequence[str] = KINDS) -> list[RawEntry]:
+def topics(draw: st.DrawFn, kinds: Sequence[str] = KINDS, keys: Sequence[str | None] = KEYS) -> list[RawEntry]:
     """The entries of a partition in order, some of them framed or compacted before."""
-    chosen = draw(st.lists(st.sampled_from(kinds), max_size=most))
+    chosen = draw(st.lists(st.sampled_from(kinds), max_size=8))
     steps = draw(st.lists(st.sampled_from([1, 1, 3]), min_size=len(chosen), max_size=len(chosen)))
     entries = []
     for kind, place in zip(chosen, accumulate(steps), strict=True):
-        raw = _entry(draw, kind, place // 4, place)
+        raw = _entry(draw, kind, keys, RawEntry(place // 4, place, b""))
         framing = draw(st.sampled_from([False, False, True]))
         entries.append(raw._replace(data=framed(raw)) if framing else raw)
     return entries
 
 
-def _entry(draw: st.DrawFn, kind: str, ledger: int, place: int) -> RawEntry:
-    form, sent = draw(FORMS), draw(SENT)
+def _entry(draw: st.DrawFn, kind: str, keys: Sequence[str | None], place: RawEntry) -> RawEntry:
+    """An entry of that kind, with the id of `place`."""
+    message = messages(keys)
+    form, sent, (ledger, entry, _) = draw(FORMS), draw(message), place
     match kind:
         case "single":
-            return single(ledger, place, sent, form)
+            return single(ledger, entry, sent, form)
         case "sealed":
-            return single(ledger, place, sent, form, **draw(st.sampled_from([ENCRYPTED, {"compression": 9}])))
+            return single(ledger, entry, sent, form, **draw(st.sampled_from([ENCRYPTED, {"compression": 9}])))
         case "marker":
-            return single(ledger, place, sent, form, marker_type=draw(st.integers(0, 30)))
+            return single(ledger, entry, sent, form, marker_type=draw(st.integers(0, 30)))
         case "chunk":
             chunk = {"uuid": draw(st.sampled_from([b"u", b"w"])), "num_chunks_from_msg": 2}
-            return single(ledger, place, Sent("a", b"part"), form, chunk_id=draw(st.integers(0, 1)), **chunk)
-    messages = draw(st.lists(SENT, min_size=1, max_size=6))
+            return single(ledger, entry, Sent("a", b"part"), form, chunk_id=draw(st.integers(0, 1)), **chunk)
+    many = draw(st.lists(message, min_size=1, max_size=6))
     if kind == "sealed batch":
-        return batch(ledger, place, messages, form, **draw(st.sampled_from([ENCRYPTED, {"compression": 9}])))
-    raw = batch(ledger, place, messages, form)
+        return batch(ledger, entry, many, form, **draw(st.sampled_from([ENCRYPTED, {"compression": 9}])))
+    raw = batch(ledger, entry, many, form)
     if kind == "batch":
         return raw
-    alive = draw(st.integers(0, len(messages) - 1))
-    dead = draw(st.sets(st.integers(0, len(messages) - 1))) - {alive}
+    alive = draw(st.integers(0, len(many) - 1))
+    dead = draw(st.sets(st.integers(0, len(many) - 1))) - {alive}
     kept = without_messages(entry_of(raw), dead)
     assert kept is not None
     raw = raw._replace(data=kept)

@@ -2,7 +2,7 @@
 
     entries ──► messages with their keys ──► rules.py, key by key ──► one frame per entry that keeps a message
 
-Server-only markers are dropped. A chunked message counts where its last chunk is, and its chunks stay or go
+Server-only markers are dropped. A chunked message counts where it is complete, and its chunks stay or go
 together; as long as one is missing they stay and replace nothing. A sealed batch stays, unless it has one
 message, whose key is then that of the batch.
 """
@@ -69,10 +69,14 @@ class _Chunks:
     event_time: int
     rows: list[int] = field(default_factory=list)
     chunk_ids: set[int] = field(default_factory=set)
+    completed_by: int | None = None
 
-    @property
-    def is_complete(self) -> bool:
-        return len(self.chunk_ids) >= self.total
+    def add(self, row: int, chunk_id: int) -> None:
+        """A chunk, after all before it: one that a producer sent again changes nothing of a complete message."""
+        self.rows.append(row)
+        self.chunk_ids.add(chunk_id)
+        if self.completed_by is None and len(self.chunk_ids) >= self.total:
+            self.completed_by = row
 
 
 @dataclass(slots=True)
@@ -108,11 +112,12 @@ class _Topic:
         whole: dict[Position, list[Position]] = {}
         for chunks in self.chunked.values():
             rows: list[Position] = [(row,) for row in chunks.rows]
-            if chunks.is_complete:
-                whole[rows[-1]] = rows
-                self._add(chunks.key, KeyedMessage(rows[-1], False, chunks.event_time, False))
-            else:
+            if chunks.completed_by is None:
                 self.kept_anyway.update(rows)
+            else:
+                position = (chunks.completed_by,)
+                whole[position] = rows
+                self._add(chunks.key, KeyedMessage(position, False, chunks.event_time, False))
         stay = [
             m.position for of_key in self.by_key.values() for m in survivors(sorted(of_key), self.order, self.sealed)
         ]
@@ -132,5 +137,4 @@ class _Topic:
     def _add_chunk(self, row: int, metadata: MessageMetadata) -> None:
         first = _Chunks(metadata.num_chunks_from_msg, key_of(metadata), metadata.event_time)
         chunks = self.chunked.setdefault((metadata.producer_name, metadata.uuid), first)
-        chunks.rows.append(row)
-        chunks.chunk_ids.add(metadata.chunk_id)
+        chunks.add(row, metadata.chunk_id)

@@ -2,7 +2,7 @@
 
 keys        spooled, compared in bounded memory (`WinnerFinder`)
 sealed      an empty payload after a sealed batch stays: it may delete a key that the batch hides
-chunks      a chunked message competes where its last chunk is; its chunks stay or go together
+chunks      a chunked message competes where it is complete; its chunks stay or go together
 """
 
 from __future__ import annotations
@@ -43,6 +43,12 @@ class ChunkedMessage:
 
     @property
     def last(self) -> PlacedChunk:
+        """The chunk that completes it: one that a producer sent again comes later and changes nothing."""
+        seen: set[int] = set()
+        for placed in self.chunks:
+            seen.add(placed.chunk.chunk_id)
+            if len(seen) >= placed.chunk.total:
+                return placed
         return self.chunks[-1]
 
     def settle(self, dead: DeadRecords, *, stays: bool) -> None:
