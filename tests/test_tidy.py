@@ -97,6 +97,9 @@ FOREIGN_NAMES = {
 PULSARS_OWN = {"message", "messages", "marker"}
 """Words that modules below a folder `pulsar` use as Pulsar does."""
 
+PULSARS_NAMES = re.compile(r"message_?(id|position)s?", re.IGNORECASE)
+"""Parts of names that are Pulsar's wherever they stand."""
+
 CLOCKS_AND_CHANCE = {"time", "uuid", "random", "secrets"}
 ABOVE_THE_CLOCK = {"cli", "api", "wiring.py", "__init__.py"}
 DEADLINES = "from time import monotonic\n"
@@ -176,7 +179,7 @@ def open_dataclasses(file: File) -> Iterator[str]:
 def banned_names(file: File) -> Iterator[str]:
     banned = BANNED_WORDS.keys() - (PULSARS_OWN if "pulsar" in Path(file.path).parts else set())
     for line, name in [*names_defined(file.tree), (1, Path(file.path).stem)]:
-        for word in words(name) if name.lower() not in FOREIGN_NAMES | {"message"} else ():
+        for word in words(PULSARS_NAMES.sub("", name)) if name.lower() not in FOREIGN_NAMES | {"message"} else ():
             if word in banned:
                 yield file.at(line, f"{name}: say {BANNED_WORDS[word]}")
 

@@ -6,6 +6,9 @@ import json
 
 import pytest
 
+import lithify as package
+from lithify.model.message import Envelope, MessageId
+
 
 @pytest.fixture
 def orders(lithify):
@@ -112,3 +115,23 @@ def test_the_table_takes_whole_topics(lithify):
     assert lithify.error("table", f"{name}-partition-0") == (
         f"{name}-partition-0 names a partition (this verb takes the whole topic: {name})"
     )
+
+
+def test_message_ids_of_a_copied_topic_are_shown_and_are_places_to_start(lithify):
+    """C52: as `consume` prints them; `produce` has none to give."""
+    name = "persistent://shop/eu/orders"
+    topic = package.open(str(lithify.warehouse)).create_topic(name, like="pulsar", config={"message.ids": "pulsar"})
+    envelopes = (
+        Envelope(MessageId(1042, 17)),
+        Envelope(MessageId(1042, 18, 0), 5),
+        Envelope(MessageId(1042, 18, 1), None, b"", True),
+    )
+    keys = (b"a", b"b", None)
+    topic.append([package.Record(k, b"v", 7, (), 0, envelope=e) for k, e in zip(keys, envelopes, strict=True)])
+    first, second, third = lithify("consume", name).lines
+    assert (first["message_id"], first["publish_time"], first["event_time"]) == ("1042:17", 7, None)
+    assert (second["message_id"], second["event_time"], "passed_through" in second) == ("1042:18:0", 5, False)
+    assert (third["message_id"], third["passed_through"], third["key"]) == ("1042:18:1", True, None)
+    assert lithify("consume", name, "--from", "1042:18").lines == [second, third]
+    assert "is not there yet: it was copied up to 1042:18:1" in lithify.error("consume", name, "--from", "1043:0")
+    assert "produced records have no message ids" in lithify.error("produce", name, stdin='{"key":"k","value":"v"}')

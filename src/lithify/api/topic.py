@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
 from lithify.model.cursor import Cursor, Start
 from lithify.model.log import TopicState
+from lithify.model.message import MessagePosition
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.ports.engine import Progress
@@ -31,6 +32,7 @@ from lithify.service.look.quarantine import release
 from lithify.service.look.status import kept_versions, topic_info, topic_status
 from lithify.service.proof.verify import verify
 from lithify.service.read.fetch import LogReader, TopicReader, open_reader, table_batches, version_of
+from lithify.service.read.message_positions import find_by_publish_time, last_message_position
 from lithify.service.round.compact import RunRequest, compact, plan_compact
 from lithify.service.round.run import silent
 from lithify.service.write.append import NOWHERE, AppendResult, append
@@ -108,8 +110,8 @@ class Topic:
     ) -> LogReader | TopicReader:
         """Reads one log, or all of them one after the other, over the newest version or a kept one.
 
-        `start` is `"earliest"`, `"latest"`, an offset (one log only), `AtTime(ms)`, or the `cursor()` of an
-        earlier reader, of all logs its `cursors()`: at a cursor it continues, or raises
+        `start` is `"earliest"`, `"latest"`, an offset or a `MessageId` (one log only), `AtTime(ms)`, or the
+        `cursor()` of an earlier reader, of all logs its `cursors()`: at a cursor it continues, or raises
         `LogTruncatedError` if it would miss a delete (C49). An offset is not checked for that. A following
         reader continues with new records endlessly. With `compacted` it reads the compacted view, where
         there is one, and the backlog after it (C33); in an in-place topic that changes nothing (C32).
@@ -117,6 +119,16 @@ class Topic:
         """
         how = Reading(follow=follow, compacted=compacted)
         return open_reader(self.warehouse, self.topic_name, partition, start, how, version)
+
+    def find_by_publish_time(
+        self, publish_time_ms: int, partition: int = 0, *, compacted: bool = False
+    ) -> MessagePosition | None:
+        """The first record that was published at or after a time, in a topic with message ids (PIP-429); or None."""
+        return find_by_publish_time(self.warehouse, self.state(), partition, publish_time_ms, compacted=compacted)
+
+    def last_message_position(self, partition: int = 0, *, compacted: bool = False) -> MessagePosition:
+        """The last record, in a topic with message ids (PIP-429); `EARLIEST` where there is none."""
+        return last_message_position(self.state(), partition, compacted=compacted)
 
     def plan(
         self,
@@ -199,7 +211,13 @@ class Topic:
 
     def table(self, *, version: int | None = None) -> pa.Table:
         """The latest value of every live key as one Arrow table, one row per (partition, key)."""
-        return _concatenated(batch.to_arrow() for batch in self.table_batches(version=version))
+        import pyarrow
+
+        from lithify.columnar.segment.schema import schema_of
+
+        state = version_of(self.warehouse, self.topic_name, version)
+        batches = table_batches(self.warehouse, state)
+        return pyarrow.concat_tables([schema_of(state.settings).empty_table(), *(b.to_arrow() for b in batches)])
 
     def alter(
         self,
@@ -267,11 +285,3 @@ class Topic:
     def _trust_clock(self, allowed: bool) -> None:
         if allowed:
             trust_clock(self.warehouse, self.topic_name)
-
-
-def _concatenated(tables: Iterator[Any]) -> Any:
-    import pyarrow
-
-    from lithify.columnar.segment.schema import SEGMENT_SCHEMA
-
-    return pyarrow.concat_tables([SEGMENT_SCHEMA.empty_table(), *tables])

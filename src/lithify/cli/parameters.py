@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
 from lithify.model.cursor import AtTime, Start
+from lithify.model.message import MessageId
 from lithify.model.settings.units import parse_duration_ms, parse_time_ms
 
 Function = Callable[..., Any]
@@ -45,12 +47,17 @@ class DurationType(click.ParamType[int]):
         return duration_ms
 
 
+_MESSAGE_ID = re.compile(r"[0-9]{1,19}:[0-9]{1,19}(:-?[0-9]{1,10})?")
+
+
 class StartType(click.ParamType[Start]):
-    """`earliest`, `latest`, an offset or a time (C37)."""
+    """`earliest`, `latest`, an offset, a message id or a time (C37, C52)."""
 
-    name = "earliest|latest|OFFSET|TIME"
+    name = "earliest|latest|OFFSET|ID|TIME"
 
-    def convert(self, value: str | int | AtTime, param: click.Parameter | None, ctx: click.Context | None) -> Start:
+    def convert(
+        self, value: str | int | AtTime | MessageId, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Start:
         if not isinstance(value, str):
             return value
         if value == "earliest":
@@ -59,10 +66,12 @@ class StartType(click.ParamType[Start]):
             return "latest"
         if value.removeprefix("-").isdecimal():
             return int(value)
+        if _MESSAGE_ID.fullmatch(value):
+            return MessageId(*map(int, value.split(":")))
         try:
             return AtTime(parse_time_ms(value))
         except ValueError as error:
-            self.fail(f"{error}; or earliest, latest, an offset", param, ctx)
+            self.fail(f"{error}; or earliest, latest, an offset, LEDGER:ENTRY", param, ctx)
 
 
 class PairType(click.ParamType[tuple[str, str]]):

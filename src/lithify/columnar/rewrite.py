@@ -26,7 +26,7 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.pace import unthrottled
 from lithify.columnar.segment.positions import DeadPositions
 from lithify.columnar.segment.reader import SegmentReader, read_segment
-from lithify.columnar.segment.schema import HEADERS, HEADERS_TYPE, OFFSET, SEGMENT_SCHEMA
+from lithify.columnar.segment.schema import HEADERS, OFFSET
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import DamagedError
 from lithify.model.segment import Segment
@@ -77,7 +77,7 @@ def cut(access: FileAccess, spec: SegmentSpec, segment: Segment, end_offset: int
     with SegmentWriter(access, spec, attempt=origin) as writer, SegmentReader(access, segment) as reader:
         for group in range(reader.row_groups):
             table = reader.read(group, _columns_with_data(reader, group))
-            writer.write(_all_columns(table.filter(pc.field(OFFSET) < end_offset)))
+            writer.write(_all_columns(table.filter(pc.field(OFFSET) < end_offset), reader.schema))
             if table.num_rows and table.column(OFFSET)[-1].as_py() >= end_offset - 1:
                 break  # the offsets read decide, not the footer's statistics
         return writer.close()
@@ -102,7 +102,7 @@ def _copy(access: FileAccess, source: Source, writer: SegmentWriter, acquire: Ca
             table = reader.read(group, columns)
             if left < records:
                 table = table.filter(pa.array(live))
-            writer.write(_all_columns(table))
+            writer.write(_all_columns(table, reader.schema))
     if survivors != source.survivors:
         raise DamagedError(
             f"{source.segment.path}: {source.survivors} records should survive, its row groups hold {survivors}",
@@ -113,13 +113,14 @@ def _copy(access: FileAccess, source: Source, writer: SegmentWriter, acquire: Ca
 
 def _columns_with_data(reader: SegmentReader, group: int) -> list[str]:
     """All columns, without `headers` if no record has any, since decoding lists is slow."""
-    return [name for name in SEGMENT_SCHEMA.names if name != HEADERS or reader.has_headers(group)]
+    return [name for name in reader.schema.names if name != HEADERS or reader.has_headers(group)]
 
 
-def _all_columns(table: pa.Table) -> pa.Table:
-    if HEADERS in table.column_names:
-        return table
-    return table.append_column(SEGMENT_SCHEMA.field(HEADERS), pa.nulls(table.num_rows, HEADERS_TYPE))
+def _all_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    if HEADERS not in table.column_names:
+        headers = schema.field(HEADERS)
+        table = table.append_column(headers, pa.nulls(table.num_rows, headers.type))
+    return table.select(schema.names)
 
 
 def unite(access: FileAccess, spec: SegmentSpec, segments: Sequence[Segment]) -> tuple[Segment, ...]:
@@ -139,7 +140,7 @@ def _merged(sources: Sequence[Iterator[pa.Table]]) -> Iterator[pa.Table]:
     while waiting:
         end = min(table.column(OFFSET)[-1].as_py() for table, _ in waiting)
         parts = [table.filter(pc.field(OFFSET) <= end) for table, _ in waiting]
-        yield pa.concat_tables(part.cast(SEGMENT_SCHEMA) for part in parts).sort_by(OFFSET)
+        yield pa.concat_tables(part.cast(parts[0].schema) for part in parts).sort_by(OFFSET)
         rest = [(table.filter(pc.field(OFFSET) > end), source) for table, source in waiting]
         waiting = [
             (table, source)

@@ -229,7 +229,7 @@ def _can_lose(segment: Segment, dirty_keys: KeyBounds, rules: SurvivorRules, *, 
     """Whether a clean segment can hold a loser, as far as metadata can tell."""
     if segment.base_offset < rules.log_start:
         return True
-    if segment.null_keys and not rules.keep_keyless:
+    if segment.droppable_keyless and not rules.keep_keyless:
         return True
     if tombstones_expire and _may_expire(segment, rules):
         return True

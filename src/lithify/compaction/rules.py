@@ -54,13 +54,15 @@ class SurvivorRules:
     strategy: Strategy = "offset"
     order_header: str = ""
     values_expire_before_ms: int | None = None
+    keep_passed_through: bool = True
+    """Whole entries of Pulsar stay, whatever `keep_keyless` says (C53); no table has them."""
 
     def verdict(self, fate: Fate) -> Cause | None:
         """Why a record is dropped, or None if it stays. Its offset is below the horizon."""
         if fate.offset < self.log_start:
             return Cause.BELOW_START  # C26
-        if not fate.has_key and not self.keep_keyless:
-            return Cause.NO_KEY  # C16
+        if not fate.has_key and not (self.keep_passed_through if fate.passed_through else self.keep_keyless):
+            return Cause.NO_KEY  # C16, C53
         if fate.has_key and not fate.wins:
             return Cause.SUPERSEDED  # C9, C10
         if fate.has_key and fate.tombstone:
@@ -81,6 +83,7 @@ def table_rules(state: LogState, settings: TopicSettings) -> SurvivorRules:
         tombstones_expire_below=state.log_end_offset,
         strategy=settings.compaction_strategy,
         order_header=settings.compaction_strategy_header,
+        keep_passed_through=False,
     )
 
 
@@ -94,6 +97,8 @@ class Fate:
     wins: bool
     tombstone: bool
     held: bool = False
+    passed_through: bool = False
+    """It has no key, and is a whole entry of Pulsar (C53)."""
 
 
 def order_of(record: Record, rules: SurvivorRules) -> int:

@@ -47,7 +47,8 @@ def survivors(records: Iterable[Record], rules: SurvivorRules) -> Survivors:
         tombstone = _deletes(record, rules)
         holds = key in beaten and beaten[key] < order_of(record, rules)
         wins = key is not None and winners.get(key) is record
-        cause = rules.verdict(Fate(offset, record.timestamp or 0, key is not None, wins, tombstone, holds))
+        passed = record.passed_through
+        cause = rules.verdict(Fate(offset, record.timestamp or 0, key is not None, wins, tombstone, holds, passed))
         if cause is None:
             kept.append(record)
             if key is not None and tombstone and holds and offset < rules.tombstones_expire_below:

@@ -7,6 +7,7 @@ a batch with one refused record is refused whole.
 from __future__ import annotations
 
 from lithify.errors import OffsetOutOfRangeError, RefusedError
+from lithify.model.message import NO_BATCH, MessageId
 from lithify.model.names import LogId
 from lithify.model.record import LAST_OFFSET, Record
 from lithify.model.settings.topic_settings import TopicSettings
@@ -17,18 +18,51 @@ MAX_PARTITIONS = 10_000
 
 def refusal(record: Record, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> str | None:
     """Why the topic refuses this record, for a person; None if it accepts it."""
-    if record.key is None and settings.null_key == "reject" and settings.compacts:
+    reason = _envelope_refusal(record, settings)
+    if reason is not None:
+        return reason
+    if record.key is None and settings.null_key == "reject" and settings.compacts and not record.passed_through:
         return "it has no key, and null.key=reject"
     if record.size_bytes > settings.max_message_bytes:
         return f"it has {record.size_bytes} bytes, above max.message.bytes={settings.max_message_bytes}"
-    if settings.message_timestamp_type == "LogAppendTime" and not keep_offsets:
-        return None  # its own timestamp is replaced
-    if record.timestamp is None or keep_offsets:
+    if record.timestamp is None or keeps_times(settings, keep_offsets=keep_offsets):
         return None
+    if settings.message_timestamp_type == "LogAppendTime":
+        return None  # its own timestamp is replaced
     if record.timestamp < 0:
         return f"its timestamp {record.timestamp} is before 1970"
     if record.timestamp > now_ms + settings.message_timestamp_after_max_ms:
         return f"its timestamp {record.timestamp} is further ahead than message.timestamp.after.max.ms allows"
+    return None
+
+
+def keeps_times(settings: TopicSettings, *, keep_offsets: bool) -> bool:
+    """Whether records are copies, whose timestamps are those of their source, whatever these are."""
+    return keep_offsets or settings.message_ids == "pulsar"
+
+
+def _envelope_refusal(record: Record, settings: TopicSettings) -> str | None:
+    if settings.message_ids == "none":
+        return None if record.envelope is None else UNWANTED_MESSAGE_ID
+    if record.envelope is None:
+        return NO_MESSAGE_ID
+    if record.partition is None:
+        return "it has a message id, and no partition"
+    if record.envelope.passed_through and record.key is not None:
+        return "it is an entry that is passed through whole, and has a key"
+    return None
+
+
+UNWANTED_MESSAGE_ID = "it has a message id, and message.ids=none"
+NO_MESSAGE_ID = "it has no message id, and message.ids=pulsar: only `lithify pulsar ingest` gives records ids"
+
+
+def message_id_refusal(message_id: MessageId, before: MessageId | None) -> str | None:
+    """Why a log refuses a record with this id, after `before` in the same batch (C52)."""
+    if min(message_id.ledger, message_id.entry) < 0 or message_id.batch_index < NO_BATCH:
+        return f"its message id {message_id} has a negative part"
+    if before is not None and message_id <= before:
+        return f"its message id {message_id} does not ascend: {before} came before it"
     return None
 
 

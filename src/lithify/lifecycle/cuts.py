@@ -16,9 +16,11 @@ from lithify.compaction.eligible.required import carried_reason, deletion_reason
 from lithify.compaction.eligible.retention import start_after
 from lithify.compaction.tombstones import Steps, folded, with_drop, without_view
 from lithify.errors import OffsetOutOfRangeError, PolicyError
+from lithify.lifecycle.copied import copied_after_cut
 from lithify.model.cursor import whole_offset
 from lithify.model.log import TRUNCATIONS_KEPT, LastRecord, LogState
 from lithify.model.log_arithmetic import last_readable, measured, view_of
+from lithify.model.message import MessageId
 from lithify.model.missed import DroppedDeletes
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
@@ -109,6 +111,8 @@ class Cut:
     last_record: LastRecord | None
     view: tuple[Segment, ...] = ()
     view_last_record: LastRecord | None = None
+    first_removed: MessageId | None = None
+    """The id of the first record that a truncation removes, if it has one (C52)."""
 
 
 def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
@@ -140,6 +144,7 @@ def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
         view=state.view and view_of(cut.view, cut.view_last_record, state.view.start_offset),
         dropped=dropped,
         undone=undone,
+        copied_to=copied_after_cut(state, cut.first_removed),
     )
     return measured(moved, cut.segments)
 

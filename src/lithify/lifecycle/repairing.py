@@ -112,7 +112,7 @@ def _from_segments(remains: Remains) -> RepairPlan:
     partitions = max([s.partition + 1 for s in live] + [len(known.logs) if known else 0])
     before = {log.partition: log for log in known.logs} if known else {}
     logs = tuple(_rebuilt(before.get(p, LogState(p)), segments_of(tuple(live), p)) for p in range(partitions))
-    settings = known.settings if known else TopicSettings()
+    settings = known.settings if known else _settings_of(live)
     notes = [
         "no whole metadata is left: log ends, partitions without records and what was appended to them are not known",
         f"settings are those of version {known.version}"
@@ -123,6 +123,11 @@ def _from_segments(remains: Remains) -> RepairPlan:
         *_unnamed(remains, live),
     ]
     return RepairPlan(Way.REBUILD, None, settings, logs, complete=False, notes=tuple(notes))
+
+
+def _settings_of(segments: Sequence[Segment]) -> TopicSettings:
+    """Kafka's defaults; the segments themselves tell whether their records have message ids."""
+    return TopicSettings(message_ids="pulsar" if any(s.envelopes is not None for s in segments) else "none")
 
 
 def _known(remains: Remains) -> ClosedState | None:
@@ -162,6 +167,7 @@ def _rebuilt(log: LogState, segments: tuple[Segment, ...]) -> RebuiltLog:
         round_required="the topic was repaired",
         uncovered=True,
         batches=log.batches,
+        copied_to=log.copied_to,
     )
     return RebuiltLog(fresh, segments)
 

@@ -7,6 +7,7 @@ change the state:
     delete to compact             no round has covered the log: D = S
     in-place to side-by-side      the log becomes the backlog: D = S, no view yet
     side-by-side to in-place      refused while there is a view
+    message.ids                   refused: it says which columns the records have
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ def altered(
         )
     if partitions > len(state.logs):
         check_partitions(partitions)
+    if settings.message_ids != state.settings.message_ids:
+        raise InvalidSettingError(
+            f"{state.name}: message.ids={state.settings.message_ids} cannot be changed",
+            hint="it says which columns the records have: create another topic",
+        )
     if state.settings.side_by_side and not settings.side_by_side:
         _check_no_view(state)
     changed = changes(state.settings, settings)

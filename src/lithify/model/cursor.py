@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from lithify.errors import OffsetOutOfRangeError
 from lithify.model.log import LogState, TopicState
+from lithify.model.message import MessageId
 from lithify.model.names import LogId
 
 
@@ -57,7 +58,7 @@ class AtTime:
     timestamp_ms: int
 
 
-Start = Literal["earliest", "latest"] | int | AtTime
+Start = Literal["earliest", "latest"] | int | AtTime | MessageId
 From = Start | Cursor
 """Where a reader of one log may begin."""
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from lithify.errors import UnknownTopicError
+from lithify.model.message import MessageId, MessagePosition
 from lithify.model.missed import DroppedDeletes, Undone
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment, Volume
@@ -78,10 +79,17 @@ class HeldTombstones:
 
 @dataclass(frozen=True, slots=True)
 class LastRecord:
-    """The offset of the last record that can be read, and its timestamp in epoch ms (C36)."""
+    """The offset of the last record that can be read, and its timestamp in epoch ms (C36); its message id, if any."""
 
     offset: int
     timestamp_ms: int
+    message_id: MessageId | None = None
+
+    @property
+    def position(self) -> MessagePosition:
+        """Its position in Pulsar's words, in a topic that keeps message ids (C52)."""
+        assert self.message_id is not None
+        return MessagePosition(*self.message_id, self.timestamp_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +148,8 @@ class LogState:
     """Which commits dropped deletes, and up to which offset; epochs ascend, offsets descend."""
     undone: Undone | None = None
     """Of rounds that were undone; None once a round or a truncation has reached as far."""
+    copied_to: MessageId | None = None
+    """The log has everything of its source up to this id (C52); None where nothing was copied from Pulsar."""
 
     @property
     def volume(self) -> Volume:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from lithify.model.message import Envelope
+
 TimestampType = Literal["CreateTime", "LogAppendTime"]
 Header = tuple[str, bytes | None]
 
@@ -21,7 +23,7 @@ class Record(NamedTuple):  # a third of the time that a frozen dataclass takes t
 
     `timestamp` is epoch milliseconds; in an append `None` means "now", `partition=None` Kafka's
     default partitioner, and `offset=None` the log's next offset. Records that readers return have
-    all of them.
+    all of them. Records of a topic that keeps Pulsar's message ids have an `envelope`, no others do (C52).
     """
 
     key: bytes | None
@@ -31,6 +33,12 @@ class Record(NamedTuple):  # a third of the time that a frozen dataclass takes t
     partition: int | None = None
     offset: int | None = None
     timestamp_type: TimestampType = "CreateTime"
+    envelope: Envelope | None = None
+
+    @property
+    def passed_through(self) -> bool:
+        """Whether it is a whole entry of Pulsar that no round may remove (C53)."""
+        return self.envelope is not None and self.envelope.passed_through
 
     @property
     def size_bytes(self) -> int:

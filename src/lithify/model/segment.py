@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lithify.model.message import EnvelopeFacts
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -33,6 +35,13 @@ class Segment:
     """A lower bound of the keys, perhaps a prefix; `None` if no record has a key."""
     max_key: bytes | None
     """An upper bound of the keys, perhaps longer than any; `None` if unknown."""
+    envelopes: EnvelopeFacts | None = None
+    """Of a topic that keeps Pulsar's message ids (C52), else None."""
+
+    @property
+    def droppable_keyless(self) -> int:
+        """Records without a key that a round may drop: those passed through stay (C16, C53)."""
+        return self.null_keys - (0 if self.envelopes is None else self.envelopes.passed_through)
 
     def may_hold_tombstones(self, *, empty_is_tombstone: bool) -> bool:
         """Whether a record here deletes its key, as far as metadata can tell (C17)."""

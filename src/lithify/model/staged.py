@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lithify.model.log import TopicState
+from lithify.model.message import MessageId
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
@@ -45,6 +46,12 @@ class StagedLog:
     partition: int
     segments: tuple[Segment, ...]
     last_timestamp_ms: int
+    message_ids: tuple[MessageId, MessageId] | None = None
+    """Of its first and its last record, in a topic that keeps Pulsar's (C52)."""
+
+    @property
+    def last_message_id(self) -> MessageId | None:
+        return None if self.message_ids is None else self.message_ids[1]
 
 
 def by_partition(logs: Iterable[StagedLog]) -> dict[int, list[StagedLog]]:

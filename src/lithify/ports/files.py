@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from lithify.compaction.rules import SurvivorRules
 from lithify.model.log import TopicState
+from lithify.model.message import MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 
@@ -22,6 +23,10 @@ class Batch(Protocol):
     def records(self) -> Iterator[Record]: ...
     def offset_at(self, timestamp_ms: int) -> int | None:
         """The offset of the first record whose timestamp is at or after that time, if there is one."""
+        ...
+
+    def offset_of(self, sought: MessageId) -> int | None:
+        """The offset of the first record whose message id is that or a later one, if there is one (C52)."""
         ...
 
     def to_arrow(self) -> Any:
@@ -42,6 +47,11 @@ class Arrivals(Protocol):
     @property
     def last_timestamp_ms(self) -> int:
         """The timestamp of the last of them (C36)."""
+        ...
+
+    @property
+    def message_ids(self) -> tuple[MessageId, MessageId] | None:
+        """The ids of the first and the last of them, in a topic that keeps Pulsar's (C52)."""
         ...
 
 

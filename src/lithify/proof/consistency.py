@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from lithify.model.log import LastRecord, LogState, TopicState, segments_of
@@ -81,10 +81,11 @@ def _last_record(log: _Log) -> Said:
 
 
 def _last(segments: tuple[Segment, ...], said: LastRecord | None) -> LastRecord | None:
-    """Where segments end; their timestamps do not tell that of the last record."""
+    """Where segments end; their bounds do not tell the rest of the last record."""
     if not segments:
         return None
-    return LastRecord(segments[-1].end_offset - 1, said.timestamp_ms if said is not None else 0)
+    offset = segments[-1].end_offset - 1
+    return LastRecord(offset, 0) if said is None else replace(said, offset=offset)
 
 
 def _steps(log: _Log) -> Said:

@@ -4,6 +4,9 @@
     Spark      topic partition offset timestamp  timestampType   key value headers
                                       (ms ► µs, UTC)
 
+With `includeMessageIds` also what copies of Pulsar topics have besides (C52), null for records of other topics:
+ledger_id entry_id batch_index event_time passed_through metadata, named as in the segment.
+
 Only the requested columns are read from files.
 """
 
@@ -17,6 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
     IntegerType,
     LongType,
     StringType,
@@ -25,7 +29,22 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, TIMESTAMP_TYPE, VALUE
+from lithify.columnar.segment.schema import (
+    BATCH_INDEX,
+    ENTRY_ID,
+    ENVELOPE_COLUMNS,
+    EVENT_TIME,
+    HEADERS,
+    KEY,
+    LEDGER_ID,
+    METADATA,
+    OFFSET,
+    PARTITION,
+    PASSED_THROUGH,
+    TIMESTAMP,
+    TIMESTAMP_TYPE,
+    VALUE,
+)
 from lithify.errors import LithifyError, RefusedError
 
 TOPIC = "topic"
@@ -43,6 +62,12 @@ SCHEMA = StructType(
         StructField(TIMESTAMP, TimestampType()),
         StructField(KAFKA_TIMESTAMP_TYPE, IntegerType()),
         StructField(HEADERS, ArrayType(_HEADER)),
+        StructField(LEDGER_ID, LongType()),
+        StructField(ENTRY_ID, LongType()),
+        StructField(BATCH_INDEX, IntegerType()),
+        StructField(EVENT_TIME, TimestampType()),
+        StructField(PASSED_THROUGH, BooleanType()),
+        StructField(METADATA, BinaryType()),
     ]
 )
 BATCH_RECORDS = 16 * 1024
@@ -51,13 +76,14 @@ BATCH_RECORDS = 16 * 1024
 _STORED = {KAFKA_TIMESTAMP_TYPE: TIMESTAMP_TYPE}
 
 
-def schema_of(columns: Sequence[str] | None, *, include_headers: bool) -> StructType:
-    """The schema of a read: the named columns, else all, `headers` only with `includeHeaders`.
+def schema_of(columns: Sequence[str] | None, *, include_headers: bool, include_message_ids: bool) -> StructType:
+    """The schema of a read: the named columns, else all, those of headers and message ids only if included.
 
     Raises `RefusedError` for an unknown or duplicate column.
     """
     if columns is None:
-        columns = [name for name in SCHEMA.names if include_headers or name != HEADERS]
+        left_out = {*(() if include_headers else (HEADERS,)), *(() if include_message_ids else ENVELOPE_COLUMNS)}
+        columns = [name for name in SCHEMA.names if name not in left_out]
     for name in columns:
         if name not in SCHEMA.names:
             raise RefusedError(f"columns: there is no column {name!r}", hint=f"known: {', '.join(SCHEMA.names)}")
@@ -99,7 +125,9 @@ _Conversion = Callable[[pa.Table, str, pa.DataType], pa.ChunkedArray | pa.Array]
 
 
 def _stored(column: str) -> _Conversion:
-    def take(table: pa.Table, _topic: str, kind: pa.DataType) -> pa.ChunkedArray:
+    def take(table: pa.Table, _topic: str, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+        if column not in table.column_names:  # a record of another kind of topic
+            return pa.nulls(table.num_rows, kind)
         return table.column(column).cast(kind)
 
     return take
@@ -109,14 +137,19 @@ def _topic(table: pa.Table, topic: str, kind: pa.DataType) -> pa.Array:
     return pa.repeat(pa.scalar(topic, kind), table.num_rows)
 
 
-def _timestamp(table: pa.Table, topic: str, kind: pa.DataType) -> pa.ChunkedArray:
-    try:
-        return pc.multiply_checked(table.column(TIMESTAMP), 1000).cast(kind)
-    except pa.ArrowInvalid:
-        raise LithifyError(
-            f"{topic}: a timestamp is beyond what Spark's TIMESTAMP can hold, some 292,000 years from 1970",
-            hint="read without the column timestamp: .option('columns', 'key,value,partition,offset')",
-        ) from None
+def _time(column: str) -> _Conversion:
+    def take(table: pa.Table, topic: str, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+        if column not in table.column_names:
+            return pa.nulls(table.num_rows, kind)
+        try:
+            return pc.multiply_checked(table.column(column), 1000).cast(kind)
+        except pa.ArrowInvalid:
+            raise LithifyError(
+                f"{topic}: a timestamp is beyond what Spark's TIMESTAMP can hold, some 292,000 years from 1970",
+                hint=f"read without the column {column}: .option('columns', 'key,value,partition,offset')",
+            ) from None
+
+    return take
 
 
 _CONVERSIONS: dict[str, _Conversion] = {
@@ -125,7 +158,13 @@ _CONVERSIONS: dict[str, _Conversion] = {
     TOPIC: _topic,
     PARTITION: _stored(PARTITION),
     OFFSET: _stored(OFFSET),
-    TIMESTAMP: _timestamp,
+    TIMESTAMP: _time(TIMESTAMP),
     KAFKA_TIMESTAMP_TYPE: _stored(TIMESTAMP_TYPE),
     HEADERS: _stored(HEADERS),
+    LEDGER_ID: _stored(LEDGER_ID),
+    ENTRY_ID: _stored(ENTRY_ID),
+    BATCH_INDEX: _stored(BATCH_INDEX),
+    EVENT_TIME: _time(EVENT_TIME),
+    PASSED_THROUGH: _stored(PASSED_THROUGH),
+    METADATA: _stored(METADATA),
 }

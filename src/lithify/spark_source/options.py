@@ -34,6 +34,7 @@ READING = (
     "maxOffsetsPerTrigger",
     "minPartitions",
     "includeHeaders",
+    "includeMessageIds",
     "failOnDataLoss",
     "compacted",
     "columns",
@@ -56,6 +57,7 @@ class ReadOptions:
     settings: ScanSettings
     offsets_per_trigger: int | None
     include_headers: bool
+    include_message_ids: bool
     columns: tuple[str, ...] | None
 
 
@@ -81,6 +83,7 @@ def read_options(options: Options) -> ReadOptions:
         ),
         offsets_per_trigger=_positive(given, "maxOffsetsPerTrigger"),
         include_headers=_flag(given, "includeHeaders", default=False),
+        include_message_ids=_flag(given, "includeMessageIds", default=False),
         columns=_columns(given),
     )
 

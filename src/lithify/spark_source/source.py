@@ -55,7 +55,11 @@ class LithifySource(DataSource):  # type: ignore[misc]
     def schema(self) -> StructType:
         """The schema of Spark's Kafka source, or the requested `columns`. Raises `RefusedError`."""
         options = read_options(self.options)
-        return schema_of(options.columns, include_headers=options.include_headers)
+        return schema_of(
+            options.columns,
+            include_headers=options.include_headers,
+            include_message_ids=options.include_message_ids,
+        )
 
     def reader(self, schema: StructType) -> BatchReader:
         """The reader of a batch query. Raises `RefusedError`."""

@@ -14,16 +14,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from lithify.columnar.arrivals.columns import given_batches, refused_record
+from lithify.columnar.arrivals.columns import given_batches, given_schema, refused_record
 from lithify.columnar.arrivals.partitioner import partition_of
-from lithify.columnar.segment.convert import to_records, to_table
-from lithify.columnar.segment.schema import SEGMENT_SCHEMA, TIMESTAMP_TYPE, VALUE_SIZE
+from lithify.columnar.segment.convert import envelope_columns, to_records, to_table
+from lithify.columnar.segment.schema import ENVELOPE_SCHEMA, SEGMENT_SCHEMA, TIMESTAMP_TYPE, VALUE_SIZE
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
 from lithify.errors import DamagedError
-from lithify.lifecycle.admission import offset_refusal, partition_refusal, refusal
+from lithify.lifecycle.admission import keeps_times, message_id_refusal, offset_refusal, partition_refusal, refusal
 from lithify.lifecycle.sweeping import run_of
 from lithify.model.log import TopicState
+from lithify.model.message import EnvelopeFacts, MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
@@ -53,10 +54,17 @@ class RecordBatch:
     def offset_at(self, timestamp_ms: int) -> int | None:
         return next((r.offset for r in self.content if r.timestamp is not None and r.timestamp >= timestamp_ms), None)
 
+    def offset_of(self, sought: MessageId) -> int | None:
+        return next((r.offset for r in self.content if r.envelope is not None and r.envelope.id >= sought), None)
+
     def to_arrow(self) -> pa.Table:
         sizes = pa.array([None if r.value is None else len(r.value) for r in self.content], pa.int32())
-        table = to_table(self.content).append_column(VALUE_SIZE, sizes)
-        return table.select(SEGMENT_SCHEMA.names).cast(SEGMENT_SCHEMA)
+        table, schema = to_table(self.content).append_column(VALUE_SIZE, sizes), SEGMENT_SCHEMA
+        if any(r.envelope is not None for r in self.content):
+            schema = ENVELOPE_SCHEMA
+            for name, column in envelope_columns(self.content).items():
+                table = table.append_column(name, column)
+        return table.select(schema.names).cast(schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,11 @@ class RecordArrivals:
         assert timestamp is not None  # `receive` gives every record a timestamp
         return timestamp
 
+    @property
+    def message_ids(self) -> tuple[MessageId, MessageId] | None:
+        first, last = self.content[0].envelope, self.content[-1].envelope
+        return None if first is None or last is None else (first.id, last.id)
+
 
 class MemoryFiles:
     """`SegmentFiles` in memory. `data` is what there is, by path; tests may damage it."""
@@ -100,7 +113,7 @@ class MemoryFiles:
         """Raises `InvalidRecordError` for the first refused record, or `InvalidInputError`."""
         arriving: dict[int, list[Record]] = {}
         keyless = sum(log.log_end_offset for log in state.logs)  # keyless records continue the round-robin from there
-        for index, record in enumerate(_given(batch)):
+        for index, record in enumerate(_given(batch, state.settings)):
             partition = record.partition
             if partition is None and record.key is not None:
                 partition = partition_of(record.key, len(state.logs))
@@ -210,15 +223,25 @@ def segment_of(path: str, records: Sequence[Record]) -> Segment:
         min_value_size=min(sizes, default=None),
         min_key=min(keys, default=None),
         max_key=max(keys, default=None),
+        envelopes=_envelope_facts(records),
     )
 
 
-def _given(batch: Any) -> Iterator[Record]:
+def _envelope_facts(records: Sequence[Record]) -> EnvelopeFacts | None:
+    ids = [r.envelope.id for r in records if r.envelope is not None]
+    if not ids:
+        return None
+    ledgers, entries = [i.ledger for i in ids], [i.entry for i in ids]
+    passed_through = sum(r.passed_through for r in records)
+    return EnvelopeFacts(min(ledgers), max(ledgers), min(entries), max(entries), passed_through)
+
+
+def _given(batch: Any, settings: TopicSettings) -> Iterator[Record]:
     """The records of a batch; an Arrow table is read as the bulk path reads it."""
     if not isinstance(batch, pa.Table | pa.RecordBatch):
         yield from batch
         return
-    for columns in given_batches(batch):
+    for columns in given_batches(batch, given_schema(settings)):
         table = pa.Table.from_batches([columns])
         at = table.schema.get_field_index(TIMESTAMP_TYPE)
         yield from to_records(table.set_column(at, TIMESTAMP_TYPE, table.column(at).fill_null(0)))
@@ -229,6 +252,9 @@ def _refusal(
 ) -> str | None:
     reason = partition_refusal(partition, len(state.logs))
     reason = reason or refusal(record, state.settings, now_ms=now_ms, keep_offsets=keep_offsets)
+    if reason is None and record.envelope is not None:
+        last = before[-1].envelope if before else None
+        reason = message_id_refusal(record.envelope.id, None if last is None else last.id)
     if reason is not None or not keep_offsets:
         return reason
     return offset_refusal(record.partition, record.offset, _offset(before[-1]) if before else None)
@@ -238,7 +264,8 @@ def _completed(record: Record, partition: int, settings: TopicSettings, *, now_m
     timestamp = now_ms if record.timestamp is None else record.timestamp
     if keep_offsets:
         return record._replace(partition=partition, timestamp=timestamp)
-    by_log = settings.message_timestamp_type == "LogAppendTime"
+    own_times = keeps_times(settings, keep_offsets=keep_offsets)
+    by_log = settings.message_timestamp_type == "LogAppendTime" and not own_times
     return record._replace(
         partition=partition,
         offset=None,

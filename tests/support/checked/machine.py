@@ -14,6 +14,7 @@ from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of, to_config
 from lithify.service.documents import reports_of
@@ -115,6 +116,7 @@ class RandomTopicMachine(RuleBasedStateMachine):
         self.readers: list[OpenReader] = []
         self.followers: list[Follower] = []
         self.takers: list[Taker] = []
+        self.ids = 0
 
     def teardown(self) -> None:
         """What Hypothesis prints of the smallest run that fails."""
@@ -139,12 +141,24 @@ class RandomTopicMachine(RuleBasedStateMachine):
         return value * unit if name in SIZES and isinstance(value, int) and value > 0 else value
 
     def _placed(self, records: Sequence[Record]) -> list[Record]:
-        """With times of the clock, in partitions that there are."""
+        """With times of the clock, in partitions that there are, and with message ids where the topic has them."""
         there = len(self.topic.model.logs)
-        return [
+        placed = [
             r._replace(partition=(r.partition or 0) % there, timestamp=self.begun_ms + (r.timestamp or 0))
             for r in records
         ]
+        if self.topic.model.settings.message_ids == "none":
+            return placed
+        return [self._enveloped(record) for record in placed]
+
+    def _enveloped(self, record: Record) -> Record:
+        """With the next id: five entries to a ledger, every other one a batch of three; some keyless pass through."""
+        number, self.ids = self.ids, self.ids + 1
+        entry, place = divmod(number, 4)
+        message_id = MessageId(entry // 5, entry % 5 * 2 + (place > 0), place - 1)
+        passed = record.key is None and number % 2 == 0
+        event_time = number if number % 3 else None
+        return record._replace(envelope=Envelope(message_id, event_time, b"p%d" % number, passed))
 
     def _luck(self, verb: str, trouble: Trouble) -> Luck:
         """What happens to a verb that is about to be told, at which of its port calls."""

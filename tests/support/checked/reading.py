@@ -6,6 +6,7 @@ kept versions (C7), and `verify`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -13,7 +14,9 @@ import pytest
 from lithify.errors import OffsetOutOfRangeError, VersionSweptError
 from lithify.model.cursor import AtTime, Start
 from lithify.model.log import LastRecord, LogState, TopicState
+from lithify.model.message import EARLIEST, MessageId, MessagePosition
 from lithify.model.record import Record
+from lithify.model.settings.topic_settings import TopicSettings
 from lithify.reading.pieces import Reading
 from lithify.service.look.status import topic_status
 from lithify.service.proof.verify import verify
@@ -53,11 +56,12 @@ def check_picture(topic: CheckedTopic, state: TopicState, model: TextbookTopic) 
             log.end,
         )
         assert (found.view is None, found.generation, found.epoch) == (log.view is None, len(log.cuts), log.epoch)
+        assert found.copied_to == log.copied_to
         for compacted in BOTH:
             reader = open_log(topic.place.warehouse, state, log.partition, "earliest", Reading(compacted=compacted))
             wanted = log.reading(compacted=compacted)
             assert reader.position == log.first_place(compacted=compacted)
-            assert reader.last_message_id() == _last_record(wanted)
+            assert reader.last_message_id() == _last_id(wanted, model.settings)
             assert reader.has_message_available() == bool(wanted)
             assert tuple(reader) == wanted, f"log {log.partition}, {'compacted' if compacted else 'plain'}"
             assert not reader.has_message_available()
@@ -84,9 +88,21 @@ def check_places(topic: CheckedTopic, partition: int, share: float, at_ms: int) 
         later = next((n for n, r in enumerate(every) if (r.timestamp or 0) >= at_ms), len(every))
         assert tuple(opened(AtTime(at_ms))) == every[later:]
         assert tuple(opened("latest")) == ()
+        if every and every[-1].envelope is not None:
+            check_ids(every, share, opened)
         for outside in (first - 1, log.end + 1):
             with pytest.raises(OffsetOutOfRangeError):
                 opened(outside)
+
+
+def check_ids(every: Records, share: float, opened: Callable[[Start], LogReader]) -> None:
+    """C52: any id that was copied is a place to start, and so is its whole entry."""
+    envelope = every[round(share * (len(every) - 1))].envelope
+    assert envelope is not None
+    ledger, entry, index = envelope.id
+    for sought in (envelope.id, MessageId(ledger, entry), MessageId(ledger, entry, index + 1), MessageId(-1, -1)):
+        wanted = tuple(r for r in every if r.envelope is not None and r.envelope.id >= sought)
+        assert tuple(opened(sought)) == wanted
 
 
 def check_verified(topic: CheckedTopic) -> None:
@@ -186,5 +202,11 @@ class OpenReader:
         return len(got) < most
 
 
-def _last_record(records: Records) -> LastRecord | None:
-    return LastRecord(at(records[-1]), records[-1].timestamp or 0) if records else None
+def _last_id(records: Records, settings: TopicSettings) -> LastRecord | MessagePosition | None:
+    """C36, C52."""
+    if settings.message_ids == "none":
+        return LastRecord(at(records[-1]), records[-1].timestamp or 0) if records else None
+    if not records:
+        return EARLIEST
+    assert records[-1].envelope is not None
+    return MessagePosition(*records[-1].envelope.id, records[-1].timestamp or 0)

@@ -81,7 +81,11 @@ KIND = _setting_of(
 )
 """Settings that change what a log is: altered more often than the others."""
 
-CONFIG = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in SETTINGS.items()})
+IDS = st.sampled_from(["none", "none", "pulsar"])
+"""Fixed at the creation."""
+CONFIG = st.fixed_dictionaries(
+    {**{name: st.sampled_from(values) for name, values in SETTINGS.items()}, "message.ids": IDS}
+)
 
 _ROUND = st.tuples(st.just("compact"), LOGS, GIVEN_MS)
 _UNDO = st.tuples(st.just("undo"))

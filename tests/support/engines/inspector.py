@@ -136,7 +136,7 @@ class _Judge:
 
     def _stayed(self, record: Record) -> FindingKind:
         assert self._proof.rules is not None
-        if record.key is None and not self._proof.rules.keep_keyless:
+        if record.key is None and not self._proof.rules.keep_keyless and not record.passed_through:
             return FindingKind.KEYLESS_KEPT
         if _offset(record) not in self._winners:
             return FindingKind.SUPERSEDED_KEPT

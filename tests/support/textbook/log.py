@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, replace
 
+from lithify.model.message import MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
@@ -50,6 +51,8 @@ class TextbookLog:
     dropped: tuple[Dropped, ...] = ()
     aged: Records = ()
     """The records that rounds have dropped for their age."""
+    copied_to: MessageId | None = None
+    """C52: the log has everything up to there."""
     undone: tuple[int, bool] = (0, True)
     """How far rounds that were undone had compacted the log, and whether in its view alone."""
 
@@ -149,7 +152,7 @@ class TextbookLog:
         aged: list[Record] = []
 
         def stays(record: Record) -> bool:
-            if record.key is None and settings.null_key != "retain":
+            if record.key is None and settings.null_key != "retain" and not record.passed_through:
                 return False
             if record.key is not None and winners[record.key] is not record:
                 return False
@@ -256,7 +259,8 @@ class TextbookLog:
 
     def appended(self, records: Records, end: int) -> TextbookLog:
         """C1: `records` follow, and the log ends at `end`."""
-        return replace(self, records=self.records + records, end=end)
+        ids = [r.envelope.id for r in records if r.envelope is not None]
+        return replace(self, records=self.records + records, end=end, copied_to=ids[-1] if ids else self.copied_to)
 
     def records_deleted(self, before: int) -> TextbookLog:
         """C26: records below `before` are gone for readers."""
@@ -298,7 +302,16 @@ class TextbookLog:
             epoch=self.epoch + 1,
             dropped=dropped,
             undone=(0, True) if to < undone else self.undone,
+            copied_to=self._copied_after(to),
         )
+
+    def _copied_after(self, to: int) -> MessageId | None:
+        """C52: what is truncated is to be copied again."""
+        cut = [r.envelope.id for r in self.records if at(r) >= to and r.envelope is not None]
+        if not cut:
+            return self.copied_to
+        ledger, entry, index = cut[0]
+        return MessageId(ledger, entry, index - 1) if index > 0 else MessageId(ledger, entry - 1)
 
     def uncompacted(self) -> TextbookLog:
         """C35: D = S, no steps, no view."""

@@ -74,25 +74,30 @@ class TextbookTopic:
         for record in records:
             assert record.partition is not None
             log = logs[record.partition]
-            if record.key is None and settings.null_key == "reject" and settings.compacts:
+            if record.key is None and settings.null_key == "reject" and settings.compacts and not record.passed_through:
                 raise RefusedError(InvalidRecordError, "no key")
             offset = at(record) if keep_offsets else log.end
             if offset < log.end:
                 raise RefusedError(InvalidRecordError, "a replay")
+            if record.envelope is not None and log.copied_to is not None and log.copied_to >= record.envelope.id:
+                raise RefusedError(InvalidRecordError, "copied already")
             stored = record._replace(offset=offset)
-            if by_log:
+            if by_log and record.envelope is None:
                 stored = stored._replace(timestamp=now_ms, timestamp_type="LogAppendTime")
-            logs[record.partition] = replace(log, records=(*log.records, stored), end=offset + 1)
+            logs[record.partition] = log.appended((stored,), offset + 1)
         return self.with_logs(*logs.values())
 
     def batch_appended(
         self, records: Sequence[Record], settings: TopicSettings, now_ms: int, batch_id: int
     ) -> TextbookTopic:
         """C6: sent again it is there, and an earlier one is of a query that was set back."""
-        appended = self.appended(records, settings, now_ms, keep_offsets=False)
+        fresh = replace(self, logs=tuple(replace(log, copied_to=None) for log in self.logs))
+        fresh.appended(records, settings, now_ms, keep_offsets=False)  # what the records themselves are refused for
         if batch_id < self.batch_id:
             raise RefusedError(ProductRefusedError)
-        return self if batch_id == self.batch_id else replace(appended, batch_id=batch_id)
+        if batch_id == self.batch_id:
+            return self
+        return replace(self.appended(records, settings, now_ms, keep_offsets=False), batch_id=batch_id)
 
     def ended(self, partition: int, end: int) -> TextbookTopic:
         """C2: a log may end beyond its last record, and its end does not go back."""

@@ -25,7 +25,9 @@ def append_batch(
         arrived = files.receive(state, records, now_ms=now_ms, keep_offsets=False)
         ends = {p: state.log(p).log_end_offset for p in arrived}
         return [
-            StagedLog(name, state.identity, p, files.write(state, a, ends[p], run_id), a.last_timestamp_ms)
+            StagedLog(
+                name, state.identity, p, files.write(state, a, ends[p], run_id), a.last_timestamp_ms, a.message_ids
+            )
             for p, a in arrived.items()
         ]
 

@@ -13,6 +13,7 @@ from lithify.cli.invocation import Invocation, the_partition, verb
 from lithify.cli.parameters import StartType
 from lithify.cli.records.lines import ENCODINGS, Encoding, format_json
 from lithify.model.cursor import Start
+from lithify.model.message import MessageId
 
 
 @verb("consume")
@@ -24,7 +25,7 @@ from lithify.model.cursor import Start
     metavar="START",
     default="earliest",
     show_default=True,
-    help="earliest, latest, an offset or a time.",
+    help="earliest, latest, an offset, a message id or a time.",
 )
 @click.option("--partition", type=int, metavar="P", help="Only this partition. Default: all.")
 @click.option("--compacted", is_flag=True, help="Read the compacted view, where there is one, then the backlog.")
@@ -48,6 +49,10 @@ def consume(
     record. A time is ISO 8601 or @EPOCH_MS; a bare number is an offset. Records that are not
     UTF-8 text need --encoding base64.
 
+    Records of a copied Pulsar topic also have message_id (LEDGER:ENTRY, in a batch LEDGER:ENTRY:INDEX),
+    publish_time and event_time. --from takes such an id, too; whole entries that were copied unread
+    have "passed_through":true.
+
     A topic with compaction.mode=side-by-side keeps all records and beside them a compacted view;
     --compacted reads the view up to the first dirty offset, then the backlog.
 
@@ -57,12 +62,13 @@ def consume(
       lithify consume orders --partition 2 --from 1200
       lithify consume orders --from 2026-01-31T12:00:00Z
       lithify consume orders --from latest --follow
+      lithify consume persistent://shop/eu/orders --from 1042:17
       lithify consume states --compacted
       lithify consume orders --version 12
     """
     topic, named = invocation.open_topic(topic_name)
     partition = the_partition(topic_name, named, partition)
-    if partition is None and isinstance(start, int) and topic.info().partitions == 1:
+    if partition is None and isinstance(start, int | MessageId) and topic.info().partitions == 1:
         partition = 0
     _write(topic.reader(partition, start, **how).batches(), most, encoding, topic.name)
 

@@ -2,6 +2,9 @@
 
     {"partition":0,"offset":17,"timestamp":1700000000000,"key":"k","value":"v","headers":[["h","x"]]}
 
+A record with a message id of Pulsar's has `"message_id":"1042:17:0","publish_time":...,"event_time":...` after its
+timestamp, and one that was passed through whole `"passed_through":true`.
+
 Text is UTF-8; with `base64` keys, values and header values are base64, so that any bytes pass. On
 the way in only `key` and `value` are needed. A record whose timestamp the log gave has one field
 more, `"timestamp_type":"LogAppendTime"`, so that a copy with `produce --keep-offsets` is whole.
@@ -18,10 +21,12 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal
 
 from lithify.cli.terminal.output import inert_json
 from lithify.errors import LithifyError
+from lithify.model.message import MessageId
 from lithify.model.record import TIMESTAMP_TYPES
 
 if TYPE_CHECKING:
@@ -238,13 +243,25 @@ def _lines(batch: pa.RecordBatch, text_of: Callable[[bytes], str]) -> Iterator[s
 
     names = ("partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
     columns = [batch.column(name).to_pylist() for name in names]
-    for partition, offset, timestamp, kind, key, value, given in zip(*columns, strict=True):
+    for partition, offset, timestamp, kind, key, value, given, ids in zip(*columns, _ids(batch), strict=True):
         by_log = ',"timestamp_type":"LogAppendTime"' if kind else ""
         headers = ",".join(f"[{_text(h['key'])},{quoted(h['value'])}]" for h in given or ())
         yield (
-            f'{{"partition":{partition},"offset":{offset},"timestamp":{timestamp}{by_log},'
+            f'{{"partition":{partition},"offset":{offset},"timestamp":{timestamp}{by_log}{ids},'
             f'"key":{quoted(key)},"value":{quoted(value)},"headers":[{headers}]}}\n'
         )
+
+
+def _ids(batch: pa.RecordBatch) -> Iterator[str]:
+    """What records have of Pulsar, as the fields of a line; empty texts in other topics."""
+    names = ("ledger_id", "entry_id", "batch_index", "timestamp", "event_time", "passed_through")
+    if "ledger_id" not in batch.schema.names:
+        yield from repeat("", batch.num_rows)
+        return
+    for *ids, published, event, passed in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
+        whole = ',"passed_through":true' if passed else ""
+        event_time = "null" if event is None else event
+        yield f',"message_id":"{MessageId(*ids)}","publish_time":{published},"event_time":{event_time}{whole}'
 
 
 def _as_base64(data: bytes) -> str:

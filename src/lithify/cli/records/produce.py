@@ -100,6 +100,7 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
     """
     flags = ProduceFlags(**given)
     topic, partition = invocation.open_topic(topic_name)
+    _check_takes_records(topic)
     sources = _sources(files, flags)
     written = Written(topic.name, topic.state().version)
     most = topic.state().settings.max_message_bytes
@@ -115,6 +116,14 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
     finally:
         _print(invocation, written)
     say(f"{written.topic}: {plural(written.records, 'record')} written, version {written.version}")
+
+
+def _check_takes_records(topic: Topic) -> None:
+    if topic.state().settings.message_ids == "pulsar":
+        raise RefusedError(
+            f"{topic.name}: message.ids=pulsar, and produced records have no message ids",
+            hint="`lithify pulsar ingest` copies a topic of a Pulsar cluster; nothing was written",
+        )
 
 
 def _sources(files: tuple[str, ...], flags: ProduceFlags) -> list[tuple[str, Format]]:

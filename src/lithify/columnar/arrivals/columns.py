@@ -7,7 +7,8 @@
     headers          list of (key, value) structs, list of    list of structs, as SEGMENT_SCHEMA
                      pairs, or map                            has it; empty becomes null
 
-Only `key` and `value` are required. This module checks types; `incoming` checks the rules of admission.
+Only `key` and `value` are required. A topic with Pulsar's message ids takes their columns as well, with the types
+of a segment. This module checks types; `incoming` checks the rules of admission.
 Pieces are small enough that no column reaches Arrow's limit of 2 GiB.
 """
 
@@ -20,21 +21,31 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.segment.convert import pieces, to_table
+from lithify.columnar.segment.convert import envelope_columns, pieces, to_table
 from lithify.columnar.segment.schema import (
+    BATCH_INDEX,
+    ENTRY_ID,
+    ENVELOPE_COLUMNS,
+    ENVELOPE_SCHEMA,
+    EVENT_TIME,
     HEADER_TYPE,
     HEADERS,
     HEADERS_TYPE,
     KEY,
+    LEDGER_ID,
+    METADATA,
     OFFSET,
     PARTITION,
+    PASSED_THROUGH,
     TIMESTAMP,
     TIMESTAMP_TYPE,
     VALUE,
     VALUE_SIZE,
 )
 from lithify.errors import InvalidInputError, InvalidRecordError
+from lithify.lifecycle.admission import UNWANTED_MESSAGE_ID
 from lithify.model.record import Record
+from lithify.model.settings.topic_settings import TopicSettings
 
 GIVEN_SCHEMA = pa.schema(
     [
@@ -48,6 +59,11 @@ GIVEN_SCHEMA = pa.schema(
     ]
 )
 
+GIVEN_ENVELOPES = pa.schema(
+    [*GIVEN_SCHEMA, *(ENVELOPE_SCHEMA.field(name).with_nullable(True) for name in ENVELOPE_COLUMNS)]
+)
+"""The same for a topic with Pulsar's message ids."""
+
 _IGNORED = (VALUE_SIZE,)  # a table read from a segment has it; it is computed again
 _PIECE_RECORDS = 128 * 1024
 _PIECE_BYTES = 2**30
@@ -55,25 +71,30 @@ _PIECE_BYTES = 2**30
 Given: TypeAlias = Sequence[Record] | pa.Table | pa.RecordBatch
 
 
-def given_batches(batch: Given) -> Iterator[pa.RecordBatch]:
-    """The records of `batch`, in order, in pieces with the columns of `GIVEN_SCHEMA`.
+def given_schema(settings: TopicSettings) -> pa.Schema:
+    """The columns that producers may give to a topic."""
+    return GIVEN_ENVELOPES if settings.message_ids == "pulsar" else GIVEN_SCHEMA
+
+
+def given_batches(batch: Given, schema: pa.Schema = GIVEN_SCHEMA) -> Iterator[pa.RecordBatch]:
+    """The records of `batch`, in order, in pieces with the columns of `schema`.
 
     A column that is not given is all null. Raises `InvalidInputError` for wrong columns or types,
     `InvalidRecordError` for an object that is not a record.
     """
-    table = _as_table(batch)
-    check_columns(table.schema)
+    table = _as_table(batch, schema)
+    check_columns(table.schema, schema)
     for large in table.to_batches(max_chunksize=_PIECE_RECORDS):
         if large.num_rows:
-            yield from map(_converted, pieces([large], _PIECE_BYTES))
+            yield from (_converted(piece, schema) for piece in pieces([large], _PIECE_BYTES))
 
 
-def check_columns(schema: pa.Schema) -> None:
+def check_columns(schema: pa.Schema, accepted: pa.Schema = GIVEN_SCHEMA) -> None:
     """Raises `InvalidInputError` if columns are missing, unknown or duplicated."""
     names = schema.names
-    unknown = [n for n in names if n not in GIVEN_SCHEMA.names and n not in _IGNORED]
+    unknown = [n for n in names if n not in accepted.names and n not in _IGNORED]
     if unknown:
-        raise InvalidInputError(f"unknown column {unknown[0]!r}", hint=f"known: {', '.join(GIVEN_SCHEMA.names)}")
+        raise InvalidInputError(f"unknown column {unknown[0]!r}", hint=f"known: {', '.join(accepted.names)}")
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise InvalidInputError(f"the column {twice[0]!r} is given twice")
@@ -91,18 +112,22 @@ def refused_record(index: int, reason: str) -> InvalidRecordError:
     return error
 
 
-def _as_table(batch: Given) -> pa.Table:
+def _as_table(batch: Given, schema: pa.Schema) -> pa.Table:
     if isinstance(batch, pa.Table):
         return batch
     if isinstance(batch, pa.RecordBatch):
         return pa.Table.from_batches([batch])
     records = list(batch)
+    if schema is GIVEN_SCHEMA:
+        index = next((n for n, r in enumerate(records) if isinstance(r, Record) and r.envelope is not None), None)
+        if index is not None:
+            raise refused_record(index, UNWANTED_MESSAGE_ID)
     try:
-        return to_table(records)
+        return _table_of(records, schema)
     except _BAD_RECORD:
         for index, record in enumerate(records):
             try:
-                to_table([record])
+                _table_of([record], schema)
             except _BAD_RECORD as error:
                 raise refused_record(index, f"it is not a record: {' '.join(str(error).split())}") from None
         raise
@@ -111,9 +136,17 @@ def _as_table(batch: Given) -> pa.Table:
 _BAD_RECORD = (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError)
 
 
-def _converted(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _table_of(records: Sequence[Record], schema: pa.Schema) -> pa.Table:
+    table = to_table(records)
+    if schema is not GIVEN_SCHEMA:
+        for name, column in envelope_columns(records).items():
+            table = table.append_column(schema.field(name), column)
+    return table
+
+
+def _converted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     columns = []
-    for field in GIVEN_SCHEMA:
+    for field in schema:
         if field.name not in batch.schema.names:
             columns.append(pa.nulls(batch.num_rows, field.type))
             continue
@@ -125,7 +158,7 @@ def _converted(batch: pa.RecordBatch) -> pa.RecordBatch:
             raise InvalidInputError(
                 f"the column {field.name!r} of type {column.type} is not accepted: {reason}"
             ) from None
-    return pa.RecordBatch.from_arrays(columns, schema=GIVEN_SCHEMA)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _to_binary(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -156,6 +189,12 @@ def _to_integer(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if not (pa.types.is_integer(column.type) or pa.types.is_null(column.type)):
         raise TypeError("it must be an integer")
     return column.cast(kind)
+
+
+def _to_flag(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not (pa.types.is_boolean(column.type) or pa.types.is_null(column.type)):
+        raise TypeError("it must be boolean")
+    return pc.if_else(column.cast(kind), True, pa.scalar(None, kind))  # false is null
 
 
 def _to_epoch_ms(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -210,4 +249,10 @@ _CONVERSIONS = {
     KEY: _to_binary,
     VALUE: _to_binary,
     HEADERS: _to_headers,
+    LEDGER_ID: _to_integer,
+    ENTRY_ID: _to_integer,
+    BATCH_INDEX: _to_integer,
+    EVENT_TIME: _to_integer,
+    PASSED_THROUGH: _to_flag,
+    METADATA: _to_binary,
 }

@@ -16,26 +16,32 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.arrivals.columns import Given, given_batches, refused_record
+from lithify.columnar.arrivals.columns import Given, given_batches, given_schema, refused_record
+from lithify.columnar.arrivals.message_ids import AscendingIds
 from lithify.columnar.arrivals.partitioner import partitions_of
 from lithify.columnar.segment.schema import (
+    BATCH_INDEX,
+    ENTRY_ID,
+    EVENT_TIME,
     HEADERS,
     KEY,
+    LEDGER_ID,
+    METADATA,
     OFFSET,
     PARTITION,
-    SEGMENT_SCHEMA,
+    PASSED_THROUGH,
     TIMESTAMP,
     TIMESTAMP_TYPE,
     VALUE,
     VALUE_SIZE,
+    schema_in,
+    schema_of,
 )
-from lithify.lifecycle.admission import offset_refusal, partition_refusal, refusal
+from lithify.lifecycle.admission import keeps_times, message_id_refusal, offset_refusal, partition_refusal, refusal
+from lithify.model.message import Envelope, MessageId
 from lithify.model.record import LAST_OFFSET, TIMESTAMP_TYPES, Record
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.staged import Destination
-
-ARRIVAL_SCHEMA = SEGMENT_SCHEMA.remove(SEGMENT_SCHEMA.get_field_index(OFFSET))
-"""`SEGMENT_SCHEMA` without `offset`: records that have no offset yet."""
 
 _LARGEST = 2**63 - 1
 
@@ -47,14 +53,14 @@ Ints = npt.NDArray[np.int64]
 def receive(batch: Given, topic: Destination, *, now_ms: int, keep_offsets: bool) -> dict[int, pa.Table]:
     """The records of `batch` by partition, in order of arrival.
 
-    Each table has the columns of `SEGMENT_SCHEMA` with `keep_offsets`, else those of `ARRIVAL_SCHEMA`
-    (`with_offsets` adds the offsets). A partition without records is left out. Raises `InvalidRecordError`
+    Each table has the columns of a segment, without `keep_offsets` all but `offset` (`with_offsets` adds the
+    offsets). A partition without records is left out. Raises `InvalidRecordError`
     or `InvalidInputError`; then the whole batch is refused.
     """
     arrival = _Arrival(topic, now_ms, keep_offsets)
     parts: dict[int, list[pa.RecordBatch]] = {}
     index = 0
-    for given in given_batches(batch):
+    for given in given_batches(batch, given_schema(topic.settings)):
         for partition, records in arrival.take(given, index):
             parts.setdefault(partition, []).append(records)
         index += given.num_rows
@@ -62,10 +68,11 @@ def receive(batch: Given, topic: Destination, *, now_ms: int, keep_offsets: bool
 
 
 def with_offsets(table: pa.Table, base_offset: int) -> pa.Table:
-    """`table` with the columns of `SEGMENT_SCHEMA` and consecutive offsets from `base_offset` on."""
+    """`table`, in place of its offsets if it has any with consecutive ones from `base_offset` on."""
+    schema = schema_in(table.column_names)
     offsets = pa.array(np.arange(base_offset, base_offset + table.num_rows, dtype=np.int64))
-    columns = {name: table.column(name) for name in ARRIVAL_SCHEMA.names} | {OFFSET: offsets}
-    return pa.Table.from_arrays([columns[name] for name in SEGMENT_SCHEMA.names], schema=SEGMENT_SCHEMA)
+    columns = [offsets if name == OFFSET else table.column(name) for name in schema.names]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 class _Arrival:
@@ -74,6 +81,9 @@ class _Arrival:
     def __init__(self, topic: Destination, now_ms: int, keep_offsets: bool) -> None:
         self._settings, self._partitions = topic.settings, len(topic.log_ends)
         self._now_ms, self._keep_offsets = now_ms, keep_offsets
+        self._own_times = keeps_times(self._settings, keep_offsets=keep_offsets)
+        self._schema = schema_of(self._settings)
+        self._ids = AscendingIds() if LEDGER_ID in self._schema.names else None
         self._last_offsets: dict[int, int] = {}
         # Keyless records continue the topic's round robin, whichever producer appends.
         self._keyless = sum(topic.log_ends)
@@ -114,10 +124,13 @@ class _Arrival:
             refused |= _flags(given.column(PARTITION).is_null()) | (offsets <= before) | (offsets > LAST_OFFSET)
             types = given.column(TIMESTAMP_TYPE).fill_null(0).to_numpy()
             refused |= (types < 0) | (types >= len(TIMESTAMP_TYPES))
+        if self._ids is not None:
+            refused |= self._ids.refused(given, places, *sorting) | _flags(given.column(PARTITION).is_null())
+            refused |= _flags(given.column(PASSED_THROUGH).is_valid()) & _flags(given.column(KEY).is_valid())
         if refused.any():
             row = int(np.argmax(refused))
             record = given.slice(row, 1).to_pylist()[0]
-            raise refused_record(first_index + row, self._reason(record, None if before is None else int(before[row])))
+            raise refused_record(first_index + row, self._reason(record, row, before))
 
     def _offsets_before(self, given: pa.RecordBatch, places: Places, order: Ints, starts: list[int]) -> Ints:
         """For each record the offset of the previous one of its partition, or -1: int64.
@@ -133,8 +146,8 @@ class _Arrival:
             self._last_offsets[partition] = int(offsets[order[end - 1]])
         return before
 
-    def _reason(self, given: dict[str, Any], before: int | None) -> str:
-        """Why a record is refused; for settings the text of `admission`."""
+    def _reason(self, given: dict[str, Any], row: int, before: Ints | None) -> str:
+        """Why a record, the one in `row`, is refused; for settings the text of `admission`."""
         partition, offset, kind = given[PARTITION], given[OFFSET], given[TIMESTAMP_TYPE]
         reason = None if partition is None else partition_refusal(partition, self._partitions)
         if reason is not None:
@@ -142,17 +155,20 @@ class _Arrival:
         headers = given[HEADERS] or ()
         if any(h["key"] is None for h in headers):
             return "a header of it has no name"
-        record = Record(given[KEY], given[VALUE], given[TIMESTAMP], tuple((h["key"], h["value"]) for h in headers))
+        pairs, envelope = tuple((h["key"], h["value"]) for h in headers), _envelope(given)
+        record = Record(given[KEY], given[VALUE], given[TIMESTAMP], pairs, partition, envelope=envelope)
         reason = refusal(record, self._settings, now_ms=self._now_ms, keep_offsets=self._keep_offsets)
+        if reason is None and self._ids is not None and envelope is not None:
+            reason = message_id_refusal(envelope.id, self._ids.before(row))
         return (
             reason
-            or offset_refusal(partition, offset, before)
+            or offset_refusal(partition, offset, None if before is None else int(before[row]))
             or f"its timestamp_type {kind} is neither 0 (CreateTime) nor 1 (LogAppendTime)"
         )
 
     def _completed(self, given: pa.RecordBatch, places: Places) -> pa.RecordBatch:
         """The columns of a segment, with defaults for those that the producer left out."""
-        by_log = self._settings.message_timestamp_type == "LogAppendTime" and not self._keep_offsets
+        by_log = self._settings.message_timestamp_type == "LogAppendTime" and not self._own_times
         count = given.num_rows
         if by_log:
             timestamps: pa.Array = pa.array(np.full(count, self._now_ms, np.int64))
@@ -172,18 +188,35 @@ class _Arrival:
             VALUE_SIZE: pc.binary_length(given.column(VALUE)),
             HEADERS: given.column(HEADERS),
         }
-        schema = SEGMENT_SCHEMA if self._keep_offsets else ARRIVAL_SCHEMA
-        return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+        schema = self._schema if self._keep_offsets else without_offset(self._schema)
+        arrays = [columns[name] if name in columns else given.column(name) for name in schema.names]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def without_offset(schema: pa.Schema) -> pa.Schema:
+    """The columns of records that have no offset yet."""
+    return schema.remove(schema.get_field_index(OFFSET))
+
+
+def _envelope(given: dict[str, Any]) -> Envelope | None:
+    if given.get(LEDGER_ID) is None or given[ENTRY_ID] is None or given[BATCH_INDEX] is None:
+        return None
+    message_id = MessageId(given[LEDGER_ID], given[ENTRY_ID], given[BATCH_INDEX])
+    return Envelope(message_id, given[EVENT_TIME], given[METADATA], bool(given[PASSED_THROUGH]))
 
 
 def _refused_by_settings(given: pa.RecordBatch, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> Flags:
     """For each record whether `admission.refusal` refuses it, or a header has no name: bool."""
     header_bytes, refused = _header_bytes(given.column(HEADERS))
     if settings.null_key == "reject" and settings.compacts:
-        refused |= _flags(given.column(KEY).is_null())
+        keyless = _flags(given.column(KEY).is_null())
+        if PASSED_THROUGH in given.schema.names:
+            keyless &= _flags(given.column(PASSED_THROUGH).is_null())  # C53
+        refused |= keyless
     refused |= _sizes(given.column(KEY)) + _sizes(given.column(VALUE)) + header_bytes > settings.max_message_bytes
     timestamps = given.column(TIMESTAMP)
-    if not keep_offsets and settings.message_timestamp_type != "LogAppendTime" and timestamps.null_count < len(given):
+    replaced = settings.message_timestamp_type == "LogAppendTime"
+    if not (keeps_times(settings, keep_offsets=keep_offsets) or replaced) and timestamps.null_count < len(given):
         latest = min(now_ms + settings.message_timestamp_after_max_ms, _LARGEST)
         own = timestamps.fill_null(0).to_numpy()
         refused |= (own < 0) | (own > latest)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from lithify.columnar.arrivals.incoming import receive, with_offsets
+from lithify.columnar.arrivals.message_ids import ids_of
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import OFFSET, PARTITION, TIMESTAMP
@@ -22,6 +23,7 @@ from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import InvalidRecordError
 from lithify.lifecycle.admission import check_offsets
 from lithify.model.log import TopicState
+from lithify.model.message import MessageId
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
 from lithify.model.staged import Destination, StagedLog
@@ -55,6 +57,7 @@ class Stage:
         self._writers: dict[int, SegmentWriter] = {}
         self._next: dict[int, int] = {}
         self._last_ms: dict[int, int] = {}
+        self._ids: dict[int, tuple[MessageId, MessageId]] = {}
 
     def add(self, records: pa.Table) -> None:
         """Adds records with the columns that `append` accepts, the same in each call.
@@ -69,9 +72,10 @@ class Stage:
     def close(self) -> tuple[StagedLog, ...]:
         """Writes what is buffered, closes the files, and returns the segments by partition. Raises as `add`."""
         self._write_gathered()
+        name, identity = self._topic.name, self._topic.identity
         return tuple(
-            StagedLog(self._topic.name, self._topic.identity, partition, writer.close(), self._last_ms[partition])
-            for partition, writer in sorted(self._writers.items())
+            StagedLog(name, identity, p, writer.close(), self._last_ms[p], self._ids.get(p))
+            for p, writer in sorted(self._writers.items())
         )
 
     def abandon(self) -> None:
@@ -98,6 +102,8 @@ class Stage:
             self._writers[partition].write(table if self._keep_offsets else with_offsets(table, self._next[partition]))
             self._next[partition] += table.num_rows
             self._last_ms[partition] = int(table.column(TIMESTAMP)[-1].as_py())
+            if (ids := ids_of(table)) is not None:
+                self._ids[partition] = (self._ids.get(partition, ids)[0], ids[1])
             self._held_bytes += table.nbytes
         if self._held_bytes >= HELD_BYTES:
             for writer in self._writers.values():

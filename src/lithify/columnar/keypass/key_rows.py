@@ -30,7 +30,7 @@ from lithify.columnar.keypass.ranks import (
     tombstones_by_step,
 )
 from lithify.columnar.segment.positions import Integers
-from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, TIMESTAMP, VALUE_SIZE
+from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, PASSED_THROUGH, TIMESTAMP, VALUE_SIZE
 from lithify.compaction.rules import ORDER_BYTES, SurvivorRules
 from lithify.model.segment import Segment
 
@@ -61,6 +61,9 @@ class ScannedSegment:
             columns.append(TIMESTAMP)
         if rules.strategy == "header":
             columns.append(HEADERS)
+        mixed = 0 < segment.droppable_keyless < segment.null_keys
+        if mixed and rules.keep_keyless != rules.keep_passed_through:
+            columns.append(PASSED_THROUGH)
         return columns
 
     @property
@@ -87,6 +90,7 @@ class ScannedRows:
         rules, null_keys = scanned.rules, scanned.segment.null_keys
         self._keys = table.column(KEY)
         self.keyless = self._keys.is_null().to_numpy() if null_keys else np.zeros(self.count, np.bool_)
+        self.kept_keyless = self._kept_keyless()
         # Of a segment that contains the horizon, only rows at or above it belong to `ABOVE_HORIZON`.
         self.below = self._below(rules.horizon if scanned.portion is Portion.ABOVE_HORIZON else rules.log_start)
         self.compared = ~(self.below | self.keyless)
@@ -117,6 +121,17 @@ class ScannedRows:
 
     def tombstones_by_step(self, wanted: Flags) -> Integers:
         return tombstones_by_step(self.ranks[wanted])
+
+    def _kept_keyless(self) -> Flags:
+        """Keyless rows that only retention may drop (C16, C53)."""
+        rules, segment = self._scanned.rules, self._scanned.segment
+        if rules.keep_keyless == rules.keep_passed_through or segment.droppable_keyless == segment.null_keys:
+            return self.keyless & rules.keep_keyless
+        if PASSED_THROUGH in self._table.column_names:
+            passed = self._table.column(PASSED_THROUGH).is_valid().to_numpy()
+        else:  # all keyless ones are
+            passed = self.keyless
+        return np.where(passed, self.keyless & rules.keep_passed_through, self.keyless & rules.keep_keyless)
 
     def _tombstone_bits(self) -> Integers:
         scanned = self._scanned

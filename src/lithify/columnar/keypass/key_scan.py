@@ -135,14 +135,12 @@ class KeyScan:
         if portion is Portion.ABOVE_HORIZON:
             tally.above_horizon_keyed += int(rows.compared.sum())
             return
-        keyless = rows.keyless & ~rows.below
-        stays = keyless & ~rows.past if self._log.rules.keep_keyless else keyless & False
+        kept = rows.kept_keyless & ~rows.below
+        stays = kept & ~rows.past
         tally.below_start += int(rows.below.sum())
         tally.keyless_kept += int(stays.sum())
-        if self._log.rules.keep_keyless:
-            tally.keyless_expired += int((keyless & rows.past).sum())
-        else:
-            tally.no_key += int(keyless.sum())
+        tally.keyless_expired += int((kept & rows.past).sum())
+        tally.no_key += int((rows.keyless & ~rows.below & ~kept).sum())
         if portion is Portion.DIRTY:
             tally.dirty_keyed += int(rows.compared.sum())
             tally.dirty_tombstones += int((rows.compared & rows.tombstones).sum())

@@ -10,15 +10,22 @@ from typing import Any
 import pyarrow as pa
 
 from lithify.columnar.segment.schema import (
+    BATCH_INDEX,
+    ENTRY_ID,
+    EVENT_TIME,
     HEADERS,
     HEADERS_TYPE,
     KEY,
+    LEDGER_ID,
+    METADATA,
     OFFSET,
     PARTITION,
+    PASSED_THROUGH,
     TIMESTAMP,
     TIMESTAMP_TYPE,
     VALUE,
 )
+from lithify.model.message import Envelope, MessageId
 from lithify.model.record import TIMESTAMP_TYPES, Record
 
 _record: Callable[[Iterable[Any]], Record] = partial(tuple.__new__, Record)
@@ -42,6 +49,19 @@ def to_table(records: Sequence[Record]) -> pa.Table:
     )
 
 
+def envelope_columns(records: Sequence[Record]) -> dict[str, pa.Array]:
+    """The columns of what records of Pulsar have besides, null for a record that has nothing of it."""
+    found = [r.envelope for r in records]
+    return {
+        LEDGER_ID: pa.array([e and e.id.ledger for e in found], pa.int64()),
+        ENTRY_ID: pa.array([e and e.id.entry for e in found], pa.int64()),
+        BATCH_INDEX: pa.array([e and e.id.batch_index for e in found], pa.int32()),
+        EVENT_TIME: pa.array([e and e.event_time for e in found], pa.int64()),
+        PASSED_THROUGH: pa.array([e and (e.passed_through or None) for e in found], pa.bool_()),
+        METADATA: pa.array([e and e.metadata for e in found], pa.binary()),
+    }
+
+
 def to_records(table: pa.Table) -> Iterator[Record]:
     """The records of a table with the columns of a segment, in order."""
     for batch in table.to_batches(max_chunksize=8192):
@@ -60,6 +80,17 @@ def _columns(batch: pa.RecordBatch) -> Iterator[Iterable[Any]]:
     for name in (PARTITION, OFFSET):
         yield batch.column(name).to_pylist()
     yield map(TIMESTAMP_TYPES.__getitem__, batch.column(TIMESTAMP_TYPE).to_pylist())
+    yield _envelopes(batch) if LEDGER_ID in batch.schema.names else repeat(None)
+
+
+def _envelopes(batch: pa.RecordBatch) -> Iterator[Envelope | None]:
+    """Null for a record without a whole id, which only arrivals may have."""
+    names = (LEDGER_ID, ENTRY_ID, BATCH_INDEX, EVENT_TIME, METADATA, PASSED_THROUGH)
+    for ledger, entry, index, event_time, metadata, passed in zip(
+        *(batch.column(name).to_pylist() for name in names), strict=True
+    ):
+        whole = None not in (ledger, entry, index)
+        yield Envelope(MessageId(ledger, entry, index), event_time, metadata, bool(passed)) if whole else None
 
 
 def pieces(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[pa.RecordBatch]:

@@ -9,7 +9,17 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from lithify.columnar.segment.schema import KEY, OFFSET, SCAN_COLUMNS, TIMESTAMP, VALUE_SIZE
+from lithify.columnar.segment.schema import (
+    ENTRY_ID,
+    KEY,
+    LEDGER_ID,
+    OFFSET,
+    PASSED_THROUGH,
+    SCAN_COLUMNS,
+    TIMESTAMP,
+    VALUE_SIZE,
+)
+from lithify.model.message import EnvelopeFacts
 from lithify.model.segment import Segment
 
 KEY_BOUND_BYTES = 16
@@ -33,6 +43,10 @@ def facts(path: str, partition: int, metadata: pq.FileMetaData, size_bytes: int)
 
     base, last = bounds(OFFSET)
     earliest, latest = bounds(TIMESTAMP)
+    envelopes = None
+    if LEDGER_ID in index:
+        passed_through = metadata.num_rows - nulls(PASSED_THROUGH)
+        envelopes = EnvelopeFacts(*bounds(LEDGER_ID), *bounds(ENTRY_ID), passed_through=passed_through)
     min_key, max_key = _key_bounds(statistics(KEY), [g.num_rows for g in groups])
     return Segment(
         path=path,
@@ -49,6 +63,7 @@ def facts(path: str, partition: int, metadata: pq.FileMetaData, size_bytes: int)
         min_value_size=bounds(VALUE_SIZE)[0],
         min_key=min_key,
         max_key=max_key,
+        envelopes=envelopes,
     )
 
 

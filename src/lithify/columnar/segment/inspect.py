@@ -18,7 +18,15 @@ import pyarrow.compute as pc
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.facts import facts
 from lithify.columnar.segment.reader import SegmentReader, damage_named
-from lithify.columnar.segment.schema import KEY, OFFSET, PARTITION, SEGMENT_SCHEMA, VALUE, VALUE_SIZE
+from lithify.columnar.segment.schema import (
+    ENVELOPE_COLUMNS,
+    KEY,
+    OFFSET,
+    PARTITION,
+    PASSED_THROUGH,
+    VALUE,
+    VALUE_SIZE,
+)
 from lithify.errors import DamagedError
 from lithify.model.segment import Segment
 from lithify.reports.verification import Finding, FindingKind, TombstoneCount
@@ -29,6 +37,7 @@ DIGESTS = pa.schema(
         pa.field("key", pa.binary()),
         pa.field("value_size", pa.int32()),
         pa.field("timestamp", pa.int64()),
+        pa.field("passed_through", pa.bool_()),
         pa.field("digest", pa.int64()),
         pa.field("orders", pa.list_(pa.int64())),
     ]
@@ -36,8 +45,8 @@ DIGESTS = pa.schema(
 """One row per record; `orders` has one element per requested header, null if the record lacks it."""
 
 _DIGEST = """
-SELECT "offset", key, value_size, "timestamp",
-       (hash("timestamp", timestamp_type, key, value, value_size, headers) >> 1)::BIGINT AS digest,
+SELECT "offset", key, value_size, "timestamp", {passed_through} AS passed_through,
+       (hash("timestamp", timestamp_type, key, value, value_size, headers{envelope}) >> 1)::BIGINT AS digest,
        [{orders}]::BIGINT[] AS orders
 FROM records
 """
@@ -76,10 +85,15 @@ def inspect_segment(
     try:
         with SegmentReader(access, segment) as reader, duckdb.connect(config=_IN_MEMORY) as connection:
             yield from _wrong_facts(segment, reader)
-            digest = _DIGEST.format(orders=", ".join(_ORDER.format(name=_quoted(name)) for name in headers or ()))
+            has_envelopes = PASSED_THROUGH in reader.schema.names
+            digest = _DIGEST.format(
+                orders=", ".join(_ORDER.format(name=_quoted(name)) for name in headers or ()),
+                passed_through=PASSED_THROUGH if has_envelopes else "NULL::BOOLEAN",
+                envelope="".join(f", {name}" for name in ENVELOPE_COLUMNS) if has_envelopes else "",
+            )
             last = -1
             for group in range(reader.row_groups):
-                records = reader.read(group, SEGMENT_SCHEMA.names)
+                records = reader.read(group, reader.schema.names)
                 yield from _wrong_rows(segment, records, last)
                 last = records.column(OFFSET)[-1].as_py()
                 if count is not None:

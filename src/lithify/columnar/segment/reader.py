@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from lithify.columnar.files.access import FileAccess, local_path
 from lithify.columnar.parquet.footer import Chunk, UnsoundFileError, read_footer
 from lithify.columnar.parquet.pages import weigh
-from lithify.columnar.segment.schema import HEADERS, OFFSET, SEGMENT_SCHEMA
+from lithify.columnar.segment.schema import HEADERS, OFFSET, SEGMENT_SCHEMA, schema_in
 from lithify.columnar.segment.writer import HEADER_KEY_PATH, OWN_PATH
 from lithify.errors import DamagedError, LithifyError
 from lithify.model.segment import Segment
@@ -67,6 +67,11 @@ class SegmentReader:
             return pa.BufferReader(source.read(size + 1))  # one byte more, to detect a larger file
 
     @property
+    def schema(self) -> pa.Schema:
+        """Its columns, those of its kind of topic."""
+        return schema_in(self._file.schema_arrow.names)
+
+    @property
     def row_groups(self) -> int:
         return int(self._file.metadata.num_row_groups)
 
@@ -78,7 +83,7 @@ class SegmentReader:
         return self._footer.metadata
 
     def read(self, row_group: int, columns: Sequence[str]) -> pa.Table:
-        """These columns of a row group, with the types of `SEGMENT_SCHEMA`, in the given order."""
+        """These columns of a row group, with the types of a segment's, in the given order."""
         chunks = list(self._footer.of_columns(row_group, columns).values())
         with damage_named(self._segment.path):
             if isinstance(self._source, HeldFile):
@@ -143,7 +148,7 @@ class SegmentReader:
         own = (self._file.metadata.metadata or {}).get(OWN_PATH.encode(), b"")  # absent before format 3
         if own and not f"/{segment.path}".encode().endswith(b"/" + own):
             raise DamagedError(f"{segment.path}: is a copy of {own.decode(errors='replace')}", hint=_RESTORE)
-        if not self._file.schema_arrow.equals(SEGMENT_SCHEMA):
+        if not self._file.schema_arrow.equals(self.schema):
             raise DamagedError(f"{segment.path}: its columns are not those of a segment", hint=_RESTORE)
 
 
@@ -177,13 +182,15 @@ def _one_line(error: BaseException) -> str:
 
 
 def read_segment(
-    access: FileAccess, segment: Segment, *, start_offset: int = 0, columns: Sequence[str] = SEGMENT_SCHEMA.names
+    access: FileAccess, segment: Segment, *, start_offset: int = 0, columns: Sequence[str] | None = None
 ) -> Iterator[pa.Table]:
     """The records of a segment from `start_offset` on, in order, one row group at a time.
 
-    Raises `DamagedError`.
+    Of `columns` those that the segment has; None is all. Raises `DamagedError`.
     """
     with SegmentReader(access, segment) as reader:
+        there = reader.schema.names
+        columns = there if columns is None else [name for name in columns if name in there]
         for group in range(reader.first_row_group_at(start_offset), reader.row_groups):
             table = reader.read(group, columns if OFFSET in columns else [*columns, OFFSET])
             if start_offset > segment.base_offset:

@@ -1,12 +1,19 @@
-"""The Arrow schema of segments (docs/format.md has the same table).
+"""The Arrow schemas of segments (docs/format.md has the same tables), one for each kind of topic.
 
-The field ids are those of the Iceberg schema; they are written into the Parquet files, so that engines need
-no name mapping.
+    ordinary                   partition offset timestamp timestamp_type key value value_size headers
+    with Pulsar's ids (C52)    the same, and ledger_id entry_id batch_index event_time passed_through metadata
+
+`message.ids`, which never changes, says of which kind a topic is (`schema_of`). The field ids are those of the Iceberg
+schema; they are written into the Parquet files, so that engines need no name mapping.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
+
+from lithify.model.settings.topic_settings import TopicSettings
 
 PARTITION = "partition"
 OFFSET = "offset"
@@ -16,6 +23,15 @@ KEY = "key"
 VALUE = "value"
 VALUE_SIZE = "value_size"
 HEADERS = "headers"
+LEDGER_ID = "ledger_id"
+ENTRY_ID = "entry_id"
+BATCH_INDEX = "batch_index"
+EVENT_TIME = "event_time"
+PASSED_THROUGH = "passed_through"
+METADATA = "metadata"
+
+ENVELOPE_COLUMNS = (LEDGER_ID, ENTRY_ID, BATCH_INDEX, EVENT_TIME, PASSED_THROUGH, METADATA)
+"""What records of topics with Pulsar's ids have besides: the fields of `Envelope`."""
 
 FIELD_IDS = {
     PARTITION: 1,
@@ -30,22 +46,42 @@ FIELD_IDS = {
     "headers.element.key": 10,
     "headers.element.value": 11,
 }
+ENVELOPE_FIELD_IDS = {
+    **FIELD_IDS,
+    LEDGER_ID: 9,
+    ENTRY_ID: 10,
+    BATCH_INDEX: 11,
+    EVENT_TIME: 12,
+    PASSED_THROUGH: 13,
+    METADATA: 14,
+    "headers.element": 15,
+    "headers.element.key": 16,
+    "headers.element.value": 17,
+}
+"""Catalogs number the columns of a new table themselves, those within others last."""
+
 
 SCAN_COLUMNS = (OFFSET, KEY, VALUE_SIZE)
 """The columns that the key pass reads (C38)."""
 
 
-def _field(name: str, kind: pa.DataType, *, path: str | None = None, nullable: bool = True) -> pa.Field:
-    return pa.field(name, kind, nullable, metadata={"PARQUET:field_id": str(FIELD_IDS[path or name])})
+def _field(name: str, kind: pa.DataType, field_id: int | None = None, *, nullable: bool = True) -> pa.Field:
+    own = ENVELOPE_FIELD_IDS[name] if field_id is None else field_id
+    return pa.field(name, kind, nullable, metadata={"PARQUET:field_id": str(own)})
 
 
-HEADER_TYPE = pa.struct(
-    [
-        _field("key", pa.string(), path="headers.element.key", nullable=False),
-        _field("value", pa.binary(), path="headers.element.value"),
-    ]
-)
-HEADERS_TYPE = pa.list_(_field("element", HEADER_TYPE, path="headers.element", nullable=False))
+def _headers_type(ids: Mapping[str, int]) -> pa.DataType:
+    header = pa.struct(
+        [
+            _field("key", pa.string(), ids["headers.element.key"], nullable=False),
+            _field("value", pa.binary(), ids["headers.element.value"]),
+        ]
+    )
+    return pa.list_(_field("element", header, ids["headers.element"], nullable=False))
+
+
+HEADERS_TYPE = _headers_type(FIELD_IDS)
+HEADER_TYPE = HEADERS_TYPE.value_type
 
 SEGMENT_SCHEMA = pa.schema(
     [
@@ -61,3 +97,28 @@ SEGMENT_SCHEMA = pa.schema(
 )
 """`headers` is null for a record that has none, never an empty list. `timestamp_type` is Kafka's:
 0 CreateTime, 1 LogAppendTime."""
+
+ENVELOPE_SCHEMA = pa.schema(
+    [
+        *(field for field in SEGMENT_SCHEMA if field.name != HEADERS),
+        _field(HEADERS, _headers_type(ENVELOPE_FIELD_IDS)),
+        _field(LEDGER_ID, pa.int64(), nullable=False),
+        _field(ENTRY_ID, pa.int64(), nullable=False),
+        _field(BATCH_INDEX, pa.int32(), nullable=False),
+        _field(EVENT_TIME, pa.int64()),
+        _field(PASSED_THROUGH, pa.bool_()),
+        _field(METADATA, pa.binary()),
+    ]
+)
+"""`batch_index` is -1 for an entry that is no batch. `passed_through` is true or null, so that its null count tells
+from a manifest how many such records there are (C53)."""
+
+
+def schema_of(settings: TopicSettings) -> pa.Schema:
+    """The columns of a topic's segments."""
+    return ENVELOPE_SCHEMA if settings.message_ids == "pulsar" else SEGMENT_SCHEMA
+
+
+def schema_in(names: list[str]) -> pa.Schema:
+    """The schema of the kind that columns of these names are of."""
+    return ENVELOPE_SCHEMA if LEDGER_ID in names else SEGMENT_SCHEMA

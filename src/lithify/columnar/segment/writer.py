@@ -24,13 +24,18 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.durable import make_lasting, start_writing
 from lithify.columnar.segment.facts import facts
 from lithify.columnar.segment.schema import (
+    BATCH_INDEX,
+    ENTRY_ID,
     KEY,
+    LEDGER_ID,
     OFFSET,
     PARTITION,
+    PASSED_THROUGH,
     SEGMENT_SCHEMA,
     TIMESTAMP,
     TIMESTAMP_TYPE,
     VALUE_SIZE,
+    schema_of,
 )
 from lithify.errors import LithifyError
 from lithify.model.log import TopicState
@@ -44,8 +49,8 @@ OWN_PATH = "lithify.path"
 HEADER_KEY_PATH = "headers.list.element.key"
 """The Parquet column of header names; its null count shows whether any record has headers."""
 
-_WITH_STATISTICS = [PARTITION, OFFSET, TIMESTAMP, KEY, VALUE_SIZE, HEADER_KEY_PATH]
-_WITH_DICTIONARY = [PARTITION, TIMESTAMP_TYPE, VALUE_SIZE]
+_WITH_STATISTICS = [PARTITION, OFFSET, TIMESTAMP, KEY, VALUE_SIZE, HEADER_KEY_PATH, LEDGER_ID, ENTRY_ID, PASSED_THROUGH]
+_WITH_DICTIONARY = [PARTITION, TIMESTAMP_TYPE, VALUE_SIZE, LEDGER_ID, ENTRY_ID, BATCH_INDEX]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +62,15 @@ class SegmentSpec:
     partition: int
     segment_bytes: int
     compression: str
+    schema: pa.Schema = SEGMENT_SCHEMA
 
     @staticmethod
     def of(topic: TopicState | Destination, partition: int, run_id: str) -> SegmentSpec:
         """The spec of a run on one log of a topic."""
         settings = topic.settings
-        return SegmentSpec(topic.location, run_id, partition, settings.segment_bytes, settings.compression_type)
+        return SegmentSpec(
+            topic.location, run_id, partition, settings.segment_bytes, settings.compression_type, schema_of(settings)
+        )
 
 
 class SegmentWriter:
@@ -88,7 +96,7 @@ class SegmentWriter:
         self._segments: list[Segment] = []
 
     def write(self, batch: pa.Table | pa.RecordBatch) -> None:
-        """Adds records with the columns of `SEGMENT_SCHEMA`, with ascending offsets above all written before.
+        """Adds records with the columns of the spec's schema, with ascending offsets above all written before.
 
         Raises `ValueError` for other offsets, `OSError` or `WarehouseError`.
         """
@@ -148,7 +156,7 @@ class SegmentWriter:
         if self._file is None:
             self._file = self._open(int(offsets[0]))
         before = self._file.sink.tell()
-        self._file.writer.write_table(group.cast(SEGMENT_SCHEMA), row_group_size=group.num_rows)
+        self._file.writer.write_table(group.cast(self._spec.schema), row_group_size=group.num_rows)
         size = self._file.sink.tell() - before
         start_writing(self._file.path, before, size)
         self._acquire(size)
@@ -163,7 +171,7 @@ class SegmentWriter:
         collected: list[pq.FileMetaData] = []
         writer = pq.ParquetWriter(
             sink,
-            SEGMENT_SCHEMA,
+            spec.schema,
             compression=spec.compression,
             use_dictionary=_WITH_DICTIONARY,
             write_statistics=_WITH_STATISTICS,

@@ -160,6 +160,11 @@ _TABLE = (
         doc="A record further in the future than this is refused at append.",
         **_duration(),
     ),
+    Setting(
+        "message.ids",
+        doc="Whether records have the ids of Pulsar's messages, which `lithify pulsar ingest` gives. Set at creation.",
+        **_choice("none", "pulsar"),
+    ),
     Setting("max.message.bytes", doc="A larger record is refused at append.", **_size(1)),
     Setting(
         "versions.retention.ms",

@@ -13,6 +13,7 @@ CompactionMode = Literal["in-place", "side-by-side"]
 Strategy = Literal["offset", "timestamp", "header"]
 NullKey = Literal["reject", "drop", "retain"]
 EmptyValue = Literal["value", "tombstone"]
+MessageIds = Literal["none", "pulsar"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class TopicSettings:
     compression_type: str = "zstd"
     message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
     message_timestamp_after_max_ms: int = 3_600_000
+    message_ids: MessageIds = "none"
     max_message_bytes: int = 1_048_588
     versions_retention_ms: int = 86_400_000
     versions_kept: int = 20
@@ -125,6 +127,18 @@ def changes(before: TopicSettings, after: TopicSettings) -> tuple[str, ...]:
 def to_config(settings: TopicSettings) -> dict[str, str]:
     """Every setting under its dotted name, as text: the inverse of `settings_of`."""
     return {f.name.replace("_", "."): str(getattr(settings, f.name)) for f in fields(settings)}
+
+
+def to_stored(settings: TopicSettings) -> dict[str, str]:
+    """What a topic's metadata has: every setting, but `message.ids` only where records have ids.
+
+    Metadata of other topics is as before there was the setting, and an earlier Lithify, which does not know it,
+    refuses a topic whose records it would strip of their ids.
+    """
+    return {name: text for name, text in to_config(settings).items() if (name, text) != (_IDS, "none")}
+
+
+_IDS = "message.ids"
 
 
 def _check_consistent(settings: TopicSettings) -> None:

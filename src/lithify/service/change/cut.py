@@ -15,7 +15,7 @@ from lithify.model.segment import Segment
 from lithify.ports.store import Warehouse
 from lithify.reports.cut import CutReport, LogCut, cut_report, log_cut
 from lithify.service.commit import commit
-from lithify.service.last_record import last_record
+from lithify.service.last_record import first_message_id, last_record
 
 
 def delete_records(warehouse: Warehouse, name: TopicName, partition: int, before: int) -> CutReport:
@@ -74,13 +74,15 @@ def truncate(
         how = truncation(LogId(name, partition), log, to, below_compacted=below_compacted)
         if how.end_offset == log.log_end_offset:
             return None
-        segments = cutter.cut(newest, warehouse.store.segments(newest, [partition]), how.end_offset)
+        whole = warehouse.store.segments(newest, [partition])
+        segments = cutter.cut(newest, whole, how.end_offset)
         view = _Pieces((), (), ())
         if log.view is not None:
             view = cutter.cut(newest, warehouse.store.view(newest, [partition]), how.view_end_offset)
         last = last_record(warehouse, segments.left, log.last_record)
         view_last = last_record(warehouse, view.left, None if log.view is None else log.view.last_record)
-        moved = truncated(log, how, Cut(segments.left, last, view.left, view_last))
+        first = first_message_id(warehouse, whole, how.end_offset)
+        moved = truncated(log, how, Cut(segments.left, last, view.left, view_last, first))
         cuts.append(log_cut(log, moved, segments.removed + view.removed, segments.written + view.written))
         return TopicEdit(
             run_id,

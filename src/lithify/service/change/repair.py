@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from lithify.lifecycle.copied import with_copied
 from lithify.lifecycle.repairing import RepairPlan, Way, clusters, plan_repair
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
@@ -72,7 +73,8 @@ def _rebuild(warehouse: Warehouse, salvage: Salvage, name: TopicName, remains: R
         for together in clusters(log.segments):
             mine += together if len(together) == 1 else salvage.unite(state, together, run_id)
         last = last_record(warehouse, tuple(mine), None)
-        logs.append(replace(log.state, dirty=volume_of(tuple(mine)), last_record=last).with_run(run_id))
+        rebuilt = replace(log.state, dirty=volume_of(tuple(mine)), last_record=last)
+        logs.append(with_copied(rebuilt, last).with_run(run_id))
         segments += mine
     salvage.rebuild(replace(state, logs=tuple(logs)), segments, remains.identities, remains.current)
 

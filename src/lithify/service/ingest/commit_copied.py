@@ -83,7 +83,7 @@ def commit_copied(warehouse: Warehouse, copied: Copied, reached: Reached, run_id
         reached.check(newest, {*by_log, *copied.ends})
         every = segments_of_parts(copied.logs)
         logs = {
-            p: appended(newest.log(p), segments_of_parts(parts), parts[-1].last_timestamp_ms)
+            p: appended(newest.log(p), segments_of_parts(parts), parts[-1].last_timestamp_ms, parts[-1].last_message_id)
             for p, parts in by_log.items()
         }
         logs |= ended(newest, logs, copied.ends)

@@ -17,6 +17,7 @@ from lithify.compaction.rules import table_rules
 from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Cursor, From, Start
 from lithify.model.log import LastRecord, TopicState, segments_of
+from lithify.model.message import EARLIEST, MessageId, MessagePosition
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.ports.files import Batch
@@ -40,6 +41,7 @@ class _Reader:
     ) -> None:
         self._warehouse, self._name, self._readers, self._how = warehouse, state.name, readers, how
         self._records = self._endless(VersionReader.records)
+        self._has_ids = state.settings.message_ids == "pulsar"
 
     def __iter__(self) -> Iterator[Record]:
         for record in self._going_on():  # noqa: UP028 - `yield from` would close it when a loop breaks
@@ -72,6 +74,11 @@ class _Reader:
             return (reader.last_record() for reader in self._readers)
         newest = self._warehouse.store.load(self._name)
         return (reader.last_record_of(newest) for reader in self._readers)
+
+    def _last_ids(self) -> Iterator[LastRecord | MessagePosition | None]:
+        if not self._has_ids:
+            return self._last_records()
+        return (EARLIEST if last is None else last.position for last in self._last_records())
 
     def _going_on(self) -> Iterator[Record]:
         """The one generator behind all reads of single records, so that a file is not reopened for each."""
@@ -122,9 +129,12 @@ class LogReader(_Reader):
         """Continues at an offset, or at the first record at or after a time (C37)."""
         self._readers[0].go_to(_sought(offset, at_ms))
 
-    def last_message_id(self) -> LastRecord | None:
-        """The last record that this reader can still read (C36): from metadata alone."""
-        return next(self._last_records())
+    def last_message_id(self) -> LastRecord | MessagePosition | None:
+        """The last record that this reader can still read (C36): from metadata alone.
+
+        In a topic that keeps Pulsar's message ids it is a `MessagePosition`, `EARLIEST` where there is none (C52).
+        """
+        return next(self._last_ids())
 
 
 class TopicReader(_Reader):
@@ -145,9 +155,9 @@ class TopicReader(_Reader):
         for reader in self._readers:
             reader.go_to(start)
 
-    def last_message_id(self) -> dict[int, LastRecord | None]:
-        """By partition, its last record (C36)."""
-        return dict(enumerate(self._last_records()))
+    def last_message_id(self) -> dict[int, LastRecord | MessagePosition | None]:
+        """By partition, its last record, as `LogReader` gives it (C36)."""
+        return dict(enumerate(self._last_ids()))
 
 
 def _sought(offset: int | None, at_ms: int | None) -> Start:
@@ -187,8 +197,9 @@ def open_reader(
         if isinstance(start, Mapping):
             raise RefusedError(f"cursors of all logs, but partition {partition} is to be read", hint="give its own")
         return open_log(warehouse, state, partition, start, how)
-    if isinstance(start, int):
-        raise RefusedError(f"offset {start} belongs to one log", hint="give a partition")
+    if isinstance(start, int | MessageId):
+        what = "message id" if isinstance(start, MessageId) else "offset"
+        raise RefusedError(f"{what} {start} belongs to one log", hint="give a partition")
     if isinstance(start, Cursor):
         raise RefusedError("a cursor belongs to one log", hint="give a partition, or the cursors of all logs")
     return open_topic(warehouse, state, start, how)

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lithify.errors import DamagedError, VersionSweptError
+from lithify.errors import DamagedError, OffsetOutOfRangeError, RefusedError, VersionSweptError
 from lithify.model.cursor import AtTime, Cursor, From, checked_offset
 from lithify.model.log import LastRecord, LogState, TopicState
+from lithify.model.message import LATEST, MessageId
 from lithify.model.names import LogId
 from lithify.model.record import Record
 from lithify.ports.files import Batch
@@ -125,6 +126,8 @@ class VersionReader:
                 return self._log.log_end_offset
             case AtTime(timestamp_ms):
                 return self._at_time(timestamp_ms)
+            case MessageId():
+                return self._at_id(start)
             case _:
                 return checked_offset(self._id, self._how.start(self._log), self._log.log_end_offset, start)
 
@@ -134,6 +137,29 @@ class VersionReader:
                 continue
             for batch in self._read(piece, self._how.start(self._log)):
                 offset = batch.offset_at(timestamp_ms)
+                if offset is not None:
+                    return offset
+        return self._log.log_end_offset
+
+    def _at_id(self, sought: MessageId) -> int:
+        """The offset of the record with this id, or of the next that is left (C52). Reads one segment, rarely two."""
+        check_has_ids(self._state)
+        if sought.ledger < 0:
+            return self._how.start(self._log)
+        if sought.place == LATEST.id.place:
+            return self._log.log_end_offset
+        reached = self._log.copied_to
+        if reached is None or sought.place > reached.place:
+            raise OffsetOutOfRangeError(
+                f"{self._id}: message id {sought} is not there yet: it was copied up to {reached or 'none'}",
+                hint="start at earliest, at latest, or at an id that was copied",
+            )
+        for piece in self._pieces:
+            facts = piece.segment.envelopes
+            if facts is None or not facts.may_reach(sought):
+                continue
+            for batch in self._read(piece, self._how.start(self._log)):
+                offset = batch.offset_of(sought)
                 if offset is not None:
                     return offset
         return self._log.log_end_offset
@@ -173,3 +199,12 @@ def swept_error(warehouse: Warehouse, log: LogId, version: int, path: str, hint:
     if path in warehouse.store.named_files(log.topic):
         return None
     return VersionSweptError(f"{log}: version {version}, which is being read, was swept: {path} is gone", hint=hint)
+
+
+def check_has_ids(state: TopicState) -> None:
+    """Raises `RefusedError` for a topic whose records have no message ids."""
+    if state.settings.message_ids == "none":
+        raise RefusedError(
+            f"{state.name}: its records have no message ids",
+            hint="a topic copied with `lithify pulsar ingest` has them; others have offsets",
+        )

@@ -17,7 +17,9 @@ from typing import Any
 
 from lithify.errors import ConflictError, InvalidInputError, InvalidRecordError
 from lithify.lifecycle.admission import check_offsets
+from lithify.lifecycle.copied import check_not_copied, with_copied
 from lithify.model.log import LastRecord, LogState, TopicEdit, TopicState
+from lithify.model.message import MessageId
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of
 from lithify.ports.files import Arrivals
@@ -85,7 +87,7 @@ def append(
             raise ConflictError(f"{name}: the topic was deleted and recreated during the append", hint="append again")
         staged = _stage(warehouse, newest, arrivals, staged, run_id)
         written = tuple(segment for segments in staged.values() for segment in segments)
-        logs = {p: appended(newest.log(p), staged[p], arrivals[p].last_timestamp_ms) for p in arrivals}
+        logs = {p: _with(newest.log(p), staged[p], arrivals[p]) for p in arrivals}
         logs |= ended(newest, logs, end_offsets)
         if not logs:
             return None
@@ -111,6 +113,7 @@ def _stage(
     """Segments of the arrivals at the log ends of `state`; those written before are used again."""
     fresh: dict[int, tuple[Segment, ...]] = {}
     for partition, arriving in arrivals.items():
+        check_not_copied(LogId(state.name, partition), state.log(partition), arriving.message_ids)
         end = state.log(partition).log_end_offset
         first = arriving.first_offset
         if first is not None and first < end:
@@ -129,17 +132,26 @@ def _stage(
     return fresh
 
 
-def appended(log: LogState, segments: tuple[Segment, ...], last_timestamp_ms: int) -> LogState:
-    """`log` with new segments at its end; the timestamp is that of the last record."""
+def _with(log: LogState, segments: tuple[Segment, ...], arriving: Arrivals) -> LogState:
+    ids = arriving.message_ids
+    return appended(log, segments, arriving.last_timestamp_ms, None if ids is None else ids[1])
+
+
+def appended(
+    log: LogState, segments: tuple[Segment, ...], last_timestamp_ms: int, last_id: MessageId | None = None
+) -> LogState:
+    """`log` with new segments at its end; the timestamp and message id are those of the last record."""
+    last = LastRecord(segments[-1].end_offset - 1, last_timestamp_ms, last_id)
     earliest = min(s.min_timestamp_ms for s in segments)
     known = log.oldest_dirty_timestamp_ms
-    return replace(
+    longer = replace(
         log,
         log_end_offset=segments[-1].end_offset,
         dirty=log.dirty + volume_of(segments),
         oldest_dirty_timestamp_ms=earliest if known is None else min(known, earliest),
-        last_record=LastRecord(segments[-1].end_offset - 1, last_timestamp_ms),
+        last_record=last,
     )
+    return with_copied(longer, last)
 
 
 def ended(newest: TopicState, logs: Mapping[int, LogState], end_offsets: Mapping[int, int]) -> dict[int, LogState]:

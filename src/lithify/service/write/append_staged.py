@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from lithify.errors import ConflictError, LithifyError, RefusedError
 from lithify.lifecycle.admission import check_offsets
+from lithify.lifecycle.copied import check_not_copied
 from lithify.lifecycle.sweeping import run_of
 from lithify.model.log import LogState, TopicEdit, TopicState, WrittenBatch
 from lithify.model.names import LogId, TopicName
@@ -73,6 +74,8 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
     def decide(newest: TopicState) -> TopicEdit | None:
         if is_there(newest):
             return None
+        for partition, parts in by_log.items():
+            check_not_copied(LogId(staged.topic, partition), newest.log(partition), parts[0].message_ids)
         check_not_abandoned(newest, written_by)  # before `place` reads files that a sweep may have deleted
         place(newest)
         written = tuple(segment for segments in placed.values() for segment in segments)
@@ -115,7 +118,10 @@ def _logs(
     batch: WrittenBatch | None,
 ) -> dict[int, LogState]:
     """The logs with the batch, and in the state of one of them its query and batch id."""
-    logs = {p: appended(newest.log(p), placed[p], parts[-1].last_timestamp_ms) for p, parts in by_log.items()}
+    logs = {
+        p: appended(newest.log(p), placed[p], parts[-1].last_timestamp_ms, parts[-1].last_message_id)
+        for p, parts in by_log.items()
+    }
     if batch is not None:
         logs[MEMORY_PARTITION] = logs.get(MEMORY_PARTITION, newest.log(MEMORY_PARTITION)).with_batch(batch)
     return logs

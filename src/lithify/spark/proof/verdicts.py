@@ -98,6 +98,7 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) 
         F.when(F.col("before"), F.col("timestamp")).alias("timestamp"),
         F.when(F.col("before"), order).alias("order"),
         (F.col("key").isNotNull()).alias("has_key"),
+        F.coalesce("passed_through", F.lit(False)).alias("passed_through"),
     )
     return (
         keyed.repartition(partitions, "proof", "key", "alone")
@@ -111,6 +112,7 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) 
             F.max("timestamp").alias("timestamp"),
             F.max("order").alias("order"),
             F.max("has_key").alias("has_key"),
+            F.max("passed_through").alias("passed_through"),
         )
         .drop("unforeseen")
     )
@@ -180,6 +182,10 @@ def _tombstone() -> Column:
     return F.col("has_key") & (F.col("value_size").isNull() | empty)
 
 
+def _droppable_keyless() -> Column:
+    return ~F.col("has_key") & ~F.col("keep_keyless") & ~F.col("passed_through")  # C16, C53
+
+
 def _gone() -> Column:
     lost = _kind(FindingKind.RECORD_LOST)
     return F.when(_tombstone(), _kind(FindingKind.TOMBSTONE_REMOVED_EARLY)).otherwise(lost)
@@ -197,7 +203,7 @@ def _stayed() -> Column:
     """The finding for a record below the horizon that is still present, or null."""
     return (
         F.when(F.col("has_key") & ~F.col("wins"), _kind(FindingKind.SUPERSEDED_KEPT))
-        .when(~F.col("has_key") & ~F.col("keep_keyless"), _kind(FindingKind.KEYLESS_KEPT))
+        .when(_droppable_keyless(), _kind(FindingKind.KEYLESS_KEPT))
         .when(_tombstone(), F.when(_expired() & ~F.col("held"), _kind(FindingKind.EXPIRED_TOMBSTONE_KEPT)))
         .when(_past_retention(), _kind(FindingKind.PAST_RETENTION_KEPT))
     )
@@ -207,7 +213,7 @@ def _went() -> Column:
     """The finding for a record below the horizon that is no longer present, or null."""
     return (
         F.when(F.col("has_key") & ~F.col("wins"), _none())
-        .when(~F.col("has_key") & ~F.col("keep_keyless"), _none())
+        .when(_droppable_keyless(), _none())
         .when(_tombstone(), F.when(~_expired() | F.col("held_then"), _gone()))
         .when(~_past_retention(), _gone())
     )

@@ -21,6 +21,7 @@ from pyiceberg.io import load_file_io
 from pyroaring import BitMap64
 
 from lithify.columnar.arrivals import incoming
+from lithify.columnar.arrivals.message_ids import ids_of, reached
 from lithify.columnar.files.access import FileAccess, local_path
 from lithify.columnar.rewrite import cut
 from lithify.columnar.segment.convert import to_records
@@ -29,6 +30,7 @@ from lithify.columnar.segment.schema import OFFSET, PARTITION, TIMESTAMP
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.compaction.rules import SurvivorRules
 from lithify.model.log import TopicState
+from lithify.model.message import MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.staged import Destination
@@ -46,7 +48,7 @@ LATEST_MEMORY_BYTES = 2**30
 
 @dataclass(frozen=True, slots=True)
 class ArrowBatch:
-    """Records of one segment, in offset order, as a table with the columns of `SEGMENT_SCHEMA`."""
+    """Records of one segment, in offset order, as a table with the columns of a segment."""
 
     table: pa.Table
 
@@ -63,6 +65,10 @@ class ArrowBatch:
     def offset_at(self, timestamp_ms: int) -> int | None:
         late = np.flatnonzero(self.table.column(TIMESTAMP).to_numpy() >= timestamp_ms)
         return int(self.table.column(OFFSET)[late[0]].as_py()) if len(late) else None
+
+    def offset_of(self, sought: MessageId) -> int | None:
+        found = np.flatnonzero(reached(self.table, sought))
+        return int(self.table.column(OFFSET)[found[0]].as_py()) if len(found) else None
 
     def to_arrow(self) -> pa.Table:
         return self.table
@@ -85,6 +91,10 @@ class ArrowArrivals:
     @property
     def last_timestamp_ms(self) -> int:
         return int(self.table.column(TIMESTAMP)[-1].as_py())
+
+    @property
+    def message_ids(self) -> tuple[MessageId, MessageId] | None:
+        return ids_of(self.table)
 
 
 class IcebergFiles:

@@ -6,7 +6,7 @@ docs/format.md draws the folder. A recreated topic gets another one, so that it 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -14,6 +14,7 @@ from pyiceberg.table.sorting import SortField, SortOrder
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import (
     BinaryType,
+    BooleanType,
     IntegerType,
     ListType,
     LongType,
@@ -23,11 +24,18 @@ from pyiceberg.types import (
 )
 
 from lithify.columnar.segment.schema import (
+    BATCH_INDEX,
+    ENTRY_ID,
+    ENVELOPE_FIELD_IDS,
+    EVENT_TIME,
     FIELD_IDS,
     HEADERS,
     KEY,
+    LEDGER_ID,
+    METADATA,
     OFFSET,
     PARTITION,
+    PASSED_THROUGH,
     TIMESTAMP,
     TIMESTAMP_TYPE,
     VALUE,
@@ -35,6 +43,7 @@ from lithify.columnar.segment.schema import (
 )
 from lithify.lifecycle.sweeping import run_of
 from lithify.model.names import TopicName
+from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import FileKind
 from lithify.ports.documents import DocumentKind
 
@@ -58,28 +67,47 @@ TABLE_PROPERTIES = {
     f"write.metadata.metrics.column.{HEADERS}": "none",
 }
 
-_HEADER = StructType(
-    NestedField(FIELD_IDS["headers.element.key"], "key", StringType(), required=True),
-    NestedField(FIELD_IDS["headers.element.value"], "value", BinaryType(), required=False),
-)
 
-SCHEMA = Schema(
-    NestedField(FIELD_IDS[PARTITION], PARTITION, IntegerType(), required=True, doc="Number of the log"),
-    NestedField(FIELD_IDS[OFFSET], OFFSET, LongType(), required=True, doc="Permanent within the log"),
-    NestedField(FIELD_IDS[TIMESTAMP], TIMESTAMP, LongType(), required=True, doc="Epoch milliseconds"),
-    NestedField(
-        FIELD_IDS[TIMESTAMP_TYPE], TIMESTAMP_TYPE, IntegerType(), required=True, doc="0 CreateTime, 1 LogAppendTime"
-    ),
-    NestedField(FIELD_IDS[KEY], KEY, BinaryType(), required=False),
-    NestedField(FIELD_IDS[VALUE], VALUE, BinaryType(), required=False, doc="Null deletes the key"),
-    NestedField(FIELD_IDS[VALUE_SIZE], VALUE_SIZE, IntegerType(), required=False, doc="Bytes; null for a null value"),
-    NestedField(
-        FIELD_IDS[HEADERS],
-        HEADERS,
-        ListType(FIELD_IDS["headers.element"], _HEADER, element_required=True),
-        required=False,
-    ),
-)
+def _columns(ids: Mapping[str, int]) -> tuple[NestedField, ...]:
+    header = StructType(
+        NestedField(ids["headers.element.key"], "key", StringType(), required=True),
+        NestedField(ids["headers.element.value"], "value", BinaryType(), required=False),
+    )
+    headers = ListType(ids["headers.element"], header, element_required=True)
+    return (
+        NestedField(ids[PARTITION], PARTITION, IntegerType(), required=True, doc="Number of the log"),
+        NestedField(ids[OFFSET], OFFSET, LongType(), required=True, doc="Permanent within the log"),
+        NestedField(ids[TIMESTAMP], TIMESTAMP, LongType(), required=True, doc="Epoch milliseconds"),
+        NestedField(
+            ids[TIMESTAMP_TYPE], TIMESTAMP_TYPE, IntegerType(), required=True, doc="0 CreateTime, 1 LogAppendTime"
+        ),
+        NestedField(ids[KEY], KEY, BinaryType(), required=False),
+        NestedField(ids[VALUE], VALUE, BinaryType(), required=False, doc="Null deletes the key"),
+        NestedField(ids[VALUE_SIZE], VALUE_SIZE, IntegerType(), required=False, doc="Bytes; null for a null value"),
+        NestedField(ids[HEADERS], HEADERS, headers, required=False),
+    )
+
+
+def _envelope_columns(ids: Mapping[str, int]) -> tuple[NestedField, ...]:
+    whole = "True: a whole entry of Pulsar, which no round drops"
+    return (
+        NestedField(ids[LEDGER_ID], LEDGER_ID, LongType(), required=True, doc="Pulsar's id of the message: ledger"),
+        NestedField(ids[ENTRY_ID], ENTRY_ID, LongType(), required=True, doc="Entry in the ledger"),
+        NestedField(ids[BATCH_INDEX], BATCH_INDEX, IntegerType(), required=True, doc="In the entry; -1: no batch"),
+        NestedField(ids[EVENT_TIME], EVENT_TIME, LongType(), required=False, doc="Epoch milliseconds"),
+        NestedField(ids[PASSED_THROUGH], PASSED_THROUGH, BooleanType(), required=False, doc=whole),
+        NestedField(ids[METADATA], METADATA, BinaryType(), required=False, doc="The rest of Pulsar's MessageMetadata"),
+    )
+
+
+SCHEMA = Schema(*_columns(FIELD_IDS))
+ENVELOPE_SCHEMA = Schema(*_columns(ENVELOPE_FIELD_IDS), *_envelope_columns(ENVELOPE_FIELD_IDS))
+
+
+def schema_of(settings: TopicSettings) -> Schema:
+    """The columns of a topic's table, by its kind."""
+    return ENVELOPE_SCHEMA if settings.message_ids == "pulsar" else SCHEMA
+
 
 PARTITION_SPEC = PartitionSpec(PartitionField(FIELD_IDS[PARTITION], 1000, IdentityTransform(), PARTITION))
 SORT_ORDER = SortOrder(SortField(FIELD_IDS[OFFSET], IdentityTransform()))

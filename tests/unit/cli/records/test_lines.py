@@ -76,6 +76,7 @@ def any_record(parts: st.SearchStrategy[bytes]) -> st.SearchStrategy[Record]:
         partition=st.integers(0, 2**31 - 1),
         offset=st.integers(0, 2**63 - 1),
         timestamp_type=st.sampled_from(TIMESTAMP_TYPES),
+        envelope=st.none(),
     )
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from lithify.columnar.arrivals.incoming import ARRIVAL_SCHEMA, receive, with_offsets
+from lithify.columnar.arrivals.incoming import receive, with_offsets, without_offset
 from lithify.columnar.segment.convert import to_records
 from lithify.columnar.segment.schema import SEGMENT_SCHEMA
 from lithify.errors import InvalidInputError, InvalidRecordError
@@ -36,7 +36,7 @@ def arrived(table: pa.Table) -> list[Record]:
 
 def test_a_record_gets_what_it_lacks() -> None:
     parts = receive([Record(b"k", b"v")], a_topic(), now_ms=NOW, keep_offsets=False)
-    assert parts[0].schema.equals(ARRIVAL_SCHEMA)
+    assert parts[0].schema.equals(without_offset(SEGMENT_SCHEMA))
     assert arrived(parts[0]) == [Record(b"k", b"v", NOW, (), 0, 0)]
 
 

@@ -81,7 +81,7 @@ class TopicTables:
             _make_namespace(catalog, name.stream)
             creation = catalog.create_table_transaction(
                 layout.identifier(name),
-                layout.SCHEMA,
+                layout.schema_of(state.settings),
                 location=state.location,
                 partition_spec=layout.PARTITION_SPEC,
                 sort_order=layout.SORT_ORDER,
@@ -123,7 +123,7 @@ class TopicTables:
         stage = partial(
             self._source.created().create_table_transaction,
             layout.identifier(name),
-            layout.SCHEMA,
+            layout.schema_of(topic_codec.settings_in(properties)),
             partition_spec=layout.PARTITION_SPEC,
             sort_order=layout.SORT_ORDER,
             properties={**layout.TABLE_PROPERTIES, **properties},

@@ -23,7 +23,7 @@ from lithify.defects import readable
 from lithify.errors import DamagedError
 from lithify.model.log import TopicEdit, TopicState, View, segments_of
 from lithify.model.segment import Segment, volume_of
-from lithify.model.settings.topic_settings import stored_settings, to_config
+from lithify.model.settings.topic_settings import stored_settings, to_stored
 from lithify.store.iceberg.io import checksums
 from lithify.store.iceberg.layout import VIEW_BRANCH
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
@@ -92,7 +92,7 @@ def closing_record(state: TopicState, edit: TopicEdit, no_longer_named: Iterable
         "version": state.version,
         "closed_ms": edit.time_ms,
         "closed_by": edit.run_id,
-        "settings": to_config(state.settings),
+        "settings": to_stored(state.settings),
         "logs": [log_to_json(log) for log in state.logs],
         "verb": edit.verb.value,
         "no_longer_named": list(no_longer_named),

@@ -7,6 +7,7 @@ Lithify plans without opening a file:
     timestamp    bounds                                             column size
     value_size   lower bound, nulls                          value  nulls
 
+and, of a topic with Pulsar's message ids, bounds of `ledger_id` and `entry_id`, and the nulls of `passed_through`.
 The column size of `key` is that of all columns of the key pass together (`scan_bytes`).
 """
 
@@ -23,16 +24,21 @@ from pyiceberg.typedef import Record
 from lithify.columnar.files.access import check_small
 from lithify.columnar.files.sealed import checksum_of
 from lithify.columnar.segment.schema import (
+    ENTRY_ID,
+    ENVELOPE_FIELD_IDS,
     FIELD_IDS,
     KEY,
+    LEDGER_ID,
     OFFSET,
     PARTITION,
+    PASSED_THROUGH,
     TIMESTAMP,
     TIMESTAMP_TYPE,
     VALUE,
     VALUE_SIZE,
 )
 from lithify.errors import DamagedError, LithifyError
+from lithify.model.message import EnvelopeFacts
 from lithify.model.segment import Segment
 from lithify.store.iceberg.io.checksums import MANIFESTS, RESTORE, ManifestList, Stated
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
@@ -42,6 +48,7 @@ from lithify.store.iceberg.manifests.avro import decoded_entries, decoded_list
 _INT_BYTES, _LONG_BYTES = 4, 8
 _PARTITION, _OFFSET, _TIMESTAMP = FIELD_IDS[PARTITION], FIELD_IDS[OFFSET], FIELD_IDS[TIMESTAMP]
 _KEY, _VALUE, _VALUE_SIZE = FIELD_IDS[KEY], FIELD_IDS[VALUE], FIELD_IDS[VALUE_SIZE]
+_LEDGER, _ENTRY, _PASSED = (ENVELOPE_FIELD_IDS[name] for name in (LEDGER_ID, ENTRY_ID, PASSED_THROUGH))
 _COUNTED = (_PARTITION, _OFFSET, _TIMESTAMP, FIELD_IDS[TIMESTAMP_TYPE], _KEY, _VALUE, _VALUE_SIZE)
 
 
@@ -63,6 +70,12 @@ def data_file(segment: Segment) -> DataFile:
         upper[_KEY] = segment.max_key
     if segment.min_value_size is not None:
         lower[_VALUE_SIZE] = _bound(_INT_BYTES, segment.min_value_size)
+    null_counts = {_KEY: segment.null_keys, _VALUE: segment.null_values, _VALUE_SIZE: segment.null_values}
+    counted = _COUNTED if segment.envelopes is None else (*_COUNTED, _LEDGER, _ENTRY, _PASSED)
+    if (known := segment.envelopes) is not None:
+        lower |= {_LEDGER: _bound(_LONG_BYTES, known.min_ledger), _ENTRY: _bound(_LONG_BYTES, known.min_entry)}
+        upper |= {_LEDGER: _bound(_LONG_BYTES, known.max_ledger), _ENTRY: _bound(_LONG_BYTES, known.max_entry)}
+        null_counts[_PASSED] = segment.records - known.passed_through
     file = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=segment.path,
@@ -71,13 +84,8 @@ def data_file(segment: Segment) -> DataFile:
         record_count=segment.records,
         file_size_in_bytes=segment.size_bytes,
         column_sizes={_KEY: segment.scan_bytes},
-        value_counts=dict.fromkeys(_COUNTED, segment.records),
-        null_value_counts={
-            **dict.fromkeys(_COUNTED, 0),
-            _KEY: segment.null_keys,
-            _VALUE: segment.null_values,
-            _VALUE_SIZE: segment.null_values,
-        },
+        value_counts=dict.fromkeys(counted, segment.records),
+        null_value_counts={**dict.fromkeys(counted, 0), **null_counts},
         nan_value_counts={},
         lower_bounds=lower,
         upper_bounds=upper,
@@ -109,6 +117,20 @@ def segment_of(file: DataFile) -> Segment:
         min_value_size=None if smallest is None else _number(smallest),
         min_key=lower.get(_KEY),
         max_key=upper.get(_KEY),
+        envelopes=_envelopes(file),
+    )
+
+
+def _envelopes(file: DataFile) -> EnvelopeFacts | None:
+    lower, upper = file.lower_bounds, file.upper_bounds
+    if _LEDGER not in lower:
+        return None
+    return EnvelopeFacts(
+        min_ledger=_number(lower[_LEDGER]),
+        max_ledger=_number(upper[_LEDGER]),
+        min_entry=_number(lower[_ENTRY]),
+        max_entry=_number(upper[_ENTRY]),
+        passed_through=file.record_count - file.null_value_counts[_PASSED],
     )
 
 

@@ -15,6 +15,7 @@ from lithify.model.log import (
     View,
     WrittenBatch,
 )
+from lithify.model.message import NO_BATCH, MessageId
 from lithify.model.missed import DroppedDeletes, Undone
 from lithify.model.segment import Volume
 
@@ -47,9 +48,20 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "epoch": None if log.epoch == FIRST_EPOCH else log.epoch,
         "dropped": [_drop(drop) for drop in log.dropped],
         "undone": None if log.undone is None else [log.undone.below, log.undone.of_view],
+        "copied_to": None if log.copied_to is None else _id(log.copied_to),
     }
     # 0 and [] are what a new log has; a time of 0 is not, nor an epoch of 0, and a view may be empty.
-    optional = {"oldest_dirty", "last_record", "last_round", "held", "aged_before", "view", "epoch", "undone"}
+    optional = {
+        "oldest_dirty",
+        "last_record",
+        "last_round",
+        "held",
+        "aged_before",
+        "view",
+        "epoch",
+        "undone",
+        "copied_to",
+    }
     return {name: value for name, value in whole.items() if (value is not None if name in optional else value)}
 
 
@@ -83,6 +95,7 @@ def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRS
         epoch=data.get("epoch", new_epoch),
         dropped=tuple(DroppedDeletes(*drop) for drop in data.get("dropped", ())),
         undone=None if undone is None else Undone(*undone),
+        copied_to=MessageId(*data["copied_to"]) if "copied_to" in data else None,
     )
 
 
@@ -111,12 +124,21 @@ def _drop(drop: DroppedDeletes) -> list[int | bool]:
     return [drop.epoch, drop.below, *about]
 
 
+def _id(of: MessageId) -> list[int]:
+    return [*of.place] if of.batch_index == NO_BATCH else [*of]
+
+
 def _last_record(last: LastRecord | None) -> list[int] | None:
-    return None if last is None else [last.offset, last.timestamp_ms]
+    if last is None:
+        return None
+    return [last.offset, last.timestamp_ms, *(() if last.message_id is None else _id(last.message_id))]
 
 
 def _last_record_of(data: Sequence[int] | None) -> LastRecord | None:
-    return None if data is None else LastRecord(*data)
+    if data is None:
+        return None
+    offset, timestamp_ms, *message_id = data
+    return LastRecord(offset, timestamp_ms, MessageId(*message_id) if message_id else None)
 
 
 def _volume(volume: Volume) -> list[int]:

@@ -17,7 +17,8 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lithify.errors import WarehouseError
 from lithify.model.names import TopicName
-from lithify.store.iceberg.layout import NO_RETRIES, PARTITION_SPEC, SCHEMA
+from lithify.store.iceberg.layout import NO_RETRIES, PARTITION_SPEC, schema_of
+from lithify.store.iceberg.state.topic_codec import settings_in
 
 ELSEWHERE = (
     "write.py-location-provider.impl",
@@ -58,7 +59,7 @@ def _changes(name: TopicName, metadata: TableMetadata) -> Iterator[tuple[str, st
             f"the table property {moved} would send files elsewhere than to the topic's folder",
             f"unset it, or {back}",
         )
-    for column in changed_columns(metadata.schema()):
+    for column in changed_columns(metadata.schema(), schema_of(settings_in(metadata.properties))):
         yield f"the table's column {column} is not as Lithify made it any more", back
     if metadata.spec().fields != PARTITION_SPEC.fields:
         yield "the table's partition spec is not the one that Lithify gave it any more", back
@@ -69,11 +70,11 @@ def moving(properties: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for name in ELSEWHERE if name in properties)
 
 
-def changed_columns(schema: Schema) -> tuple[str, ...]:
-    """Our columns that are gone, renamed, of another type, or required where they were not."""
+def changed_columns(schema: Schema, own: Schema) -> tuple[str, ...]:
+    """Columns of `own` that are gone, renamed, of another type, or required where they were not."""
     return tuple(
         ours.name
-        for ours in SCHEMA.fields
+        for ours in own.fields
         if (found := next((field for field in schema.fields if field.field_id == ours.field_id), None)) is None
         or (found.name, found.field_type) != (ours.name, ours.field_type)
         or (found.required and not ours.required)

@@ -40,7 +40,7 @@ from lithify.model.log import (
     Verb,
 )
 from lithify.model.names import TopicName
-from lithify.model.settings.topic_settings import TopicSettings, stored_settings, to_config
+from lithify.model.settings.topic_settings import TopicSettings, stored_settings, to_stored
 from lithify.reports.round import REPORTS_KEPT
 from lithify.store.iceberg.io.checksums import FIRST_FORMAT, PREFIX, RESTORE, TableFacts, check
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
@@ -121,7 +121,7 @@ def changed(
     properties = {_FORMAT: str(FORMAT_VERSION), VERSION: str(version)}
     properties |= {f"{_LOG}{log.partition}": _text(log_to_json(log)) for log in logs}
     if settings is not None:
-        properties[_SETTINGS] = _text(to_config(settings))
+        properties[_SETTINGS] = _text(to_stored(settings))
     if clock_ms is not None:
         properties[_CLOCK_MS] = str(clock_ms)
     return properties
@@ -164,12 +164,17 @@ def state_of(name: TopicName, facts: TableFacts) -> TopicState:
             identity=facts.identity,
             version=int(version),
             location=location,
-            settings=stored_settings(json.loads(properties[_SETTINGS])),
+            settings=settings_in(properties),
             logs=_logs(properties),
             created_ms=int(properties[_CREATED_MS]),
             clock_ms=int(properties[_CLOCK_MS]) if _CLOCK_MS in properties else None,
             abandoned=tuple(json.loads(properties.get(_ABANDONED, "[]"))),
         )
+
+
+def settings_in(properties: Properties) -> TopicSettings:
+    """The settings that the properties have. Raises `InvalidSettingError`, or errors of JSON, for others."""
+    return stored_settings(json.loads(properties[_SETTINGS]))
 
 
 def closed_versions(properties: Properties) -> tuple[Closed, ...]:

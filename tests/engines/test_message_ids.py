@@ -1,0 +1,206 @@
+"""Topics with Pulsar's message ids, on both stores: what readers get, where they start, what truncations leave.
+
+ledger:entry     5:0    5:1[0 1 2]    5:2    7:0    7:1 (passed through)    7:2
+offset            0      1  2  3       4      5      6                       7
+key               a      b  a  c       a      b      -                       d
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lithify.api.topic import Topic
+from lithify.compaction.planner import plan_log
+from lithify.errors import InvalidRecordError, InvalidSettingError, OffsetOutOfRangeError, RefusedError
+from lithify.model.cursor import Start
+from lithify.model.log import LastRecord
+from lithify.model.message import EARLIEST, LATEST, Envelope, MessageId, MessagePosition
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.service.proof.verify import verify
+from lithify.service.round.compact import RunRequest, compact
+from support.builders import some_settings
+from support.checked.places import PLACES
+from support.checked.trouble import RandomPlace
+from support.engines.inspector import ReadingInspector
+
+NAME = TopicName("default", "states")
+IDS = ((5, 0), (5, 1, 0), (5, 1, 1), (5, 1, 2), (5, 2), (7, 0), (7, 1), (7, 2))
+KEYS = (b"a", b"b", b"a", b"c", b"a", b"b", None, b"d")
+
+
+def message(offset: int) -> Record:
+    """The record that gets this offset."""
+    message_id, key = MessageId(*IDS[offset]), KEYS[offset]
+    envelope = Envelope(message_id, 50 + offset if offset % 2 else None, b"m%d" % offset, key is None)
+    return Record(key, b"v%d" % offset, 100 + 10 * offset, (("h", b"x"),) * (offset % 2), 0, envelope=envelope)
+
+
+MESSAGES = tuple(message(offset) for offset in range(len(IDS)))
+
+
+@pytest.fixture(params=sorted(PLACES))
+def place(request: pytest.FixtureRequest) -> Iterator[RandomPlace]:
+    with PLACES[request.param]() as opened:
+        yield opened
+
+
+@pytest.fixture
+def topic(place: RandomPlace) -> Topic:
+    """Three segments side by side, compacted up to the second."""
+    settings = some_settings(
+        message_ids="pulsar", compaction_mode="side-by-side", null_key="drop", delete_retention_ms=0
+    )
+    place.warehouse.store.create_topic(NAME, "states", settings, 1, 0)
+    return Topic(place.warehouse, NAME)
+
+
+def fill(topic: Topic, place: RandomPlace) -> None:
+    topic.append(MESSAGES[:4])
+    topic.append(MESSAGES[4:7])
+    rounded(topic, place)
+    topic.append(MESSAGES[7:])
+
+
+def rounded(topic: Topic, place: RandomPlace) -> None:
+    assert compact(place.warehouse, place.engine, NAME, RunRequest()).failed == ()
+    assert verify(place.warehouse, ReadingInspector(place.warehouse.files), NAME).findings == ()
+
+
+def offsets(topic: Topic, start: Start = "earliest", *, compacted: bool = False) -> list[int | None]:
+    return [record.offset for record in topic.reader(0, start, compacted=compacted)]
+
+
+def test_records_come_back_with_their_ids_and_a_round_keeps_what_is_passed_through(topic, place):
+    """C52, C53, C16: null.key=drop, and a whole entry stays nevertheless."""
+    fill(topic, place)
+    assert [r._replace(offset=None) for r in topic.reader(0)] == list(MESSAGES)
+    assert offsets(topic, compacted=True) == [3, 4, 5, 6, 7]
+    assert [r.envelope for r in topic.reader(0, compacted=True)] == [m.envelope for m in MESSAGES[3:]]
+    assert sorted(row["offset"] for row in topic.table().to_pylist()) == [3, 4, 5, 7]
+
+
+def test_a_second_round_reads_nothing_for_what_is_passed_through(topic, place):
+    """C41, C53: it is not taken for a record that may go."""
+    fill(topic, place)
+    rounded(topic, place)
+    state, store = topic.state(), place.warehouse.store
+    assert plan_log(state.log(0), store.segments(state), state.settings, 0, store.view(state)).is_idle
+
+
+@pytest.mark.parametrize(
+    ("start", "plain", "compacted"),
+    [
+        (MessageId(5, 0), 0, 3),
+        (MessageId(5, 1), 1, 3),
+        (MessageId(5, 1, 1), 2, 3),
+        (MessageId(5, 3), 5, 5),  # no such message: the next
+        (MessageId(7, 1), 6, 6),
+        (MessageId(7, 2), 7, 7),
+        (MessageId(7, 2, 5), 8, 8),
+        (EARLIEST.id, 0, 3),
+        (LATEST.id, 8, 8),
+    ],
+)
+def test_a_reader_starts_at_an_id_or_at_the_next_that_is_left(topic, place, start, plain, compacted):
+    """C52."""
+    fill(topic, place)
+    every = list(range(8))
+    assert offsets(topic, start) == every[plain:]
+    assert offsets(topic, start, compacted=True) == every[compacted:]
+
+
+def test_an_id_that_was_not_copied_yet_is_no_place_to_start(topic, place):
+    """C52: else a reader would never get it."""
+    fill(topic, place)
+    with pytest.raises(OffsetOutOfRangeError, match="message id 7:3 is not there yet: it was copied up to 7:2"):
+        topic.reader(0, MessageId(7, 3))
+
+
+def test_last_positions_and_publish_times(topic, place):
+    """C52, C36: as Pulsar's compaction service answers (PIP-429)."""
+    assert (topic.reader(0).last_message_id(), topic.last_message_position()) == (EARLIEST, EARLIEST)
+    assert topic.find_by_publish_time(0) is None
+    fill(topic, place)
+    last = MessagePosition(7, 2, -1, 170)
+    assert (topic.reader(0, compacted=True).last_message_id(), topic.reader().last_message_id()) == (last, {0: last})
+    assert topic.last_message_position(compacted=True) == last
+    assert topic.find_by_publish_time(101) == MessagePosition(5, 1, 0, 110)
+    assert topic.find_by_publish_time(101, compacted=True) == MessagePosition(5, 1, 2, 130)
+    assert topic.find_by_publish_time(171) is None
+
+
+def test_what_was_appended_is_not_appended_again(topic):
+    """C52: nor anything before it, nor half a batch."""
+    topic.append(MESSAGES[:3])
+    assert topic.state().log(0).copied_to == MessageId(5, 1, 1)
+    for again in (MESSAGES[2:4], MESSAGES[:1]):
+        with pytest.raises(InvalidRecordError, match="the log has everything up to 5:1:1"):
+            topic.append(again)
+    topic.append(MESSAGES[3:])
+    assert offsets(topic) == list(range(8))
+
+
+@pytest.mark.parametrize(
+    ("to", "copied_to"), [(7, (7, 1)), (6, (7, 0)), (3, (5, 1, 1)), (1, (5, 0)), (0, (5, -1)), (8, (7, 2))]
+)
+def test_what_a_truncation_removes_is_copied_again_and_nothing_else(topic, place, to, copied_to):
+    """C52, C26: also from within a batch."""
+    fill(topic, place)
+    topic.truncate(0, to, below_compacted=True)
+    assert topic.state().log(0).copied_to == MessageId(*copied_to)
+    topic.append(MESSAGES[to:]) if to < 8 else None
+    assert [r._replace(offset=None) for r in topic.reader(0)] == list(MESSAGES)
+
+
+def test_rounds_and_deleted_records_stay_copied(topic, place):
+    """C52."""
+    fill(topic, place)
+    topic.delete_records(0, 8)
+    assert topic.state().log(0).copied_to == MessageId(7, 2)
+    assert topic.reader(0).last_message_id() == EARLIEST
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (Record(b"k", b"v", partition=0), "it has no message id, and message.ids=pulsar"),
+        (MESSAGES[0]._replace(partition=None), "it has a message id, and no partition"),
+        (MESSAGES[6]._replace(key=b"k"), "it is an entry that is passed through whole, and has a key"),
+        (MESSAGES[0]._replace(envelope=Envelope(MessageId(5, -1))), "its message id 5:-1 has a negative part"),
+    ],
+)
+def test_records_that_are_refused(topic, record, reason):
+    """C52, C53."""
+    with pytest.raises(InvalidRecordError, match=reason) as error:
+        topic.append([record])
+    assert error.value.index == 0
+
+
+def test_ids_of_a_batch_ascend(topic):
+    """C52: in each partition."""
+    with pytest.raises(InvalidRecordError, match="message id 5:1:1 does not ascend: 5:1:1 came before it") as error:
+        topic.append([MESSAGES[0], MESSAGES[2], MESSAGES[2]])
+    assert error.value.index == 2
+
+
+def test_other_topics_take_no_ids_and_have_none(place):
+    """C52: records and readers of ordinary topics stay as they are."""
+    place.warehouse.store.create_topic(NAME, "states", some_settings(), 1, 0)
+    topic = Topic(place.warehouse, NAME)
+    with pytest.raises(InvalidRecordError, match=r"it has a message id, and message\.ids=none"):
+        topic.append(MESSAGES[:1])
+    topic.append([Record(b"k", b"v", 5)])
+    assert topic.reader(0).last_message_id() == LastRecord(0, 5)
+    assert [r.envelope for r in topic.reader(0)] == [None]
+    for ask in (lambda: topic.reader(0, MessageId(1, 1)), lambda: topic.find_by_publish_time(1)):
+        with pytest.raises(RefusedError, match="its records have no message ids"):
+            ask()
+
+
+def test_the_kind_of_a_topic_never_changes(topic):
+    """C52, C43."""
+    with pytest.raises(InvalidSettingError, match=r"message\.ids=pulsar cannot be changed"):
+        topic.alter({"message.ids": "none"})

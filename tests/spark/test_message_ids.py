@@ -1,0 +1,68 @@
+"""Copies of Pulsar topics on Spark: rounds, `verify` and reads of records with message ids (C52, C53)."""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify import Record
+from lithify.model.message import Envelope, MessageId
+from spark.topics import read_by
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def states(lake):
+    """Ten entries: a batch of three, a single message, and every fifth passed through whole, with keys in turn."""
+    topic = lake.create_topic("states", like="pulsar", config={"message.ids": "pulsar", "compaction.mode": "in-place"})
+    records = []
+    for entry in range(30):
+        for index in range(3) if entry % 2 else (-1,):
+            whole = entry % 5 == 4
+            key = None if whole or entry % 7 == 6 else b"k%d" % (entry % 4)
+            envelope = Envelope(MessageId(7, entry, index), None if index < 1 else entry, b"p", whole)
+            records.append(Record(key, b"v%d" % entry, 1_000 + entry, (), 0, envelope=envelope))
+    topic.append(records[:30])
+    topic.append(records[30:])
+    return topic
+
+
+def test_a_round_on_spark_keeps_what_is_passed_through_and_verify_agrees(session, states):
+    """C52, C53, C16: records without a key go, whole entries stay, ids stay as they are."""
+    before = list(states.reader())
+    report = states.compact(spark=session)
+    after = list(states.reader())
+    whole = [r for r in before if r.passed_through]
+    assert [r for r in after if r.key is None] == whole
+    assert {r.offset for r in after if r.key is not None} == {
+        max(r.offset or 0 for r in before if r.key == key) for key in {r.key for r in before} - {None}
+    }
+    assert report.logs[0].losers.no_key == sum(r.key is None and not r.passed_through for r in before) > 0
+    assert states.verify(spark=session).findings == ()
+
+
+def test_spark_reads_the_ids_where_it_is_asked_for_them(session, lake, states):
+    """C52: in other topics they are null."""
+    lake.create_topic("orders").append([Record(b"k", b"v", 1)])
+    frame = read_by(session.read, "states,orders", includeMessageIds=True)
+    assert frame.columns[7:] == ["ledger_id", "entry_id", "batch_index", "event_time", "passed_through", "metadata"]
+    found = {(row.topic, row.offset): row for row in frame.collect()}
+    assert found["orders", 0].ledger_id is None
+    for record in states.reader():
+        row, envelope = found["states", record.offset], record.envelope
+        assert (row.ledger_id, row.entry_id, row.batch_index) == envelope.id
+        assert (row.event_time is None, row.passed_through or False) == (
+            envelope.event_time is None,
+            envelope.passed_through,
+        )
+        assert bytes(row.metadata) == b"p"
+    assert "ledger_id" not in read_by(session.read, "states").columns
+
+
+def test_a_write_of_records_without_ids_is_refused(session, states):
+    """C52: only an ingest has ids."""
+    version = states.state().version
+    frame = session.createDataFrame([(b"k", b"v")], "key binary, value binary")
+    with pytest.raises(Exception, match=r"it has no message id, and message\.ids=pulsar"):
+        frame.write.format("lithify").mode("append").option("topic", "states").save()
+    assert states.state().version == version
