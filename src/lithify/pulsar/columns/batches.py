@@ -38,6 +38,8 @@ PAIR_VALUE: Final = 0x12
 KEY_VALUE: Final = Schema(spans=(PAIR_KEY, PAIR_VALUE))
 
 _FIRST_TAGS: Final = np.isin(np.arange(256), (PROPERTY, KEY, PAYLOAD_SIZE))
+_LEAST_METADATA: Final = 2
+"""A message has at least a payload size."""
 _MOST_PLACES: Final = 4
 """Most places that may be starts, for each message; what has more is cheaper to walk."""
 
@@ -109,7 +111,7 @@ class _Places:
         start = start[np.arange(len(batch)) + np.repeat(low - np.cumsum(several) + several, several)]
         size = (buffer.bytes[start + 2].astype(np.int64) << 8) | buffer.bytes[start + 3]
         payload_start = start + 4 + size
-        fits = payload_start <= batches.end[batch]
+        fits = (size >= _LEAST_METADATA) & (payload_start <= batches.end[batch])
         batch, start, payload_start = batch[fits], start[fits], payload_start[fits]
         found = fields_of(buffer, start + 4, payload_start, SINGLE_MESSAGE)
         payload_size = found.numbers[PAYLOAD_SIZE]

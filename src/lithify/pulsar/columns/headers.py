@@ -188,7 +188,7 @@ class _Reader:
             payload_start = len(entry.raw.data) - len(entry.payload)
             headers.payload_start[row] = payload_start
             headers.metadata_start[row] = payload_start - len(entry.metadata_bytes)
-            if kept := kept_indexes(entry):
+            if kind is Kind.BATCH and (kept := kept_indexes(entry)):
                 headers.kept[row] = kept
         order = np.arange(len(self.entries))
         order[unusual] = len(order) + np.arange(len(unusual))

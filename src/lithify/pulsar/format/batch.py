@@ -6,7 +6,8 @@
     retained only          k0  k1  k3           field 31 of the entry says 0, 1, 3
 
 Pulsar 4.2 writes the first layout with field 31 `compacted_batch_indexes`, and so do we; both are read (PIP-429).
-An index never moves.
+An index never moves. Messages that say `compactedOut` by a property are messages as all others: PIP-14 thought of
+that, but no Pulsar that was released has written it.
 """
 
 from __future__ import annotations

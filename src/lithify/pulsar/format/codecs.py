@@ -44,7 +44,7 @@ def decompressed(codec: int, payload: bytes, size: int) -> bytes:
         data = _inflated(payload, size) if codec == ZLIB else _by_arrow(codec, payload, size)
     except (OSError, ValueError, zlib.error) as error:  # Arrow's errors are such
         raise CodecError(f"its payload cannot be decompressed: {error}") from error
-    if len(data) != size or (codec == LZ4 and not _ends_as_stored(data, payload)):
+    if len(data) != size or (codec == LZ4 and size and not _fills(payload, size)):
         raise CodecError(f"its payload has not the {size} bytes that its metadata says")
     return data
 
@@ -68,13 +68,17 @@ def _by_arrow(codec: int, payload: bytes, size: int) -> bytes:
     return bytes(pa.Codec(_ARROW[codec]).decompress(payload, decompressed_size=size, asbytes=True))
 
 
-def _ends_as_stored(data: bytes, payload: bytes) -> bool:
-    """Whether the last five bytes are those of the block, which LZ4 always stores as they are.
+def _fills(payload: bytes, size: int) -> bool:
+    """Whether an LZ4 block that fits into so many bytes needs them all.
 
-    Arrow does not tell how many bytes a block became: after too few it returns what was in memory before.
+    Arrow does not tell how many bytes a block became: behind them it returns what was in memory before, which must
+    get into no topic. Only a block that does not fit into one byte less is as large as it should be.
     """
-    last = min(5, len(data))
-    return data[len(data) - last :] == payload[len(payload) - last :]
+    try:
+        pa.Codec(_ARROW[LZ4]).decompress(payload, decompressed_size=size - 1)
+    except OSError:
+        return True
+    return False
 
 
 def _snappy_size(payload: bytes) -> int:
