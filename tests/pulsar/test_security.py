@@ -1,0 +1,128 @@
+"""TLS, tokens and rights, as `client.conf` names them; and no token in any error."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import pulsar
+from lithify.errors import BrokerError, LithifyError
+from lithify.model.message import MessageId
+from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
+from lithify.pulsar.client.refusals import TransientBrokerError
+from support.pulsar.secured import PLUGIN, SecuredPulsar, a_secured_pulsar, certificate, token_of
+
+END = MessageId(1 << 40, 0)
+
+
+@pytest.fixture(scope="module")
+def secured():
+    with a_secured_pulsar() as secured:
+        yield secured
+
+
+@pytest.fixture(scope="module")
+def topic(secured: SecuredPulsar) -> str:
+    """With two messages, that the role `reader` may read."""
+    name = secured.server.make_topic()
+    secured.server.admin("POST", "namespaces/public/default/permissions/reader", json=["consume"])
+    token = pulsar.AuthenticationToken(token_of("admin"))
+    client = pulsar.Client(secured.service_url, token, tls_trust_certs_file_path=secured.tls.trust_certs_file)
+    producer = client.create_producer(name)
+    for value in (b"a", b"b"):
+        producer.send(value)
+    client.close()
+    return name
+
+
+def conf_for(secured: SecuredPulsar, role: str) -> ClientConfig:
+    conf = {
+        "brokerServiceUrl": secured.service_url,
+        "webServiceUrl": secured.admin_url,
+        "authPlugin": PLUGIN,
+        "authParams": f"token:{token_of(role)}",
+        "tlsTrustCertsFilePath": secured.tls.trust_certs_file,
+        "tlsEnableHostnameVerification": "true",
+    }
+    return ClientConfig.of(conf=conf)
+
+
+def values(config: ClientConfig, topic: str) -> list[bytes]:
+    return [entry.data[-1:] for entries in TopicReader(config, topic).read(None, END) for entry in entries]
+
+
+def test_a_client_with_rights_reads_over_tls(secured, topic):
+    assert values(conf_for(secured, "reader"), topic) == [b"a", b"b"]
+    assert Cluster(conf_for(secured, "reader")).partitions(topic) == 0
+
+
+def test_the_admin_interface_answers_a_superuser_over_tls(secured, topic):
+    admin = Admin(conf_for(secured, "admin"))
+    assert admin.internal_configuration()["metadataStoreUrl"] == secured.server.metadata_url
+    assert admin.internal_stats(topic)["numberOfEntries"] == 2
+
+
+def test_a_token_file_is_read_at_each_use(secured, topic, tmp_path):
+    file = tmp_path / "token"
+    config = replace(conf_for(secured, "reader"), token="", token_file=str(file))
+    file.write_text(token_of("nobody"))
+    with pytest.raises(BrokerError, match="Authorization"):
+        values(config, topic)
+    file.write_text(f"{token_of('reader')}\n")
+    assert values(config, topic) == [b"a", b"b"]
+
+
+def test_certificates_are_optional_where_the_client_says_so(secured, topic, tmp_path):
+    other, _ = certificate(tmp_path, "other")
+    config = conf_for(secured, "reader")
+    assert values(replace(config, tls=replace(config.tls, trust_certs_file="", allow_insecure=True)), topic)
+    untrusting = replace(config, tls=replace(config.tls, trust_certs_file=str(other)))
+    with pytest.raises(BrokerError, match="not trusted"):
+        values(untrusting, topic)
+    with pytest.raises(BrokerError, match="no TLS connection"):
+        Admin(untrusting).internal_stats(topic)
+
+
+def test_a_host_name_is_verified_where_the_client_says_so(secured, topic):
+    config = conf_for(secured, "reader")
+    by_name = replace(config, service_url=config.service_url.replace("127.0.0.1", "localhost"))
+    with pytest.raises(BrokerError, match="not trusted"):
+        Cluster(by_name).partitions(topic)
+    lenient = replace(by_name, tls=replace(by_name.tls, verify_hostname=False))
+    assert Cluster(lenient).partitions(topic) == 0
+
+
+CASES = {
+    "no token": (lambda config: replace(config, token=""), "Authentication"),
+    "a forged token": (lambda config: replace(config, token=token_of("admin", b"another key" * 4)), "Authentication"),
+    "rubbish": (lambda config: replace(config, token="secret-rubbish"), "Authentication"),
+    "a role without rights": (lambda config: replace(config, token=token_of("nobody")), "Authorization"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_client_without_rights_is_told_so_at_once_and_without_its_token(secured, topic, case):
+    change, said = CASES[case]
+    config = change(conf_for(secured, "reader"))
+    calls = {
+        "the reader": lambda: values(config, topic),
+        "partitions": lambda: Cluster(config).partitions(topic),
+        "a subscription": lambda: Cluster(config).subscribe(topic, "__compaction", compacted=True),
+        "the admin interface": lambda: Admin(config).internal_configuration(),
+    }
+    for name, call in calls.items():
+        with pytest.raises(LithifyError) as caught:
+            call()
+        assert isinstance(caught.value, BrokerError) and not isinstance(caught.value, TransientBrokerError), name
+        assert said in str(caught.value) or "answers 40" in str(caught.value), name
+        assert not config.token or config.token not in str(caught.value) + repr(caught.value), name
+
+
+def test_a_client_without_tls_at_the_port_for_tls_gets_an_error(secured, topic):
+    plain = ClientConfig(secured.service_url.replace("pulsar+ssl", "pulsar"), answer_s=3)
+    with pytest.raises(BrokerError):
+        Cluster(plain).partitions(topic)
+    with_tls = ClientConfig(secured.server.service_url.replace("pulsar:", "pulsar+ssl:"), tls=secured.tls, answer_s=3)
+    with pytest.raises(BrokerError, match="no TLS connection"):
+        Cluster(with_tls).partitions(topic)

@@ -1,0 +1,42 @@
+"""Brokers send no reader the markers and the messages of aborted transactions that they keep: a read ends in time."""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify.model.message import MessageId
+from lithify.pulsar.client import ClientConfig, Cluster, TopicReader
+from support.pulsar.clients import send
+from support.pulsar.java_client import java_read, java_transactions
+from support.pulsar.server import a_pulsar
+
+TAIL = {
+    # what is written after `x`, and which entries (of all, with markers) a reader of the whole topic gets
+    "commit:a,b": [0, 1, 2],
+    "abort:a,b": [0],
+    "commit:a abort:b": [0, 1],
+    "abort:b commit:a": [0, 3],
+    "open:a": [0],
+    "commit:a open:b": [0, 1],
+}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with a_pulsar(transactionCoordinatorEnabled="true") as server:
+        send(server, server.make_topic(), "x")  # the first topic of a namespace is slow to be readable
+        yield server
+
+
+@pytest.mark.parametrize("tail", TAIL)
+def test_a_read_ends_where_readers_get_nothing_more(server, tail):
+    topic = server.make_topic()
+    (first,) = send(server, topic, "x")
+    java_transactions(server, topic, *tail.split())
+    config = ClientConfig(server.service_url, server.admin_url, answer_s=5, outage_s=5)
+    last, ledger = Cluster(config).last_id(topic), first.ledger_id()
+    assert last == MessageId(ledger, TAIL[tail][-1])
+    for end in range(8):
+        got = [e.entry for part in TopicReader(config, topic).read(None, MessageId(ledger, end)) for e in part]
+        assert got == [entry for entry in TAIL[tail] if entry <= end], end
+    assert [message.entry for message in java_read(server, topic, compacted=False)] == TAIL[tail]
