@@ -124,12 +124,12 @@ def test_indexes_out_of_order_are_found_damaged(kept):
         list(messages_of([raw]))
 
 
-@pytest.mark.parametrize("count", [2, 5])
-def test_a_batch_of_another_number_of_messages_is_found_damaged(count):
+@pytest.mark.parametrize(("count", "found"), [(2, "more than 2"), (5, "4")])
+def test_a_batch_of_another_number_of_messages_is_found_damaged(count, found):
     raw = batch(1, 0, FOUR, num_messages_in_batch=count)
-    with pytest.raises(DamagedError, match=f"has 4 messages, and {count} by its metadata"):
+    with pytest.raises(DamagedError, match=f"has {found} messages, and {count} by its metadata"):
         messages_of_batch(entry_of(raw))
-    with pytest.raises(DamagedError, match=f"has 4 messages, and {count} by its metadata"):
+    with pytest.raises(DamagedError, match=f"has {found} messages, and {count} by its metadata"):
         list(messages_of([raw]))
 
 

@@ -75,8 +75,8 @@ def test_the_entry_is_named():
 
 
 def test_many_entries_are_read_in_parts_that_fit_into_memory():
-    """Each entry is a kilobyte that becomes 24 MiB."""
-    large = [batch(1, number, [Sent("k", bytes(24 << 20))], Form(ZSTD)) for number in range(5)]
+    """Each entry is a kilobyte that becomes 12 MiB."""
+    large = [batch(1, number, [Sent("k", bytes(12 << 20))], Form(ZSTD)) for number in range(5)]
     small = [single(1, 5 + number, Sent("k")) for number in range(3)]
     parts = [[raw.entry for raw in part.entries] for part in messages_of([*large, *small])]
     assert parts == [[0, 1], [2, 3], [4, 5, 6, 7]]

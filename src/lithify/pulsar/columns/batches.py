@@ -37,7 +37,6 @@ PAIR_KEY: Final = 0x0A
 PAIR_VALUE: Final = 0x12
 KEY_VALUE: Final = Schema(spans=(PAIR_KEY, PAIR_VALUE))
 
-_FIRST_TAGS: Final = np.isin(np.arange(256), (PROPERTY, KEY, PAYLOAD_SIZE))
 _LEAST_METADATA: Final = 2
 """A message has at least a payload size."""
 _MOST_PLACES: Final = 4
@@ -102,8 +101,7 @@ class _Places:
 
     @classmethod
     def of(cls, buffer: Buffer, batches: Batches) -> _Places:
-        start = np.flatnonzero(buffer.pairs[: max(0, len(buffer.data) - 8)] == 0)
-        start = start[_FIRST_TAGS[buffer.bytes[start + 4]]]
+        start = _likely_starts(buffer)
         low, high = (np.searchsorted(start, limit) for limit in (batches.start, batches.end))
         several = high - low
         several[several > _MOST_PLACES * batches.count] = 0
@@ -164,6 +162,15 @@ class _Places:
             found.numbers[COMPACTED_OUT][chosen] != 0,
             found.numbers[EVENT_TIME][chosen],
         )
+
+
+def _likely_starts(buffer: Buffer) -> Ints:
+    """The places with two zeros and, behind the size, a first tag. Bytes of masks, so that zeros cost no memory."""
+    last = max(0, len(buffer.data) - 8)
+    tag = buffer.bytes[4 : last + 4]
+    likely: Bools = (tag == KEY) | (tag == PAYLOAD_SIZE) | (tag == PROPERTY)
+    likely &= buffer.pairs[:last] == 0
+    return np.flatnonzero(likely)
 
 
 def drop_bad_properties(buffer: Buffer, found: Found) -> None:

@@ -22,7 +22,7 @@ from lithify.pulsar.columns.binary import binary_of, in_order
 from lithify.pulsar.columns.fields import PADDING, Bools, Buffer, Found, Ints, Schema, Spans, fields_of
 from lithify.pulsar.format.batch import kept_indexes
 from lithify.pulsar.format.codecs import KNOWN, NONE, CodecError, decompressed
-from lithify.pulsar.format.entry import RawEntry, damaged, entry_of
+from lithify.pulsar.format.entry import BATCH_LIMIT, RawEntry, damaged, entry_of
 from lithify.pulsar.format.kinds import Kind, is_empty, kind_of, shown_key
 
 _PREFIX_BYTES: Final = 2048
@@ -110,8 +110,8 @@ def headers_of(entries: Sequence[RawEntry]) -> Headers:
     plain = found.plain & (found.spans[_PRODUCER].start >= 0) & (numbers[_COUNT] != 0)
     for tag in (_SEQUENCE_ID, _PUBLISH_TIME):
         plain &= numbers[tag] >= 0
-    for tag in (_COMPRESSION, _UNCOMPRESSED_SIZE, _COUNT):
-        plain &= numbers[tag] <= _LARGEST
+    for tag, most in ((_COMPRESSION, _LARGEST), (_UNCOMPRESSED_SIZE, _LARGEST), (_COUNT, BATCH_LIMIT)):
+        plain &= numbers[tag] <= most
     return _Reader(entries, buffer, found, metadata_start - start, metadata_end - start).headers(plain)
 
 

@@ -30,8 +30,11 @@ from lithify.pulsar.format.entry import RawEntry, entry_of
 from lithify.pulsar.format.framing import without_frame
 from lithify.pulsar.format.kinds import Kind, key_of
 
-PART_BYTES: Final = 64 << 20
+PART_BYTES: Final = 32 << 20
 """Most bytes of a part, uncompressed, unless one entry alone has more."""
+
+PART_MESSAGES: Final = 1 << 18
+"""Most messages of a part, unless one entry alone has more."""
 
 _PART_ENTRIES: Final = 32_768
 _STORED_BYTES: Final = 16 << 20
@@ -57,12 +60,13 @@ def messages_of(entries: Iterable[RawEntry]) -> Iterator[Messages]:
 
 def _in_parts(entries: list[RawEntry]) -> Iterator[Messages]:
     headers = headers_of(entries)
-    start = size = 0
-    for row, more in enumerate(np.maximum(headers.size, [len(raw.data) for raw in entries]).tolist()):
-        if row > start and size + more > PART_BYTES:
+    start = size = count = 0
+    sizes = np.maximum(headers.size, [len(raw.data) for raw in entries]).tolist()
+    for row, (more, messages) in enumerate(zip(sizes, headers.count.tolist(), strict=True)):
+        if row > start and (size + more > PART_BYTES or count + messages > PART_MESSAGES):
             yield _messages_of(entries[start:row], headers.part(start, row))
-            start, size = row, 0
-        size += more
+            start, size, count = row, 0, 0
+        size, count = size + more, count + max(1, messages)
     yield _messages_of(entries[start:], headers.part(start, len(entries)) if start else headers)
 
 

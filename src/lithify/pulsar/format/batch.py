@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
@@ -52,14 +52,15 @@ def value_of(entry: Entry) -> bytes:
 
 def messages_of_batch(entry: Entry) -> list[Message]:
     """The messages of a batch that can be opened, by ascending index, placeholders too where they are kept."""
-    stored = list(_stored(entry, value_of(entry)))
     count, kept = entry.metadata.num_messages_in_batch, kept_indexes(entry)
+    stored = list(islice(_stored(entry, value_of(entry)), count + 1))
     if len(stored) == count:
         indexes: Collection[int] = range(count)
     elif kept and len(stored) == len(kept):
         indexes = kept
     else:
-        raise damaged(entry.raw, f"its batch has {len(stored)} messages, and {count} by its metadata")
+        found = f"more than {count}" if len(stored) > count else str(len(stored))
+        raise damaged(entry.raw, f"its batch has {found} messages, and {count} by its metadata")
     return [Message(index, *parts) for index, parts in zip(indexes, stored, strict=True)]
 
 

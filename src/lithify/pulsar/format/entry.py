@@ -21,6 +21,9 @@ from lithify.pulsar.format.wire_pb2 import MessageMetadata
 BROKER_METADATA_MAGIC: Final = b"\x0e\x02"
 CHECKSUM_MAGIC: Final = b"\x0e\x01"
 
+BATCH_LIMIT: Final = 1 << 20
+"""Most messages of a batch, a thousand times what clients put into one by default."""
+
 _SIZE: Final = struct.Struct(">I")
 
 
@@ -81,8 +84,8 @@ def metadata_of(raw: RawEntry, data: bytes) -> MessageMetadata:
         raise damaged(raw, "its metadata is not a valid protobuf message") from error
     if not metadata.IsInitialized():
         raise damaged(raw, "its metadata has not all of producer, sequence id and publish time")
-    if metadata.HasField("num_messages_in_batch") and metadata.num_messages_in_batch < 1:
-        raise damaged(raw, f"it is a batch of {metadata.num_messages_in_batch} messages")
+    if metadata.HasField("num_messages_in_batch") and not 1 <= metadata.num_messages_in_batch <= BATCH_LIMIT:
+        raise damaged(raw, f"it would be a batch of {metadata.num_messages_in_batch} messages")
     return metadata
 
 
