@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from lithify.errors import InvalidNameError
 
-_NAME = re.compile(r"(\w[\w-]*)://([\w=:.-]+)/([\w=:.-]+)/([^\s/][^/\x00-\x1f]*)")
+_NAME = re.compile(r"(\w[\w-]*)://([\w=:.-]+)/([\w=:.-]+)/(?!\s)([^/\x00-\x1f]+)", re.ASCII)
 _PARTITION = re.compile(r"-partition-(0|[1-9]\d{0,8})$")
 
 

@@ -42,7 +42,7 @@ LONGEST_PAUSE_S: Final = 5.0
 
 NOTHING_YET: Final = (-1, -1)
 
-_stored: Final = struct.Struct(">I").unpack_from
+_stored: Final = struct.Struct(">I").pack
 _crc32c: Final = google_crc32c.value
 
 
@@ -123,7 +123,7 @@ class TopicReader:
             if command.type == MESSAGE:
                 at = command.message.message_id
                 entry = RawEntry(at.ledger_id, at.entry_id, data)
-                if data[:2] != CHECKSUM_MAGIC or _stored(data, 2)[0] != _crc32c(data[6:]):
+                if data[:2] != CHECKSUM_MAGIC or data[2:6] != _stored(_crc32c(data[6:])):
                     entry_of(entry)  # says what is wrong, unless it has no checksum or has it behind other metadata
                 entries.append(entry)
             elif command.type == CLOSE_CONSUMER:

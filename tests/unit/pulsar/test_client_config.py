@@ -1,0 +1,187 @@
+"""Names of topics and of `client.conf`: what is understood, what is refused, and that no secret is shown."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from lithify.errors import InvalidNameError, InvalidSettingError
+from lithify.pulsar.client.config import CERTIFICATE, TOKEN, ClientConfig, Tls, conf_of
+from lithify.pulsar.client.names import TopicName
+
+URL = "pulsar://broker:6650"
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "partition"),
+    [
+        ("persistent://t/n/topic", "persistent/t/n/topic", -1),
+        ("persistent://public/default/orders-partition-12", "persistent/public/default/orders-partition-12", 12),
+        ("persistent://t/n/with%2Fslash and?more", "persistent/t/n/with%252Fslash%20and%3Fmore", -1),
+        ("persistent://t-1/n.2/a:b=c", "persistent/t-1/n.2/a%3Ab%3Dc", -1),
+        ("persistent://t/n/x-partition-007", "persistent/t/n/x-partition-007", -1),
+    ],
+)
+def test_a_whole_name_is_taken(name, path, partition):
+    topic = TopicName.parsed(name)
+    assert (str(topic), topic.path, topic.partition) == (name, path, partition)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "topic",
+        "public/default/topic",
+        "persistent://topic",
+        "persistent://t/n",
+        "persistent://t/n/",
+        "persistent://t/cluster/n/topic",
+        "non-persistent://t/n/topic",
+        "kafka://t/n/topic",
+        "persistent://t/n/ topic",
+        "persistent://t/n/a\nb",
+        "persistent://t/n/\x00",
+        "",
+    ],
+)
+def test_other_names_are_refused(name):
+    with pytest.raises(InvalidNameError):
+        TopicName.parsed(name)
+
+
+def test_a_partition_is_a_topic_of_its_own():
+    assert str(TopicName.parsed("persistent://t/n/a").of_partition(3)) == "persistent://t/n/a-partition-3"
+
+
+@pytest.mark.parametrize(
+    ("url", "addresses"),
+    [
+        ("pulsar://a", [("a", 6650)]),
+        ("pulsar+ssl://a", [("a", 6651)]),
+        ("pulsar://a:1,b:2,c", [("a", 1), ("b", 2), ("c", 6650)]),
+        ("pulsar://[::1]:7000/", [("::1", 7000)]),
+    ],
+)
+def test_a_service_url_names_one_or_more_brokers(url, addresses):
+    assert list(ClientConfig(url).addresses()) == addresses
+
+
+@pytest.mark.parametrize(
+    "url", ["", "broker:6650", "http://broker:8080", "pulsar://", "pulsar://a:b", "pulsar://a:99999"]
+)
+def test_other_service_urls_are_refused(url):
+    with pytest.raises(InvalidSettingError):
+        ClientConfig(url)
+
+
+CONFS = {
+    "nothing but the address": ({"brokerServiceUrl": URL}, ClientConfig(URL)),
+    "all of TLS": (
+        {
+            "brokerServiceUrl": "pulsar+ssl://broker:6651",
+            "webServiceUrl": "https://broker:8443",
+            "tlsTrustCertsFilePath": "/ca.pem",
+            "tlsCertFilePath": "/me.pem",
+            "tlsKeyFilePath": "/me.key",
+            "tlsAllowInsecureConnection": "true",
+            "tlsEnableHostnameVerification": "TRUE",
+        },
+        ClientConfig(
+            "pulsar+ssl://broker:6651", "https://broker:8443", Tls("/ca.pem", "/me.pem", "/me.key", True, True)
+        ),
+    ),
+    "useTls": ({"brokerServiceUrl": URL, "useTls": "true"}, ClientConfig("pulsar+ssl://broker:6650")),
+    "a token": (
+        {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": "token:abc"},
+        ClientConfig(URL, token="abc"),
+    ),
+    "a token alone": (
+        {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": "abc"},
+        ClientConfig(URL, token="abc"),
+    ),
+    "a token in JSON": (
+        {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": '{"token": "abc"}'},
+        ClientConfig(URL, token="abc"),
+    ),
+    "a token file": (
+        {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": "file:///etc/a%20token"},
+        ClientConfig(URL, token_file="/etc/a token"),
+    ),
+    "a certificate": (
+        {"brokerServiceUrl": URL, "authPlugin": CERTIFICATE, "authParams": "tlsCertFile:/me.pem,tlsKeyFile:/me.key"},
+        ClientConfig(URL, tls=Tls(certificate_file="/me.pem", key_file="/me.key")),
+    ),
+    "a certificate in JSON": (
+        {
+            "brokerServiceUrl": URL,
+            "authPlugin": CERTIFICATE,
+            "authParams": '{"tlsCertFile": "/me.pem", "tlsKeyFile": "/me.key"}',
+        },
+        ClientConfig(URL, tls=Tls(certificate_file="/me.pem", key_file="/me.key")),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CONFS)
+def test_pulsars_own_names_are_read(case):
+    conf, config = CONFS[case]
+    assert ClientConfig.of(conf=conf) == config
+
+
+def test_urls_that_are_given_go_over_the_file():
+    conf = {"brokerServiceUrl": URL, "webServiceUrl": "http://broker:8080"}
+    given = ClientConfig.of("pulsar://other:1", "http://other:2", conf)
+    assert (given.service_url, given.admin_url) == ("pulsar://other:1", "http://other:2")
+
+
+@pytest.mark.parametrize(
+    "conf",
+    [
+        {},
+        {"brokerServiceUrl": URL, "authPlugin": "org.example.Mine", "authParams": "secret"},
+        {"brokerServiceUrl": URL, "authPlugin": TOKEN},
+        {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": "token:"},
+        {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": "{secret"},
+        {"brokerServiceUrl": URL, "tlsAllowInsecureConnection": "secret maybe"[7:]},
+        {"brokerServiceUrl": URL, "webServiceUrl": "broker:8080"},
+    ],
+)
+def test_what_cannot_be_meant_is_refused_without_its_secrets(conf):
+    with pytest.raises(InvalidSettingError) as caught:
+        ClientConfig.of(conf=conf)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_client_conf_has_comments_blanks_and_values_with_equal_signs(tmp_path):
+    file = tmp_path / "client.conf"
+    file.write_text(
+        "# a comment\n\n  ! another\nbrokerServiceUrl = pulsar://a:1\nauthParams=token:a=b==\nauthPlugin=\n"
+    )
+    assert conf_of(file) == {"brokerServiceUrl": "pulsar://a:1", "authParams": "token:a=b==", "authPlugin": ""}
+
+
+def test_a_client_conf_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "latin").write_bytes(b"a=\xff")
+    for file in (tmp_path / "none", tmp_path / "latin"):
+        with pytest.raises(InvalidSettingError, match=str(file)):
+            conf_of(file)
+
+
+def test_a_token_is_not_shown_and_crosses_process_borders():
+    config = ClientConfig(URL, token="secret")
+    assert "secret" not in repr(config)
+    assert pickle.loads(pickle.dumps(config)).login() == ("token", b"secret")
+
+
+def test_a_token_file_that_is_missing_is_an_error_that_names_it():
+    with pytest.raises(Exception, match="/nowhere/token"):
+        ClientConfig(URL, token_file="/nowhere/token").login()
+
+
+def test_tls_files_that_cannot_be_used_are_named(tmp_path):
+    (tmp_path / "empty.pem").touch()
+    for tls in (Tls(str(tmp_path / "none.pem")), Tls(certificate_file=str(tmp_path / "empty.pem"))):
+        with pytest.raises(InvalidSettingError, match=str(Path(tls.trust_certs_file or tls.certificate_file).name)):
+            tls.context()
