@@ -27,10 +27,12 @@ from lithify.ports.store import Warehouse
 from lithify.reports.events import CleanerNote
 from lithify.reports.ingest import IngestReport, TellBatch
 from lithify.service.look.overview import StatusWatch
+from lithify.service.pulsar.partition_round import RoundWorld
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lithify.pulsar.client import ClientConfig
     from lithify.store.iceberg.catalog.embedded import CatalogSource
 
 DEFAULT_WAREHOUSE = "./lithify-warehouse"
@@ -64,6 +66,17 @@ class SparkChoice:
 
     session: SparkSession | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BookKeeperChoice:
+    """Where a Pulsar cluster's ledgers are, if its admin interface is not to be asked.
+
+    `metadata_url` as Pulsar writes it, such as `zk:host:2181`; `replication` is ensemble, write and ack quorum.
+    """
+
+    metadata_url: str | None = None
+    replication: tuple[int, int, int] | None = None
 
 
 def open_warehouse(warehouse: str | None = None, catalog: str | None = None) -> Warehouse:
@@ -134,6 +147,40 @@ def kafka_ingest(
     conf = connector_conf(jars, choice.conf) if choice.session is None else choice.conf
     with KafkaSource(session_factory(choice.session, conf)(), request, stops) as source:
         return ingest(warehouse, source, request, tell, stops)
+
+
+def pulsar_world(
+    config: ClientConfig, choice: SparkChoice, jars: str | None, bookkeeper: BookKeeperChoice
+) -> RoundWorld:
+    """What rounds of live Pulsar topics work on. Raises `ConnectorError` or `BrokerError`; starts no Spark."""
+    from lithify.pulsar.bookkeeper import MetadataStore, Replication
+    from lithify.pulsar.client import Admin, TopicReader
+    from lithify.pulsar.live.cluster import LiveCluster
+    from lithify.pulsar.live.view_ledgers import opened_by
+    from lithify.spark.pulsar.engine import PulsarEngine
+    from lithify.spark.pulsar.ledgers import LedgerOpener, jars_folder
+    from lithify.spark.session.start import session_factory, slots
+    from lithify.spark.tasks import Pace
+
+    admin, clock = Admin(config), SystemClock()
+    if bookkeeper.metadata_url is not None:
+        store = MetadataStore.at(bookkeeper.metadata_url)
+    else:
+        store = MetadataStore.of(admin.internal_configuration())
+    if bookkeeper.replication is not None:
+        replication = Replication(*bookkeeper.replication)
+    else:
+        replication = Replication.of(admin.runtime_configuration())
+    opener = LedgerOpener(jars_folder(jars), store, replication)
+    engine = PulsarEngine(
+        session_factory(choice.session, choice.conf),
+        partial(TopicReader, config),
+        opener,
+        slots(choice.session, choice.conf),
+        Pace(time.monotonic, time.sleep),
+        clock.new_id,
+    )
+    return RoundWorld(LiveCluster(config), engine, opened_by(opener), clock)
 
 
 def salvage_of(warehouse: Warehouse) -> Salvage:

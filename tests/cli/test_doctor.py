@@ -10,7 +10,7 @@ import pytest
 
 from lithify.spark.kafka.connector import NEEDED
 
-NAMES = ["Python", "Java", "Spark", "libraries", "Kafka", "catalog", "warehouse", "free space"]
+NAMES = ["Python", "Java", "Spark", "libraries", "Kafka", "Pulsar", "catalog", "warehouse", "free space"]
 
 
 def test_all_is_well(lithify):
@@ -24,9 +24,20 @@ def test_all_is_well(lithify):
     assert text[0].startswith("ok       Python      3.")
 
 
+def test_pulsars_jars_are_looked_for(lithify, monkeypatch, tmp_path):
+    monkeypatch.setenv("LITHIFY_PULSAR_JARS", str(tmp_path))
+    done = lithify("doctor", "--json", code=3).json
+    (missing,) = (check for check in done["checks"] if not check["ok"])
+    assert missing["name"] == "Pulsar"
+    assert missing["detail"] == f"Pulsar's jars in {tmp_path} have no bookkeeper-server"
+    for name in ("bookkeeper-server-4.17.1.jar", "pulsar-metadata-4.2.4.jar"):
+        (tmp_path / name).touch()
+    assert lithify("doctor", "--json").json["ok"] is True
+
+
 def test_looking_makes_nothing(lithify):
     found = lithify("doctor", "--json").json
-    assert found["checks"][6]["detail"] == f"{lithify.warehouse}, made with the first topic"
+    assert found["checks"][7]["detail"] == f"{lithify.warehouse}, made with the first topic"
     assert not lithify.warehouse.exists()
 
 

@@ -22,6 +22,7 @@ from faults.reads import READS
 from faults.test_every_repair import a_repair
 from faults.test_every_step import finished
 from faults.test_every_step import prepared as a_cleaners_lake
+from faults.test_live_topics import live_rounds
 from faults.test_several_topics import a_run
 from lithify.api.lake import Lake
 from lithify.service.round.compact import RunRequest, compact
@@ -33,7 +34,7 @@ from support.faults.topics import NAME, SIDE_BY_SIDE, memory_warehouse, prepared
 
 LOAD = 2
 """Which of the calls of a look at a catalog loads the first topic."""
-PORTS = ("Warehouse", "Run", "LogStore", "Documents")
+PORTS = ("Warehouse", "Run", "LogStore", "Documents", "RoundWorld", "PulsarCluster")
 """What is given to services that reach ports."""
 
 
@@ -96,6 +97,7 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
         found |= called(lambda read=read: read(warehouse))
     unreadable = faulty(warehouse, Injector(LOAD, Kind.FAILS))
     found |= called(lambda: READS["status of all"](unreadable))
+    found |= called(live_rounds)
     return found
 
 

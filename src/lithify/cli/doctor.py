@@ -36,7 +36,7 @@ class Check:
 
 @verb("doctor")
 def doctor(invocation: Invocation) -> int:
-    """Check Python, Java, Spark, Kafka's connector, catalog and warehouse.
+    """Check Python, Java, Spark, jars of Kafka and Pulsar, catalog, warehouse.
 
     Prints what is there, what is missing and how to get it; exit code 3 if something is missing.
     Starts nothing and changes nothing.
@@ -46,7 +46,8 @@ def doctor(invocation: Invocation) -> int:
       lithify doctor
       lithify doctor --warehouse /data/lake --json
     """
-    checks = [_python(), _java(), _package("Spark", "pyspark"), _libraries(), _connector(), _catalog(invocation)]
+    checks = [_python(), _java(), _package("Spark", "pyspark"), _libraries(), _connector(), _pulsars_jars()]
+    checks.append(_catalog(invocation))
     checks += _warehouse(invocation)
     missing = [check for check in checks if not check.ok]
     if invocation.json:
@@ -106,6 +107,19 @@ def _connector() -> Check:
     except LithifyError as error:
         return Check("Kafka", False, error.message, error.hint)
     return Check("Kafka", True, f"{', '.join(NEEDED)} in {found.folder}")
+
+
+def _pulsars_jars() -> Check:
+    """Pulsar's jars, which only `pulsar compact` needs."""
+    from lithify.spark.pulsar.ledgers import JARS_VARIABLE, find_parts
+
+    if not os.environ.get(JARS_VARIABLE):
+        return Check("Pulsar", True, f"no jars named; `pulsar compact` needs --jars or {JARS_VARIABLE}")
+    try:
+        parts = find_parts(None)
+    except LithifyError as error:
+        return Check("Pulsar", False, error.message, error.hint)
+    return Check("Pulsar", True, f"BookKeeper's and Pulsar's clients in {parts.pulsar_jars}")
 
 
 def _catalog(invocation: Invocation) -> Check:

@@ -30,6 +30,8 @@ from lithify.cli.doctor import doctor
 from lithify.cli.invocation import Invocation, Nouns
 from lithify.cli.kafka.ingest import ingest
 from lithify.cli.kafka.publish import publish
+from lithify.cli.pulsar.compact import compact as compact_live
+from lithify.cli.pulsar.uncompact import uncompact as uncompact_live
 from lithify.cli.records.consume import consume, table
 from lithify.cli.records.produce import produce
 from lithify.cli.rounds.compact import compact
@@ -101,10 +103,19 @@ def kafka_group() -> None:
     """
 
 
+@click.group("pulsar", cls=Nouns)
+def pulsar_group() -> None:
+    """Work on topics of a live Pulsar cluster.
+
+    A round on Spark replaces Pulsar's own compaction, which runs in a broker with all keys in its memory.
+    """
+
+
 NOUNS: Mapping[click.Group, tuple[click.Command, ...]] = {
     topic_group: (create, list_topics, info, alter, uncompact, delete),
     cleaner_group: (cleaner_run,),
     kafka_group: (ingest, publish),
+    pulsar_group: (compact_live, uncompact_live),
     quarantine_group: (list_quarantine, release),
 }
 VERBS: tuple[click.Command, ...] = (
@@ -118,6 +129,7 @@ VERBS: tuple[click.Command, ...] = (
     cleaner_group,
     quarantine_group,
     kafka_group,
+    pulsar_group,
     status,
     history,
     verify,

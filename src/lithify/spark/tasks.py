@@ -110,6 +110,13 @@ def attempt() -> str:
     return str(context.taskAttemptId())
 
 
+def is_first_attempt() -> bool:
+    """Whether Spark starts this task for the first time."""
+    context = TaskContext.get()
+    assert context is not None  # this runs in a task
+    return int(context.attemptNumber()) == 0
+
+
 def task_frame(session: SparkSession, parts: Sequence[int], payloads: Sequence[Any]) -> DataFrame:
     """(part, payload): pickled tasks with their Spark partitions. Few and small rows."""
     table = pa.table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -27,11 +28,13 @@ class FileLedgers:
         self._path = folder
 
     def create(self, topic: str, horizon: MessageId, run_id: str) -> int:
-        ledger = 1000 + len(list(self._folder.glob("*")))
-        while (self._folder / str(ledger)).exists():
-            ledger += 1
-        self._path = self._folder / str(ledger)
-        self._path.touch(exist_ok=False)
+        for ledger in itertools.count(1000):
+            self._path = self._folder / str(ledger)
+            try:  # another task may take the number first
+                self._path.touch(exist_ok=False)
+                break
+            except FileExistsError:
+                continue
         self._entries = 0
         return ledger
 

@@ -6,11 +6,13 @@ PulsarCluster ──► Hold: the exclusive subscription `__compaction`, for the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 from lithify.model.message import MessageId
+from lithify.ports.pulsar.views import ViewRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,15 @@ class Hold(Protocol):
 class PulsarCluster(Protocol):
     """A Pulsar cluster. Every call raises `BrokerError` without an answer in time, or without the right to it."""
 
-    def partitions(self, topic: str) -> tuple[str, ...]:
-        """The names of the partitions of a topic; its own, if it is not partitioned. Raises `UnknownSourceError`."""
+    def partitions(self, topic: str) -> Mapping[int, str]:
+        """The names of the partitions by number, in order; of one that is not partitioned its own, as 0.
+
+        A name of a partition is only that one. Raises `UnknownSourceError` or `InvalidNameError`.
+        """
+        ...
+
+    def view_rules(self) -> ViewRules:
+        """The rules by which brokers compact. Raises `RefusedError` if they may not be asked."""
         ...
 
     def automatic_threshold_bytes(self, topic: str) -> int:
@@ -64,10 +73,17 @@ class PulsarCluster(Protocol):
         ...
 
     def hold(self, partition: str) -> AbstractContextManager[Hold]:
-        """Raises `CompactionRunningError` while another compaction holds the subscription."""
+        """Raises `SubscriptionBusyError` while another compaction of it runs."""
         ...
 
     def look(self, partition: str) -> TopicLook: ...
+
+    def drop_view(self, partition: str) -> bool:
+        """Deletes the subscription, and the view with it, also a view that is gone. Returns whether there was one.
+
+        Raises `BrokerError` while a compaction holds it.
+        """
+        ...
 
     def note_unsettled(self, partition: str, ledger: int | None) -> None:
         """Stores, beside the subscription, that views may be written to ledgers newer than `ledger`; None: no more."""

@@ -49,7 +49,10 @@ class PlannedView:
 
 @dataclass(frozen=True, slots=True)
 class WrittenView:
-    """A view in a closed ledger that nobody reads yet. Bytes are those of entries as brokers store them."""
+    """A view in a closed ledger that nobody reads yet. Bytes are those of entries as brokers store them.
+
+    `sole`: no other attempt to write it can have left a ledger.
+    """
 
     ledger: int
     messages_in: int
@@ -58,6 +61,7 @@ class WrittenView:
     entries_out: int
     bytes_in: int
     bytes_out: int
+    sole: bool = True
 
 
 class ViewEngine(Protocol):

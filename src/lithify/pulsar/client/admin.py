@@ -1,4 +1,4 @@
-"""What brokers tell over HTTP: Pulsar's admin interface, read only.
+"""What brokers tell and are told over HTTP: Pulsar's admin interface.
 
 Answers have a deadline and a largest size. Redirects, with which brokers send a client to the owner of a
 topic, are followed with the token, but never from HTTPS to HTTP.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -67,22 +68,47 @@ class Admin:
         """`status` and `lastError` of the broker's own compaction of one partition."""
         return _object(self.get(f"{_path(topic)}/compaction"), f"{topic}: the compaction's status")
 
+    def subscription_properties(self, topic: str, subscription: str) -> dict[str, str]:
+        """What is stored beside a subscription of one partition."""
+        found = self.get(f"{_path(topic)}/subscription/{quote(subscription, safe='')}/properties")
+        what = f"{topic}: the properties of {subscription}"
+        return {name: str(value) for name, value in _object(found or {}, what).items()}
+
+    def set_subscription_properties(self, topic: str, subscription: str, properties: Mapping[str, str]) -> None:
+        """Stores these in place of all others."""
+        self._ask("PUT", f"{_path(topic)}/subscription/{quote(subscription, safe='')}/properties", dict(properties))
+
+    def delete_subscription(self, topic: str, subscription: str) -> None:
+        """Of one partition, with its cursor; no consumer may have it."""
+        self._ask("DELETE", f"{_path(topic)}/subscription/{quote(subscription, safe='')}")
+
+    def unload(self, topic: str) -> None:
+        """Closes a partition in its broker, which loads it again for the next client."""
+        self._ask("PUT", f"{_path(topic)}/unload")
+
+    def subscriptions(self, topic: str) -> tuple[str, ...]:
+        """The names of the durable subscriptions of one partition."""
+        return tuple(str(name) for name in self.get(f"{_path(topic)}/subscriptions") or ())
+
     def get(self, path: str) -> Any:
         """What JSON is at a path below `/admin/v2/`; None: nothing."""
+        return self._ask("GET", path)
+
+    def _ask(self, method: str, path: str, body: object = None) -> Any:
         first, *others = self.config.admin_url.split(",")
         scheme = urlsplit(first).scheme
         urls = [first, *(f"{scheme}://{host}" for host in others)]
         for url in urls[:-1]:
             try:
-                return self._get(url, path)
+                return self._answered(method, url, path, body)
             except TransientBrokerError:
                 continue
-        return self._get(urls[-1], path)
+        return self._answered(method, urls[-1], path, body)
 
-    def _get(self, base: str, path: str) -> Any:
+    def _answered(self, method: str, base: str, path: str, content: object) -> Any:
         url = urljoin(f"{base.rstrip('/')}/", f"admin/v2/{path}")
         try:
-            status, body = within(self.config.answer_s, lambda: self._followed(url))
+            status, body = within(self.config.answer_s, lambda: self._followed(method, url, content))
         except (requests.exceptions.SSLError, ssl.SSLError) as error:
             hint = "check tlsTrustCertsFilePath"
             raise BrokerError(f"no TLS connection to the admin interface at {base}: {error}", hint=hint) from error
@@ -97,13 +123,15 @@ class Admin:
             hint = "check the admin URL: is it that of a broker or proxy of Pulsar?"
             raise BrokerError(f"{url} answers with something other than JSON", hint=hint) from error
 
-    def _followed(self, url: str) -> tuple[int, bytes]:
+    def _followed(self, method: str, url: str, content: object) -> tuple[int, bytes]:
         with requests.Session() as session:
             session.trust_env = False  # its .netrc would replace the token
             session.mount("https://", _Adapter(self.config))
             for _ in range(REDIRECTS_AT_MOST + 1):
-                with session.get(
+                with session.request(
+                    method,
                     url,
+                    json=content,
                     headers=self._headers(),
                     timeout=self.config.answer_s,
                     stream=True,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,6 +35,26 @@ class LedgerWriter(Protocol):
 
 OpenLedgers = Callable[[], AbstractContextManager[LedgerWriter]]
 """Connects to BookKeeper. Goes to tasks, so it pickles."""
+
+
+@contextmanager
+def opened_early(open_ledgers: OpenLedgers) -> Iterator[OpenLedgers]:
+    """Begins to connect to BookKeeper, which takes seconds, while the caller finds out what to write."""
+    with ThreadPoolExecutor(1) as thread, ExitStack() as connections:
+        opening = thread.submit(open_ledgers)
+        used = False
+
+        def opened() -> AbstractContextManager[LedgerWriter]:
+            nonlocal used
+            used = True
+            return opening.result()
+
+        try:
+            yield opened
+        finally:
+            if not used:
+                with suppress(LithifyError):
+                    connections.enter_context(opening.result())
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,8 @@ class _Run:
         engine, limits, at_once = self.engine, self.limits, min(tasks, self.engine.slots)
         read, write = limits.read_rate_bytes, limits.write_rate_bytes
         shares = SharedRates(read and read / at_once, write and write / at_once, engine.pace)
-        return TaskTools(engine.reader_of, engine.open_ledgers, shares)
+        speculates = engine.session().conf.get("spark.speculation", "false") == "true"
+        return TaskTools(engine.reader_of, engine.open_ledgers, shares, speculates)
 
 
 def _new_bytes(view: PlannedView) -> int:

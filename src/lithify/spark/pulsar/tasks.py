@@ -68,11 +68,15 @@ class SharedRates:
 
 @dataclass(frozen=True, slots=True)
 class TaskTools:
-    """Part of every task's closure. `reader_of` makes a reader of the partition of that name."""
+    """Part of every task's closure. `reader_of` makes a reader of the partition of that name.
+
+    `speculates`: Spark may run a task twice at once.
+    """
 
     reader_of: Callable[[str], EntryReader]
     open_ledgers: OpenLedgers
     rates: SharedRates
+    speculates: bool
 
 
 @dataclass(frozen=True, slots=True)

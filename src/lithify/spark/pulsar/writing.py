@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow as pa
@@ -25,11 +25,11 @@ from lithify.errors import EngineError, LithifyError
 from lithify.ports.pulsar.views import WrittenView
 from lithify.pulsar.rounds.alone import AloneRound, NotAloneError
 from lithify.pulsar.rounds.entries import EntriesRead, EntryReader
-from lithify.pulsar.rounds.view_ledger import write_view
+from lithify.pulsar.rounds.view_ledger import opened_early, write_view
 from lithify.pulsar.rounds.writing import JudgedRange, judged_range
 from lithify.spark.pulsar import tasks
 from lithify.spark.pulsar.tasks import BLOB, KIND, NUMBER, UNIT, TaskTools, WriteTask, rows
-from lithify.spark.tasks import PAYLOAD, Batches, columns, in_worker, placed
+from lithify.spark.tasks import PAYLOAD, Batches, columns, in_worker, is_first_attempt, placed
 
 OUTCOME = "outcome"
 _RESULT = pa.schema([(UNIT, pa.int32()), (OUTCOME, pa.binary())])
@@ -105,12 +105,15 @@ def _write(batches: Batches, tools: TaskTools) -> Batches:
 def _outcome(task: WriteTask, found: _Found, tools: TaskTools) -> Outcome:
     reader, throttles = tools.reader_of(task.view.partition), tools.rates.throttles()
     try:
-        judged = _judged(task, found, reader, throttles)
-        return write_view(tools.open_ledgers, task.view, reader, task.rules, judged, throttles)
+        with opened_early(tools.open_ledgers) as open_ledgers:
+            judged = _judged(task, found, reader, throttles)
+            written = write_view(open_ledgers, task.view, reader, task.rules, judged, throttles)
     except NotAloneError:
         return NotAlone()
     except LithifyError as error:
         return error
+    # All input has been read by now, so that no retry for lost input can have made a ledger.
+    return replace(written, sole=is_first_attempt() and not tools.speculates)
 
 
 def _judged(task: WriteTask, found: _Found, reader: EntryReader, throttles: Throttles) -> Iterable[JudgedRange]:

@@ -1,0 +1,74 @@
+"""The Python API of live Pulsar topics.
+
+    from lithify.api.pulsar import LiveTopic, client_config
+
+    topic = LiveTopic("persistent://shop/orders/states", client_config("pulsar://broker:6650", "http://broker:8080"))
+    report = topic.compact(jars="/opt/pulsar/lib")
+
+Its methods return what the verbs of the command line print, as typed values with `to_json()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, run_limits
+from lithify.ports.engine import Progress
+from lithify.pulsar.client import ClientConfig
+from lithify.pulsar.live.cluster import LiveCluster
+from lithify.reports.pulsar.rounds import TopicRoundPlan, TopicRoundReport, UncompactReport
+from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
+from lithify.service.pulsar.uncompact import uncompact_topic
+from lithify.wiring import BookKeeperChoice, SparkChoice, pulsar_world
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def client_config(service_url: str = "", admin_url: str = "", conf: Mapping[str, str] | None = None) -> ClientConfig:
+    """How to reach a cluster; `conf` has the names of Pulsar's `client.conf`. Raises `InvalidSettingError`."""
+    return ClientConfig.of(service_url, admin_url, conf)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTopic:
+    """A topic of a cluster, or one partition of it."""
+
+    name: str
+    config: ClientConfig
+
+    def plan(self) -> TopicRoundPlan:
+        """What a round would do now, without doing it. Raises `UnknownSourceError` or `BrokerError`."""
+        return plan_topic(LiveCluster(self.config), self.name)
+
+    def uncompact(self) -> UncompactReport:
+        """Drops the views of all partitions. What brokers have trimmed since is lost with them."""
+        return uncompact_topic(LiveCluster(self.config), self.name)
+
+    def compact(  # noqa: PLR0913 - the flags of the verb, by name
+        self,
+        *,
+        retain_null_key: bool | None = None,
+        order: str | None = None,
+        jars: str | None = None,
+        metadata_url: str | None = None,
+        replication: tuple[int, int, int] | None = None,
+        task_memory: Size = DEFAULT_TASK_MEMORY,
+        read_rate: Size | None = None,
+        write_rate: Size | None = None,
+        spark: SparkSession | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        progress: Progress = lambda _phase, _done, _total: None,
+    ) -> TopicRoundReport:
+        """A round of all partitions (C54, C55). A partition that fails has its error in the report.
+
+        Rules that are None are the broker's. `jars` is a folder with Pulsar's jars, by default
+        `$LITHIFY_PULSAR_JARS`. Raises `ConnectorError`, `UnknownSourceError`, `BrokerError` or `RefusedError`
+        where nothing can begin.
+        """
+        request = RoundRequest(self.name, retain_null_key, order, run_limits(task_memory, read_rate, write_rate))
+        choice = SparkChoice(spark, spark_conf or {})
+        world = pulsar_world(self.config, choice, jars, BookKeeperChoice(metadata_url, replication))
+        return compact_topic(world, request, progress)

@@ -1,0 +1,1 @@
+"""Verbs for topics of Pulsar clusters."""

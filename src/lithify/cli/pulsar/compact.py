@@ -1,0 +1,99 @@
+"""`lithify pulsar compact`: a round of a live topic now, or the plan of one (C54, C55)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lithify.cli import parameters
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.pulsar.settings import cluster_config, cluster_options
+from lithify.cli.terminal.output import say, say_error, show
+from lithify.cli.terminal.progress import phase_progress
+from lithify.cli.text.pulsar_rounds import plan_lines, round_lines, round_summary
+
+
+class ReplicationType(click.ParamType[tuple[int, int, int]]):
+    """`E,W,A`: ensemble, write quorum and ack quorum."""
+
+    name = "E,W,A"
+
+    def convert(
+        self, value: str | tuple[int, int, int], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int, int]:
+        if isinstance(value, tuple):
+            return value
+        numbers = value.split(",")
+        if len(numbers) != 3 or not all(number.isdecimal() for number in numbers):
+            self.fail(f"{value!r} is not three numbers", param, ctx)
+        ensemble, write, ack = map(int, numbers)
+        if not ensemble >= write >= ack >= 1:
+            self.fail(f"{value}: a quorum cannot be larger than the number before it, or zero", param, ctx)
+        return ensemble, write, ack
+
+
+@verb("compact")
+@parameters.topic
+@cluster_options
+@click.option("--plan", "only_plan", is_flag=True, help="Print what a round would do, without doing it.")
+@click.option("--order", type=click.Choice(("publish", "event-time")), help="Which message of a key wins.")
+@click.option("--retain-null-key/--drop-null-key", default=None, help="Messages without a key. Default: as the broker.")
+@click.option("--jars", metavar="DIR", help="Of Pulsar. Default: $LITHIFY_PULSAR_JARS.")
+@click.option("--metadata-url", metavar="URL", help="Of the metadata store: zk:HOST:2181. Default: as brokers say.")
+@click.option("--replication", type=ReplicationType(), help="Bookies of a view. Default: as brokers say.")
+@parameters.rates("tasks")
+@parameters.task_memory
+@parameters.spark_conf
+def compact(
+    invocation: Invocation,
+    topic_name: str,
+    service_url: str,
+    admin_url: str,
+    client_conf: Path | None,
+    only_plan: bool,
+    **given: Any,
+) -> int:
+    """Compact a topic of a live Pulsar cluster, without its brokers.
+
+    Spark reads the compacted ledger of each partition and the entries after it, and writes a new one,
+    which brokers then serve to readers with readCompacted. Message ids stay. Producers and readers
+    need not stop. A partition is refused while the broker compacts it itself; set the topic's
+    compaction threshold to 0. A second round without new messages changes nothing.
+
+    Exit code 1 if a partition failed; readers of it get what they got before.
+
+    \b
+    Examples:
+      lithify pulsar compact persistent://shop/orders/states \\
+          --service-url pulsar://broker:6650 --admin-url http://broker:8080 \\
+          --jars /opt/pulsar/lib
+      lithify pulsar compact persistent://shop/orders/states \\
+          --client-conf client.conf --plan
+      lithify pulsar compact persistent://shop/orders/states-partition-3 \\
+          --client-conf client.conf --read-rate 50MB/s
+    """
+    from lithify.api.pulsar import LiveTopic
+
+    topic = LiveTopic(topic_name, cluster_config(service_url, admin_url, client_conf))
+    if only_plan:
+        plan = topic.plan()
+        if not invocation.printed(plan):
+            show(plan_lines(plan))
+        _say_notes(plan.notes)
+        return 1 if any(one.error is not None for one in plan.partitions) else 0
+    with phase_progress() as progress:
+        report = topic.compact(progress=progress, **given)
+    if not invocation.printed(report):
+        show(round_lines(report))
+        say(round_summary(report))
+    _say_notes(report.notes)
+    for one in report.failed:
+        say_error(str(one.error))
+    return 1 if report.failed else 0
+
+
+def _say_notes(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        say(f"note: {note}")

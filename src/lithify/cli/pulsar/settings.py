@@ -1,0 +1,42 @@
+"""How verbs reach a Pulsar cluster: flags, and Pulsar's own `client.conf`, which alone may have secrets.
+
+--client-conf FILE          ─┐
+--service-url, --admin-url  ─┴─► the lower ones win
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lithify.cli.parameters import Function
+
+if TYPE_CHECKING:
+    from lithify.pulsar.client import ClientConfig
+
+_OPTIONS = (
+    click.option("--service-url", default="", metavar="URL", help="Of the brokers: pulsar://HOST:6650."),
+    click.option("--admin-url", default="", metavar="URL", help="Of the admin interface: http://HOST:8080."),
+    click.option(
+        "--client-conf",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Pulsar's client.conf: URLs, TLS, authentication.",
+    ),
+)
+
+
+def cluster_options(function: Function) -> Function:
+    """Gives a verb the flags that `cluster_config` takes."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def cluster_config(service_url: str, admin_url: str, client_conf: Path | None) -> ClientConfig:
+    """Raises `InvalidSettingError`."""
+    from lithify.pulsar.client import ClientConfig, conf_of
+
+    return ClientConfig.of(service_url, admin_url, None if client_conf is None else conf_of(client_conf))

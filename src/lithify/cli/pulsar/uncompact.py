@@ -1,0 +1,46 @@
+"""`lithify pulsar uncompact`: drops the views of a live topic (C55)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lithify.cli import parameters
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.pulsar.settings import cluster_config, cluster_options
+from lithify.cli.terminal.confirmation import refuse
+from lithify.cli.terminal.output import say, say_error
+
+
+@verb("uncompact")
+@parameters.topic
+@cluster_options
+@click.option("--yes", is_flag=True, help="Drop them.")
+def uncompact(
+    invocation: Invocation, topic_name: str, service_url: str, admin_url: str, client_conf: Path | None, yes: bool
+) -> int:
+    """Drop the compacted views of a topic of a live Pulsar cluster.
+
+    Deletes its subscription __compaction with the compacted ledgers, also where such a ledger is gone and
+    compacted readers fail. They then get what the topic itself still has; what brokers have trimmed is
+    lost with the view. The next round starts from that.
+
+    \b
+    Examples:
+      lithify pulsar uncompact persistent://shop/orders/states \\
+          --client-conf client.conf --yes
+    """
+    from lithify.api.pulsar import LiveTopic
+
+    topic = LiveTopic(topic_name, cluster_config(service_url, admin_url, client_conf))
+    if not yes:
+        refuse(f"{topic.name}: nothing was dropped", "drops its compacted views; what brokers have trimmed is lost")
+    report = topic.uncompact()
+    if not invocation.printed(report):
+        dropped = [str(one.partition) for one in report.partitions if one.changed]
+        what = f"the views of partitions {', '.join(dropped)} were dropped" if dropped else "there was no view to drop"
+        say(f"{report.topic}: {what}")
+    for one in report.failed:
+        say_error(str(one.error))
+    return 1 if report.failed else 0

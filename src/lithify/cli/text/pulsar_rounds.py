@@ -1,0 +1,75 @@
+"""Rounds of live Pulsar topics as text: a line per partition, and a summary."""
+
+from __future__ import annotations
+
+from lithify.cli.terminal.output import change, columns, count, plural
+from lithify.model.settings.units import format_bytes, format_duration
+from lithify.reports.pulsar.rounds import EntryPlace, PartitionPlan, PartitionReport, TopicRoundPlan, TopicRoundReport
+
+
+def round_lines(report: TopicRoundReport) -> list[str]:
+    """A table of the partitions."""
+    header = ("PARTITION", "LEDGER", "UP TO", "MESSAGES", "ENTRIES", "BYTES", "RESULT")
+    return columns(header, map(_row, report.partitions), left=("RESULT",))
+
+
+def _row(one: PartitionReport) -> tuple[str, ...]:
+    return (
+        str(one.partition),
+        "-" if one.compacted_ledger is None else str(one.compacted_ledger),
+        _place(one.horizon),
+        change(one.messages_in, one.messages_out, count),
+        change(one.entries_in, one.entries_out, count),
+        change(one.bytes_in, one.bytes_out, format_bytes),
+        _result(one),
+    )
+
+
+def _result(one: PartitionReport) -> str:
+    if one.error is not None:
+        return "FAILED, readers get what they got before"
+    deleted = f"; deleted {plural(len(one.ledgers_deleted), 'ledger')} of killed rounds" if one.ledgers_deleted else ""
+    return ("published" if one.changed else "nothing new") + deleted
+
+
+def round_summary(report: TopicRoundReport) -> str:
+    """One line: messages and bytes before and after, and the time."""
+    took = format_duration(report.duration_ms)
+    failed = f", {plural(len(report.failed), 'partition')} FAILED" if report.failed else ""
+    if not report.changed:
+        return f"{report.topic}: {'nothing was published' if failed else 'nothing to do'}{failed}, {took}"
+    done = [one for one in report.partitions if one.changed]
+    counted = change(sum(one.messages_in for one in done), sum(one.messages_out for one in done), count)
+    size = change(sum(one.bytes_in for one in done), sum(one.bytes_out for one in done), format_bytes)
+    return f"{report.topic}: {counted} messages, {size}{failed}, {took}"
+
+
+def plan_lines(plan: TopicRoundPlan) -> list[str]:
+    """A table of the partitions: what a round would read and write."""
+    header = ("PARTITION", "LEDGER", "UP TO", "VIEW", "NEW ENTRIES", "READS", "WRITES", "RESULT")
+    return columns(header, map(_plan_row, plan.partitions), left=("RESULT",))
+
+
+def _plan_row(one: PartitionPlan) -> tuple[str, ...]:
+    up_to = _place(one.horizon)
+    if one.horizon_after not in (None, one.horizon):
+        up_to = f"{up_to} → {_place(one.horizon_after)}"
+    result = "nothing to do" if one.idle else "writes a view"
+    return (
+        str(one.partition),
+        "-" if one.compacted_ledger is None else str(one.compacted_ledger),
+        up_to,
+        count(one.view_entries),
+        count(one.new_entries),
+        _at_most(one.bytes_read_at_most),
+        _at_most(one.bytes_written_at_most),
+        f"FAILS: {one.error}" if one.error is not None else result,
+    )
+
+
+def _place(place: EntryPlace | None) -> str:
+    return "-" if place is None else f"{place.ledger}:{place.entry}"
+
+
+def _at_most(size: int) -> str:
+    return f"≤ {format_bytes(size)}" if size else "-"

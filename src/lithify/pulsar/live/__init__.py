@@ -1,0 +1,1 @@
+"""A live cluster as the ports of rounds want it (`ports/pulsar`)."""

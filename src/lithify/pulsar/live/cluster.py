@@ -1,0 +1,143 @@
+"""A cluster for rounds: what the admin interface and the brokers tell of a partition, as one value.
+
+internalStats          ledgers, the cursor of __compaction, the compacted ledger that the broker has open
+last message id        of the broker that owns the partition
+subscription's properties   the note of rounds that did not end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lithify.errors import BrokerError, DamagedError, RefusedError
+from lithify.model.message import MessageId
+from lithify.ports.pulsar.cluster import Hold, TopicLedger, TopicLook
+from lithify.ports.pulsar.views import ViewRules
+from lithify.pulsar.client import Admin, ClientConfig, Cluster, Subscription
+from lithify.pulsar.client.names import TopicName
+
+COMPACTION: Final = "__compaction"
+VIEW: Final = "CompactedTopicLedger"
+"""The property of the cursor that names the compacted ledger; Pulsar's name, as the one above."""
+NOTE: Final = "lithify.unsettled-since"
+NO_LEDGER: Final = "NoSuchLedgerExists"
+BY_EVENT_TIME: Final = "EventTimeCompactionServiceFactory"
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionHold:
+    """See `ports.pulsar.cluster.Hold`."""
+
+    subscription: Subscription
+
+    @property
+    def is_open(self) -> bool:
+        return self.subscription.is_open
+
+    def acknowledge(self, horizon: MessageId, ledger: int) -> None:
+        self.subscription.acknowledge(horizon, {VIEW: ledger})
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCluster:
+    """See `ports.pulsar.cluster.PulsarCluster`."""
+
+    config: ClientConfig
+
+    @property
+    def _admin(self) -> Admin:
+        return Admin(self.config)
+
+    def partitions(self, topic: str) -> Mapping[int, str]:
+        name = TopicName.parsed(topic)
+        if name.partition >= 0:
+            return {name.partition: str(name)}
+        count = self._admin.partitions(str(name))
+        return {number: str(name.of_partition(number)) for number in range(count)} or {0: str(name)}
+
+    def view_rules(self) -> ViewRules:
+        try:
+            found = self._admin.runtime_configuration()
+        except BrokerError as error:
+            raise RefusedError(
+                f"the broker does not tell by which rules it compacts: {error.message}",
+                hint="say --order, and --retain-null-key or --drop-null-key, as its broker.conf has them",
+            ) from error
+        retains = str(found.get("topicCompactionRetainNullKey", "false")).lower() == "true"
+        by_event_time = str(found.get("compactionServiceFactoryClassName", "")).endswith(BY_EVENT_TIME)
+        return ViewRules(retains, "event-time" if by_event_time else "publish")
+
+    def automatic_threshold_bytes(self, topic: str) -> int:
+        return self._admin.compaction_threshold(topic) or 0
+
+    @contextmanager
+    def hold(self, partition: str) -> Iterator[Hold]:
+        with Cluster(self.config).subscribe(partition, COMPACTION, compacted=True) as subscription:
+            yield CompactionHold(subscription)
+
+    def look(self, partition: str) -> TopicLook:
+        try:
+            stats = self._admin.internal_stats(partition)
+        except BrokerError as error:
+            if NO_LEDGER not in error.message:
+                raise
+            raise DamagedError(
+                f"{partition}: its compacted ledger is gone, so the broker cannot tell about the topic",
+                hint="readers of the compacted topic fail as well; `lithify pulsar uncompact` drops the view",
+            ) from error
+        last = Cluster(self.config).last_id(partition)
+        cursor = stats.get("cursors", {}).get(COMPACTION)
+        note = None
+        if cursor is not None:
+            note = self._admin.subscription_properties(partition, COMPACTION).get(NOTE)
+        try:
+            return _looked(stats, cursor, last, note)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise BrokerError(f"{partition}: its internal statistics are not as Pulsar has them: {error!r}") from error
+
+    def drop_view(self, partition: str) -> bool:
+        admin = self._admin
+        if COMPACTION not in admin.subscriptions(partition):
+            return False
+        admin.delete_subscription(partition, COMPACTION)
+        admin.unload(partition)  # else the broker still looks for a ledger that was gone before
+        return True
+
+    def note_unsettled(self, partition: str, ledger: int | None) -> None:
+        admin = self._admin
+        properties = admin.subscription_properties(partition, COMPACTION)
+        properties.pop(NOTE, None)
+        if ledger is not None:
+            properties[NOTE] = str(ledger)
+        admin.set_subscription_properties(partition, COMPACTION, properties)
+
+
+def _looked(
+    stats: Mapping[str, Any], cursor: Mapping[str, Any] | None, last: MessageId | None, note: str | None
+) -> TopicLook:
+    ledgers = [_ledger(one) for one in stats["ledgers"]]
+    if ledgers and not ledgers[-1].entries:  # the one that is written to is listed as empty
+        entries, size = int(stats["currentLedgerEntries"]), int(stats["currentLedgerSize"])
+        ledgers[-1] = TopicLedger(ledgers[-1].ledger, entries, size)
+    served = _ledger(stats["compactedLedger"])
+    view = None if cursor is None else cursor["properties"].get(VIEW)
+    return TopicLook(
+        ledgers=tuple(ledgers),
+        last=last,
+        horizon=None if cursor is None else _position(cursor["markDeletePosition"]),
+        view=None if view is None else int(view),
+        served=None if served.ledger < 0 else served,
+        unsettled=None if note is None else int(note),
+    )
+
+
+def _ledger(found: Mapping[str, Any]) -> TopicLedger:
+    return TopicLedger(int(found["ledgerId"]), int(found["entries"]), int(found["size"]))
+
+
+def _position(text: str) -> MessageId:
+    ledger, entry = text.split(":")
+    return MessageId(int(ledger), int(entry))

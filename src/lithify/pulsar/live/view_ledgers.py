@@ -1,0 +1,34 @@
+"""The ledgers of views in a cluster's BookKeeper (`ports/pulsar/views.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from lithify.ports.pulsar.views import ViewLedger
+from lithify.pulsar.bookkeeper import LedgerWriter
+
+
+@dataclass(frozen=True, slots=True)
+class LiveViewLedgers:
+    """See `ports.pulsar.views.ViewLedgers`."""
+
+    ledgers: LedgerWriter
+
+    def newer_than(self, partition: str, ledger: int) -> tuple[ViewLedger, ...]:
+        return tuple(ViewLedger(one.ledger, one.run_id or None) for one in self.ledgers.of(partition, ledger + 1))
+
+    def delete(self, ledger: int) -> None:
+        self.ledgers.delete(ledger)
+
+
+def opened_by(open_ledgers: Callable[[], LedgerWriter]) -> Callable[[], AbstractContextManager[LiveViewLedgers]]:
+    """Opens them by what opens BookKeeper's."""
+
+    @contextmanager
+    def opened() -> Iterator[LiveViewLedgers]:
+        with open_ledgers() as ledgers:
+            yield LiveViewLedgers(ledgers)
+
+    return opened

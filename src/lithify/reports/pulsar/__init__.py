@@ -1,0 +1,1 @@
+"""Reports of what was done to live Pulsar topics."""

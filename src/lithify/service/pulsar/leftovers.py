@@ -1,0 +1,59 @@
+"""Ledgers of views that nobody serves, from rounds that were killed or failed (C55).
+
+    before a ledger is made     note: the newest ledger of the topic       stored beside the subscription
+    round ended well            no note
+    round was killed            the note stays ──► the next round deletes the views in newer ledgers but the served one
+
+Ids of ledgers only grow, so a leftover is newer than the note. Only the holder of the subscription deletes any,
+so that none belongs to a compaction that runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from lithify.ports.pulsar.cluster import PulsarCluster, TopicLook
+from lithify.ports.pulsar.views import ViewLedgers
+
+OpenViewLedgers = Callable[[], AbstractContextManager[ViewLedgers]]
+"""Connects to BookKeeper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """Deletes leftovers of partitions whose subscription the caller holds. Calls raise `BrokerError`."""
+
+    cluster: PulsarCluster
+    open_ledgers: OpenViewLedgers
+
+    def note(self, partition: str, look: TopicLook) -> int:
+        """Notes that views may be written from now on; returns the newest ledger that none of them has."""
+        newest = max(one.ledger for one in look.ledgers)
+        since = newest if look.unsettled is None else min(newest, look.unsettled)
+        if since != look.unsettled:
+            self.cluster.note_unsettled(partition, since)
+        return since
+
+    def delete(self, partition: str, since: int) -> tuple[int, ...]:
+        """Deletes ledgers of views newer than `since` that the broker neither serves nor has stored as served."""
+        deleted: list[int] = []
+        with self.open_ledgers() as ledgers:
+            found = ledgers.newer_than(partition, since)
+            look = self.cluster.look(partition)  # after the list: a view that is served since is among its ledgers
+            used = {look.view, None if look.served is None else look.served.ledger}
+            for one in found:
+                if one.ledger not in used:
+                    ledgers.delete(one.ledger)
+                    deleted.append(one.ledger)
+        return tuple(deleted)
+
+    def delete_one(self, ledger: int) -> None:
+        """Deletes a ledger that the broker was never asked to serve."""
+        with self.open_ledgers() as ledgers:
+            ledgers.delete(ledger)
+
+    def settled(self, partition: str) -> None:
+        """Notes that no ledger is left behind."""
+        self.cluster.note_unsettled(partition, None)

@@ -1,0 +1,133 @@
+"""The round of one partition, but for the writing of its view, which the engine does for all at once (C54, C55).
+
+    begin     hold the subscription ─► look ─► plan ─► note that ledgers may be left behind
+    publish   ask the broker to serve the view ─► see that it does
+    end       delete leftovers ─► note that there are none
+
+Whatever goes wrong is the partition's error; nothing more is done to it but to delete what it left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+
+from lithify.defects import as_lithify_error
+from lithify.errors import BrokerError, LithifyError, UnknownOutcomeError
+from lithify.model.message import MessageId
+from lithify.ports.clock import Clock
+from lithify.ports.pulsar.cluster import Hold, PulsarCluster, TopicLook
+from lithify.ports.pulsar.views import PlannedView, ViewEngine, WrittenView
+from lithify.reports.pulsar.rounds import EntryPlace, PartitionReport
+from lithify.service.pulsar.leftovers import Leftovers, OpenViewLedgers
+from lithify.service.pulsar.planning import plan_round
+from lithify.service.pulsar.publishing import Publisher
+
+
+@dataclass(frozen=True, slots=True)
+class RoundWorld:
+    """What a round works on."""
+
+    cluster: PulsarCluster
+    engine: ViewEngine
+    open_ledgers: OpenViewLedgers
+    clock: Clock
+
+
+class PartitionRound:
+    """One partition during a round. `name` is that of the partition as a topic."""
+
+    def __init__(self, world: RoundWorld, number: int, name: str) -> None:
+        self.name = name
+        self.report = PartitionReport(number)
+        self.view: PlannedView | None = None
+        """The view to write; None if nothing is new, or after an error."""
+        self._cluster = world.cluster
+        self._leftovers = Leftovers(world.cluster, world.open_ledgers)
+        self._publisher = Publisher(world.cluster, world.clock)
+        self._hold: Hold | None = None
+        self._since: int | None = None
+        """The newest ledger that is no leftover; None where there is no leftover."""
+        self._found_leftovers = self._may_leave_more = self._is_unknown = False
+
+    @property
+    def is_held(self) -> bool:
+        return self._hold is not None and self._hold.is_open
+
+    def begin(self, holds: ExitStack) -> None:
+        """Takes the subscription, which `holds` releases, and plans the view."""
+        with self._failing():
+            self._hold = holds.enter_context(self._cluster.hold(self.name))
+            look = self._cluster.look(self.name)
+            self._since, self._found_leftovers = look.unsettled, look.unsettled is not None
+            self._describe(look)
+            plan = plan_round(self.name, look)
+            if plan.view is not None:
+                self._since = self._leftovers.note(self.name, look)
+                self.view = plan.view
+
+    def publish(self, written: WrittenView | LithifyError) -> None:
+        """Has the view served, if there is one."""
+        with self._failing():
+            if isinstance(written, LithifyError):
+                self._may_leave_more = True
+                raise written
+            assert self.view is not None and self._hold is not None  # it was to be written
+            self._may_leave_more = not written.sole
+            if not self.is_held:
+                self._leftovers.delete_one(written.ledger)  # the broker was not asked to serve it
+                raise lost(self.name)
+            try:
+                look = self._publisher.publish(self.name, self._hold, self.view.horizon, written.ledger)
+            except UnknownOutcomeError:
+                self._is_unknown = True
+                raise
+            self._describe(look)
+            self.report = replace(
+                self.report,
+                messages_in=written.messages_in,
+                messages_out=written.messages_out,
+                entries_in=written.entries_in,
+                entries_out=written.entries_out,
+                bytes_in=written.bytes_in,
+                bytes_out=written.bytes_out,
+                changed=True,
+            )
+
+    def end(self) -> None:
+        """Deletes leftovers, as long as the subscription is held."""
+        if self._since is None or self._is_unknown or not self.is_held:
+            return
+        with self._failing():
+            if self._found_leftovers or self._may_leave_more or self.report.error is not None:
+                deleted = self._leftovers.delete(self.name, self._since)
+                self.report = replace(self.report, ledgers_deleted=deleted)
+            if not self._may_leave_more and self.report.error is None:
+                self._leftovers.settled(self.name)
+
+    def _describe(self, look: TopicLook) -> None:
+        horizon = None if look.view is None else look.horizon
+        self.report = replace(self.report, compacted_ledger=look.view, horizon=place_of(horizon))
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Notes the first error as that of the partition."""
+        try:
+            yield
+        except Exception as error:
+            self.view = None
+            if self.report.error is None:
+                self.report = replace(self.report, error=str(as_lithify_error(error, self.name)))
+
+
+def place_of(entry: MessageId | None) -> EntryPlace | None:
+    return None if entry is None else EntryPlace(entry.ledger, entry.entry)
+
+
+def lost(name: str) -> BrokerError:
+    """The error for a subscription that was lost during the round."""
+    return BrokerError(
+        f"{name}: the connection that holds its subscription __compaction was lost",
+        hint="readers get what they got before; run it again",
+    )

@@ -1,0 +1,60 @@
+"""Opens BookKeeper's ledgers where it is called: in the driver, or in a task on another machine."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyspark
+
+from lithify.errors import ConnectorError
+from lithify.pulsar.bookkeeper import JavaParts, LedgerWriter, MetadataStore, Replication
+from lithify.spark.session.java import find_java
+
+JARS_VARIABLE = "LITHIFY_PULSAR_JARS"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerOpener:
+    """Calls start a JVM with the jars in a folder, which is at the same place on all machines."""
+
+    jars: Path
+    store: MetadataStore
+    replication: Replication
+
+    def __call__(self) -> LedgerWriter:
+        """Raises `JavaNotFoundError`, `ConnectorError`, `BrokerError` or `UnusableEnvironmentError`."""
+        return LedgerWriter(_parts(self.jars), self.store, self.replication)
+
+
+def find_parts(given: str | None) -> JavaParts:
+    """What that JVM is made of, complete. Raises `JavaNotFoundError` or `ConnectorError`."""
+    parts = _parts(jars_folder(given))
+    parts.class_path()
+    return parts
+
+
+def _parts(jars: Path) -> JavaParts:
+    return JavaParts(find_java().executable, jars, spark_home() / "jars")
+
+
+def spark_home() -> Path:
+    """Where Spark is on this machine: workers import PySpark from an archive below it."""
+    own = Path(pyspark.__file__)
+    places = [Path(home) for home in filter(None, [os.environ.get("SPARK_HOME")])]
+    return next((place for place in (*places, *own.parents) if (place / "jars").is_dir()), own.parent)
+
+
+def jars_folder(given: str | None) -> Path:
+    """The folder of Pulsar's jars: the given one, or that of $LITHIFY_PULSAR_JARS. Raises `ConnectorError`."""
+    folder = given or os.environ.get(JARS_VARIABLE)
+    if not folder:
+        raise ConnectorError(
+            "Pulsar's jars, with which views are written, are not named",
+            hint=f"give --jars DIR, or set {JARS_VARIABLE}, to the `lib` folder of a Pulsar distribution",
+        )
+    path = Path(folder).expanduser().absolute()
+    if not path.is_dir():
+        raise ConnectorError(f"{path}, where Pulsar's jars should be, is not a folder", hint="check --jars")
+    return path

@@ -1,0 +1,146 @@
+"""Every port call of a round of a live Pulsar topic fails, in turn (C55).
+
+Whatever is struck: readers get the earlier view or the new one, what the broker serves is there, the next round gets
+through, and after it no ledger is left but the one that is served.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify.errors import LithifyError, UnknownOutcomeError
+from lithify.model.message import MessageId
+from lithify.service.pulsar.leftovers import Leftovers
+from lithify.service.pulsar.publishing import Publisher
+from lithify.service.pulsar.rounds import plan_topic
+from lithify.service.pulsar.uncompact import uncompact_topic
+from support.fake_clock import FakeClock
+from support.faults.ports import CrashError, Injector, Kind
+from support.faults.struck import strikes
+from support.pulsar.fake_cluster import FakeHold, FakePulsar
+from support.pulsar.struck_rounds import TOPIC, a_cluster, a_round, messages
+
+
+def reads(cluster: FakePulsar) -> dict[str, list[tuple[int, int]]]:
+    return {name: cluster.compacted_read(name) for name in cluster.topics}
+
+
+def wanted() -> dict[str, list[tuple[int, int]]]:
+    cluster = a_cluster()
+    assert not a_round(cluster).failed
+    return reads(cluster)
+
+
+def a_struck_round(cluster: FakePulsar, injector: Injector) -> bool:
+    """Whether it says that all went well."""
+    try:
+        report = a_round(cluster, injector)
+    except (LithifyError, CrashError):
+        return False
+    return not report.failed
+
+
+def live_rounds() -> None:
+    """What the tests of this module go through, undisturbed and without the subscription."""
+    cluster = a_cluster()
+    cluster.loses_holds = True
+    assert a_round(cluster).failed
+    cluster.loses_holds = False
+    cluster.begin_view(TOPIC, "killed")
+    assert a_round(cluster).partitions[0].ledgers_deleted
+    cluster.send(TOPIC, *messages(range(60, 61)))
+    assert not plan_topic(cluster, TOPIC).partitions[0].idle
+    with pytest.raises(UnknownOutcomeError):
+        Publisher(cluster, FakeClock()).publish(TOPIC, FakeHold(cluster, TOPIC, is_open=False), MessageId(0, 0), 0)
+    Leftovers(cluster, cluster.open_ledgers).delete_one(-1)
+    assert uncompact_topic(cluster, TOPIC).partitions[0].changed
+
+
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
+@pytest.mark.parametrize("looks_until_done", [0, 3])
+def test_a_struck_round_is_all_or_nothing(kind: Kind, looks_until_done: int) -> None:
+    """C55: and a round that says that it has published has."""
+    for injector in strikes(kind):
+        cluster = a_cluster()
+        cluster.looks_until_done = looks_until_done
+        before, after = reads(cluster), wanted()
+        done = a_struck_round(cluster, injector)
+        topic = cluster.topics[TOPIC]
+        assert reads(cluster) in ([after] if done else [before, after]), injector
+        assert topic.served in cluster.views, injector
+        assert topic.hold is None
+        for _ in range(looks_until_done):
+            cluster.look(TOPIC)  # by now the broker has done what it was asked
+        assert not a_round(cluster).failed
+        assert reads(cluster) == after
+        assert list(cluster.views) == [topic.served], injector
+        assert topic.note is None
+        assert not a_round(cluster).changed
+
+
+def test_a_request_that_never_arrives_is_an_unknown_outcome() -> None:
+    """C55: the broker may still get it, so the ledger stays until the next round."""
+    cluster, clock = a_cluster(), FakeClock()
+    injector = Injector(10**6, Kind.LOSES_REQUEST)
+    a_round(a_cluster(), injector)
+    at = injector.calls.index("acknowledge") + 1
+    report = a_round(cluster, Injector(at, Kind.LOSES_REQUEST), clock)
+    assert "does not say that it does" in str(report.failed[0].error)
+    assert len(cluster.views) == 3  # the served one, one of the strike, and the one that may be served yet
+    assert clock.monotonic_ms() >= 60_000
+    assert a_round(cluster).partitions[0].ledgers_deleted
+    assert len(cluster.views) == 1
+
+
+def test_what_other_partitions_do_is_not_lost() -> None:
+    """C55: a partition that fails leaves the others alone."""
+    cluster = a_cluster(partitions=3)
+    cluster.topics[f"{TOPIC}-partition-1"].hold = FakeHold(cluster, "")  # of the broker's own compaction
+    report = a_round(cluster)
+    assert [one.changed for one in report.partitions] == [True, False, True]
+    assert "ConsumerBusy" in str(report.partitions[1].error)
+
+
+def test_ledgers_of_another_compactor_that_are_left_are_deleted_too() -> None:
+    """C55: they are newer than the note, and nobody holds the subscription but the round."""
+    cluster = a_cluster()
+    cluster.note_unsettled(TOPIC, cluster.newest)
+    left = cluster.begin_view(TOPIC, None)
+    other = cluster.begin_view("persistent://t/n/other", None)
+    assert a_round(cluster).partitions[0].ledgers_deleted == (left,)
+    assert other in cluster.views
+
+
+def test_a_round_that_loses_its_subscription_publishes_nothing() -> None:
+    """C55: the broker was not asked, so the ledger can be deleted."""
+    cluster = a_cluster()
+    before, views = reads(cluster), set(cluster.views)
+    cluster.loses_holds = True
+    assert "was lost" in str(a_round(cluster).failed[0].error)
+    assert reads(cluster) == before
+    cluster.loses_holds = False
+    assert a_round(cluster).changed
+    assert len(cluster.views) == len(views)
+
+
+def test_a_view_that_is_gone_fails_rounds_until_it_is_dropped() -> None:
+    """C55: nothing smaller takes its place by itself."""
+    cluster = a_cluster()
+    cluster.delete(cluster.topics[TOPIC].view or 0)
+    for _ in range(2):
+        assert "cannot read its compacted ledger" in str(a_round(cluster).failed[0].error)
+    assert uncompact_topic(cluster, TOPIC).partitions[0].changed
+    assert not uncompact_topic(cluster, TOPIC).partitions[0].changed
+    report = a_round(cluster).partitions[0]
+    assert report.messages_in == len(cluster.topics[TOPIC].entries)
+
+
+def test_the_numbers_are_those_of_the_engine() -> None:
+    cluster = a_cluster()
+    report = a_round(cluster).partitions[0]
+    view = cluster.views[report.compacted_ledger or 0]
+    assert report.messages_out == report.entries_out == len(view.entries)
+    assert report.horizon is not None and cluster.topics[TOPIC].horizon is not None
+    assert (report.horizon.ledger, report.horizon.entry) == cluster.topics[TOPIC].horizon[:2]
+    cluster.send(TOPIC, *messages(range(60, 61)))
+    assert a_round(cluster).partitions[0].messages_in == len(view.entries) + 1
