@@ -73,8 +73,9 @@ def _entry(draw: st.DrawFn, kind: str, keys: Sequence[str | None], place: RawEnt
         case "marker":
             return single(ledger, entry, sent, form, marker_type=draw(st.integers(0, 30)))
         case "chunk":
-            chunk = {"uuid": draw(st.sampled_from([b"u", b"w"])), "num_chunks_from_msg": 2}
-            return single(ledger, entry, Sent("a", b"part"), form, chunk_id=draw(st.integers(0, 1)), **chunk)
+            chunk = {"uuid": draw(st.sampled_from([b"u", b"w"])), "chunk_id": draw(st.sampled_from([0, 0, 1, 1, 2]))}
+            key = draw(st.sampled_from([keys[0], keys[0], keys[-1]]))
+            return single(ledger, entry, Sent(key, b"part"), form, num_chunks_from_msg=draw(st.integers(2, 3)), **chunk)
     many = draw(st.lists(message, min_size=1, max_size=6))
     if kind == "sealed batch":
         return batch(ledger, entry, many, form, **draw(st.sampled_from([ENCRYPTED, {"compression": 9}])))

@@ -128,7 +128,14 @@ CHUNKED = [
     ("u0/2:k=a; u1/2:k=b; k=", ""),
     ("k=1; u0/2:k=a; j=1", "0 1 2"),  # the rest of it may come later
     ("u0/2:k=a; w0/2:k=c; u1/2:k=b; w1/2:k=d", "1 3"),
-    ("u0/2:k=a; u1/2:k=b; k=1; u1/2:k=b", "2"),  # a chunk that was sent again goes with the others
+    ("u0/2:k=a; u1/2:k=b; k=1; u1/2:k=b", "2"),  # a chunk that was sent again is not the message again
+    ("u0/3:k=a; u1/3:k=b; u1/3:k=b; u2/3:k=c", "0 1 3"),
+    ("u0/2:k=a; u1/2:k=b; k=1; u0/2:k=c; u1/2:k=d", "3 4"),  # but all of them are, or another with the same id
+    ("u0/2:k=a; u0/2:k=a; u1/2:k=b", "1 2"),  # sent again from the start
+    ("k=1; u1/2:k=b", "0"),  # without its beginning no reader gets it
+    ("k=1; u0/3:k=a; u2/3:k=c", "0"),
+    ("u0/3:k=a; u2/3:k=c; u1/3:k=b; u2/3:k=c; k=1", "4"),
+    ("u0/2:k=a; u0/2:j=a; u1/2:j=b", "0 1 2"),
 ]
 
 

@@ -2,9 +2,9 @@
 
     entries ──► messages with their keys ──► rules.py, key by key ──► one frame per entry that keeps a message
 
-Server-only markers are dropped. A chunked message counts where it is complete, and its chunks stay or go
-together; as long as one is missing they stay and replace nothing. A sealed batch stays, unless it has one
-message, whose key is then that of the batch.
+Server-only markers are dropped. A chunked message counts where it is complete, and its chunks stay or go together;
+while it is not complete they stay and replace nothing, and chunks that no reader can put together go. A sealed
+batch stays, unless it has one message, whose key is then that of the batch.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from lithify.errors import InvalidInputError
+from lithify.pulsar.compaction.chunks import ChunkId, assembled
 from lithify.pulsar.compaction.rules import KeyedMessage, Order, Position, order_of, survivors
 from lithify.pulsar.format.batch import messages_of_batch, without_messages
 from lithify.pulsar.format.entry import Entry, RawEntry, entry_of
@@ -61,25 +62,6 @@ def _written(entry: Entry, row: int, kept: set[Position]) -> bytes | None:
 
 
 @dataclass(slots=True)
-class _Chunks:
-    """The entries of a chunked message, and what its metadata says of all of it."""
-
-    total: int
-    key: bytes | None
-    event_time: int
-    rows: list[int] = field(default_factory=list)
-    chunk_ids: set[int] = field(default_factory=set)
-    completed_by: int | None = None
-
-    def add(self, row: int, chunk_id: int) -> None:
-        """A chunk, after all before it: one that a producer sent again changes nothing of a complete message."""
-        self.rows.append(row)
-        self.chunk_ids.add(chunk_id)
-        if self.completed_by is None and len(self.chunk_ids) >= self.total:
-            self.completed_by = row
-
-
-@dataclass(slots=True)
 class _Topic:
     """The messages of a partition, by key. The position of a whole entry is one number."""
 
@@ -88,7 +70,7 @@ class _Topic:
     by_key: dict[bytes, list[KeyedMessage]] = field(default_factory=lambda: defaultdict(list))
     kept_anyway: set[Position] = field(default_factory=set)
     sealed: list[Position] = field(default_factory=list)
-    chunked: dict[tuple[bytes, bytes], _Chunks] = field(default_factory=dict)
+    chunks: list[tuple[int, MessageMetadata]] = field(default_factory=list)
 
     def add(self, row: int, entry: Entry) -> None:
         """An entry, after all entries before it."""
@@ -97,7 +79,7 @@ class _Topic:
             case Kind.MARKER:
                 return
             case Kind.CHUNK:
-                self._add_chunk(row, entry.metadata)
+                self.chunks.append((row, entry.metadata))
             case Kind.BATCH:
                 self._add_batch(row, entry)
             case Kind.SEALED_BATCH if self.order != "publish" or shown_key(entry, kind) is None:
@@ -110,14 +92,12 @@ class _Topic:
     def kept(self) -> set[Position]:
         """The positions of all messages and whole entries that stay."""
         whole: dict[Position, list[Position]] = {}
-        for chunks in self.chunked.values():
-            rows: list[Position] = [(row,) for row in chunks.rows]
-            if chunks.completed_by is None:
-                self.kept_anyway.update(rows)
-            else:
-                position = (chunks.completed_by,)
-                whole[position] = rows
-                self._add(chunks.key, KeyedMessage(position, False, chunks.event_time, False))
+        chunked = assembled(self.chunks, lambda chunk: _chunk_id(chunk[1]))
+        for message in chunked.complete:
+            row, metadata = message[-1]
+            whole[(row,)] = [(row,) for row, _ in message]
+            self._add(key_of(metadata), KeyedMessage((row,), False, message[0][1].event_time, False))
+        self.kept_anyway.update((row,) for message in chunked.waiting for row, _ in message)
         stay = [
             m.position for of_key in self.by_key.values() for m in survivors(sorted(of_key), self.order, self.sealed)
         ]
@@ -134,7 +114,7 @@ class _Topic:
             if not metadata.compacted_out:
                 self._add(key_of(metadata), KeyedMessage((row, index), not payload, metadata.event_time, True))
 
-    def _add_chunk(self, row: int, metadata: MessageMetadata) -> None:
-        first = _Chunks(metadata.num_chunks_from_msg, key_of(metadata), metadata.event_time)
-        chunks = self.chunked.setdefault((metadata.producer_name, metadata.uuid), first)
-        chunks.add(row, metadata.chunk_id)
+
+def _chunk_id(metadata: MessageMetadata) -> ChunkId:
+    message = (metadata.producer_name, metadata.uuid, key_of(metadata))
+    return ChunkId(message, metadata.chunk_id, metadata.num_chunks_from_msg)

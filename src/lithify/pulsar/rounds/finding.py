@@ -21,6 +21,7 @@ from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, RANK, Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.segment.positions import DeadPositions, DeadRecords
+from lithify.pulsar.compaction.chunks import ChunkId, assembled
 from lithify.pulsar.rounds.event_time import EventTimeComparison
 from lithify.pulsar.rounds.judged import RoundRules
 from lithify.pulsar.rounds.ranks import DROPPED_BIT, EMPTY_BIT, RANGE_SHIFT, range_starts
@@ -29,13 +30,14 @@ from lithify.pulsar.rounds.scan import PlacedChunk, Unsettled, keys_schema
 
 @dataclass(frozen=True, slots=True)
 class ChunkedMessage:
-    """The chunks of one message in order, of all ranges."""
+    """The chunks of one message in order, of all ranges; `stays` says whether they do, if no key decides it."""
 
     chunks: tuple[PlacedChunk, ...]
+    stays: bool | None
 
     @property
     def is_complete(self) -> bool:
-        return len({placed.chunk.chunk_id for placed in self.chunks}) >= self.chunks[0].chunk.total
+        return self.stays is None
 
     @property
     def key(self) -> bytes | None:
@@ -43,12 +45,7 @@ class ChunkedMessage:
 
     @property
     def last(self) -> PlacedChunk:
-        """The chunk that completes it: one that a producer sent again comes later and changes nothing."""
-        seen: set[int] = set()
-        for placed in self.chunks:
-            seen.add(placed.chunk.chunk_id)
-            if len(seen) >= placed.chunk.total:
-                return placed
+        """The chunk that completes it."""
         return self.chunks[-1]
 
     def settle(self, dead: DeadRecords, *, stays: bool) -> None:
@@ -61,10 +58,17 @@ class ChunkedMessage:
 
 
 def chunked_messages(chunks: Sequence[PlacedChunk]) -> list[ChunkedMessage]:
-    by_unit: dict[tuple[bytes, bytes], list[PlacedChunk]] = {}
-    for placed in sorted(chunks, key=lambda placed: placed.ordinal):
-        by_unit.setdefault(placed.chunk.unit, []).append(placed)
-    return [ChunkedMessage(tuple(of_unit)) for of_unit in by_unit.values()]
+    found = assembled(sorted(chunks, key=lambda placed: placed.ordinal), _identify)
+    return [
+        *(ChunkedMessage(tuple(message), None) for message in found.complete),
+        *(ChunkedMessage(tuple(message), True) for message in found.waiting),
+        *(ChunkedMessage((placed,), False) for placed in found.lost),
+    ]
+
+
+def _identify(placed: PlacedChunk) -> ChunkId:
+    chunk = placed.chunk
+    return ChunkId((chunk.unit, chunk.key), chunk.chunk_id, chunk.total)
 
 
 @dataclass(slots=True)
@@ -95,8 +99,8 @@ class ArrivedKeys:
         return tally, dead
 
     def _stays(self, message: ChunkedMessage, dead: DeadRecords) -> bool:
-        if not message.is_complete:
-            return True
+        if message.stays is not None:
+            return message.stays
         if message.key is None:
             return self.rules.retain_null_key
         last = message.last
