@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -81,9 +81,32 @@ def test_views_are_pulsars_entry_by_entry(pulsar_server, seed):
     assert_views_are_equal(pulsar_server, seed, order="publish", retain_null_key=False)
 
 
-def test_views_by_event_time_with_messages_without_keys_are_pulsars():
+@pytest.fixture(scope="module")
+def odd_server() -> Iterator[PulsarServer]:
+    """It compacts by event time, retains messages without a key, and takes no large ones."""
     factory = "org.apache.pulsar.compaction.EventTimeCompactionServiceFactory"
     settings = {"compactionServiceFactoryClassName": factory, "topicCompactionRetainNullKey": "true"}
-    with a_pulsar(**settings) as server:
-        for seed in range(3):
-            assert_views_are_equal(server, seed, order="event-time", retain_null_key=True)
+    with a_pulsar(**settings, maxMessageSize="102400") as server:
+        yield server
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_views_by_event_time_with_messages_without_keys_are_pulsars(odd_server, seed):
+    assert_views_are_equal(odd_server, seed, order="event-time", retain_null_key=True)
+
+
+def test_chunks_of_a_producer_that_was_restarted_are_those_of_two_messages(odd_server):
+    """It gives both the same uuid. Pulsar's own compactor would leave the last chunk of each."""
+    topic = odd_server.make_topic()
+    with a_client(odd_server) as client:
+        for key in ("a", "b"):
+            producer = client.create_producer(topic, "fixed", chunking_enabled=True, batching_enabled=False)
+            producer.send(random.Random(key).randbytes(250_000), partition_key=key)
+            producer.close()
+        client.create_producer(topic).send(b"small", partition_key="a")
+    reader = TopicReader(ClientConfig(odd_server.service_url, odd_server.admin_url), topic)
+    backlog = [raw for entries in reader.read(None, MessageId(2**40, 0)) for raw in entries]
+    metadata = [entry_of(raw).metadata for raw in backlog]
+    assert [each.uuid for each in metadata] == [b"fixed-0"] * 6 + [b""]
+    assert [each.chunk_id for each in metadata[:6]] == [0, 1, 2, 0, 1, 2]
+    assert [unframed(data) for _, _, data in compact_entries(backlog)] == backlog[3:]

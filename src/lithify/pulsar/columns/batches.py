@@ -76,11 +76,12 @@ def find_messages(buffer: Buffer, batches: Batches) -> tuple[BatchMessages, list
     chosen, left = places.walked(batches)
     batch = places.batch[chosen]
     found = np.bincount(batch, minlength=len(batches.start))
-    index = np.arange(len(batch)) - np.repeat(np.cumsum(found) - found, found)
+    first = np.cumsum(found) - found
+    index = np.arange(len(batch)) - np.repeat(first, found)
     for odd in np.flatnonzero((found != batches.count) & (found > 0)).tolist():
         kept = batches.kept.get(odd, ())
         if len(kept) == found[odd]:
-            index[batch == odd] = kept
+            index[first[odd] : first[odd] + found[odd]] = kept
         else:
             left.append(odd)
     if left:
