@@ -118,7 +118,7 @@ def test_a_changed_entry_compacts_or_is_named(name):
             assert "3:4" in str(error)
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", ["single", "no checksum", "batch"])
 def test_a_changed_frame_is_one_or_is_refused(name):
     whole = RawEntry(3, 4, framed(WHOLE[name]))
     for raw in mutations(whole):
