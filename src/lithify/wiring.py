@@ -183,6 +183,24 @@ def pulsar_world(
     return RoundWorld(LiveCluster(config), engine, opened_by(opener), clock)
 
 
+def pulsar_ingest(
+    warehouse: Warehouse,
+    choice: SparkChoice,
+    cluster: ClientConfig,
+    request: IngestRequest,
+    tell: TellBatch,
+    stops: Callable[[], bool],
+) -> tuple[IngestReport, ...]:
+    """Copies topics of a Pulsar cluster. Raises `BrokerError` or `UnknownSourceError` where nothing can begin."""
+    from lithify.service.ingest.ingest import ingest
+    from lithify.spark.pulsar.source import PulsarSource
+    from lithify.spark.session.start import session_factory
+
+    session = session_factory(choice.session, choice.conf)
+    source = PulsarSource(session, cluster, request, stops, warehouse.clock.sleep)
+    return ingest(warehouse, source, request, tell, stops)
+
+
 def salvage_of(warehouse: Warehouse) -> Salvage:
     """The store's access to remains of topics in a warehouse, also where its catalog is lost."""
     from lithify.store.iceberg.salvage import IcebergSalvage

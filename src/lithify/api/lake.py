@@ -38,6 +38,7 @@ from lithify.wiring import (
     kafka_ingest,
     machine,
     open_warehouse,
+    pulsar_ingest,
     salvage_of,
     scope_of,
     status_watch,
@@ -45,6 +46,8 @@ from lithify.wiring import (
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lithify.pulsar.client import ClientConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +169,35 @@ class Lake:
             checkpoint=checkpoint,
         )
         return kafka_ingest(self.warehouse, SparkChoice(spark, spark_conf or {}), jars, request, tell, stops)
+
+    def ingest_pulsar(  # noqa: PLR0913 - the flags of the verb, by name
+        self,
+        cluster: ClientConfig,
+        topics: Sequence[str],
+        *,
+        into: str | None = None,
+        config: Mapping[str, object] | None = None,
+        continuous: bool = False,
+        interval_ms: int = 1_000,
+        max_records: int | None = None,
+        accepts_loss: bool = False,
+        spark: SparkSession | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        tell: TellBatch = lambda _batch: None,
+        stops: Callable[[], bool] = lambda: False,
+    ) -> tuple[IngestReport, ...]:
+        """Copies topics of a Pulsar cluster, with their message ids; as `ingest` ends, and raises as it does."""
+        request = IngestRequest(
+            config={},
+            topics=tuple(topics),
+            into=into,
+            settings=config or {},
+            continuous=continuous,
+            interval_ms=interval_ms,
+            max_records=max_records,
+            accepts_loss=accepts_loss,
+        )
+        return pulsar_ingest(self.warehouse, SparkChoice(spark, spark_conf or {}), cluster, request, tell, stops)
 
     def throttle(self, *, read_rate: Size | None = None, write_rate: Size | None = None) -> RatesReport:
         """Changes the rates of running cleaners within 10 seconds, each for all its rounds together (C40)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
-from lithify.model.cursor import Cursor, Start
+from lithify.model.cursor import AtTime, Cursor, Start
 from lithify.model.log import TopicState
 from lithify.model.message import MessagePosition
 from lithify.model.names import TopicName
@@ -15,6 +15,7 @@ from lithify.model.record import Record
 from lithify.ports.engine import Progress
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
+from lithify.reading.message_positions import check_has_ids, last_message_position, message_position
 from lithify.reading.pieces import Reading
 from lithify.reports.cut import AlterReport, CutReport, SweepReport
 from lithify.reports.quarantine import ReleaseReport
@@ -32,7 +33,6 @@ from lithify.service.look.quarantine import release
 from lithify.service.look.status import kept_versions, topic_info, topic_status
 from lithify.service.proof.verify import verify
 from lithify.service.read.fetch import LogReader, TopicReader, open_reader, table_batches, version_of
-from lithify.service.read.message_positions import find_by_publish_time, last_message_position
 from lithify.service.round.compact import RunRequest, compact, plan_compact
 from lithify.service.round.run import silent
 from lithify.service.write.append import NOWHERE, AppendResult, append
@@ -124,7 +124,9 @@ class Topic:
         self, publish_time_ms: int, partition: int = 0, *, compacted: bool = False
     ) -> MessagePosition | None:
         """The first record that was published at or after a time, in a topic with message ids (PIP-429); or None."""
-        return find_by_publish_time(self.warehouse, self.state(), partition, publish_time_ms, compacted=compacted)
+        check_has_ids(self.state())
+        found = self.reader(partition, AtTime(publish_time_ms), compacted=compacted).read_next()
+        return None if found is None else message_position(found)
 
     def last_message_position(self, partition: int = 0, *, compacted: bool = False) -> MessagePosition:
         """The last record, in a topic with message ids (PIP-429); `EARLIEST` where there is none."""

@@ -31,6 +31,7 @@ from lithify.cli.invocation import Invocation, Nouns
 from lithify.cli.kafka.ingest import ingest
 from lithify.cli.kafka.publish import publish
 from lithify.cli.pulsar.compact import compact as compact_live
+from lithify.cli.pulsar.ingest import ingest as ingest_pulsar
 from lithify.cli.pulsar.uncompact import uncompact as uncompact_live
 from lithify.cli.records.consume import consume, table
 from lithify.cli.records.produce import produce
@@ -105,9 +106,9 @@ def kafka_group() -> None:
 
 @click.group("pulsar", cls=Nouns)
 def pulsar_group() -> None:
-    """Work on topics of a live Pulsar cluster.
+    """Work on topics of a live Pulsar cluster: copy them into the lake, compact them there.
 
-    A round on Spark replaces Pulsar's own compaction, which runs in a broker with all keys in its memory.
+    A round of compact on Spark replaces Pulsar's own compaction, which runs in a broker with all keys in its memory.
     """
 
 
@@ -115,7 +116,7 @@ NOUNS: Mapping[click.Group, tuple[click.Command, ...]] = {
     topic_group: (create, list_topics, info, alter, uncompact, delete),
     cleaner_group: (cleaner_run,),
     kafka_group: (ingest, publish),
-    pulsar_group: (compact_live, uncompact_live),
+    pulsar_group: (ingest_pulsar, compact_live, uncompact_live),
     quarantine_group: (list_quarantine, release),
 }
 VERBS: tuple[click.Command, ...] = (

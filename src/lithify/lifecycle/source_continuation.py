@@ -5,7 +5,8 @@
     source                                  |start  end|      lost: [E, start) is nowhere any more
     source   |start ........ end|                             went back: recreated, or truncated
 
-Only the offsets say how far the copy is: no checkpoint and no consumer group does (C1, C6).
+Only the offsets say how far the copy is: no checkpoint and no consumer group does (C1, C6). Of Pulsar the ids do
+(`pulsar/lake`), with the same three outcomes.
 """
 
 from __future__ import annotations
@@ -14,30 +15,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lithify.model.log import TopicState
-from lithify.model.source import SourceLog
+from lithify.model.source import SourceLog, SourcePosition
 
 
 @dataclass(frozen=True, slots=True)
 class CopyContinues:
-    """The copy continues at `offset`."""
+    """The copy continues at `position`; None: at the earliest entry of the source."""
 
-    offset: int
+    position: SourcePosition | None
 
 
 @dataclass(frozen=True, slots=True)
 class NeverCopied:
-    """The source has deleted [start_offset, end_offset), which was never copied."""
+    """The source has deleted what is from one position to the other, and it was never copied.
 
-    start_offset: int
-    end_offset: int
+    Of offsets it is [start, end); of ids what is behind `start`, if it is known, and at or before `end`.
+    """
+
+    start: SourcePosition | None
+    end: SourcePosition
 
 
 @dataclass(frozen=True, slots=True)
 class SourceWentBack:
     """The source's log ends at `source_end`, below the copy's `log_end`."""
 
-    log_end: int
-    source_end: int
+    log_end: SourcePosition
+    source_end: SourcePosition
 
 
 CopyContinuation = CopyContinues | NeverCopied | SourceWentBack

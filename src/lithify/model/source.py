@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lithify.errors import RefusedError
+from lithify.model.message import MessageId
+
+SourcePosition = int | MessageId
+"""How far a copy of one partition is: the next offset of Kafka, or the id of Pulsar up to which it has everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTopic:
-    """A topic of the source. `topic_id` is another one once it was deleted and created again."""
+    """A topic of the source. `topic_id` is another one once it was deleted and created again; empty: not known."""
 
     name: str
     topic_id: str

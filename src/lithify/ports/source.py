@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lithify.errors import LithifyError
+from lithify.lifecycle.source_continuation import CopyContinuation
+from lithify.model.log import TopicState
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.model.source import SourceLog, SourceTopic
+from lithify.model.source import SourcePosition, SourceTopic
 from lithify.model.staged import Destination, StagedLog
+from lithify.reports.ingest import IngestedEntries, IngestedLog
 
 
 class StopAsked(Exception):  # noqa: N818 - no error
@@ -41,8 +44,8 @@ class SourceBatch(Protocol):
         """Writes them, in offset order, log by log. Raises the error of the first task that failed."""
         ...
 
-    def ends(self) -> Mapping[int, int]:
-        """By partition, the offset up to which the batch reads the source. Raises `EngineError`."""
+    def ends(self) -> Mapping[int, SourcePosition]:
+        """By partition, the position up to which the batch, once copied, has read the source. Raises `EngineError`."""
         ...
 
 
@@ -90,14 +93,22 @@ class Source(Protocol):
         """Raises `UnknownSourceError` or `BrokerError`."""
         ...
 
-    def logs(self, topic: SourceTopic) -> Mapping[int, SourceLog]:
-        """By partition, where its log starts, and where it ends for readers of committed records."""
+    def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
+        """By partition, how its copy continues. Raises `RefusedError` for a topic that cannot be a copy of it."""
+        ...
+
+    def progress(
+        self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]
+    ) -> tuple[IngestedLog | IngestedEntries, ...]:
+        """The logs of the copy after a batch that has appended so many `records` to them, by partition."""
         ...
 
     def settings(self, topic: str, config: Mapping[str, object]) -> TopicSettings:
         """The settings that a copy of the topic is created with; `config` goes over them."""
         ...
 
-    def stream(self, topic: str, starts: Mapping[int, int], run_id: str, on_batch: OnBatch) -> SourceStream:
-        """Starts to read a topic from these offsets on. Raises `ConnectorError` or `BrokerError`."""
+    def stream(
+        self, topic: str, starts: Mapping[int, SourcePosition | None], run_id: str, on_batch: OnBatch
+    ) -> SourceStream:
+        """Starts to read a topic where copies continue. Raises `ConnectorError` or `BrokerError`."""
         ...

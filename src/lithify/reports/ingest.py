@@ -1,4 +1,4 @@
-"""What an ingest from Kafka reports of its work. The field names are the JSON keys; times are epoch ms."""
+"""What an ingest reports of its work. The field names are the JSON keys; times are epoch ms."""
 
 from __future__ import annotations
 
@@ -19,23 +19,39 @@ class Hole:
 
 
 @dataclass(frozen=True, slots=True)
-class CopiedTopic(Report):
-    """Of which Kafka topic a topic is a copy, and what of it could not be copied.
+class IdHole:
+    """Entries that Pulsar had deleted before they were copied: those behind `after`, if it is known, up to `before`.
 
-    `topic_id` is Kafka's: a recreated topic has another one.
+    As text, LEDGER:ENTRY; entry -1 is the start of a ledger. There may have been none.
+    """
+
+    partition: int
+    after: str | None
+    before: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedTopic(Report):
+    """Of which topic of Kafka or Pulsar a topic is a copy, and what of it could not be copied.
+
+    `topic_id` is the source's: a recreated topic has another one; empty where it is not known.
     """
 
     name: str
     topic_id: str
-    holes: tuple[Hole, ...] = ()
+    holes: tuple[Hole | IdHole, ...] = ()
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> CopiedTopic:
         """Raises `LookupError`, `TypeError` or `ValueError` for any other document."""
-        copied = CopiedTopic(data["name"], data["topic_id"], tuple(Hole(**hole) for hole in data["holes"]))
-        numbers = [number for hole in copied.holes for number in astuple(hole)]
-        if not all(type(text) is str for text in (copied.name, copied.topic_id)) or {*map(type, numbers)} - {int}:
-            raise ValueError(f"{copied!r} names no Kafka topic")
+        holes = tuple(IdHole(**hole) if "before" in hole else Hole(**hole) for hole in data["holes"])
+        copied = CopiedTopic(data["name"], data["topic_id"], holes)
+        texts = [copied.name, copied.topic_id, *(h.before for h in holes if isinstance(h, IdHole))]
+        texts += [h.after for h in holes if isinstance(h, IdHole) and h.after is not None]
+        numbers = [number for hole in holes if isinstance(hole, Hole) for number in astuple(hole)]
+        numbers += [hole.partition for hole in holes]
+        if {*map(type, texts)} - {str} or {*map(type, numbers)} - {int}:
+            raise ValueError(f"{copied!r} names no topic")
         return copied
 
 
@@ -54,13 +70,28 @@ class IngestedLog:
 
 
 @dataclass(frozen=True, slots=True)
+class IngestedEntries:
+    """One log of a copy of a Pulsar topic after a batch. Ids as text, LEDGER:ENTRY.
+
+    `lag` is how many entries Pulsar is ahead, None where the ids are of several ledgers and do not tell.
+    """
+
+    partition: int
+    log_end_offset: int
+    copied_to: str | None
+    source_end: str | None
+    records: int
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class IngestBatch:
     """One committed batch. Logs without new records have `records` 0."""
 
     topic: str
     source: str
     version: int
-    logs: tuple[IngestedLog, ...]
+    logs: tuple[IngestedLog | IngestedEntries, ...]
     duration_ms: int
 
     @property
@@ -68,8 +99,10 @@ class IngestBatch:
         return sum(log.records for log in self.logs)
 
     @property
-    def lag(self) -> int:
-        return sum(log.lag for log in self.logs)
+    def lag(self) -> int | None:
+        """Of all logs; None where that of one is not known."""
+        lags = [log.lag for log in self.logs]
+        return None if None in lags else sum(lag or 0 for lag in lags)
 
     def to_json(self) -> dict[str, Any]:
         logs = [{**asdict(log), "lag": log.lag} for log in self.logs]
@@ -85,7 +118,7 @@ class IngestReport:
     batches: int
     records: int
     duration_ms: int
-    holes: tuple[Hole, ...] = ()
+    holes: tuple[Hole | IdHole, ...] = ()
     error: str | None = None
 
     @property

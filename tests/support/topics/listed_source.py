@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lithify.errors import LithifyError
+from lithify.lifecycle.source_continuation import CopyContinuation, copy_continuations
+from lithify.model.log import TopicState
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings, settings_of
 from lithify.model.source import SourceLog, SourceTopic
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying, OnBatch
 from lithify.ports.store import Warehouse
+from lithify.reports.ingest import IngestedLog
 
 MARKERS = 2
 """Offsets behind the last record of a log that are no records."""
@@ -36,6 +39,15 @@ class ListedSource:
 
     def logs(self, topic: SourceTopic) -> Mapping[int, SourceLog]:
         return {p: SourceLog(p, *_range(records)) for p, records in self.records[topic.name].items()}
+
+    def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
+        return copy_continuations(copy, self.logs(topic))
+
+    def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedLog, ...]:
+        return tuple(
+            IngestedLog(p, copy.log(p).log_end_offset, log.end_offset, records.get(p, 0))
+            for p, log in self.logs(topic).items()
+        )
 
     def settings(self, topic: str, config: Mapping[str, object]) -> TopicSettings:
         return settings_of(config)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from threading import Event
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,16 +12,7 @@ from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.kafka.settings import kafka_options, kafka_settings
 from lithify.cli.parameters import DurationType
-from lithify.cli.terminal.output import columns, count, say, show
-from lithify.cli.terminal.stopping import end_spark
-from lithify.model.settings.units import format_duration
-
-if TYPE_CHECKING:
-    from lithify.reports.ingest import IngestBatch, IngestReport
-
-
-SPARK_ENDS_WITHIN_S = 2.0
-"""The time for Spark's orderly end, which usually takes less; then it is killed."""
+from lithify.cli.text.ingest import ended, stop_on_signals, told
 
 
 @verb("ingest")
@@ -76,57 +62,9 @@ def ingest(
           --topic-pattern 'shop-.*'
     """
     kafka = kafka_settings(bootstrap_servers, kafka_conf_file, kafka_conf)
-    lake, stopped = invocation.open_lake(), _stop_on_signals()
-
-    def tell(batch: IngestBatch) -> None:
-        if invocation.printed(batch):
-            sys.stdout.flush()
-        elif batch.records:
-            say(_batch_line(batch))
+    lake, stopped = invocation.open_lake(), stop_on_signals()
 
     drops_keyless = null_key == "drop"
+    tell = told(invocation)
     reports = lake.ingest(kafka, **given, drops_keyless=drops_keyless, tell=tell, stops=stopped.is_set)
-    _print(invocation, reports)
-    if stopped.is_set():
-        end_spark(SPARK_ENDS_WITHIN_S)
-    return 1 if any(report.error is not None for report in reports) else 0
-
-
-def _stop_on_signals() -> Event:
-    """After a signal the running batch is abandoned or committed, the last one. A second signal ends the program."""
-    stopped = Event()
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        if stopped.is_set():  # a copy can be killed at any moment (C6)
-            end_spark(0)
-            os._exit(128 + number)
-        stopped.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, handle)
-    return stopped
-
-
-def _batch_line(batch: IngestBatch) -> str:
-    rate = 1000 * batch.records / max(1, batch.duration_ms)
-    return (
-        f"{batch.source} → {batch.topic}: {count(batch.records)} records in {format_duration(batch.duration_ms)} "
-        f"({count(round(rate))}/s), lag {count(batch.lag)}"
-    )
-
-
-def _print(invocation: Invocation, reports: tuple[IngestReport, ...]) -> None:
-    if invocation.printed(*reports):
-        return
-    header = ("SOURCE", "TOPIC", "BATCHES", "RECORDS", "RECORDS/S", "TIME")
-    rows = [
-        (r.source, r.topic, *map(count, (r.batches, r.records, round(r.records_per_s))), format_duration(r.duration_ms))
-        for r in reports
-    ]
-    show(columns(header, rows, left=("SOURCE", "TOPIC")))
-    for report in reports:
-        for hole in report.holes:
-            gone = f"offsets {hole.start_offset} to {hole.end_offset - 1}"
-            say(f"{report.topic}[{hole.partition}]: {gone} were never copied")
-        if report.error is not None:
-            say(f"{report.source}: {report.error}")
+    return ended(invocation, reports, stopped=stopped.is_set())

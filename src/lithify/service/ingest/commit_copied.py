@@ -1,4 +1,4 @@
-"""Commits records copied from another system: at the log ends that they were read from, or not at all (C1, C6).
+"""Commits records copied from another system: at the log ends that they were read for, or not at all (C1, C6).
 
     log end E ─► read [E, end) ─► segments with its offsets ─► commit, if the log still ends at E
                                                                   and ends at `end` from then on
@@ -7,17 +7,20 @@ The log ends where the source was read to, also if its last offsets hold nothing
 marker, records without a key. Else they would seem lost once the source's retention deletes them (C2).
 
 The first commit takes the range. A second ingest of the same log finds that the log end has moved and
-fails, so every record is copied exactly once.
+fails, so every record is copied exactly once. Copies of Pulsar topics have ids: of them the commit moves the id
+up to which the log has everything (C52), and their offsets go on from the log end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lithify.errors import ConflictError
 from lithify.model.log import TopicEdit, TopicState
+from lithify.model.message import MessageId
 from lithify.model.names import LogId, TopicName
+from lithify.model.source import SourcePosition
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.ports.store import Warehouse
 from lithify.service.commit import commit
@@ -26,47 +29,74 @@ from lithify.service.write.append import appended, ended
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What tasks have written for one topic, in offset order, and by partition the offset they have read up to."""
+    """What tasks have written for one topic, in offset order, and by partition how far they have read."""
 
     topic: TopicName
     logs: tuple[StagedLog, ...]
-    ends: Mapping[int, int]
+    ends: Mapping[int, SourcePosition]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one log of a copy ends, and up to which id of Pulsar it has everything."""
+
+    log_end: int = 0
+    copied_to: MessageId | None = None
+
+    def after(self, parts: Sequence[StagedLog], end: SourcePosition | None) -> Place:
+        """The place once `parts` are appended that were read up to `end`."""
+        appended_to = segments_of_parts(parts)[-1].end_offset if parts else self.log_end
+        match end:
+            case MessageId():
+                return Place(appended_to, end)
+            case int():
+                return replace(self, log_end=end)
+            case None:
+                return replace(self, log_end=appended_to)
+
+    def is_at(self, end: SourcePosition) -> bool:
+        return end == (self.copied_to if isinstance(end, MessageId) else self.log_end)
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The progress of one ingest: the topic that it writes to, and by partition the log end after its last commit.
+    """The progress of one ingest: the topic that it writes to, and by partition its place after its last commit.
 
     It is never taken from the newest version, which may have records of another writer: the ingest would
     take those for its own.
     """
 
     identity: str
-    ends: Mapping[int, int]
+    places: Mapping[int, Place]
 
     @classmethod
     def of(cls, state: TopicState) -> Reached:
         """The progress of an ingest that starts at the log ends of `state`."""
-        return cls(state.identity, {log.partition: log.log_end_offset for log in state.logs})
+        return cls(state.identity, {log.partition: Place(log.log_end_offset, log.copied_to) for log in state.logs})
 
     def after(self, copied: Copied) -> Reached:
         """The progress once `copied` is committed too."""
-        return replace(self, ends={**self.ends, **copied.ends})
+        by_log = by_partition(copied.logs)
+        moved = {p: self._of(p).after(by_log.get(p, ()), copied.ends.get(p)) for p in {*by_log, *copied.ends}}
+        return replace(self, places={**self.places, **moved})
 
-    def needs(self, ends: Mapping[int, int]) -> bool:
-        """Whether a log does not end at the offset in `ends` yet."""
-        return any(self.ends.get(partition, 0) != end for partition, end in ends.items())
+    def needs(self, ends: Mapping[int, SourcePosition]) -> bool:
+        """Whether a log is not at the position in `ends` yet."""
+        return any(not self._of(partition).is_at(end) for partition, end in ends.items())
+
+    def _of(self, partition: int) -> Place:
+        return self.places.get(partition, Place())
 
     def check(self, newest: TopicState, partitions: Iterable[int]) -> None:
         """Raises `ConflictError` where one of these logs does not end where this ingest's last commit ended it."""
         if newest.identity != self.identity:
             raise ConflictError(f"{newest.name}: the topic was deleted and recreated meanwhile", hint="start again")
         for partition in partitions:
-            left, end = self.ends.get(partition, 0), newest.log(partition).log_end_offset
-            if end != left:
+            left, log = self._of(partition), newest.log(partition)
+            if left != Place(log.log_end_offset, log.copied_to):
                 raise ConflictError(
-                    f"{LogId(newest.name, partition)}: another program writes to it: the copy ended at {left}, "
-                    f"and ends at {end} now",
+                    f"{LogId(newest.name, partition)}: another program writes to it: the copy ended at {left.log_end}, "
+                    f"and ends at {log.log_end_offset} now",
                     hint="one ingest of a topic at a time, and no other producers; nothing was written twice",
                 )
 
@@ -86,7 +116,10 @@ def commit_copied(warehouse: Warehouse, copied: Copied, reached: Reached, run_id
             p: appended(newest.log(p), segments_of_parts(parts), parts[-1].last_timestamp_ms, parts[-1].last_message_id)
             for p, parts in by_log.items()
         }
-        logs |= ended(newest, logs, copied.ends)
+        logs |= ended(newest, logs, {p: end for p, end in copied.ends.items() if isinstance(end, int)})
+        for partition, end in copied.ends.items():
+            if isinstance(end, MessageId):
+                logs[partition] = replace(logs.get(partition, newest.log(partition)), copied_to=end)
         return TopicEdit(run_id, warehouse.clock.now_ms(), logs, add=every, written=every)
 
     return commit(warehouse, copied.topic, run_id, decide)

@@ -23,15 +23,15 @@ from lithify.errors import (
     UnknownSourceError,
     UnknownTopicError,
 )
-from lithify.lifecycle.source_continuation import CopyContinues, NeverCopied, SourceWentBack, copy_continuations
+from lithify.lifecycle.source_continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName, TopicReference, parse_topic
 from lithify.model.segment import volume_of
-from lithify.model.source import IngestRequest, SourceTopic
+from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.model.staged import Destination, by_partition, segments_of_parts
 from lithify.ports.source import Copying, Source, SourceBatch, SourceStream, StopAsked
 from lithify.ports.store import Warehouse
-from lithify.reports.ingest import CopiedTopic, Hole, IngestBatch, IngestedLog, IngestReport, TellBatch
+from lithify.reports.ingest import CopiedTopic, Hole, IdHole, IngestBatch, IngestReport, TellBatch
 from lithify.service.change.alter import alter
 from lithify.service.change.topics import create_topic
 from lithify.service.documents import put_source, source_of
@@ -57,12 +57,12 @@ class TopicIngest:
     started_ms: int
     batches: int = 0
     records: int = 0
-    holes: tuple[Hole, ...] = ()
+    holes: tuple[Hole | IdHole, ...] = ()
     topic_id: str = ""
     reached: Reached = NOT_BEGUN
 
-    def prepare(self) -> Mapping[int, int]:
-        """Creates the topic in the lake if it is missing; returns, by partition, the offset to continue at.
+    def prepare(self) -> Mapping[int, SourcePosition | None]:
+        """Creates the topic in the lake if it is missing; returns, by partition, where to continue.
 
         Raises `UnknownSourceError`, `SourceWentBackError`, `SourceLostError`, or what creating and altering
         a topic raises.
@@ -72,33 +72,32 @@ class TopicIngest:
         state = self._state(found)
         self._check_same(state)
         state = self._with_partitions(state, found)
-        starts: dict[int, int] = {}
-        for partition, how in copy_continuations(state, self.source.logs(found)).items():
-            log = LogId(self.name, partition)
-            match how:
-                case CopyContinues(offset):
-                    starts[partition] = offset
-                case NeverCopied(start, end) if self.request.accepts_loss:
-                    others = tuple(
-                        hole for hole in self.holes if (hole.partition, hole.start_offset) != (partition, start)
-                    )
-                    self.holes = (*others, Hole(partition, start, end))
-                    starts[partition] = end
-                case NeverCopied(start, end):
-                    raise SourceLostError(
-                        f"{log}: {self._theirs} starts at {end}, and the copy ends at {start}: "
-                        f"offsets {start} to {end - 1} were deleted there",
-                        hint="--accept-loss continues at its start, and stores the range",
-                    )
-                case SourceWentBack(log_end, source_end):
-                    raise SourceWentBackError(
-                        f"{log}: {self._theirs} ends at {source_end}, below the {log_end} of the copy",
-                        hint="it was recreated or truncated: ingest it into another topic, or cut this one",
-                    )
+        starts = {p: self._start(p, how) for p, how in self.source.continuations(found, state).items()}
         self._remember(state)
         self.reached = Reached.of(state)
-        self._commit(Copied(self.name, (), starts), self.warehouse.clock.new_id())
+        known = {partition: start for partition, start in starts.items() if start is not None}
+        self._commit(Copied(self.name, (), known), self.warehouse.clock.new_id())
         return starts
+
+    def _start(self, partition: int, how: CopyContinuation) -> SourcePosition | None:
+        log = LogId(self.name, partition)
+        match how:
+            case CopyContinues(position):
+                return position
+            case NeverCopied(_, end) if self.request.accepts_loss:
+                hole = hole_of(partition, how)
+                self.holes = (*(other for other in self.holes if _begin(other) != _begin(hole)), hole)
+                return end
+            case NeverCopied(start, end):
+                raise SourceLostError(
+                    f"{log}: {self._theirs} starts at {end}, and the copy ends at {start}: {_gone(how)}",
+                    hint="--accept-loss continues at its start, and stores the range",
+                )
+            case SourceWentBack(log_end, source_end):
+                raise SourceWentBackError(
+                    f"{log}: {self._theirs} ends at {source_end}, below the {log_end} of the copy",
+                    hint="it was recreated or truncated: ingest it into another topic, or cut this one",
+                )
 
     def take(self, batch: SourceBatch) -> None:
         """Copies and commits one batch; afterwards the logs end where the batch was read to.
@@ -119,10 +118,7 @@ class TopicIngest:
         counts = {p: volume_of(segments_of_parts(parts)).records for p, parts in by_partition(copied).items()}
         self.batches += 1
         self.records += sum(counts.values())
-        logs = tuple(
-            IngestedLog(p, state.log(p).log_end_offset, log.end_offset, counts.get(p, 0))
-            for p, log in self.source.logs(found).items()
-        )
+        logs = self.source.progress(found, state, counts)
         took_ms = clock.now_ms() - begun_ms
         self.tell(IngestBatch(str(self.name), self.topic, state.version, logs, took_ms))
 
@@ -173,16 +169,40 @@ class TopicIngest:
         self._check_id(copied.topic_id)
 
     def _check_id(self, topic_id: str) -> None:
-        if topic_id != self.topic_id:
+        if topic_id and self.topic_id and topic_id != self.topic_id:  # empty where the source does not tell
             raise SourceWentBackError(
                 f"{self.name}: {self._theirs} was deleted and recreated since it was copied",
                 hint="ingest the new one into another topic",
             )
 
     def _remember(self, state: TopicState) -> None:
-        copied = CopiedTopic(self.topic, self.topic_id, self.holes)
-        if source_of(self.warehouse.store, state) != copied:
+        known = source_of(self.warehouse.store, state)
+        copied = CopiedTopic(self.topic, self.topic_id or ("" if known is None else known.topic_id), self.holes)
+        if known != copied:
             put_source(self.warehouse.store, state, copied)
+
+
+def hole_of(partition: int, gone: NeverCopied) -> Hole | IdHole:
+    """What a copy lacks, as its reports and its `source.json` have it."""
+    match gone:
+        case NeverCopied(int() as start, int() as end):
+            return Hole(partition, start, end)
+        case NeverCopied(start, end):
+            return IdHole(partition, None if start is None else str(start), str(end))
+
+
+def _begin(hole: Hole | IdHole) -> tuple[int, int | str | None]:
+    return hole.partition, hole.start_offset if isinstance(hole, Hole) else hole.after
+
+
+def _gone(gone: NeverCopied) -> str:
+    match gone:
+        case NeverCopied(int() as start, int() as end):
+            return f"offsets {start} to {end - 1} were deleted there"
+        case NeverCopied(None, _):
+            return "what was before was trimmed there before the first ingest"
+        case _:
+            return "what was in between may have been trimmed there"
 
 
 def ingest(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lithify.errors import DamagedError, OffsetOutOfRangeError, RefusedError, VersionSweptError
+from lithify.errors import DamagedError, OffsetOutOfRangeError, VersionSweptError
 from lithify.model.cursor import AtTime, Cursor, From, checked_offset
 from lithify.model.log import LastRecord, LogState, TopicState
 from lithify.model.message import LATEST, MessageId
@@ -21,6 +21,7 @@ from lithify.model.record import Record
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import Continues, Restored, continuation, lost_error
+from lithify.reading.message_positions import check_has_ids
 from lithify.reading.pieces import Piece, Reading, pieces_of
 
 
@@ -199,12 +200,3 @@ def swept_error(warehouse: Warehouse, log: LogId, version: int, path: str, hint:
     if path in warehouse.store.named_files(log.topic):
         return None
     return VersionSweptError(f"{log}: version {version}, which is being read, was swept: {path} is gone", hint=hint)
-
-
-def check_has_ids(state: TopicState) -> None:
-    """Raises `RefusedError` for a topic whose records have no message ids."""
-    if state.settings.message_ids == "none":
-        raise RefusedError(
-            f"{state.name}: its records have no message ids",
-            hint="a topic copied with `lithify pulsar ingest` has them; others have offsets",
-        )

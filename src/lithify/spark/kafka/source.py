@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from lithify.lifecycle.source_continuation import CopyContinuation, copy_continuations
+from lithify.model.log import TopicState
 from lithify.model.settings.topic_settings import TopicSettings, settings_of
-from lithify.model.source import IngestRequest
+from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.ports.source import OnBatch, SourceStream
+from lithify.reports.ingest import IngestedLog
 from lithify.spark.kafka.cluster import KafkaCluster
 from lithify.spark.kafka.stream import StreamPlan, TopicStream
 
@@ -48,13 +51,26 @@ class KafkaSource(KafkaCluster):
         """Raises `InvalidSettingError` or `BrokerError`."""
         return _settings_like(self.config(topic), config)
 
-    def stream(self, topic: str, starts: Mapping[int, int], run_id: str, on_batch: OnBatch) -> SourceStream:
+    def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
+        """By the offsets alone (`lifecycle/source_continuation.py`). Raises `BrokerError`."""
+        return copy_continuations(copy, self.logs(topic))
+
+    def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedLog, ...]:
+        """Raises `BrokerError`."""
+        return tuple(
+            IngestedLog(p, copy.log(p).log_end_offset, log.end_offset, records.get(p, 0))
+            for p, log in self.logs(topic).items()
+        )
+
+    def stream(
+        self, topic: str, starts: Mapping[int, SourcePosition | None], run_id: str, on_batch: OnBatch
+    ) -> SourceStream:
         """Raises `ConnectorError` where the session does not know Kafka."""
         request = self._request
         plan = StreamPlan(
             source=topic,
             config=request.config,
-            starts=starts,
+            starts={p: start for p, start in starts.items() if isinstance(start, int)},  # all of Kafka's are
             available_now=not request.continuous,
             max_records=request.max_records,
             interval_ms=request.interval_ms,

@@ -1,0 +1,66 @@
+"""`lithify pulsar ingest`: copies topics of a Pulsar cluster into the lake, once or continuously (C52, C53)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lithify.cli import parameters
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.parameters import DurationType
+from lithify.cli.pulsar.settings import cluster_config, cluster_options
+from lithify.cli.text.ingest import ended, stop_on_signals, told
+
+
+@verb("ingest")
+@click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
+@cluster_options
+@click.option("--into", metavar="TOPIC", help="The copy. Default: the topic of the same name.")
+@click.option(
+    "--continuous/--available-now", default=False, help="Keep copying, or end after the current messages (default)."
+)
+@click.option(
+    "--interval", "interval_ms", type=DurationType(), default="1s", show_default=True, help="Between two batches."
+)
+@click.option(
+    "--max-records-per-trigger",
+    "max_records",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Of a partition in one batch, and the rest of the entries that are read.",
+)
+@click.option("--accept-loss", "accepts_loss", is_flag=True, help="Continue after what Pulsar may have trimmed.")
+@parameters.pairs("--config", "A setting of topics that it creates.")
+@parameters.spark_conf
+def ingest(
+    invocation: Invocation,
+    service_url: str,
+    admin_url: str,
+    client_conf: Path | None,
+    **given: Any,
+) -> int:
+    """Copy topics of a Pulsar cluster into the lake.
+
+    Message ids, publish and event times, keys, payloads and properties stay as they are, of all
+    partitions. It creates missing topics with the preset pulsar. Encrypted batches and chunks are
+    copied as whole entries, which no round removes.
+
+    A copy continues behind the last id that it has, so it can be killed at any time and started
+    again: every message is copied exactly once. A durable subscription, lithify-..., makes Pulsar
+    keep what is not copied yet. With --admin-url it notices a topic that was deleted and recreated,
+    and messages that were trimmed before they were copied.
+
+    \b
+    Examples:
+      lithify pulsar ingest persistent://shop/eu/orders \\
+          --service-url pulsar://broker:6650 \\
+          --admin-url http://broker:8080
+      lithify pulsar ingest persistent://shop/eu/orders \\
+          --client-conf client.conf --into shop/orders --continuous
+    """
+    cluster = cluster_config(service_url, admin_url, client_conf)
+    lake, stopped = invocation.open_lake(), stop_on_signals()
+    reports = lake.ingest_pulsar(cluster, **given, tell=told(invocation), stops=stopped.is_set)
+    return ended(invocation, reports, stopped=stopped.is_set())

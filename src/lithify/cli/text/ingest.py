@@ -1,0 +1,89 @@
+"""What an ingest prints, from whatever system it copies, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from threading import Event
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from lithify.cli.invocation import Invocation
+from lithify.cli.terminal.output import columns, count, say, show
+from lithify.cli.terminal.stopping import end_spark
+from lithify.model.settings.units import format_duration
+
+if TYPE_CHECKING:
+    from lithify.reports.ingest import Hole, IdHole, IngestBatch, IngestReport, TellBatch
+
+SPARK_ENDS_WITHIN_S = 2.0
+"""The time for Spark's orderly end, which usually takes less; then it is killed."""
+
+
+def stop_on_signals() -> Event:
+    """After a signal the running batch is abandoned or committed, the last one. A second signal ends the program."""
+    stopped = Event()
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if stopped.is_set():  # a copy can be killed at any moment (C6)
+            end_spark(0)
+            os._exit(128 + number)
+        stopped.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)
+    return stopped
+
+
+def told(invocation: Invocation) -> TellBatch:
+    """Prints every batch that is committed."""
+
+    def tell(batch: IngestBatch) -> None:
+        if invocation.printed(batch):
+            sys.stdout.flush()
+        elif batch.records:
+            say(_batch_line(batch))
+
+    return tell
+
+
+def ended(invocation: Invocation, reports: tuple[IngestReport, ...], *, stopped: bool) -> int:
+    """Prints the reports; returns the exit code. After a signal it ends Spark as well."""
+    _print(invocation, reports)
+    if stopped:
+        end_spark(SPARK_ENDS_WITHIN_S)
+    return 1 if any(report.error is not None for report in reports) else 0
+
+
+def _batch_line(batch: IngestBatch) -> str:
+    rate = 1000 * batch.records / max(1, batch.duration_ms)
+    return (
+        f"{batch.source} → {batch.topic}: {count(batch.records)} records in {format_duration(batch.duration_ms)} "
+        f"({count(round(rate))}/s), lag {'not known' if batch.lag is None else count(batch.lag)}"
+    )
+
+
+def _print(invocation: Invocation, reports: tuple[IngestReport, ...]) -> None:
+    if invocation.printed(*reports):
+        return
+    header = ("SOURCE", "TOPIC", "BATCHES", "RECORDS", "RECORDS/S", "TIME")
+    rows = [
+        (r.source, r.topic, *map(count, (r.batches, r.records, round(r.records_per_s))), format_duration(r.duration_ms))
+        for r in reports
+    ]
+    show(columns(header, rows, left=("SOURCE", "TOPIC")))
+    for report in reports:
+        for hole in report.holes:
+            say(f"{report.topic}[{hole.partition}]: {_gone(hole)} were never copied")
+        if report.error is not None:
+            say(f"{report.source}: {report.error}")
+
+
+def _gone(hole: Hole | IdHole) -> str:
+    from lithify.reports.ingest import Hole
+
+    if isinstance(hole, Hole):
+        return f"offsets {hole.start_offset} to {hole.end_offset - 1}"
+    after = "" if hole.after is None else f"after {hole.after} and "
+    return f"entries {after}before {hole.before.replace(':-1', ':0')}, if there were any,"

@@ -1,0 +1,1 @@
+"""Messages of Pulsar as records of the lake, and how a copy of a topic continues."""

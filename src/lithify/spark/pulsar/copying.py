@@ -1,0 +1,133 @@
+"""Reads entries of Pulsar in tasks, one for each partition, and writes their messages to segments.
+
+    (partition, behind 7:41, up to 12:8) ─► task: entries ─► records ─► segment files
+                                                 └─► driver: facts of the segments, how far it read, or its error
+
+A task reads in order and writes in order, so offsets go on from the log end. Commits nothing; files of failed
+tasks are left unreferenced for `sweep`.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from lithify.columnar.arrivals.stage import Stage
+from lithify.errors import LithifyError
+from lithify.model.message import NO_BATCH, MessageId
+from lithify.model.staged import StagedLog
+from lithify.ports.source import Copying
+from lithify.pulsar.client import ClientConfig, TopicReader
+from lithify.pulsar.columns import messages_of
+from lithify.pulsar.lake.records import records_of
+from lithify.spark.tasks import attempt
+
+_WORK = pa.schema([pa.field("task", pa.int32()), pa.field("work", pa.binary())])
+_RESULT = "result"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRange:
+    """What one task reads: entries of a partition behind `after`, up to `end`, which is inclusive."""
+
+    partition: int
+    topic: str
+    """The partition's own name in Pulsar."""
+    after: MessageId | None
+    end: MessageId
+
+    @property
+    def start(self) -> MessageId | None:
+        """The first entry to read: that of `after` again, if the copy ends within its batch."""
+        if self.after is None:
+            return None
+        return MessageId(self.after.ledger, self.after.entry + (self.after.batch_index == NO_BATCH))
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedRange:
+    """What a task has written, and up to which id it has read."""
+
+    partition: int
+    logs: tuple[StagedLog, ...]
+    reached: MessageId
+
+
+def copy_ranges(
+    session: SparkSession, config: ClientConfig, ranges: Sequence[EntryRange], copying: Copying, most: int | None
+) -> tuple[CopiedRange, ...]:
+    """Reads and writes all ranges, a task each; about `most` records of each at most.
+
+    Raises the first `LithifyError` that a task returned, or errors of Spark.
+    """
+    rows = pa.table(
+        {
+            "task": pa.array(range(len(ranges)), pa.int32()),
+            "work": pa.array([pickle.dumps(one) for one in ranges], pa.binary()),
+        },
+        schema=_WORK,
+    )
+    frame = session.createDataFrame(rows, from_arrow_schema(_WORK)).repartitionById(len(ranges), F.col("task"))
+    found: list[CopiedRange] = []
+    for row in frame.select("work").mapInArrow(_Task(config, copying, most), f"{_RESULT} binary").collect():
+        match pickle.loads(row[_RESULT]):
+            case LithifyError() as error:
+                raise error
+            case CopiedRange() as copied:
+                found.append(copied)
+    return tuple(sorted(found, key=lambda copied: copied.partition))
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Part of a closure, which Spark does not write to disk as it does rows: the configuration may have a token."""
+
+    config: ClientConfig
+    copying: Copying
+    most: int | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for work in batch.column("work").to_pylist():
+                result = pickle.dumps(self._copied(pickle.loads(work)))
+                yield pa.RecordBatch.from_arrays([pa.array([result], pa.binary())], [_RESULT])
+
+    def _copied(self, wanted: EntryRange) -> CopiedRange | LithifyError:
+        copying = self.copying
+        stage = Stage(copying.access, copying.topic, now_ms=0, run_id=copying.run_id, attempt=attempt())
+        try:
+            reached = self._read(wanted, stage)
+            return CopiedRange(wanted.partition, stage.close(), reached)
+        except LithifyError as error:
+            return error
+        finally:
+            stage.abandon()
+
+    def _read(self, wanted: EntryRange, stage: Stage) -> MessageId:
+        """Adds the records of the range; returns the id up to which it was read."""
+        records = entries_read = 0
+        for entries in TopicReader(self.config, wanted.topic).read(wanted.start, wanted.end):
+            left = entries
+            while left:
+                taken = self._most_entries(records, entries_read, len(left))
+                for messages in messages_of(left[:taken]):
+                    table = records_of(messages, wanted.partition, wanted.after)
+                    records += table.num_rows
+                    if table.num_rows:
+                        stage.add(table)
+                last, left, entries_read = left[taken - 1], left[taken:], entries_read + taken
+                if self.most is not None and records >= self.most:
+                    return MessageId(last.ledger, last.entry)
+        return MessageId(wanted.end.ledger, wanted.end.entry)
+
+    def _most_entries(self, records: int, entries: int, left: int) -> int:
+        """How many of the next entries to take so that there are about `most` records, by those so far."""
+        if self.most is None:
+            return left
+        return min(left, max(1, (self.most - records) * entries // max(1, records)))

@@ -1,0 +1,143 @@
+"""Streams one Pulsar topic in batches that are copied and committed one after the other.
+
+    last ids of all partitions ─► a batch up to them ─► tasks ─► commit ─► acknowledged ─► next batch
+
+Only the ids in the copy's state say how far it is (C52). The durable subscription follows the commits, so that brokers
+keep what is not copied yet, and no more; that an acknowledgement is lost costs nothing but their space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Event, Thread
+
+from py4j.protocol import Py4JError
+from pyspark import InheritableThread
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from lithify.errors import BrokerError, EngineError, LithifyError
+from lithify.model.message import MessageId
+from lithify.model.source import SourcePosition
+from lithify.model.staged import StagedLog
+from lithify.ports.source import Copying, OnBatch, StopAsked
+from lithify.pulsar.client import ClientConfig
+from lithify.spark.pulsar.copying import EntryRange, copy_ranges
+
+STOPS_WITHIN_S = 5.0
+"""Seconds to wait for a batch that was given up."""
+
+Positions = Mapping[int, SourcePosition | None]
+
+
+LastIds = Mapping[int, tuple[str, MessageId | None]]
+"""By partition, its name and the id of its last message."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPlan:
+    """What to read: where the copies are, and in which batches. `job` names it; `most` are records of a partition."""
+
+    config: ClientConfig
+    starts: Positions
+    job: str
+    continuous: bool
+    interval_ms: int
+    most: int | None
+    last_ids: Callable[[], LastIds]
+    acknowledge: Callable[[Mapping[str, MessageId]], None]
+    """Tells the cluster, by name of a partition, up to which id its copy is committed."""
+
+
+@dataclass(slots=True)
+class EntryBatch:
+    """Ranges of entries, one for each partition that has new ones."""
+
+    session: SparkSession
+    config: ClientConfig
+    ranges: tuple[EntryRange, ...]
+    most: int | None
+    job: str
+    reached: dict[int, MessageId] = field(default_factory=dict)
+
+    def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
+        """See `copy_ranges`."""
+        self.session.sparkContext.setJobGroup(self.job, "lithify pulsar ingest", interruptOnCancel=True)
+        copied = copy_ranges(self.session, self.config, self.ranges, copying, self.most)
+        self.reached = {one.partition: one.reached for one in copied}
+        return tuple(log for one in copied for log in one.logs)
+
+    def ends(self) -> Mapping[int, SourcePosition]:
+        """The ids up to which the tasks have read."""
+        return dict(self.reached)
+
+
+class EntryStream:
+    """A thread that calls `on_batch` for each batch. With `continuous` it does so until it is stopped."""
+
+    def __init__(self, session: SparkSession, plan: StreamPlan, on_batch: OnBatch) -> None:
+        self._session, self._plan, self._on_batch = session, plan, on_batch
+        self._positions = {p: start for p, start in plan.starts.items() if isinstance(start, MessageId)}
+        self._stopping = Event()
+        self._failure: Exception | None = None
+        self._thread: Thread = InheritableThread(target=self._run, name=plan.job, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def is_active(self) -> bool:
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Ends it in bounded time. A running batch is abandoned, unless its commit has begun."""
+        self._stopping.set()
+        with suppress(PySparkException, Py4JError):
+            self._session.sparkContext.cancelJobGroup(self._plan.job)
+        self._thread.join(STOPS_WITHIN_S)
+
+    def end(self) -> LithifyError | None:
+        """The error that ended the stream, or None."""
+        match self._failure:
+            case None | LithifyError():
+                return self._failure
+            case error:
+                return EngineError(f"{self._plan.job}: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
+
+    def _run(self) -> None:
+        try:
+            plan = self._plan
+            target = None if plan.continuous else plan.last_ids()
+            while not self._stopping.is_set():
+                took = self._step(plan.last_ids() if target is None else target)
+                if not took and not plan.continuous:
+                    return
+                if not took:
+                    self._stopping.wait(plan.interval_ms / 1000)
+        except StopAsked:
+            pass
+        except Exception as error:
+            given_up = isinstance(error, BrokerError) or not isinstance(error, LithifyError)
+            if not (self._stopping.is_set() and given_up):
+                self._failure = error
+
+    def _step(self, last_ids: LastIds) -> bool:
+        """Copies up to these ids; False if there was nothing to copy."""
+        ranges = tuple(
+            EntryRange(p, name, self._positions.get(p), MessageId(*last.place))
+            for p, (name, last) in sorted(last_ids.items())
+            if last is not None and not self._has(p, last)
+        )
+        if not ranges:
+            return False
+        batch = EntryBatch(self._session, self._plan.config, ranges, self._plan.most, self._plan.job)
+        self._on_batch(batch)
+        self._positions.update(batch.reached)
+        self._plan.acknowledge({one.topic: batch.reached[one.partition] for one in ranges})
+        return True
+
+    def _has(self, partition: int, last: MessageId) -> bool:
+        reached = self._positions.get(partition)
+        return reached is not None and reached.covers(MessageId(*last.place))

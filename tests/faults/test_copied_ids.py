@@ -1,0 +1,77 @@
+"""Every port call of an ingest from Pulsar fails in turn: no message is left out, and none is there twice (C52, C6)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lithify.errors import LithifyError
+from lithify.model.message import MessageId
+from lithify.model.names import TopicName
+from lithify.model.source import IngestRequest
+from lithify.ports.store import Warehouse
+from lithify.service.change.cut import truncate
+from lithify.service.ingest.ingest import ingest
+from lithify.service.read.fetch import open_log
+from support.faults.ports import CrashError, Kind, faulty
+from support.faults.struck import strikes
+from support.faults.topics import MAKERS
+from support.pulsar.entries import Sent, batch, single
+from support.pulsar.listed import ListedEntries
+from support.topics.whole_logs import check_whole
+
+NAME = TopicName("default", "copy")
+MARKER = single(9, 1, Sent(None), marker_type=10)
+ENTRIES = {
+    0: [
+        batch(5, 0, [Sent("a", b"1"), Sent("b", b"2"), Sent("c", b"3")]),
+        single(5, 1, Sent("a", b"4")),
+        single(7, 0, Sent("b", b"5")),
+        batch(9, 0, [Sent("a", b"6"), Sent(None, b"7")]),
+        MARKER,
+    ],
+    1: [single(6, 0, Sent("d", b"8"))],
+}
+VALUES = {0: [b"1", b"2", b"3", b"4", b"5", b"6", b"7"], 1: [b"8"]}
+
+
+def copied(warehouse: Warehouse) -> None:
+    """Raises what stopped it."""
+    request = IngestRequest(config={}, topics=("persistent://t/n/a",), into="copy")
+    (report,) = ingest(warehouse, ListedEntries(warehouse, ENTRIES), request, lambda _: None, lambda: False)
+    if report.error is not None:
+        raise LithifyError(report.error)
+
+
+def values(warehouse: Warehouse) -> dict[int, list[bytes | None]]:
+    state = check_whole(warehouse, NAME)
+    return {p: [r.value for r in open_log(warehouse, state, p)] for p in state.partitions}
+
+
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
+@pytest.mark.parametrize("store", MAKERS)
+def test_a_struck_ingest_goes_on_where_it_was(store: str, kind: Kind, tmp_path: Path) -> None:
+    """C52, C6."""
+    for injector in strikes(kind):
+        warehouse = MAKERS[store](tmp_path / str(injector.at))
+        try:
+            copied(faulty(warehouse, injector))
+        except (LithifyError, CrashError):
+            assert injector.struck
+        copied(warehouse)
+        assert values(warehouse) == VALUES, injector
+        state = warehouse.store.load(NAME)
+        assert state.log(0).copied_to == MessageId(9, 1)  # the marker too, of which nothing is stored
+
+
+@pytest.mark.parametrize("store", MAKERS)
+@pytest.mark.parametrize("to", range(8))
+def test_what_is_truncated_is_copied_again(store: str, to: int, tmp_path: Path) -> None:
+    """C52, C26: at any offset, also within a batch."""
+    warehouse = MAKERS[store](tmp_path)
+    copied(warehouse)
+    truncate(warehouse, NAME, 0, to)
+    assert values(warehouse)[0] == VALUES[0][:to]
+    copied(warehouse)
+    assert values(warehouse) == VALUES

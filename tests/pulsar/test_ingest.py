@@ -1,0 +1,225 @@
+"""`lithify pulsar ingest` from a real broker: every message once, whatever happens on the way (C52)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+from pyspark.sql import SparkSession
+
+import lithify
+import pulsar
+from lithify.model.message import MessageId
+from lithify.pulsar.client import ClientConfig
+from lithify.spark.session.start import JAVA_OPTIONS, session_factory
+from support.engines.kernel import compact_without_spark
+from support.processes.programs import SHORT_LIVED, end
+from support.pulsar.copies import PulsarCopy, ingest_program, wait_for_records
+from support.pulsar.server import PulsarServer, a_pulsar
+from support.servers.tcp_proxy import wait_until
+
+TRIMMED_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[SparkSession]:
+    session = session_factory(None, {"spark.master": "local[2]", JAVA_OPTIONS: " ".join(SHORT_LIVED)})()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def copy(tmp_path: Path, pulsar_server: PulsarServer, session: SparkSession) -> PulsarCopy:
+    return PulsarCopy(lithify.open(str(tmp_path / "lake")), pulsar_server, session, pulsar_server.make_topic())
+
+
+def test_all_partitions_are_copied_and_continued(tmp_path, pulsar_server, session):
+    """C52: batches, single messages, codecs; keys, properties, times."""
+    topic = pulsar_server.make_topic(partitions=3)
+    copy = PulsarCopy(lithify.open(str(tmp_path / "lake")), pulsar_server, session, topic, 3)
+    copy.produce(0, 90, batching_max_messages=8, compression_type=pulsar.CompressionType.LZ4)
+    copy.produce(90, 110, batching_enabled=False, compression_type=pulsar.CompressionType.ZSTD)
+    report = copy.ingest()
+    assert (report.error, report.records) == (None, 110)
+    copy.check_equal()
+    assert copy.ingest().batches == 0
+    copy.produce(110, 140)
+    assert copy.ingest(max_records=4).batches > 1
+    copy.check_equal()
+    assert copy.copy.state().settings.side_by_side
+    compact_without_spark(copy.copy)
+    assert copy.copy.verify(spark=session).findings == ()
+    for partition in range(3):
+        theirs, last = copy.theirs()[partition][-1], copy.copy.last_message_position(partition)
+        assert (last.id, last.publish_time) == (theirs[0], theirs[4])
+
+
+def test_the_subscription_follows_the_copy(copy):
+    """C52: Pulsar keeps what is not copied yet, and no more."""
+    copy.produce(0, 5, batching_enabled=False)
+    assert copy.ingest().records == 5
+    copy.produce(5, 9, batching_enabled=False)
+    (cursor,) = copy.server.internal_stats(copy.topic)["cursors"].values()
+    assert cursor["markDeletePosition"] == str(copy.copy.state().log(0).copied_to)
+
+
+def test_what_was_copied_and_trimmed_is_not_missed(copy):
+    """C52: brokers trim what the subscription has passed; that is no loss."""
+    namespace_retention(copy.server, copy.topic, 0)
+    copy.produce(0, 5)
+    assert copy.ingest().records == 5
+    trim(copy)
+    copy.produce(5, 9)
+    report = copy.ingest()
+    assert (report.error, report.records, report.holes) == (None, 4, ())
+
+
+def test_what_was_trimmed_before_it_was_copied_is_named(copy):
+    """C52: the subscription was deleted, and Pulsar trimmed what nobody kept."""
+    namespace_retention(copy.server, copy.topic, 0)
+    copy.produce(0, 5)
+    assert copy.ingest().records == 5
+    at = copy.copy.state().log(0).copied_to
+    (name,) = copy.server.internal_stats(copy.topic)["cursors"]
+    copy.server.admin("DELETE", f"{copy.topic.replace('://', '/')}/subscription/{name}")
+    copy.produce(5, 9)
+    trim(copy)
+    copy.produce(9, 12)
+    report = copy.ingest()
+    assert "may have been trimmed there" in str(report.error)
+    assert f"the copy ends at {at}" in str(report.error)
+    report = copy.ingest(accepts_loss=True)
+    assert (report.error, report.records) == (None, 3)
+    assert [hole.after for hole in report.holes] == [str(at)]
+    assert copy.ingest().error is None
+
+
+def test_a_recreated_topic_is_another_one(copy):
+    """C52: ids of ledgers do not come twice, but nothing in them tells that they are of another topic."""
+    copy.produce(0, 5)
+    assert copy.ingest().records == 5
+    path = copy.topic.replace("://", "/")
+    copy.server.admin("DELETE", f"{path}?force=true")
+    copy.server.admin("PUT", path)
+    copy.produce(5, 9)
+    assert "was deleted and recreated since it was copied" in str(copy.ingest().error)
+    assert len(copy.mine()[0]) == 5
+
+
+def test_a_truncated_copy_is_copied_again(copy):
+    """C52, C26: from within a batch."""
+    copy.produce(0, 20, batching_max_messages=20)
+    assert copy.ingest().records == 20
+    copy.copy.truncate(0, 13)
+    assert copy.copy.state().log(0).copied_to != copy.theirs()[0][-1][0]
+    assert copy.ingest().records == 7
+    copy.check_equal()
+
+
+def test_the_service_url_alone_is_enough(copy):
+    """C52: without the admin interface; what only that tells is not noticed."""
+    copy.produce(0, 12)
+    config = ClientConfig(copy.server.service_url)
+    assert copy.ingest(config=config).records == 12
+    copy.produce(12, 15)
+    assert copy.ingest(config=config).records == 3
+    assert copy.ingest().error is None
+    copy.check_equal()
+
+
+def test_what_is_no_source_or_no_copy_is_refused(copy, session):
+    name = "persistent://public/default/nothing"
+    (report,) = copy.lake.ingest_pulsar(copy.config, [name], spark=session)
+    assert "nothing" in str(report.error)
+    copy.lake.create_topic("plain")
+    assert "message.ids=none, and a copy of a Pulsar topic keeps ids" in str(copy.ingest(into="plain").error)
+
+
+def test_a_reader_continues_at_an_id_of_pulsar(copy):
+    """C52: ids of the source are valid here."""
+    copy.produce(0, 30, batching_max_messages=7)
+    copy.ingest()
+    for message in copy.theirs()[0]:
+        found = next(iter(copy.copy.reader(0, message[0])))
+        assert found.envelope.id == message[0]
+    assert copy.copy.find_by_publish_time(0).id == copy.theirs()[0][0][0]
+    assert isinstance(copy.copy.last_message_position().id, MessageId)
+
+
+@pytest.mark.timeout(900)
+def test_an_ingest_that_is_killed_repeats_and_loses_nothing(tmp_path, pulsar_server, session):
+    """C52, C6: while messages come in, the topic is unloaded, and rounds run."""
+    topic = pulsar_server.make_topic(partitions=2)
+    copy = PulsarCopy(lithify.open(str(tmp_path / "lake")), pulsar_server, session, topic, 2)
+    copy.lake.create_topic(topic, 2, like="pulsar", config={"message.ids": "pulsar", "segment.bytes": 4096})
+    done = Event()
+    feeding = Thread(target=feed, args=(copy, done))
+    feeding.start()
+    try:
+        for number in range(2):
+            process = ingest_program(tmp_path, pulsar_server, topic, "--continuous", "--interval", "100ms")
+            try:
+                wait_for_records(tmp_path, process, 60)
+                pulsar_server.unload(f"{topic}-partition-{number}")
+                wait_for_records(tmp_path, process, 40)
+            finally:
+                end(process)
+                process.wait(timeout=30)
+            compact_without_spark(copy.copy)
+    finally:
+        done.set()
+        feeding.join()
+    assert copy.ingest().error is None
+    copy.check_equal()
+
+
+def test_a_broker_that_is_killed_is_waited_for(tmp_path, session):
+    """C52: it is away for some seconds in the middle of an ingest."""
+    with a_pulsar() as server:
+        topic = server.make_topic()
+        copy = PulsarCopy(lithify.open(str(tmp_path / "lake")), server, session, topic)
+        copy.produce(0, 50)
+        process = ingest_program(tmp_path, server, topic, "--continuous", "--interval", "100ms")
+        try:
+            wait_for_records(tmp_path, process, 50)
+            server.kill(broker_only=True)
+            time.sleep(2)
+            server.start()
+            copy.produce(50, 90)
+            wait_for_records(tmp_path, process, 40)
+            process.terminate()
+            assert process.wait(timeout=30) == 0
+        finally:
+            end(process)
+            process.wait(timeout=30)
+        copy.check_equal()
+
+
+def feed(copy: PulsarCopy, done: Event) -> None:
+    n = 0
+    while not done.is_set() and n < 20_000:
+        copy.produce(n, n + 20, batching_enabled=n % 40 == 0, batching_max_messages=6)
+        n += 20
+        done.wait(0.1)
+
+
+def namespace_retention(server: PulsarServer, topic: str, minutes: int) -> None:
+    """Of this topic alone: what all subscriptions have passed is trimmed, or what nobody subscribed to."""
+    policy = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": minutes}
+    server.admin("POST", f"{topic.replace('://', '/')}/retention", json=policy)
+
+
+def trim(copy: PulsarCopy) -> None:
+    """Ends the ledger, and waits until the broker has deleted it."""
+    before = {ledger["ledgerId"] for ledger in copy.server.internal_stats(copy.topic)["ledgers"]}
+    copy.server.unload(copy.topic)
+
+    def gone() -> bool:
+        copy.server.admin("POST", f"{copy.topic.replace('://', '/')}/trim")
+        left = {ledger["ledgerId"] for ledger in copy.server.internal_stats(copy.topic)["ledgers"]}
+        return not before & left
+
+    wait_until(gone, "nothing is trimmed", TRIMMED_S)
