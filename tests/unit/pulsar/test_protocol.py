@@ -17,6 +17,7 @@ from lithify.pulsar.client.connection import command
 from lithify.pulsar.client.frames import ENTRY_BYTES, Frames, framed
 from lithify.pulsar.client.refusals import NAMES, TransientBrokerError, refusal
 from support.pulsar.fake_broker import FakeBroker, a_fake_broker, entry_bytes, message_frame
+from support.servers.tcp_proxy import wait_until
 
 TOPIC = "persistent://t/n/topic"
 END = MessageId(1 << 40, 0)
@@ -113,12 +114,13 @@ def ping_again(broker: FakeBroker, _received: object) -> bytes:
 def test_pings_and_challenges_are_answered_between_messages():
     def flow(broker: FakeBroker, _received: object) -> bytes:
         asks = framed(command("ping")) + framed(command("auth_challenge"))
-        return asks + b"".join(message_frame(*entry) + asks for entry in broker.entries)
+        return b"".join(asks + message_frame(*entry) for entry in broker.entries)
 
     with a_fake_broker((1, 0, ENTRY), (1, 1, ENTRY), flow=flow) as broker:
         config = replace(config_of(broker), token="secret")
         entries = [entry for part in TopicReader(config, TOPIC).read(None, END) for entry in part]
-        assert len(entries) == 2 and len(broker.of("pong")) >= 2
+        wait_until(lambda: len(broker.of("auth_response")) == len(broker.of("pong")) == 2, "no answer comes")
+        assert len(entries) == 2
         assert broker.of("auth_response")[0].auth_response.response.auth_data == b"secret"
         assert broker.of("connect")[0].connect.auth_method_name == "token"
 

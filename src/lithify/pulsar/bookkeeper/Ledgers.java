@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Enumeration;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
@@ -20,6 +21,7 @@ import java.util.concurrent.TimeoutException;
 import org.apache.bookkeeper.client.AsyncCallback;
 import org.apache.bookkeeper.client.BKException;
 import org.apache.bookkeeper.client.BookKeeper;
+import org.apache.bookkeeper.client.LedgerEntry;
 import org.apache.bookkeeper.client.LedgerHandle;
 import org.apache.bookkeeper.client.api.LedgerMetadata;
 import org.apache.bookkeeper.conf.ClientConfiguration;
@@ -27,7 +29,7 @@ import org.apache.bookkeeper.meta.LedgerManager;
 import org.apache.bookkeeper.versioning.Versioned;
 
 /**
- * Writes, deletes and lists ledgers of BookKeeper for the Python program that started it.
+ * Writes, reads, deletes and lists ledgers of BookKeeper for the Python program that started it.
  *
  * <pre>
  * stdin    [size, 4][operation, 1][what it needs]     stdout    [size, 4][0: done, 1: failed][what it tells]
@@ -43,6 +45,9 @@ public final class Ledgers {
     static final int IN_FLIGHT_BYTES = 32 << 20;
     static final int LARGEST_ENTRY_BYTES = 256 << 20;
     static final int PAGE_LEDGERS = 500;
+    static final int FIRST_PAGE_ENTRIES = 16;
+    static final int PAGE_ENTRIES = 5000;
+    static final long PAGE_BYTES = 2L << 20;
     static final byte[] COMPACTED = "compacted-ledger".getBytes(StandardCharsets.UTF_8);
 
     final BookKeeper client;
@@ -63,7 +68,8 @@ public final class Ledgers {
 
     /** A result of one of BookKeeper's calls, which all report in the same way. */
     static final class Outcome
-            implements AsyncCallback.CreateCallback, AsyncCallback.DeleteCallback, AsyncCallback.CloseCallback {
+            implements AsyncCallback.CreateCallback, AsyncCallback.DeleteCallback, AsyncCallback.CloseCallback,
+            AsyncCallback.OpenCallback, AsyncCallback.ReadCallback {
         final CompletableFuture future = new CompletableFuture();
 
         public void createComplete(int code, LedgerHandle handle, Object context) {
@@ -72,6 +78,14 @@ public final class Ledgers {
 
         public void deleteComplete(int code, Object context) {
             complete(code, null);
+        }
+
+        public void openComplete(int code, LedgerHandle handle, Object context) {
+            complete(code, handle);
+        }
+
+        public void readComplete(int code, LedgerHandle handle, Enumeration entries, Object context) {
+            complete(code, entries);
         }
 
         public void closeComplete(int code, LedgerHandle handle, Object context) {
@@ -129,6 +143,7 @@ public final class Ledgers {
             conf.setAddEntryTimeout(timeoutSeconds);
             conf.setAddEntryQuorumTimeout(timeoutSeconds);
             conf.setReadEntryTimeout(timeoutSeconds);
+            conf.setBatchReadEnabled(true); // where bookies cannot, the client asks for entries one by one
             conf.setNumWorkerThreads(2);
             conf.setNumIOThreads(2);
             conf.setNettyMaxFrameSizeBytes(LARGEST_ENTRY_BYTES + (1 << 20));
@@ -154,6 +169,10 @@ public final class Ledgers {
         byte operation = in.readByte();
         if (operation == 'A') {
             append(in, out);
+            return;
+        }
+        if (operation == 'R') {
+            read(in, out);
             return;
         }
         int status = 0;
@@ -243,6 +262,69 @@ public final class Ledgers {
         byte[] told = longs(new long[] {ledger.getLastAddConfirmed() + 1, ledger.getLength()});
         ledger = null;
         return told;
+    }
+
+    /** Up to an entry, or the last one (-1). Answers with pages of entries in their order, and at the end with an empty one, or with what went wrong. */
+    void read(DataInputStream in, DataOutputStream out) throws Exception {
+        long id = in.readLong();
+        String digest = new String(bytes(in), StandardCharsets.UTF_8);
+        byte[] password = bytes(in);
+        long first = in.readLong();
+        long last = in.readLong();
+        try {
+            Outcome opened = new Outcome();
+            client.asyncOpenLedgerNoRecovery(id, BookKeeper.DigestType.valueOf(digest), password, opened, null);
+            LedgerHandle handle = (LedgerHandle) awaited(opened.future);
+            last = last < 0 ? handle.getLastAddConfirmed() : last;
+            int count = FIRST_PAGE_ENTRIES;
+            Outcome next = asked(handle, first, last, count);
+            while (next != null) {
+                Enumeration found = (Enumeration) awaited(next.future);
+                List page = new ArrayList();
+                long size = 0;
+                while (found.hasMoreElements()) {
+                    byte[] entry = ((LedgerEntry) found.nextElement()).getEntry();
+                    size += entry.length;
+                    page.add(entry);
+                }
+                if (page.isEmpty()) {
+                    throw new IOException("ledger " + id + " has no entry " + first);
+                }
+                count = (int) Math.max(1, Math.min(PAGE_ENTRIES, PAGE_BYTES * page.size() / Math.max(1, size)));
+                next = asked(handle, first + page.size(), last, count); // comes while this page is written
+                writePage(out, first, page, size);
+                first += page.size();
+            }
+            handle.close();
+            writePage(out, first, new ArrayList(), 0);
+        } catch (Exception error) {
+            answer(out, 1, describe(error));
+        }
+    }
+
+    /** Entries that the broker has confirmed, also those behind the last one that bookies know to be confirmed. */
+    Outcome asked(LedgerHandle handle, long first, long last, int count) {
+        if (first > last) {
+            return null;
+        }
+        Outcome outcome = new Outcome();
+        int most = (int) Math.min(count, last - first + 1);
+        handle.asyncBatchReadUnconfirmedEntries(first, most, PAGE_BYTES, outcome, null);
+        return outcome;
+    }
+
+    void writePage(DataOutputStream out, long first, List page, long size) throws IOException {
+        out.writeInt((int) (1 + 8 + 4 + 4 * page.size() + size));
+        out.writeByte(0);
+        out.writeLong(first);
+        out.writeInt(page.size());
+        for (int at = 0; at < page.size(); at++) {
+            out.writeInt(((byte[]) page.get(at)).length);
+        }
+        for (int at = 0; at < page.size(); at++) {
+            out.write((byte[]) page.get(at));
+        }
+        out.flush();
     }
 
     byte[] delete(long id) throws Exception {

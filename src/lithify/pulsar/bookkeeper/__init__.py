@@ -1,4 +1,4 @@
-"""Ledgers of BookKeeper, written by a small JVM with Pulsar's own jars.
+"""Ledgers of BookKeeper, written and read by a small JVM with Pulsar's own jars.
 
 with LedgerWriter(parts, MetadataStore.of(...), Replication.of(...)) as writer:
     ledger = writer.create(topic, horizon, run_id)
@@ -8,5 +8,15 @@ with LedgerWriter(parts, MetadataStore.of(...), Replication.of(...)) as writer:
 
 from lithify.pulsar.bookkeeper.ledger_jvm import JavaParts
 from lithify.pulsar.bookkeeper.ledgers import CompactedLedger, LedgerWriter, MetadataStore, Replication, Written
+from lithify.pulsar.bookkeeper.reading import LedgerReader, TopicLedgers
 
-__all__ = ["CompactedLedger", "JavaParts", "LedgerWriter", "MetadataStore", "Replication", "Written"]
+__all__ = [
+    "CompactedLedger",
+    "JavaParts",
+    "LedgerReader",
+    "LedgerWriter",
+    "MetadataStore",
+    "Replication",
+    "TopicLedgers",
+    "Written",
+]

@@ -26,7 +26,8 @@ from lithify.errors import BrokerError, ConnectorError, UnusableEnvironmentError
 from lithify.waits.deadline import Deadline
 
 GREETING: Final = b"LITH"
-ANSWER_BYTES: Final = 16 << 20
+ANSWER_BYTES: Final = 300 << 20
+"""A page of entries is of some 2 MiB, unless one entry alone is larger."""
 WRITE_BYTES: Final = 1 << 20
 START_S: Final = 60.0
 END_S: Final = 10.0
@@ -120,16 +121,15 @@ class LedgerJvm:
     def end(self) -> None:
         """Ends it, in bounded time; what is on its way is given up."""
         self._failure = self._failure or "it was ended"
-        with suppress(OSError):
-            self._stdin.close()
+        for pipe in (self._stdin, self._stdout):  # also if it waits for us to read more
+            with suppress(OSError):
+                pipe.close()
         try:
             self._process.wait(END_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         self._listener.join(END_S)
-        with suppress(OSError):
-            self._stdout.close()
 
     def _greeted(self, deadline: Deadline) -> None:
         (size,) = _SIZE.unpack(self._read(4, deadline))

@@ -129,7 +129,7 @@ class LedgerWriter:
             RUN: run_id.encode(),
         }
         counts = (self._replication.ensemble, self._replication.write_quorum, self._replication.ack_quorum)
-        pairs = [_sized(part) for name, value in metadata.items() for part in (name.encode(), value)]
+        pairs = [sized(part) for name, value in metadata.items() for part in (name.encode(), value)]
         told = self._jvm.ask(b"C", *map(_INT.pack, counts), _INT.pack(len(metadata)), *pairs)
         (self._ledger,) = _LONG.unpack(told)
         return self._ledger
@@ -163,7 +163,7 @@ class LedgerWriter:
         """Ledgers with an id of at least `since` that say they are compacted views of the topic, by id."""
         self._abandon()
         found: list[CompactedLedger] = []
-        page = self._jvm.ask(b"L", _LONG.pack(since), _sized(topic.encode()))
+        page = self._jvm.ask(b"L", _LONG.pack(since), sized(topic.encode()))
         while True:
             found += _listed(page[1:])
             if page[0] == 0:
@@ -192,7 +192,8 @@ class LedgerWriter:
                 continue
 
 
-def _sized(part: bytes) -> bytes:
+def sized(part: bytes) -> bytes:
+    """A part of a request, behind its size."""
     return _INT.pack(len(part)) + part
 
 
