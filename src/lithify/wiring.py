@@ -158,11 +158,11 @@ def pulsar_world(
     from lithify.pulsar.live.cluster import LiveCluster
     from lithify.pulsar.live.view_ledgers import opened_by
     from lithify.spark.pulsar.engine import PulsarEngine
-    from lithify.spark.pulsar.ledgers import LedgerOpener, jars_folder
+    from lithify.spark.pulsar.ledgers import LedgerOpener, find_parts
     from lithify.spark.session.start import session_factory, slots
     from lithify.spark.tasks import Pace
 
-    admin, clock = Admin(config), SystemClock()
+    parts, admin, clock = find_parts(jars), Admin(config), SystemClock()
     if bookkeeper.metadata_url is not None:
         store = MetadataStore.at(bookkeeper.metadata_url)
     else:
@@ -171,7 +171,7 @@ def pulsar_world(
         replication = Replication(*bookkeeper.replication)
     else:
         replication = Replication.of(admin.runtime_configuration())
-    opener = LedgerOpener(jars_folder(jars), store, replication)
+    opener = LedgerOpener(parts.pulsar_jars, store, replication)
     engine = PulsarEngine(
         session_factory(choice.session, choice.conf),
         partial(TopicReader, config),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from lithify.spark.session.start import session_factory
 from support.pulsar.server import PulsarServer, a_pulsar
 
 
@@ -14,3 +16,11 @@ def pulsar_server() -> Iterator[PulsarServer]:
     """Not to be stopped or killed: tests that do have one of their own."""
     with a_pulsar() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def session() -> Iterator[Any]:
+    """A local Spark session for rounds."""
+    session = session_factory(None, {"spark.master": "local[2]"})()
+    yield session
+    session.stop()

@@ -180,3 +180,17 @@ def test_counts_are_of_messages_entries_and_bytes(topics):
     assert (view.messages_in, view.messages_out, view.entries_in, view.entries_out) == (5, 2, 4, 2)
     assert view.bytes_in == sum(len(raw.data) for raw in entries)
     assert view.bytes_out == sum(len(raw.data) for raw in left)
+
+
+@pytest.mark.parametrize("alone_bytes", [0, 2**30], ids=["shuffled", "alone"])
+def test_rates_are_kept_by_all_tasks_together(session, tmp_path, alone_bytes):
+    """C40: two megabytes are read twice, at two megabytes a second."""
+    topics = topics_for(session, tmp_path, alone_bytes=alone_bytes)
+    entries = [single(5, number, Sent(f"k{number}", b"v" * 10_000)) for number in range(200)]
+    began = time.monotonic()
+    written = topics.write(topics.planned("p", entries, [], 4), limits=RunLimits(2**26, read_rate_bytes=2_000_000))
+    assert time.monotonic() - began > 1.8
+    assert written["p"].messages_out == 200
+    began = time.monotonic()
+    topics.write(topics.planned("q", entries, [], 4), limits=RunLimits(2**26, write_rate_bytes=1_000_000))
+    assert time.monotonic() - began > 1.8

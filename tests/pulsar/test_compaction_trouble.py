@@ -1,0 +1,136 @@
+"""Rounds of a live Pulsar that go wrong: readers have what they had, and no ledger is left (C55)."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from lithify.api.pulsar import LiveTopic
+from lithify.errors import BrokerError, InvalidNameError, UnknownSourceError
+from support.pulsar.bookies import a_writer
+from support.pulsar.jars import pulsar_jars
+from support.pulsar.live_topics import (
+    a_program,
+    a_round,
+    compacted_values,
+    config_of,
+    kill,
+    look,
+    produce,
+    raw,
+    view,
+    view_ledgers,
+)
+from support.pulsar.server import PulsarServer, a_pulsar
+from support.servers.tcp_proxy import wait_until
+
+
+@pytest.fixture
+def topic(pulsar_server: PulsarServer) -> str:
+    topic = pulsar_server.make_topic()
+    produce(pulsar_server, topic, 1, 100)
+    return topic
+
+
+def test_a_killed_round_leaves_no_ledger_after_the_next(pulsar_server, topic, session):
+    """C55: killed with all of its processes once it has made a ledger."""
+    assert a_round(pulsar_server, topic, session).changed
+    produce(pulsar_server, topic, 2, 100)
+    before, values = view_ledgers(pulsar_server, topic), compacted_values(pulsar_server, topic)
+    with a_program(pulsar_server, topic) as program, a_writer(pulsar_server) as ledgers:
+        wait_until(
+            lambda: len(ledgers.of(topic, 0)) > len(before) or program.poll() is not None, "no ledger is made", 120
+        )
+        kill(program)
+    assert compacted_values(pulsar_server, topic) == values
+    wait_until(lambda: a_round(pulsar_server, topic, session).failed == (), "the subscription stays busy", 60)
+    assert compacted_values(pulsar_server, topic) == values
+    assert view_ledgers(pulsar_server, topic) == [look(pulsar_server, topic).view]
+    assert look(pulsar_server, topic).unsettled is None
+
+
+PHASES = ["the entries are read", "the view is written", "the view is to be published"]
+
+
+@pytest.mark.parametrize("after_s", [0.2, 1.5, 4.0])
+def test_a_broker_that_goes_away_fails_the_round_only(session, after_s):
+    """C55: whatever the round was doing when the broker was killed."""
+    with a_pulsar() as server:
+        topic = server.make_topic()
+        produce(server, topic, 3, 200)
+        assert a_round(server, topic, session).changed
+        before = view(server, topic)
+        produce(server, topic, 4, 200)
+        whole = compacted_values(server, topic)
+        timer = threading.Timer(after_s, lambda: server.kill(broker_only=True))
+        timer.start()
+        try:
+            report = a_round(server, topic, session)
+            failed = bool(report.failed)
+        except BrokerError:  # before anything began
+            failed = True
+        timer.join()
+        server.start()
+        if failed:
+            assert view(server, topic) == before
+        assert compacted_values(server, topic) == whole
+        assert not a_round(server, topic, session).failed
+        assert compacted_values(server, topic) == whole
+        assert view_ledgers(server, topic) == [look(server, topic).view]
+
+
+def test_a_topic_that_is_unloaded_in_the_middle_fails_the_round_only(pulsar_server, topic, session):
+    """C55: the broker closes the subscription that the round holds."""
+    unloaded = []
+
+    def progress(_phase: str, _done: int, _total: int) -> None:
+        if not unloaded:
+            pulsar_server.unload(topic)
+            unloaded.append(True)
+
+    report = a_round(pulsar_server, topic, session, progress=progress)
+    assert "was lost" in str(report.failed[0].error)
+    assert look(pulsar_server, topic).view is None
+    assert a_round(pulsar_server, topic, session).changed
+    assert view_ledgers(pulsar_server, topic) == [look(pulsar_server, topic).view]
+
+
+def test_a_compacted_ledger_that_is_gone_fails_rounds_until_uncompact(pulsar_server, topic, session):
+    """C55: also after the broker has loaded the topic again."""
+    assert a_round(pulsar_server, topic, session).changed
+    with a_writer(pulsar_server) as ledgers:
+        ledgers.delete(look(pulsar_server, topic).view or 0)
+    pulsar_server.unload(topic)
+    produce(pulsar_server, topic, 5, 50)
+    for _ in range(2):
+        assert "compacted ledger" in str(a_round(pulsar_server, topic, session).failed[0].error)
+    live = LiveTopic(topic, config_of(pulsar_server))
+    assert live.uncompact().partitions[0].changed
+    assert not live.uncompact().partitions[0].changed
+    report = a_round(pulsar_server, topic, session).partitions[0]
+    assert report.error is None
+    assert report.entries_in == len(raw(pulsar_server, topic, compacted=False))
+
+
+@pytest.mark.parametrize(
+    "name, kind",
+    [
+        ("non-persistent://public/default/x", InvalidNameError),
+        ("orders", InvalidNameError),
+        ("persistent://public/default/no-such-topic", UnknownSourceError),
+        ("persistent://public/nowhere/x", UnknownSourceError),
+    ],
+)
+def test_what_cannot_be_compacted_is_refused(pulsar_server, name, kind):
+    live = LiveTopic(name, config_of(pulsar_server))
+    for action in (live.plan, lambda: live.compact(jars=str(pulsar_jars()))):
+        with pytest.raises(kind):
+            action()
+
+
+def test_a_broker_that_compacts_by_itself_is_pointed_out(pulsar_server, topic):
+    pulsar_server.admin("POST", f"{topic.replace('://', '/')}/compactionThreshold", json=1000)
+    live = LiveTopic(topic, config_of(pulsar_server))
+    wait_until(lambda: bool(live.plan().notes), "the policy is not in force", 30)
+    assert "set its compaction threshold to 0" in live.plan().notes[0]
