@@ -84,6 +84,12 @@ def test_what_no_broker_sends_is_an_error_at_once(case):
         assert not isinstance(caught.value, TransientBrokerError)
 
 
+def test_an_entry_before_the_start_is_an_error_and_no_second_copy():
+    said = pytest.raises(BrokerError, match="sent entry 1:0 after 1:0")
+    with a_fake_broker((9, 9, ENTRY), flow=lambda *_: message_frame(1, 0, ENTRY)) as broker, said:
+        list(TopicReader(config_of(broker), TOPIC).read(MessageId(1, 1), END))
+
+
 STEPS = ("connect", "lookup_topic", "subscribe", "get_last_message_id", "flow")
 
 

@@ -85,12 +85,15 @@ class TopicReader:
             if there is None or (position is not None and there[:2] < position[:2]):
                 return
             allow(connection, PERMITS)
-            yield from self._lists(connection, last, min(last, there[:2]))
+            before = NOTHING_YET if position is None else (position.ledger, position.entry - 1)
+            yield from self._lists(connection, before, last, min(last, there[:2]))
 
-    def _lists(self, connection: Connection, last: tuple[int, int], stop: tuple[int, int]) -> Iterator[list[RawEntry]]:
-        """Lists of entries up to `last`; ends with the first one at or after `stop`."""
+    def _lists(
+        self, connection: Connection, before: tuple[int, int], last: tuple[int, int], stop: tuple[int, int]
+    ) -> Iterator[list[RawEntry]]:
+        """Lists of entries after `before` and up to `last`; ends with the first one at or after `stop`."""
         taken: list[RawEntry] = []
-        size, at = 0, NOTHING_YET
+        size, at = 0, before
         while at < stop:
             for entry in self._received(connection):
                 if (entry.ledger, entry.entry) <= at:
