@@ -31,7 +31,7 @@ def test_a_run_is_written_as_a_scenario_that_plays() -> None:
         phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )
-    run_state_machine_as_test(seed(7)(Listening), settings=quiet)
+    run_state_machine_as_test(seed(8)(Listening), settings=quiet)
     verbs = {line.split()[1] for lines in Listening.told for line in lines if line.startswith("> ")}
     assert {
         "append",
