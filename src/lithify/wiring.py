@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from lithify.cleaner.loop import Loop, make_loop
 from lithify.cleaner.options import CleanerOptions, EventListener
+from lithify.errors import BrokerError
 from lithify.model.source import IngestRequest
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.inspector import Inspector
@@ -154,11 +155,11 @@ def pulsar_world(
 ) -> RoundWorld:
     """What rounds of live Pulsar topics work on. Raises `ConnectorError` or `BrokerError`; starts no Spark."""
     from lithify.pulsar.bookkeeper import MetadataStore, Replication
-    from lithify.pulsar.client import Admin, TopicReader
+    from lithify.pulsar.client import Admin
     from lithify.pulsar.live.cluster import LiveCluster
     from lithify.pulsar.live.view_ledgers import opened_by
     from lithify.spark.pulsar.engine import PulsarEngine
-    from lithify.spark.pulsar.ledgers import LedgerOpener, find_parts
+    from lithify.spark.pulsar.ledgers import LedgerOpener, LiveReaders, find_parts
     from lithify.spark.session.start import session_factory, slots
     from lithify.spark.tasks import Pace
 
@@ -167,14 +168,17 @@ def pulsar_world(
         store = MetadataStore.at(bookkeeper.metadata_url)
     else:
         store = MetadataStore.of(admin.internal_configuration())
-    if bookkeeper.replication is not None:
-        replication = Replication(*bookkeeper.replication)
-    else:
-        replication = Replication.of(admin.runtime_configuration())
+    broker, given = None, bookkeeper.replication
+    try:
+        broker = admin.runtime_configuration()
+    except BrokerError:  # only superusers are told
+        if given is None:
+            raise
+    replication = Replication.of(broker or {}) if given is None else Replication(*given)
     opener = LedgerOpener(parts.pulsar_jars, store, replication)
     engine = PulsarEngine(
         session_factory(choice.session, choice.conf),
-        partial(TopicReader, config),
+        LiveReaders.of(config, opener, broker),
         opener,
         slots(choice.session, choice.conf),
         Pace(time.monotonic, time.sleep),

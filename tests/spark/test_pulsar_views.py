@@ -33,7 +33,7 @@ class Readers:
 
     folder: Path
 
-    def __call__(self, partition: str) -> StoredTopic:
+    def __call__(self, partition: str, small_entries: bool) -> StoredTopic:
         return StoredTopic(self.folder / partition / "backlog", self.folder / partition / "view", at_once=50)
 
 

@@ -16,6 +16,7 @@ from lithify.pulsar.rounds.alone import AloneRound
 from lithify.pulsar.rounds.entries import EntryReader
 from lithify.pulsar.rounds.finding import ArrivedKeys
 from lithify.pulsar.rounds.judged import RoundRules
+from lithify.pulsar.rounds.kept import KeptEntries
 from lithify.pulsar.rounds.ranks import range_starts
 from lithify.pulsar.rounds.scan import EntryScan, numbered
 from lithify.pulsar.rounds.writing import ViewWriting, judged_range
@@ -64,7 +65,9 @@ def chunk_range(key: bytes | None, hash_ranges: int) -> int:
 def lone_round(reader: EntryReader, ranges: Sequence[EntryRange], rules: RoundRules) -> list[bytes]:
     """The same by one task alone. Raises `NotAloneError`."""
     written: list[bytes] = []
-    writing = ViewWriting(reader, rules, written.extend)
-    for part in AloneRound(MEMORY_BYTES, SEED).judge(reader, rules, numbered(ranges), unthrottled):
-        writing.write(part)
+    with tempfile.TemporaryDirectory() as folder:
+        kept = KeptEntries(reader, Path(folder))
+        writing = ViewWriting(kept, rules, written.extend)
+        for part in AloneRound(MEMORY_BYTES, SEED).judge(kept, rules, numbered(ranges), unthrottled):
+            writing.write(part)
     return written

@@ -40,11 +40,15 @@ class ViewRules:
 
 @dataclass(frozen=True, slots=True)
 class PlannedView:
-    """A view to write: that of one partition from these entries, in order, up to `horizon`."""
+    """A view to write: that of one partition from these entries, in order, up to `horizon`.
+
+    `small_entries`: there are many and small ones, of which a broker sends few in a second.
+    """
 
     partition: str
     ranges: tuple[EntryRange, ...]
     horizon: MessageId
+    small_entries: bool = False
 
 
 @dataclass(frozen=True, slots=True)

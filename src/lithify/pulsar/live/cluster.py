@@ -18,6 +18,7 @@ from lithify.ports.pulsar.cluster import Hold, TopicLedger, TopicLook
 from lithify.ports.pulsar.views import ViewRules
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, Subscription
 from lithify.pulsar.client.names import TopicName
+from lithify.pulsar.client.refusals import TransientBrokerError
 
 COMPACTION: Final = "__compaction"
 VIEW: Final = "CompactedTopicLedger"
@@ -61,6 +62,8 @@ class LiveCluster:
     def view_rules(self) -> ViewRules:
         try:
             found = self._admin.runtime_configuration()
+        except TransientBrokerError:
+            raise
         except BrokerError as error:
             raise RefusedError(
                 f"the broker does not tell by which rules it compacts: {error.message}",

@@ -22,6 +22,12 @@ from lithify.ports.pulsar.views import EntryRange, PlannedView
 RANGE_BYTES = 32 * 2**20
 """Entries of so many bytes are read by one task."""
 
+SMALL_ENTRY_BYTES = 4096
+MANY_ENTRIES = 50_000
+"""So many entries of less bytes on average are read from bookies, past the broker, in larger ranges."""
+
+SMALL_RANGE_BYTES = 128 * 2**20
+
 MOST_RANGES = 4096
 """Of one partition; ranges get larger instead."""
 
@@ -65,14 +71,16 @@ def plan_round(partition: str, look: TopicLook) -> RoundPlan:
     end = MessageId(look.last.ledger, look.last.entry)
     start = _first_new(look, horizon)
     new = [*_new_ledgers(look.ledgers, start, end)]
-    ranges = [*_cut(new)]
-    entries = 0
+    new_entries = sum(piece.entries for piece in new)
+    entries, size = 0, 0
     if look.view is not None and look.served is not None:
-        entries = look.served.entries
-        if entries:
-            ranges.insert(0, EntryRange(None, _before(start), True, look.served.size_bytes))
-    view = PlannedView(partition, tuple(ranges), end)
-    return RoundPlan(look, view, entries, sum(piece.entries for piece in new))
+        entries, size = look.served.entries, look.served.size_bytes
+    whole = entries + new_entries
+    small = whole >= MANY_ENTRIES and size + sum(piece.size_bytes for piece in new) < SMALL_ENTRY_BYTES * whole
+    ranges = [*_cut(new, SMALL_RANGE_BYTES if small else RANGE_BYTES)]
+    if entries:
+        ranges.insert(0, EntryRange(None, _before(start), True, size))
+    return RoundPlan(look, PlannedView(partition, tuple(ranges), end, small), entries, new_entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +124,9 @@ def _new_ledgers(ledgers: tuple[TopicLedger, ...], start: MessageId, end: Messag
             yield _Piece(one.ledger, first, last, int(per_entry * (last - first + 1)))
 
 
-def _cut(pieces: list[_Piece]) -> Iterator[EntryRange]:
-    """Ranges of about as many bytes each, over ledgers where these are small."""
-    full = max(RANGE_BYTES, -(-sum(piece.size_bytes for piece in pieces) // MOST_RANGES))
+def _cut(pieces: list[_Piece], range_bytes: int) -> Iterator[EntryRange]:
+    """Ranges of about so many bytes each, over ledgers where these are small."""
+    full = max(range_bytes, -(-sum(piece.size_bytes for piece in pieces) // MOST_RANGES))
     pending: EntryRange | None = None
     for one in _parts(pieces, full):
         if pending is not None and pending.size_bytes + one.size_bytes <= full:

@@ -20,12 +20,11 @@ from lithify.errors import EngineError, LithifyError
 from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.pulsar.views import PlannedView, ViewRules, WrittenView
 from lithify.pulsar.compaction.rules import order_of
-from lithify.pulsar.rounds.entries import EntryReader
 from lithify.pulsar.rounds.judged import RoundRules
 from lithify.pulsar.rounds.scan import numbered
 from lithify.pulsar.rounds.view_ledger import NewView, OpenLedgers
 from lithify.spark.pulsar.keypass import found_dead
-from lithify.spark.pulsar.tasks import FindTask, ScanTask, SharedRates, TaskTools, WriteTask
+from lithify.spark.pulsar.tasks import FindTask, ReaderOf, ScanTask, SharedRates, TaskTools, WriteTask
 from lithify.spark.pulsar.writing import NotAlone, Outcome, collect_outcomes, written_views
 from lithify.spark.session.progress import Watch, watched
 from lithify.spark.tasks import Pace, job_errors, placed, task_frame
@@ -48,7 +47,7 @@ class PulsarEngine:
     """
 
     session: Callable[[], SparkSession]
-    reader_of: Callable[[str], EntryReader]
+    reader_of: ReaderOf
     open_ledgers: OpenLedgers
     slots: int
     pace: Pace
@@ -106,7 +105,8 @@ class _Run:
 
     def _write(self, unit: int, at: int) -> WriteTask:
         view = self.views[unit]
-        return WriteTask(at, NewView(view.partition, view.horizon, self.run_id), numbered(view.ranges), self.rules)
+        new = NewView(view.partition, view.horizon, self.run_id)
+        return WriteTask(at, new, numbered(view.ranges), view.small_entries, self.rules)
 
     def _key_pass(self, session: SparkSession, shuffled: Sequence[int], first: int) -> tuple[DataFrame, list[int]]:
         """The key pass of these units, numbered from `first`, and the numbers of tasks of its stages."""
@@ -117,7 +117,9 @@ class _Run:
             ranges, count = numbered(view.ranges), self._hash_ranges(view)
             parts = tuple(range(len(finds), len(finds) + count))
             finds += [FindTask(at, index, count, len(ranges), self.rules, self.finder) for index in range(count)]
-            scans += [ScanTask(at, view.partition, one, self.rules, parts, self.finder) for one in ranges]
+            scans += [
+                ScanTask(at, view.partition, view.small_entries, one, self.rules, parts, self.finder) for one in ranges
+            ]
         at_most = len(scans) if self.limits.read_rate_bytes is None else min(len(scans), self.engine.slots)
         places = [number % at_most for number in range(len(scans))]
         sending = placed(task_frame(session, places, scans), at_most)

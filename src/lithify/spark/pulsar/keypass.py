@@ -64,8 +64,9 @@ def _scan(batches: Batches, tools: TaskTools) -> Batches:
     throttles = tools.rates.throttles()
     for (payload,) in rows(batches, PAYLOAD):
         task: ScanTask = pickle.loads(payload)
-        scan = EntryScan(tools.reader_of(task.partition), [task.one], task.rules, throttles.read)
         try:
+            reader = tools.reader_of(task.partition, task.small_entries)
+            scan = EntryScan(reader, [task.one], task.rules, throttles.read)
             yield from _blocks(task, scan)
         except LithifyError as error:
             yield pickled(task.parts[0], task.unit, ERROR, 0, error)

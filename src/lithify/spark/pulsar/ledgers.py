@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyspark
 
 from lithify.errors import ConnectorError
-from lithify.pulsar.bookkeeper import JavaParts, LedgerWriter, MetadataStore, Replication
+from lithify.pulsar.bookkeeper import (
+    JavaParts,
+    LedgerReader,
+    LedgerWriter,
+    MetadataStore,
+    Replication,
+    TopicLedgers,
+)
+from lithify.pulsar.client import Admin, ClientConfig, TopicReader
+from lithify.pulsar.rounds.entries import EntryReader
 from lithify.spark.session.java import find_java
 
 JARS_VARIABLE = "LITHIFY_PULSAR_JARS"
@@ -26,6 +37,39 @@ class LedgerOpener:
     def __call__(self) -> LedgerWriter:
         """Raises `JavaNotFoundError`, `ConnectorError`, `BrokerError` or `UnusableEnvironmentError`."""
         return LedgerWriter(_parts(self.jars), self.store, self.replication)
+
+
+READING = (
+    "managedLedgerDigestType",
+    "managedLedgerPassword",
+    "exposingBrokerEntryMetadataToClientEnabled",
+    "transactionCoordinatorEnabled",
+)
+"""What of a broker's configuration reading from bookies needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveReaders:
+    """Makes readers of partitions, in tasks. `broker` is its configuration, None if it is not told to this role.
+
+    Many small entries come from bookies, since a broker sends 20,000 of them in a second at most.
+    """
+
+    config: ClientConfig
+    opener: LedgerOpener
+    broker: Mapping[str, Any] | None = field(repr=False)
+
+    @classmethod
+    def of(cls, config: ClientConfig, opener: LedgerOpener, broker: Mapping[str, Any] | None) -> LiveReaders:
+        return cls(config, opener, broker and {name: broker[name] for name in READING if name in broker})
+
+    def __call__(self, partition: str, small_entries: bool) -> EntryReader:
+        """Raises `BrokerError`."""
+        if small_entries and self.broker is not None:
+            ledgers = TopicLedgers.of(Admin(self.config).internal_stats(partition), self.broker)
+            if ledgers is not None:
+                return LedgerReader(_parts(self.opener.jars), self.opener.store, ledgers)
+        return TopicReader(self.config, partition)
 
 
 def find_parts(given: str | None) -> JavaParts:

@@ -66,14 +66,15 @@ class SharedRates:
         )
 
 
+ReaderOf = Callable[[str, bool], EntryReader]
+"""Makes a reader of the partition of that name, and for many small entries or not. Goes to tasks, so it pickles."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskTools:
-    """Part of every task's closure. `reader_of` makes a reader of the partition of that name.
+    """Part of every task's closure. `speculates`: Spark may run a task twice at once."""
 
-    `speculates`: Spark may run a task twice at once.
-    """
-
-    reader_of: Callable[[str], EntryReader]
+    reader_of: ReaderOf
     open_ledgers: OpenLedgers
     rates: SharedRates
     speculates: bool
@@ -85,6 +86,7 @@ class ScanTask:
 
     unit: int
     partition: str
+    small_entries: bool
     one: NumberedRange
     rules: RoundRules
     parts: tuple[int, ...]
@@ -110,6 +112,7 @@ class WriteTask:
     unit: int
     view: NewView
     ranges: tuple[NumberedRange, ...]
+    small_entries: bool
     rules: RoundRules
     finder: WinnerFinder | None = None
 

@@ -13,6 +13,8 @@ import pickle
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -25,6 +27,7 @@ from lithify.errors import EngineError, LithifyError
 from lithify.ports.pulsar.views import WrittenView
 from lithify.pulsar.rounds.alone import AloneRound, NotAloneError
 from lithify.pulsar.rounds.entries import EntriesRead, EntryReader
+from lithify.pulsar.rounds.kept import KeptEntries
 from lithify.pulsar.rounds.view_ledger import opened_early, write_view
 from lithify.pulsar.rounds.writing import JudgedRange, judged_range
 from lithify.spark.pulsar import tasks
@@ -103,9 +106,12 @@ def _write(batches: Batches, tools: TaskTools) -> Batches:
 
 
 def _outcome(task: WriteTask, found: _Found, tools: TaskTools) -> Outcome:
-    reader, throttles = tools.reader_of(task.view.partition), tools.rates.throttles()
+    throttles = tools.rates.throttles()
     try:
-        with opened_early(tools.open_ledgers) as open_ledgers:
+        reader = tools.reader_of(task.view.partition, task.small_entries)
+        with TemporaryDirectory(prefix="lithify-") as folder, opened_early(tools.open_ledgers) as open_ledgers:
+            if task.finder is not None:
+                reader = KeptEntries(reader, Path(folder))
             judged = _judged(task, found, reader, throttles)
             written = write_view(open_ledgers, task.view, reader, task.rules, judged, throttles)
     except NotAloneError:

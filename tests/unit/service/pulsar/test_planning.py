@@ -8,7 +8,7 @@ from lithify.errors import DamagedError
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.cluster import TopicLedger, TopicLook
 from lithify.ports.pulsar.views import EntryRange
-from lithify.service.pulsar.planning import MOST_RANGES, RANGE_BYTES, plan_round
+from lithify.service.pulsar.planning import MANY_ENTRIES, MOST_RANGES, RANGE_BYTES, SMALL_RANGE_BYTES, plan_round
 
 VIEW = TopicLedger(50, 3, 300)
 
@@ -72,7 +72,7 @@ def test_a_view_that_the_broker_cannot_read_fails_the_round(served):
 
 
 def test_large_ledgers_are_cut_and_small_ones_are_joined():
-    big, small = 10 * RANGE_BYTES // 100, 3
+    big, small = 10 * SMALL_RANGE_BYTES // 100, 3
     ledgers = [(5, big), *((6 + number, small) for number in range(50)), (90, 0)]
     plan = plan_round("p", a_look(*ledgers, last=f"55:{small - 1}"))
     assert plan.view is not None
@@ -90,3 +90,14 @@ def test_a_huge_topic_has_no_more_ranges_than_a_driver_can_plan():
     plan = plan_round("p", a_look((5, entries), last=f"5:{entries - 1}"))
     assert plan.view is not None
     assert len(plan.view.ranges) <= MOST_RANGES + 1
+
+
+def test_many_small_entries_are_read_past_the_broker_in_larger_ranges():
+    entries = 4 * SMALL_RANGE_BYTES // 100
+    small = plan_round("p", a_look((5, entries), last=f"5:{entries - 1}")).view
+    few = plan_round("p", a_look((5, MANY_ENTRIES - 1), last=f"5:{MANY_ENTRIES - 2}")).view
+    large = plan_round("p", TopicLook((TopicLedger(5, 10**5, 10**9),), MessageId(5, 10**5 - 1), None, None, None, None))
+    assert small is not None and few is not None and large.view is not None
+    assert (small.small_entries, few.small_entries, large.view.small_entries) == (True, False, False)
+    assert len(small.ranges) == 4
+    assert len(large.view.ranges) == -(-(10**9) // RANGE_BYTES)

@@ -1,0 +1,76 @@
+"""Entries kept in a file of the task while they are read, so that reading them again asks no broker.
+
+first read   reader ─► caller
+                    └► file
+later reads  file ─► caller
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lithify.errors import EngineError
+from lithify.model.message import MessageId
+from lithify.pulsar.format.entry import RawEntry
+from lithify.pulsar.rounds.entries import EntryReader
+
+LIST_BYTES = 4 << 20
+_ENTRY = struct.Struct("<qqI")
+
+_Range = tuple[MessageId | None, MessageId]
+
+
+@dataclass(slots=True)
+class KeptEntries:
+    """An `EntryReader` that keeps what is read of ranges that are not compacted in `folder`."""
+
+    reader: EntryReader
+    folder: Path
+    _files: dict[_Range, Path] = field(default_factory=dict)
+
+    def read(self, start: MessageId | None, end: MessageId, *, compacted: bool = False) -> Iterator[list[RawEntry]]:
+        """Raises `EngineError` if the disk is full, and what the reader raises."""
+        if compacted:
+            return self.reader.read(start, end, compacted=True)
+        kept = self._files.get((start, end))
+        return self._first(start, end) if kept is None else _stored(kept)
+
+    def _first(self, start: MessageId | None, end: MessageId) -> Iterator[list[RawEntry]]:
+        path = self.folder / f"{start}-{end}"
+        path.unlink(missing_ok=True)  # of a read that was not finished
+        for entries in self.reader.read(start, end):
+            try:
+                with path.open("ab") as file:
+                    for raw in entries:
+                        file.write(_ENTRY.pack(raw.ledger, raw.entry, len(raw.data)))
+                        file.write(raw.data)
+            except OSError as error:
+                raise _full(self.folder, error) from error
+            yield entries
+        path.touch()  # where there were no entries
+        self._files[start, end] = path
+
+
+def _stored(path: Path) -> Iterator[list[RawEntry]]:
+    found: list[RawEntry] = []
+    size = 0
+    with path.open("rb") as file:
+        while header := file.read(_ENTRY.size):
+            ledger, entry, length = _ENTRY.unpack(header)
+            found.append(RawEntry(ledger, entry, file.read(length)))
+            size += length + _ENTRY.size
+            if size >= LIST_BYTES:
+                yield found
+                found, size = [], 0
+    if found:
+        yield found
+
+
+def _full(folder: Path, error: OSError) -> EngineError:
+    return EngineError(
+        f"{folder}: entries cannot be kept until they are written: {error.strerror}",
+        hint="free space there, or set TMPDIR to a folder that has some",
+    )
