@@ -6,13 +6,17 @@ through, and after it no ledger is left but the one that is served.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from lithify.errors import LithifyError, UnknownOutcomeError
 from lithify.model.message import MessageId
 from lithify.service.pulsar.leftovers import Leftovers
+from lithify.service.pulsar.partition_round import RoundWorld
 from lithify.service.pulsar.publishing import Publisher
-from lithify.service.pulsar.rounds import plan_topic
+from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
 from lithify.service.pulsar.uncompact import uncompact_topic
 from support.fake_clock import FakeClock
 from support.faults.ports import CrashError, Injector, Kind
@@ -109,6 +113,43 @@ def test_ledgers_of_another_compactor_that_are_left_are_deleted_too() -> None:
     other = cluster.begin_view("persistent://t/n/other", None)
     assert a_round(cluster).partitions[0].ledgers_deleted == (left,)
     assert other in cluster.views
+
+
+def test_ledgers_of_a_compaction_that_took_over_are_not_deleted() -> None:
+    """C55: a round that deletes slowly loses its subscription, and another one publishes meanwhile."""
+    cluster = a_cluster()
+    cluster.begin_view(TOPIC, "killed")
+    cluster.note_unsettled(TOPIC, max(cluster.topics[TOPIC].ledgers))
+    others = []
+
+    @contextmanager
+    def opened() -> Iterator[FakePulsar]:
+        hold = cluster.topics[TOPIC].hold
+        assert hold is not None
+        hold.is_open = False
+        others.append(cluster.begin_view(TOPIC, "another"))
+        yield cluster
+
+    world = RoundWorld(cluster, cluster, opened, FakeClock())
+    report = compact_topic(world, RoundRequest(TOPIC), lambda *_: None).partitions[0]
+    assert report.changed and report.error is None
+    assert report.ledgers_deleted == ()
+    assert others[0] in cluster.views
+    assert cluster.topics[TOPIC].note is not None
+    assert others[0] in a_round(cluster).partitions[0].ledgers_deleted
+    assert len(cluster.views) == 1
+
+
+def test_the_earlier_view_is_deleted_where_the_broker_died_before_it_did() -> None:
+    """C55: it is older than the newest ledger of the topic."""
+    cluster = a_cluster()
+    assert (cluster.topics[TOPIC].view or 0) < max(cluster.topics[TOPIC].ledgers)
+    cluster.dies_serving = True
+    assert a_round(cluster).changed
+    cluster.dies_serving = False
+    assert len(cluster.views) == 2
+    assert len(a_round(cluster).partitions[0].ledgers_deleted) == 1
+    assert list(cluster.views) == [cluster.topics[TOPIC].served]
 
 
 def test_a_round_that_loses_its_subscription_publishes_nothing() -> None:

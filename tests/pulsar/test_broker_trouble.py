@@ -132,8 +132,10 @@ def test_a_subscription_that_is_lost_says_so_and_acknowledges_nothing_more(serve
     with a_proxy("127.0.0.1", server.port) as proxy:
         held = Cluster(config_of(server, proxy)).subscribe(topic, "mine")
         held.acknowledge(first, {})
+        assert held.is_confirmed()
         LOSSES[loss](Place(server, proxy, topic))
         wait_until(lambda: not held.is_open, "the loss goes unnoticed")
+        assert not held.is_confirmed()
         with pytest.raises(BrokerError, match="is lost"):
             held.acknowledge(second, {})
         held.close()

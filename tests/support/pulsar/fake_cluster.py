@@ -63,6 +63,8 @@ class FakePulsar:
     """So many looks see an acknowledgement that is not done yet."""
     loses_holds: bool = False
     """While views are written."""
+    dies_serving: bool = False
+    """Once it has begun to serve a view, before it deletes the earlier one."""
     threshold: int = 0
     rules: ViewRules = ViewRules()
 
@@ -206,7 +208,10 @@ class FakePulsar:
         assert ledger in self.views, "a ledger that is gone would be served for ever"
         earlier, topic.acknowledged = topic.served, None
         topic.horizon, topic.view, topic.served = horizon, ledger, ledger
-        if earlier is not None:
+        if self.dies_serving:
+            if topic.hold is not None:
+                topic.hold.is_open = False
+        elif earlier is not None:
             self.delete(earlier)
 
     def _new_ledger(self) -> int:
@@ -227,6 +232,9 @@ class FakeHold:
     cluster: FakePulsar
     partition: str
     is_open: bool = True
+
+    def is_confirmed(self) -> bool:
+        return self.is_open
 
     def acknowledge(self, horizon: MessageId, ledger: int) -> None:
         if not self.is_open:

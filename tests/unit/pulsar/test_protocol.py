@@ -207,6 +207,23 @@ def test_a_subscription_ends_with_a_broker_that_closes_it():
         held.close()
 
 
+def test_a_subscription_that_the_broker_does_not_know_is_lost():
+    """Also before anything has said so: a program that was frozen is woken before it hears."""
+
+    def refuse(_broker: FakeBroker, received: object) -> bytes:
+        made = command("error")
+        made.error.request_id, made.error.error = received.get_last_message_id.request_id, 1
+        made.error.message = "Consumer not found"
+        return framed(made)
+
+    with a_fake_broker((1, 0, ENTRY), get_last_message_id=refuse) as broker:
+        held = Cluster(config_of(broker)).subscribe(TOPIC, "mine")
+        assert held.is_open and not held.is_confirmed()
+        assert not held.is_open
+    with a_fake_broker((1, 0, ENTRY)) as broker, Cluster(config_of(broker)).subscribe(TOPIC, "mine") as held:
+        assert held.is_confirmed() and held.is_open
+
+
 KINDS = {
     "ConsumerBusy": SubscriptionBusyError,
     "TopicNotFound": UnknownSourceError,

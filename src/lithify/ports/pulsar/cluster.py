@@ -26,10 +26,11 @@ class TopicLedger:
 
 @dataclass(frozen=True, slots=True)
 class TopicLook:
-    """A partition as its broker describes it. `horizon` is the last entry that a round has covered, if any has.
+    """A partition as its broker describes it.
 
+    `ledgers` has all up to that of `last`. `horizon` is the last entry that a round has covered, if any has.
     `view` is the ledger that the last round published, `served` the one that the broker reads from, None where it
-    has none or cannot open it. `unsettled` is the ledger that was the newest when a round began that did not end.
+    has none or cannot open it. `unsettled` is older than all that rounds may have left that did not end.
     """
 
     ledgers: tuple[TopicLedger, ...]
@@ -44,7 +45,13 @@ class Hold(Protocol):
     """The exclusive subscription of a round: no other compaction of the partition runs while it is open."""
 
     @property
-    def is_open(self) -> bool: ...
+    def is_open(self) -> bool:
+        """Whether nothing has said that it is lost. A program that was frozen finds that out late."""
+        ...
+
+    def is_confirmed(self) -> bool:
+        """Asks the broker: while this ran, no other compaction of the partition had begun yet."""
+        ...
 
     def acknowledge(self, horizon: MessageId, ledger: int) -> None:
         """Asks the broker to serve the view in `ledger` up to `horizon`. Returns before it does.

@@ -16,7 +16,7 @@ from lithify.errors import BrokerError, LithifyError
 from lithify.model.message import MessageId
 from lithify.pulsar.client.commands_pb2 import KeyLongValue, MessageIdData
 from lithify.pulsar.client.connection import Connection, command
-from lithify.pulsar.client.consumer import CLOSE_CONSUMER, CONSUMER
+from lithify.pulsar.client.consumer import CLOSE_CONSUMER, CONSUMER, last_id
 from lithify.pulsar.client.refusals import TransientBrokerError
 from lithify.waits.deadline import Deadline
 
@@ -71,6 +71,17 @@ class Subscription:
             except TransientBrokerError as error:
                 self._end(error.message)
                 raise
+
+    def is_confirmed(self) -> bool:
+        """Whether the broker answers this consumer, so that no other one has had the subscription so far."""
+        with self._turn:
+            if not self.is_open:
+                return False
+            try:
+                last_id(self._connection, self.topic)
+            except LithifyError as error:
+                self._end(error.message)
+            return self.is_open
 
     def close(self) -> None:
         """Releases it at once for others. The cursor stays where it is."""

@@ -38,6 +38,9 @@ class CompactionHold:
     def is_open(self) -> bool:
         return self.subscription.is_open
 
+    def is_confirmed(self) -> bool:
+        return self.subscription.is_confirmed()
+
     def acknowledge(self, horizon: MessageId, ledger: int) -> None:
         self.subscription.acknowledge(horizon, {VIEW: ledger})
 
@@ -82,6 +85,7 @@ class LiveCluster:
             yield CompactionHold(subscription)
 
     def look(self, partition: str) -> TopicLook:
+        last = Cluster(self.config).last_id(partition)  # first, so that the ledgers are all up to it
         try:
             stats = self._admin.internal_stats(partition)
         except BrokerError as error:
@@ -91,7 +95,6 @@ class LiveCluster:
                 f"{partition}: its compacted ledger is gone, so the broker cannot tell about the topic",
                 hint="readers of the compacted topic fail as well; `lithify pulsar uncompact` drops the view",
             ) from error
-        last = Cluster(self.config).last_id(partition)
         cursor = stats.get("cursors", {}).get(COMPACTION)
         note = None
         if cursor is not None:

@@ -1,11 +1,13 @@
 """Ledgers of views that nobody serves, from rounds that were killed or failed (C55).
 
-    before a ledger is made     note: the newest ledger of the topic       stored beside the subscription
+    before a ledger is made     note: the newest ledger of the topic,      stored beside the subscription
+                                or the one before the view that is served
     round ended well            no note
     round was killed            the note stays ──► the next round deletes the views in newer ledgers but the served one
 
-Ids of ledgers only grow, so a leftover is newer than the note. Only the holder of the subscription deletes any,
-so that none belongs to a compaction that runs.
+Ids of ledgers only grow, so a leftover is newer than the note. One may also be the view before, which a broker that
+goes away after it has begun to serve the next never deletes. Only the holder of the subscription deletes any, and
+only those that were there when the broker last confirmed it, so that none belongs to another compaction.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from lithify.ports.pulsar.cluster import PulsarCluster, TopicLook
+from lithify.ports.pulsar.cluster import Hold, PulsarCluster, TopicLook
 from lithify.ports.pulsar.views import ViewLedgers
 
 OpenViewLedgers = Callable[[], AbstractContextManager[ViewLedgers]]
@@ -29,20 +31,26 @@ class Leftovers:
     open_ledgers: OpenViewLedgers
 
     def note(self, partition: str, look: TopicLook) -> int:
-        """Notes that views may be written from now on; returns the newest ledger that none of them has."""
+        """Notes that views may be written from now on; returns a ledger that all of them are newer than."""
         newest = max(one.ledger for one in look.ledgers)
-        since = newest if look.unsettled is None else min(newest, look.unsettled)
+        before_view = newest if look.view is None else look.view - 1
+        since = min(newest, before_view, newest if look.unsettled is None else look.unsettled)
         if since != look.unsettled:
             self.cluster.note_unsettled(partition, since)
         return since
 
-    def delete(self, partition: str, since: int) -> tuple[int, ...]:
-        """Deletes ledgers of views newer than `since` that the broker neither serves nor has stored as served."""
+    def delete(self, partition: str, hold: Hold, since: int) -> tuple[int, ...]:
+        """Deletes ledgers of views newer than `since` that the broker neither serves nor has stored as served.
+
+        None if `hold` is lost.
+        """
         deleted: list[int] = []
         with self.open_ledgers() as ledgers:
             found = ledgers.newer_than(partition, since)
             look = self.cluster.look(partition)  # after the list: a view that is served since is among its ledgers
             used = {look.view, None if look.served is None else look.served.ledger}
+            if not hold.is_confirmed():
+                return ()
             for one in found:
                 if one.ledger not in used:
                     ledgers.delete(one.ledger)

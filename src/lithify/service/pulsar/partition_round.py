@@ -75,7 +75,7 @@ class PartitionRound:
                 raise written
             assert self.view is not None and self._hold is not None  # it was to be written
             self._may_leave_more = not written.sole
-            if not self.is_held:
+            if not self._hold.is_confirmed():
                 self._leftovers.delete_one(written.ledger)  # the broker was not asked to serve it
                 raise lost(self.name)
             try:
@@ -97,13 +97,14 @@ class PartitionRound:
 
     def end(self) -> None:
         """Deletes leftovers, as long as the subscription is held."""
-        if self._since is None or self._is_unknown or not self.is_held:
+        hold = self._hold
+        if self._since is None or self._is_unknown or hold is None or not hold.is_open:
             return
         with self._failing():
             if self._found_leftovers or self._may_leave_more or self.report.error is not None:
-                deleted = self._leftovers.delete(self.name, self._since)
+                deleted = self._leftovers.delete(self.name, hold, self._since)
                 self.report = replace(self.report, ledgers_deleted=deleted)
-            if not self._may_leave_more and self.report.error is None:
+            if not self._may_leave_more and self.report.error is None and hold.is_confirmed():
                 self._leftovers.settled(self.name)
 
     def _describe(self, look: TopicLook) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lithify.errors import DamagedError
+from lithify.errors import BrokerError, DamagedError
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.cluster import TopicLedger, TopicLook
 from lithify.ports.pulsar.views import EntryRange, PlannedView
@@ -59,8 +59,13 @@ FRAME_BYTES = 64
 
 
 def plan_round(partition: str, look: TopicLook) -> RoundPlan:
-    """Raises `DamagedError` if the broker cannot read the view."""
-    if look.view is not None and (look.served is None or look.served.ledger != look.view):
+    """Raises `DamagedError` if the broker cannot read the view, `BrokerError` where what it says is contradictory."""
+    if look.view is not None and look.served is not None and look.served.ledger != look.view:
+        raise BrokerError(
+            f"{partition}: the broker serves compacted ledger {look.served.ledger}, its cursor names {look.view}",
+            hint="a compaction ends right now, or did not end well: run it again, or unload the topic and run it again",
+        )
+    if look.view is not None and look.served is None:
         raise DamagedError(
             f"{partition}: the broker cannot read its compacted ledger {look.view}",
             hint="readers of the compacted topic fail as well; `lithify pulsar uncompact` drops the view",
@@ -71,6 +76,13 @@ def plan_round(partition: str, look: TopicLook) -> RoundPlan:
     end = MessageId(look.last.ledger, look.last.entry)
     start = _first_new(look, horizon)
     new = [*_new_ledgers(look.ledgers, start, end)]
+    if end.ledger > max((one.ledger for one in look.ledgers), default=-1):
+        raise BrokerError(
+            f"{partition}: the broker lists no ledger {end.ledger}, in which the last entry is",
+            hint="nothing was changed; run it again",
+        )
+    if not new:  # what was new is trimmed
+        return RoundPlan(look, None)
     new_entries = sum(piece.entries for piece in new)
     entries, size = 0, 0
     if look.view is not None and look.served is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.errors import DamagedError
+from lithify.errors import BrokerError, DamagedError
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.cluster import TopicLedger, TopicLook
 from lithify.ports.pulsar.views import EntryRange
@@ -38,6 +38,7 @@ PLANS = {
     "nothing was ever sent": (a_look((5, 0), last=None), []),
     "nothing is new": (a_look((5, 10), last="5:9", horizon="5:9"), []),
     "nothing is new, and the ledger was closed": (a_look((5, 10), (6, 0), last="5:9", horizon="5:9"), []),
+    "what was new is trimmed": (a_look((9, 0), last="7:3"), []),
     "a first round": (a_look((5, 10), (9, 4), last="9:3"), ["5:0 to 9:3"]),
     "the topic grew since": (a_look((5, 10), (9, 4), last="9:1"), ["5:0 to 9:1"]),
     "a later round": (a_look((5, 10), (9, 4), last="9:3", horizon="5:6"), ["view earliest to 5:6", "5:7 to 9:3"]),
@@ -64,11 +65,23 @@ def test_a_round_reads_the_view_and_what_is_after_it(look, ranges):
         assert plan.view.horizon == look.last
 
 
-@pytest.mark.parametrize("served", [None, TopicLedger(49, 3, 300)], ids=["none", "another"])
-def test_a_view_that_the_broker_cannot_read_fails_the_round(served):
+def test_a_view_that_the_broker_cannot_read_fails_the_round():
     """C55: a missing compacted ledger is named, also where nothing is new."""
     with pytest.raises(DamagedError, match="cannot read its compacted ledger 50"):
-        plan_round("p", a_look((5, 10), last="5:9", horizon="5:9", served=served))
+        plan_round("p", a_look((5, 10), last="5:9", horizon="5:9", served=None))
+
+
+def test_a_view_that_the_broker_has_not_stored_is_not_called_gone():
+    """C55: what is served is there, so nobody is told to drop it."""
+    with pytest.raises(BrokerError, match="serves compacted ledger 49, its cursor names 50") as refused:
+        plan_round("p", a_look((5, 10), last="5:9", horizon="5:9", served=TopicLedger(49, 3, 300)))
+    assert "uncompact" not in str(refused.value)
+
+
+def test_a_last_entry_in_a_ledger_that_is_not_listed_fails_the_round():
+    """C55: entries before it would be in no view."""
+    with pytest.raises(BrokerError, match="lists no ledger 7"):
+        plan_round("p", a_look((5, 10), last="7:3", horizon="5:6"))
 
 
 def test_large_ledgers_are_cut_and_small_ones_are_joined():
