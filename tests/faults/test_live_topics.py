@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from lithify.errors import LithifyError, UnknownOutcomeError
+from lithify.errors import BrokerError, LithifyError, UnknownOutcomeError
 from lithify.model.message import MessageId
 from lithify.service.pulsar.leftovers import Leftovers
 from lithify.service.pulsar.partition_round import RoundWorld
@@ -185,3 +185,14 @@ def test_the_numbers_are_those_of_the_engine() -> None:
     assert (report.horizon.ledger, report.horizon.entry) == cluster.topics[TOPIC].horizon[:2]
     cluster.send(TOPIC, *messages(range(60, 61)))
     assert a_round(cluster).partitions[0].messages_in == len(view.entries) + 1
+
+
+def test_a_threshold_that_brokers_do_not_tell_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_cluster: FakePulsar, _topic: str) -> int:
+        raise BrokerError("the admin interface answers 403")
+
+    monkeypatch.setattr(FakePulsar, "automatic_threshold_bytes", refuse)
+    cluster = a_cluster()
+    report = a_round(cluster)
+    assert not report.failed and reads(cluster) == wanted()
+    assert "answers 403" in report.notes[0]

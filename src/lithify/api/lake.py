@@ -187,6 +187,10 @@ class Lake:
         stops: Callable[[], bool] = lambda: False,
     ) -> tuple[IngestReport, ...]:
         """Copies topics of a Pulsar cluster, with their message ids; as `ingest` ends, and raises as it does."""
+        from lithify.pulsar.client.names import TopicName
+
+        for name in topics:
+            TopicName.parsed(name)
         request = IngestRequest(
             config={},
             topics=tuple(topics),

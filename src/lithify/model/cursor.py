@@ -68,7 +68,9 @@ def whole_offset(log: LogId, offset: int) -> int:
     try:
         return int(index(offset))
     except TypeError:
-        raise OffsetOutOfRangeError(f"{log}: {offset!r} is not an offset", hint="give a whole number") from None
+        raise OffsetOutOfRangeError(
+            f"{log}: {offset!r} is not an offset", hint="give a whole number, or a message id"
+        ) from None
 
 
 def checked_offset(log: LogId, start: int, end: int, offset: int) -> int:

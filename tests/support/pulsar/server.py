@@ -56,6 +56,7 @@ SETTINGS = {
     "listeningInterface": "lo",
     "allowLoopback": "true",
     "journalSyncData": "false",
+    "nettyMaxFrameSizeBytes": "5253120",  # as in Pulsar's own; the default lets a chunk of 5 MiB cut the bookie off
     "diskUsageThreshold": "0.99",
     "diskUsageWarnThreshold": "0.98",
     "zkTimeout": "10000",

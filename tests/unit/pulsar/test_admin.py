@@ -173,3 +173,13 @@ def test_the_threshold_is_the_topics_or_else_the_namespaces(own, wide, found):
 
     with a_web_server(answer) as server:
         assert admin_of(server).compaction_threshold(TOPIC) == found
+
+
+def test_the_threshold_of_a_partition_is_that_of_its_topic():
+    """Brokers answer 412 to a question for the policies of a partition."""
+
+    def answer(request: Request) -> None:
+        request.send(412 if "-partition-" in request.path else 200, b"7")
+
+    with a_web_server(answer) as server:
+        assert admin_of(server).compaction_threshold(f"{TOPIC}-partition-3") == 7

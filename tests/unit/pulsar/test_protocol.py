@@ -33,6 +33,10 @@ def read(broker: FakeBroker, end: MessageId = END, **more: float) -> list[tuple[
     return [(entry.ledger, entry.entry) for part in reader.read(None, end) for entry in part]
 
 
+def test_a_refusal_without_a_text_ends_with_its_name():
+    assert refusal(NAMES.index("TopicNotFound"), "", TOPIC).message == f"{TOPIC}: the broker refused with TopicNotFound"
+
+
 def test_what_a_proper_broker_has_is_read():
     with a_fake_broker((1, 0, ENTRY), (1, 1, ENTRY), (2, 0, ENTRY)) as broker:
         assert read(broker) == [(1, 0), (1, 1), (2, 0)]

@@ -58,7 +58,7 @@ class Admin:
 
     def compaction_threshold(self, topic: str) -> int | None:
         """Bytes of backlog at which brokers compact the topic, by its policies or its namespace's; None: not set."""
-        name = TopicName.parsed(topic)
+        name = TopicName.parsed(topic).whole  # brokers refuse to tell policies of a partition
         found = self.get(f"{name.path}/compactionThreshold?applied=true")
         if found is None:
             found = self.get(f"namespaces/{name.tenant}/{name.namespace}/compactionThreshold")

@@ -51,5 +51,10 @@ class TopicName:
         found = _PARTITION.search(self.local)
         return int(found[1]) if found else -1
 
+    @property
+    def whole(self) -> TopicName:
+        """The topic that a partition is of."""
+        return TopicName(self.tenant, self.namespace, _PARTITION.sub("", self.local))
+
     def of_partition(self, partition: int) -> TopicName:
         return TopicName(self.tenant, self.namespace, f"{self.local}-partition-{partition}")

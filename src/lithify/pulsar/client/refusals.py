@@ -51,7 +51,7 @@ class TransientBrokerError(BrokerError):
 def refusal(error: int, text: str, where: str) -> LithifyError:
     """The error for what a broker refused: its number, what it said, and of which topic and broker."""
     name = NAMES[error] if 0 <= error < len(NAMES) else f"error {error}"
-    said = f"{where}: the broker refused with {name}: {' '.join(text.split())[:TEXT_CHARACTERS]}"
+    said = f"{where}: the broker refused with {name}: {' '.join(text.split())[:TEXT_CHARACTERS]}".rstrip(": ")
     if name == "ConsumerBusy":
         return SubscriptionBusyError(said, hint="wait until the other consumer has ended")
     if name in ("TopicNotFound", "InvalidTopicName"):

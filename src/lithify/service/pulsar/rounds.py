@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from lithify.defects import as_lithify_error
-from lithify.errors import LithifyError, RoundAbandonedError
+from lithify.errors import BrokerError, LithifyError, RoundAbandonedError
 from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.pulsar.cluster import PulsarCluster
 from lithify.ports.pulsar.views import ViewRules, WrittenView
@@ -107,7 +107,10 @@ def _written(
 
 
 def _notes(cluster: PulsarCluster, topic: str) -> tuple[str, ...]:
-    threshold = cluster.automatic_threshold_bytes(topic)
+    try:
+        threshold = cluster.automatic_threshold_bytes(topic)
+    except BrokerError as error:
+        return (f"whether brokers compact {topic} themselves is not known: {error.message}",)
     if not threshold:
         return ()
     return (
