@@ -82,7 +82,7 @@ def test_the_program_of_the_tutorial_prints_what_it_shows(tmp_path):
 
 @pytest.mark.spark
 def test_the_program_of_the_python_reference_runs(tmp_path):
-    ((_, program),) = [block for block in blocks("docs/reference/python.md") if block[0] == "python"]
+    (_, program), *_ = [block for block in blocks("docs/reference/python.md") if block[0] == "python"]
     result = run([sys.executable, "-"], tmp_path, program)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[:2] == ["2 records written", "1 left"]
