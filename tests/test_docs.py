@@ -82,7 +82,9 @@ def test_the_readme_has_one_command_to_run_and_one_to_test():
 
 def test_ci_runs_what_the_readme_says():
     ran = [line for line in (ROOT / ".ci" / "run").read_text("utf-8").splitlines() if line and line[0] not in "#"]
-    assert ran == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', command_under("Test it")]
+    pulsar = ".venv/bin/just check-pulsar"
+    assert ran == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', f"{command_under('Test it')} && {pulsar}"]
+    assert f"```sh\n{pulsar}\n```" in (ROOT / "README.md").read_text("utf-8")
 
 
 def script(name: str) -> ModuleType:
