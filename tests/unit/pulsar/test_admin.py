@@ -41,12 +41,13 @@ class Request(BaseHTTPRequestHandler):
 @contextmanager
 def a_web_server(answer: Callable[[Request], None]) -> Iterator[ThreadingHTTPServer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Request)
-    server.answer, server.seen, server.daemon_threads = answer, [], True
+    server.answer, server.seen, server.closed, server.daemon_threads = answer, [], False, True
     server.handle_error = lambda *_: None  # the client has gone
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield server
     finally:
+        server.closed = True
         server.shutdown()
         server.server_close()
 
@@ -105,8 +106,8 @@ def endless(request: Request) -> None:
 
 def trickling(request: Request) -> None:
     request.send(200, b"[")
-    for piece in repeat(b" ", 1000):
-        request.wfile.write(piece)
+    while not request.server.closed:
+        request.wfile.write(b" ")
         time.sleep(0.05)
 
 

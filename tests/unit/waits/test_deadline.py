@@ -18,8 +18,14 @@ from lithify.waits.deadline import AnswerDeadline, hanging, within
 BOUND_S = 10.0
 
 
+@pytest.fixture(autouse=True)
+def no_calls_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that ran in this process before may have abandoned calls that still hang."""
+    monkeypatch.setattr(deadline, "_hanging", set())
+
+
 @pytest.fixture
-def go() -> Iterator[Event]:
+def go(no_calls_of_other_tests: None) -> Iterator[Event]:
     """Releases every call that hangs."""
     event = Event()
     yield event
