@@ -13,6 +13,7 @@ import pytest
 
 from lithify.errors import BrokerError, LithifyError, UnknownOutcomeError
 from lithify.model.message import MessageId
+from lithify.ports.pulsar.cluster import TopicLook
 from lithify.service.pulsar.leftovers import Leftovers
 from lithify.service.pulsar.partition_round import RoundWorld
 from lithify.service.pulsar.publishing import Publisher
@@ -103,6 +104,33 @@ def test_what_other_partitions_do_is_not_lost() -> None:
     report = a_round(cluster)
     assert [one.changed for one in report.partitions] == [True, False, True]
     assert "ConsumerBusy" in str(report.partitions[1].error)
+
+
+def test_a_round_does_not_begin_between_the_phases_of_the_brokers_compaction() -> None:
+    """C55: that goes on as soon as the subscription is free, so the round releases it before its other partitions."""
+    cluster = a_cluster(partitions=2)
+    before, first = reads(cluster), f"{TOPIC}-partition-0"
+    cluster.topics[first].is_compacting = True
+    held = []
+
+    class Watched(FakePulsar):
+        def look(self, partition: str) -> TopicLook:
+            held.append(self.topics[first].hold)
+            return super().look(partition)
+
+    report = a_round(Watched(cluster.topics, cluster.views, cluster.newest))
+    assert [one.changed for one in report.partitions] == [False, True]
+    assert "compacts it right now" in str(report.partitions[0].error)
+    assert cluster.compacted_read(first) == before[first]
+    assert held and not any(held)
+
+
+def test_a_broker_that_does_not_tell_whether_it_compacts_is_a_note() -> None:
+    cluster = a_cluster()
+    cluster.topics[TOPIC].is_compacting = None
+    report = a_round(cluster)
+    assert report.changed and not report.failed
+    assert report.notes == (f"whether its broker compacts {TOPIC} itself right now is not known",)
 
 
 def test_ledgers_of_another_compactor_that_are_left_are_deleted_too() -> None:

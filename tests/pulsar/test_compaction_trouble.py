@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 import pytest
+import requests
 
 from lithify.api.pulsar import LiveTopic
-from lithify.errors import BrokerError, InvalidNameError, UnknownSourceError
+from lithify.errors import BrokerError, InvalidNameError, SubscriptionBusyError, UnknownSourceError
+from lithify.ports.pulsar.cluster import Hold
+from lithify.pulsar import compact_entries
+from lithify.pulsar.client import Admin
+from lithify.pulsar.format.framing import unframed
+from lithify.pulsar.live.cluster import LiveCluster
+from lithify.service.pulsar.rounds import RoundRequest, compact_topic
+from lithify.waits.deadline import Deadline
+from lithify.wiring import BookKeeperChoice, SparkChoice, pulsar_world
 from support.pulsar.bookies import a_writer
 from support.pulsar.jars import pulsar_jars
 from support.pulsar.live_topics import (
@@ -17,6 +29,7 @@ from support.pulsar.live_topics import (
     config_of,
     kill,
     look,
+    opened,
     produce,
     raw,
     view,
@@ -93,6 +106,45 @@ def test_a_topic_that_is_unloaded_in_the_middle_fails_the_round_only(pulsar_serv
     assert "was lost" in str(report.failed[0].error)
     assert look(pulsar_server, topic).view is None
     assert a_round(pulsar_server, topic, session).changed
+    assert view_ledgers(pulsar_server, topic) == [look(pulsar_server, topic).view]
+
+
+class Patient(LiveCluster):
+    """Has Pulsar compact, and takes the subscription in the first moment in which that releases it."""
+
+    @contextmanager
+    def hold(self, partition: str) -> Iterator[Hold]:
+        url = f"{self.config.admin_url}/admin/v2/{partition.replace('://', '/')}/compaction"
+        assert requests.put(url, timeout=30).ok
+        was_busy, deadline = False, Deadline(3)
+        while deadline.left_s():
+            with ExitStack() as own:
+                try:
+                    hold = own.enter_context(super().hold(partition))
+                except SubscriptionBusyError:
+                    was_busy = True
+                    continue
+                if was_busy:
+                    yield hold
+                    return
+
+
+def test_a_round_does_not_begin_between_the_phases_of_pulsars_compaction(pulsar_server, topic, session):
+    """C55: Pulsar's releases the subscription there, and goes on once it is free."""
+    config = config_of(pulsar_server)
+    admin, deadline, said = Admin(config), Deadline(60), ""
+    world = pulsar_world(config, SparkChoice(session, {}), str(pulsar_jars()), BookKeeperChoice(None, None))
+    world = replace(world, cluster=Patient(config))
+    while "compacts it right now" not in said:
+        assert deadline.left_s()
+        produce(pulsar_server, topic, 2, 2000)
+        said = str(compact_topic(world, RoundRequest(topic), lambda *_: None).partitions[0].error)
+        wait_until(
+            lambda: admin.compaction_status(topic)["status"] != "RUNNING", "Pulsar's compaction does not end", 60
+        )
+    wait_until(lambda: not a_round(pulsar_server, topic, session).failed, "the subscription stays busy", 60)
+    whole = [unframed(data) for *_, data in compact_entries(raw(pulsar_server, topic, compacted=False))]
+    assert opened(view(pulsar_server, topic)) == opened(whole)
     assert view_ledgers(pulsar_server, topic) == [look(pulsar_server, topic).view]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from lithify.errors import BrokerError, LithifyError, SubscriptionBusyError, UnknownSourceError
+from lithify.errors import BrokerError, LithifyError, RefusedError, SubscriptionBusyError, UnknownSourceError
 from lithify.model.message import MessageId
 from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.pulsar.cluster import Hold, TopicLedger, TopicLook
@@ -35,6 +35,8 @@ class FakePartition:
     served: int | None = None
     note: int | None = None
     hold: FakeHold | None = None
+    is_compacting: bool | None = False
+    """By the broker, between its phases; None: it does not tell."""
     acknowledged: tuple[MessageId, int] | None = None
     """Not done yet by the broker."""
 
@@ -115,6 +117,12 @@ class FakePulsar:
             yield topic.hold
         finally:
             topic.hold = None
+
+    def is_compacting(self, partition: str) -> bool:
+        found = self.topics[partition].is_compacting
+        if found is None:
+            raise RefusedError(f"whether its broker compacts {partition} itself right now is not known")
+        return found
 
     def look(self, partition: str) -> TopicLook:
         topic = self.topics[partition]

@@ -83,6 +83,13 @@ class PulsarCluster(Protocol):
         """Raises `SubscriptionBusyError` while another compaction of it runs."""
         ...
 
+    def is_compacting(self, partition: str) -> bool:
+        """Whether its broker compacts it right now, as far as it knows. Raises `RefusedError` if it may not be asked.
+
+        Between the two phases of that the subscription is free.
+        """
+        ...
+
     def look(self, partition: str) -> TopicLook: ...
 
     def drop_view(self, partition: str) -> bool:

@@ -1,5 +1,6 @@
 """A cluster for rounds: what the admin interface and the brokers tell of a partition, as one value.
 
+compaction's status    whether the broker compacts it itself
 internalStats          ledgers, the cursor of __compaction, the compacted ledger that the broker has open
 last message id        of the broker that owns the partition
 subscription's properties   the note of rounds that did not end
@@ -25,6 +26,7 @@ VIEW: Final = "CompactedTopicLedger"
 """The property of the cursor that names the compacted ledger; Pulsar's name, as the one above."""
 NOTE: Final = "lithify.unsettled-since"
 NO_LEDGER: Final = "NoSuchLedgerExists"
+RUNNING: Final = "RUNNING"
 BY_EVENT_TIME: Final = "EventTimeCompactionServiceFactory"
 
 
@@ -83,6 +85,16 @@ class LiveCluster:
     def hold(self, partition: str) -> Iterator[Hold]:
         with Cluster(self.config).subscribe(partition, COMPACTION, compacted=True) as subscription:
             yield CompactionHold(subscription)
+
+    def is_compacting(self, partition: str) -> bool:
+        try:
+            return bool(self._admin.compaction_status(partition).get("status") == RUNNING)
+        except TransientBrokerError:
+            raise
+        except BrokerError as error:
+            raise RefusedError(
+                f"whether its broker compacts {partition} itself right now is not known: {error.message}"
+            ) from error
 
     def look(self, partition: str) -> TopicLook:
         last = Cluster(self.config).last_id(partition)  # first, so that the ledgers are all up to it

@@ -7,7 +7,9 @@
 
 Ids of ledgers only grow, so a leftover is newer than the note. One may also be the view before, which a broker that
 goes away after it has begun to serve the next never deletes. Only the holder of the subscription deletes any, and
-only those that were there when the broker last confirmed it, so that none belongs to another compaction.
+only those that were there when the broker last confirmed it. Pulsar's own compaction makes its ledger before it
+releases the subscription between its phases, so no round begins while the broker says that it compacts. None that is
+deleted belongs to another compaction then, but to one that the broker does not know of (C55).
 """
 
 from __future__ import annotations

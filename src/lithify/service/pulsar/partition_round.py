@@ -1,6 +1,6 @@
 """The round of one partition, but for the writing of its view, which the engine does for all at once (C54, C55).
 
-    begin     hold the subscription ─► look ─► plan ─► note that ledgers may be left behind
+    begin     hold the subscription ─► does the broker compact? ─► look ─► plan ─► note that ledgers may be left behind
     publish   ask the broker to serve the view ─► see that it does
     end       delete leftovers ─► note that there are none
 
@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from lithify.defects import as_lithify_error
-from lithify.errors import BrokerError, LithifyError, UnknownOutcomeError
+from lithify.errors import BrokerError, LithifyError, RefusedError, SubscriptionBusyError, UnknownOutcomeError
 from lithify.model.message import MessageId
 from lithify.ports.clock import Clock
 from lithify.ports.pulsar.cluster import Hold, PulsarCluster, TopicLook
@@ -43,6 +43,8 @@ class PartitionRound:
         self.report = PartitionReport(number)
         self.view: PlannedView | None = None
         """The view to write; None if nothing is new, or after an error."""
+        self.note: str | None = None
+        """What a reader of the report should know, though it is no error."""
         self._cluster = world.cluster
         self._leftovers = Leftovers(world.cluster, world.open_ledgers)
         self._publisher = Publisher(world.cluster, world.clock)
@@ -58,7 +60,11 @@ class PartitionRound:
     def begin(self, holds: ExitStack) -> None:
         """Takes the subscription, which `holds` releases, and plans the view."""
         with self._failing():
-            self._hold = holds.enter_context(self._cluster.hold(self.name))
+            with ExitStack() as own:  # a round that is refused releases it at once, since the broker waits for it
+                hold = own.enter_context(self._cluster.hold(self.name))
+                self._refuse_beside_the_broker()
+                holds.enter_context(own.pop_all())
+            self._hold = hold
             look = self._cluster.look(self.name)
             self._since, self._found_leftovers = look.unsettled, look.unsettled is not None
             self._describe(look)
@@ -106,6 +112,19 @@ class PartitionRound:
                 self.report = replace(self.report, ledgers_deleted=deleted)
             if not self._may_leave_more and self.report.error is None and hold.is_confirmed():
                 self._leftovers.settled(self.name)
+
+    def _refuse_beside_the_broker(self) -> None:
+        """Its compaction releases the subscription between its phases; one that begins now is refused."""
+        try:
+            is_compacting = self._cluster.is_compacting(self.name)
+        except RefusedError as error:
+            self.note = error.message
+            return
+        if is_compacting:
+            raise SubscriptionBusyError(
+                f"{self.name}: its broker compacts it right now",
+                hint="nothing was changed; run it again once that has ended",
+            )
 
     def _describe(self, look: TopicLook) -> None:
         horizon = None if look.view is None else look.horizon

@@ -52,6 +52,7 @@ def compact_topic(world: RoundWorld, request: RoundRequest, progress: Progress) 
         for one in partitions:
             one.end()
     took_ms = world.clock.monotonic_ms() - began_ms
+    notes += tuple(one.note for one in partitions if one.note is not None)
     return TopicRoundReport(request.topic, tuple(one.report for one in partitions), took_ms, run_id, notes)
 
 
