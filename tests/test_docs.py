@@ -193,6 +193,7 @@ def test_every_parameter_of_a_public_method_is_in_the_reference():
     """As its signature there has them: `sweep(*, delete=False, ...)`."""
     from lithify.api.lake import Lake, Topic
     from lithify.kafka import SnapshotConsumer, publish
+    from lithify.pulsar_consumer import PulsarSnapshotConsumer
     from lithify.spark_source import register
 
     told = {
@@ -201,7 +202,7 @@ def test_every_parameter_of_a_public_method_is_in_the_reference():
             r"^(?:\| )?`(\w+\([^`]*)\)`", (ROOT / "docs/reference/python.md").read_text("utf-8"), re.M
         )
     }
-    public = [SnapshotConsumer, publish, register]
+    public = [SnapshotConsumer, PulsarSnapshotConsumer, publish, register]
     public += [method for kind in (Lake, Topic) for name, method in vars(kind).items() if name[0] != "_"]
     missing = [
         f"{call.__name__}: {name}"

@@ -95,7 +95,7 @@ FOREIGN_NAMES = {
 """Names that Kafka and Pulsar gave; and an error's text is called its message everywhere."""
 
 PULSARS_OWN = {"message", "messages", "marker"}
-"""Words that modules below a folder `pulsar` use as Pulsar does."""
+"""Words that modules below a folder `pulsar` or `pulsar_consumer` use as Pulsar does."""
 
 PULSARS_NAMES = re.compile(r"message_?(id|position)s?", re.IGNORECASE)
 """Parts of names that are Pulsar's wherever they stand."""
@@ -177,7 +177,7 @@ def open_dataclasses(file: File) -> Iterator[str]:
 
 
 def banned_names(file: File) -> Iterator[str]:
-    banned = BANNED_WORDS.keys() - (PULSARS_OWN if "pulsar" in Path(file.path).parts else set())
+    banned = BANNED_WORDS.keys() - (PULSARS_OWN if {"pulsar", "pulsar_consumer"} & {*Path(file.path).parts} else set())
     for line, name in [*names_defined(file.tree), (1, Path(file.path).stem)]:
         for word in words(PULSARS_NAMES.sub("", name)) if name.lower() not in FOREIGN_NAMES | {"message"} else ():
             if word in banned:

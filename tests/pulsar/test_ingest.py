@@ -17,11 +17,8 @@ from lithify.pulsar.client import ClientConfig
 from lithify.spark.session.start import JAVA_OPTIONS, session_factory
 from support.engines.kernel import compact_without_spark
 from support.processes.programs import SHORT_LIVED, end
-from support.pulsar.copies import PulsarCopy, ingest_program, wait_for_records
+from support.pulsar.copies import PulsarCopy, ingest_program, namespace_retention, trim, wait_for_records
 from support.pulsar.server import PulsarServer, a_pulsar
-from support.servers.tcp_proxy import wait_until
-
-TRIMMED_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -204,22 +201,3 @@ def feed(copy: PulsarCopy, done: Event) -> None:
         copy.produce(n, n + 20, batching_enabled=n % 40 == 0, batching_max_messages=6)
         n += 20
         done.wait(0.1)
-
-
-def namespace_retention(server: PulsarServer, topic: str, minutes: int) -> None:
-    """Of this topic alone: what all subscriptions have passed is trimmed, or what nobody subscribed to."""
-    policy = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": minutes}
-    server.admin("POST", f"{topic.replace('://', '/')}/retention", json=policy)
-
-
-def trim(copy: PulsarCopy) -> None:
-    """Ends the ledger, and waits until the broker has deleted it."""
-    before = {ledger["ledgerId"] for ledger in copy.server.internal_stats(copy.topic)["ledgers"]}
-    copy.server.unload(copy.topic)
-
-    def gone() -> bool:
-        copy.server.admin("POST", f"{copy.topic.replace('://', '/')}/trim")
-        left = {ledger["ledgerId"] for ledger in copy.server.internal_stats(copy.topic)["ledgers"]}
-        return not before & left
-
-    wait_until(gone, "nothing is trimmed", TRIMMED_S)

@@ -22,8 +22,10 @@ from lithify.reports.ingest import IngestReport
 from support.processes.programs import PROGRAM
 from support.pulsar.clients import READ_MS, a_client
 from support.pulsar.server import PulsarServer
+from support.servers.tcp_proxy import wait_until
 
 COPIED_S = 180.0
+TRIMMED_S = 60.0
 Message = tuple[MessageId, bytes | None, bytes, tuple[tuple[str, bytes], ...], int]
 """Id, key, payload, properties, publish time."""
 
@@ -102,6 +104,25 @@ def _message(record: Record) -> Message:
     assert record.envelope is not None and record.timestamp is not None
     pairs = tuple(sorted((name, value or b"") for name, value in record.headers))
     return record.envelope.id, record.key, record.value or b"", pairs, record.timestamp
+
+
+def namespace_retention(server: PulsarServer, topic: str, minutes: int) -> None:
+    """Of this topic alone: what all subscriptions have passed is trimmed, or what nobody subscribed to."""
+    policy = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": minutes}
+    server.admin("POST", f"{topic.replace('://', '/')}/retention", json=policy)
+
+
+def trim(copy: PulsarCopy) -> None:
+    """Ends the ledger, and waits until the broker has deleted it."""
+    before = {ledger["ledgerId"] for ledger in copy.server.internal_stats(copy.topic)["ledgers"]}
+    copy.server.unload(copy.topic)
+
+    def gone() -> bool:
+        copy.server.admin("POST", f"{copy.topic.replace('://', '/')}/trim")
+        left = {ledger["ledgerId"] for ledger in copy.server.internal_stats(copy.topic)["ledgers"]}
+        return not before & left
+
+    wait_until(gone, "nothing is trimmed", TRIMMED_S)
 
 
 def ingest_program(folder: Path, server: PulsarServer, *arguments: str) -> subprocess.Popen[bytes]:

@@ -15,6 +15,7 @@ from lithify.lifecycle.source_continuation import NeverCopied, SourceWentBack, c
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.source import SourceLog
 from lithify.ports.clock import Clock
+from lithify.snapshot.live import Reached
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message
@@ -56,6 +57,10 @@ class LiveTail:
             self.offsets[record.partition] = record.offset + 1
         self._adopt_ends()
         return taken
+
+    @property
+    def reached(self) -> Mapping[int, Reached]:
+        return {partition: Reached(offset) for partition, offset in self.offsets.items()}
 
     @property
     def is_idle(self) -> bool:

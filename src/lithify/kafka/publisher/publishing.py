@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.errors import InvalidRecordError
 from lithify.kafka.client import Cluster
-from lithify.kafka.consumer.cursors import compacted_records, first_cursor, log_of
 from lithify.kafka.publisher.target import check_only_ours, find_or_make, largest_batch, partitions_of
 from lithify.kafka.publisher.transactions import Stored, Transactions
 from lithify.model.cursor import Cursor
@@ -26,6 +25,7 @@ from lithify.model.names import LogId
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import Continues, advanced, continuation, lost_error
+from lithify.snapshot.cursors import compacted_records, first_cursor, log_of
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic

@@ -86,6 +86,12 @@ class Admin:
         """Closes a partition in its broker, which loads it again for the next client."""
         self._ask("PUT", f"{_path(topic)}/unload")
 
+    def created(self, topic: str) -> str:
+        """When one partition was created, in epoch ms as text: a recreated one has another time. Empty: not told."""
+        found = self.get(f"{_path(topic)}/stats")
+        created = found.get("topicCreationTimeStamp") if isinstance(found, dict) else None
+        return str(created) if created else ""
+
     def subscriptions(self, topic: str) -> tuple[str, ...]:
         """The names of the durable subscriptions of one partition."""
         return tuple(str(name) for name in self.get(f"{_path(topic)}/subscriptions") or ())

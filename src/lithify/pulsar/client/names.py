@@ -58,3 +58,8 @@ class TopicName:
 
     def of_partition(self, partition: int) -> TopicName:
         return TopicName(self.tenant, self.namespace, f"{self.local}-partition-{partition}")
+
+
+def partition_name(topic: str, partition: int, count: int) -> str:
+    """The name of one partition; a topic that is not partitioned, with a count of 0, is its own."""
+    return topic if count == 0 else str(TopicName.parsed(topic).of_partition(partition))

@@ -86,6 +86,16 @@ def whole_entries(copied_to: MessageId) -> MessageId | None:
     return MessageId(copied_to.ledger, last) if last >= 0 else None
 
 
+def first_entry(after: MessageId | None) -> MessageId | None:
+    """The first entry to read behind `after`: its own again, if that is within a batch; None: the earliest."""
+    return None if after is None else MessageId(after.ledger, after.entry + (after.batch_index == NO_BATCH))
+
+
+def subscription_of(identity: str) -> str:
+    """The name of the durable subscription of a copy, by the identity of the topic in the lake."""
+    return f"lithify-{identity[:8]}"
+
+
 def notes(place: MessageId) -> dict[str, int]:
     """What an acknowledgement notes in the cursor's properties."""
     return dict(zip(NOTES, place.place, strict=True))

@@ -20,11 +20,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from lithify.columnar.arrivals.stage import Stage
 from lithify.errors import LithifyError
-from lithify.model.message import NO_BATCH, MessageId
+from lithify.model.message import MessageId
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying
 from lithify.pulsar.client import ClientConfig, TopicReader
 from lithify.pulsar.columns import messages_of
+from lithify.pulsar.lake.continuation import first_entry
 from lithify.pulsar.lake.records import records_of
 from lithify.spark.tasks import attempt
 
@@ -44,10 +45,8 @@ class EntryRange:
 
     @property
     def start(self) -> MessageId | None:
-        """The first entry to read: that of `after` again, if the copy ends within its batch."""
-        if self.after is None:
-            return None
-        return MessageId(self.after.ledger, self.after.entry + (self.after.batch_index == NO_BATCH))
+        """The first entry to read."""
+        return first_entry(self.after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from lithify.errors import BrokerError, LithifyError, RefusedError, SubscriptionBusyError
+from lithify.errors import BrokerError, RefusedError, SubscriptionBusyError
 from lithify.lifecycle.source_continuation import CopyContinuation, CopyContinues
 from lithify.model.log import TopicState
 from lithify.model.message import MessageId
@@ -20,18 +20,15 @@ from lithify.model.settings.topic_settings import TopicSettings, settings_of
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.ports.source import OnBatch, SourceStream, StopAsked
 from lithify.pulsar.client import Admin, ClientConfig, Cluster
-from lithify.pulsar.client.names import TopicName
-from lithify.pulsar.client.refusals import TransientBrokerError
-from lithify.pulsar.lake.continuation import Ledgers, continuation, notes, whole_entries
+from lithify.pulsar.client.names import partition_name
+from lithify.pulsar.client.patience import patiently
+from lithify.pulsar.lake.continuation import Ledgers, continuation, notes, subscription_of, whole_entries
 from lithify.reports.ingest import IngestedEntries
 from lithify.spark.pulsar.stream import EntryStream, StreamPlan
-from lithify.waits.deadline import Deadline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PAUSE_S: Final = 0.5
-"""Between two tries to reach a broker that is away."""
 LOOK_MS: Final = 60_000
 MOST_BYTES: Final = 2**31 - 1
 T = TypeVar("T")
@@ -71,7 +68,7 @@ class PulsarSource:
         """Its id is when it was created, if the admin interface tells. Raises `UnknownSourceError` or `BrokerError`."""
         count = self._patiently(partial(self._cluster.partitions, name))
         found = SourceTopic(name, "", tuple(range(max(1, count))))
-        return SourceTopic(name, self._created(_name(found, 0, count)), found.partitions)
+        return SourceTopic(name, self._created(partition_name(name, 0, count)), found.partitions)
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
         """Subscribes, so that brokers keep what comes next. Raises `RefusedError` or `BrokerError`."""
@@ -80,7 +77,7 @@ class PulsarSource:
                 f"{copy.name}: message.ids=none, and a copy of a Pulsar topic keeps ids",
                 hint="name another --into: a topic that is not there yet is created",
             )
-        subscription = f"lithify-{copy.identity[:8]}"
+        subscription = subscription_of(copy.identity)
         self._subscriptions[topic.name] = subscription
         found: dict[int, CopyContinuation] = {}
         for partition, name in self._names(topic).items():
@@ -131,7 +128,7 @@ class PulsarSource:
 
     def _names(self, topic: SourceTopic) -> dict[int, str]:
         count = self._patiently(partial(self._cluster.partitions, topic.name))
-        return {p: _name(topic, p, count) for p in topic.partitions}
+        return {p: partition_name(topic.name, p, count) for p in topic.partitions}
 
     def _last_ids(self, topic: SourceTopic) -> dict[int, tuple[str, MessageId | None]]:
         return {p: (n, self._patiently(partial(self._cluster.last_id, n))) for p, n in self._names(topic).items()}
@@ -143,12 +140,10 @@ class PulsarSource:
         return Ledgers.of(stats, subscription)
 
     def _created(self, name: str) -> str:
-        """When the topic was created, in epoch ms as text: a recreated one has another time. Empty: not known."""
+        """Empty: not known."""
         if not self._config.admin_url:
             return ""
-        stats = self._patiently(partial(Admin(self._config).get, f"{TopicName.parsed(name).path}/stats"))
-        created = stats.get("topicCreationTimeStamp") if isinstance(stats, dict) else None
-        return str(created) if created else ""
+        return self._patiently(partial(Admin(self._config).created, name))
 
     def _subscribed(self, name: str, subscription: str) -> None:
         """Makes the durable subscription if it is not there."""
@@ -168,26 +163,13 @@ class PulsarSource:
 
     def _patiently(self, call: Callable[[], T]) -> T:
         """Tries again while the broker is away, for as long as readers do. Raises `StopAsked`."""
-        outage: Deadline | None = None
-        while True:
+
+        def tried() -> T:
             if self._stops():
                 raise StopAsked
-            try:
-                return call()
-            except (TransientBrokerError, SubscriptionBusyError) as error:
-                outage = outage or Deadline(self._config.outage_s)
-                self._pause(outage, error)
+            return call()
 
-    def _pause(self, outage: Deadline, error: LithifyError) -> None:
-        try:
-            self._wait(min(PAUSE_S, outage.left_s()))
-        except TimeoutError:
-            raise BrokerError(f"{error.message}, for {outage.seconds:.3g} s", hint=error.hint) from error
-
-
-def _name(topic: SourceTopic, partition: int, count: int) -> str:
-    """The name of one partition; a topic that is not partitioned is its own."""
-    return topic.name if count == 0 else str(TopicName.parsed(topic.name).of_partition(partition))
+        return patiently(tried, self._config.outage_s, self._wait)
 
 
 def _lag(copied_to: MessageId | None, end: MessageId | None) -> int | None:

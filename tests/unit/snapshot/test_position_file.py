@@ -7,8 +7,9 @@ import json
 import pytest
 
 from lithify.errors import InvalidInputError, WarehouseError
-from lithify.kafka.consumer.position_file import PositionFile, StoredPosition
 from lithify.model.cursor import Cursor
+from lithify.model.message import MessageId
+from lithify.snapshot.position_file import PositionFile, StoredPosition
 
 
 def test_what_is_stored_is_loaded(tmp_path):
@@ -19,6 +20,33 @@ def test_what_is_stored_is_loaded(tmp_path):
         file.store(position)
         assert file.load() == position
     assert [path.name for path in tmp_path.iterdir()] == ["p"]
+
+
+def test_ids_of_pulsar_are_stored_beside_the_cursors(tmp_path):
+    file = PositionFile(tmp_path / "p", "lake", "persistent://t/n/topic", "Pulsar")
+    cursors = {0: Cursor("i", 0, 3, 5), 1: Cursor("i", 0, 0, 5)}
+    position = StoredPosition(cursors, "id", {0: MessageId(7, 4, 2)})
+    file.store(position)
+    assert file.load() == position
+    told = json.loads(file.path.read_text())
+    assert (told["pulsar"], told["pulsar_id"], told["places"]["0"]["message"]) == (
+        "persistent://t/n/topic",
+        "id",
+        [7, 4, 2],
+    )
+    with pytest.raises(InvalidInputError, match="not a position of ours"):
+        PositionFile(tmp_path / "p", "lake", "persistent://t/n/topic").load()  # it is none of Kafka
+
+
+@pytest.mark.parametrize("message", [[7], [7, 4, 2, 1], "7:4", ["7", "4", "2"], None, [7, 4, 1.5]])
+def test_an_id_that_is_none_is_refused(tmp_path, message):
+    file = PositionFile(tmp_path / "p", "lake", "t", "Pulsar")
+    file.store(StoredPosition({0: Cursor("i", 0, 3, 5)}, "id", {0: MessageId(7, 4, 2)}))
+    told = json.loads(file.path.read_text())
+    told["places"]["0"]["message"] = message
+    file.path.write_text(json.dumps(told))
+    with pytest.raises(InvalidInputError, match="not a position of ours"):
+        file.load()
 
 
 def test_one_of_format_1_is_loaded(tmp_path):

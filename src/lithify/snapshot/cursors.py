@@ -1,4 +1,4 @@
-"""What a consumer of Kafka reads in the lake (C33): from which cursors, and whether it can continue there (C7, C49)."""
+"""What a consumer of a copied topic reads in the lake (C33): from which cursors, and whether it can go on (C7, C49)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def first_cursor(state: TopicState, partition: int) -> Cursor:
 def check_continues(cursor: Cursor, state: TopicState, partition: int) -> None:
     """Raises `LogTruncatedError` where a consumer cannot continue at its cursor."""
     match continuation(cursor, state, log_of(state, partition), compacted=True):
-        case Continues() | BeyondEnd():  # Kafka has what was not copied into the lake yet
+        case Continues() | BeyondEnd():  # the cluster has what was not copied into the lake yet
             return
         case lost:
             raise lost_error(LogId(state.name, partition), cursor, lost, "start again, from the beginning")
 
 
 def log_of(state: TopicState, partition: int) -> LogState:
-    """The log of that partition; an empty one where only Kafka has the partition so far."""
+    """The log of that partition; an empty one where only the cluster has the partition so far."""
     return state.log(partition) if partition in state.partitions else LogState(partition)
 
 
@@ -54,10 +54,10 @@ def compacted_records(
                 yield some
 
 
-def copied_from(warehouse: Warehouse, state: TopicState, kafka_topic: str) -> str:
-    """The id of the topic in Kafka that this one was copied from; empty where that is not known."""
+def copied_from(warehouse: Warehouse, state: TopicState, source_topic: str) -> str:
+    """The id of the topic in the cluster that this one was copied from; empty where that is not known."""
     copied = source_of(warehouse.store, state)
-    return copied.topic_id if copied is not None and copied.name == kafka_topic else ""
+    return copied.topic_id if copied is not None and copied.name == source_topic else ""
 
 
 class Cursors:
@@ -91,7 +91,7 @@ class Cursors:
         self._seen[partition] = log_of(state, partition)
 
     def see_all(self, warehouse: Warehouse, name: TopicName, settled: Mapping[int, int]) -> None:
-        """Loads the newest version. A failure is ignored: records come from Kafka without the lake."""
+        """Loads the newest version. A failure is ignored: records come from the cluster without the lake."""
         with suppress(LithifyError):
             state = warehouse.store.load(name)
             for partition in self._cursors:

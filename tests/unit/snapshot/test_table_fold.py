@@ -8,9 +8,9 @@ import pytest
 
 from lithify.compaction.rules import table_rules
 from lithify.compaction.survivors import survivors
-from lithify.kafka.consumer.table_fold import TableFold
 from lithify.model.log import LogState
 from lithify.model.record import Record
+from lithify.snapshot.table_fold import TableFold
 from support.builders import some_settings
 
 

@@ -1,0 +1,14 @@
+"""Consumes a copied topic of a Pulsar cluster: the compacted records from the lake, the rest live from Pulsar.
+
+from lithify.pulsar.client import ClientConfig
+from lithify.pulsar_consumer import PulsarSnapshotConsumer
+
+cluster = ClientConfig("pulsar://localhost:6650", "http://localhost:8080")
+with PulsarSnapshotConsumer(lake.topic("persistent://shop/eu/orders"), cluster) as consumer:
+    table = {}
+    consumer.fill(table)
+"""
+
+from lithify.pulsar_consumer.snapshot_consumer import PulsarSnapshotConsumer
+
+__all__ = ["PulsarSnapshotConsumer"]

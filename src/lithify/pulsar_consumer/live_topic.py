@@ -1,0 +1,111 @@
+"""A topic of a Pulsar cluster as that behind a copy: its last ids, what was trimmed of it, and its tail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, TypeVar
+
+from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
+from lithify.lifecycle.source_continuation import NeverCopied, SourceWentBack
+from lithify.model.log import LogState
+from lithify.model.message import MessageId
+from lithify.ports.clock import Clock
+from lithify.pulsar.client import Admin, ClientConfig, Cluster
+from lithify.pulsar.client.names import partition_name
+from lithify.pulsar.client.patience import patiently
+from lithify.pulsar.lake.continuation import Ledgers, continuation, subscription_of
+from lithify.pulsar_consumer.live_tail import PulsarTail
+from lithify.snapshot.live import LiveTail, Reached
+
+T = TypeVar("T")
+AGAIN: Final = "copy it into a new topic of the lake, and begin there"
+
+
+class PulsarTopic:
+    """See `snapshot.live.LiveSource`. `identity` is that of the copy, after which its subscription is named."""
+
+    system = "Pulsar"
+
+    def __init__(self, config: ClientConfig, topic: str, identity: str, clock: Clock) -> None:
+        self._config, self.topic, self._clock = config, topic, clock
+        self._cluster, self._admin = Cluster(config), Admin(config)
+        self._subscription = subscription_of(identity)
+        self._count = self._patiently(partial(self._cluster.partitions, topic))
+        self.topic_id = self._created()
+
+    def check_same(self, known: str) -> None:
+        if known and self._created() != known:
+            raise SourceWentBackError(
+                f"Pulsar's {self.topic} was deleted and recreated: its messages are of another topic than those before",
+                hint=AGAIN,
+            )
+
+    def partitions(self) -> int:
+        self._count = self._patiently(partial(self._cluster.partitions, self.topic))
+        return max(1, self._count)
+
+    def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
+        known = self._ledgers(partition)
+        if at.message is None and log.copied_to is None:  # at the earliest entry, as any consumer
+            return Reached(at.offset, known.start)
+        ahead = at.message is not None and (log.copied_to is None or not log.copied_to.covers(at.message))
+        copied_to = at.message if ahead else log.copied_to
+        told = known.acknowledged
+        copied_since = told is not None and copied_to is not None and told.place > copied_to.place
+        missing = self._missing(partition, copied_to, known)
+        if missing is not None and not (copied_since and isinstance(missing, SourceLostError)):
+            raise missing
+        return None
+
+    def end(self, partition: int) -> Reached:
+        return Reached(0, self._last_id(partition))
+
+    def missing(self, partition: int, at: Reached) -> LithifyError | None:
+        return self._missing(partition, at.message, self._ledgers(partition))
+
+    def tail(self, starts: Mapping[int, Reached]) -> LiveTail:
+        names = {partition: self._name(partition) for partition in starts}
+        return PulsarTail(self._config, names, starts, self._clock, last_id=self._last_id, check=self._check)
+
+    def close(self) -> None:
+        """There is nothing to close: each call has a connection of its own."""
+
+    def _missing(self, partition: int, copied_to: MessageId | None, known: Ledgers) -> LithifyError | None:
+        if copied_to is None:
+            return None
+        name = self._name(partition)
+        match continuation(copied_to, known, self._last_id(partition)):
+            case NeverCopied(_, start):
+                return SourceLostError(
+                    f"Pulsar's {name} starts at {start} now: messages behind {copied_to} may have been trimmed, "
+                    "and are not in the lake",
+                    hint="let `lithify pulsar ingest` run, and leave its subscription as it is",
+                )
+            case SourceWentBack(_, end):
+                return SourceWentBackError(
+                    f"Pulsar's {name} ends at {end}, before {copied_to}, where this consumer continues", hint=AGAIN
+                )
+        return None
+
+    def _check(self, partition: int, at: Reached) -> None:
+        """Raises unless what was read behind `at` until now is complete, and of the same topic."""
+        self.check_same(self.topic_id)
+        if (missing := self.missing(partition, at)) is not None:
+            raise missing
+
+    def _ledgers(self, partition: int) -> Ledgers:
+        stats = self._patiently(partial(self._admin.internal_stats, self._name(partition)))
+        return Ledgers.of(stats, self._subscription)
+
+    def _last_id(self, partition: int) -> MessageId | None:
+        return self._patiently(partial(self._cluster.last_id, self._name(partition)))
+
+    def _created(self) -> str:
+        return self._patiently(partial(self._admin.created, self._name(0)))
+
+    def _name(self, partition: int) -> str:
+        return partition_name(self.topic, partition, self._count)
+
+    def _patiently(self, call: Callable[[], T]) -> T:
+        return patiently(call, self._config.outage_s, self._clock.sleep)

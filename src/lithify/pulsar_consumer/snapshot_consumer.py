@@ -1,0 +1,57 @@
+"""Consumes a topic from its start: the compacted records from the lake, the rest live from Pulsar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lithify.errors import InvalidSettingError, RefusedError
+from lithify.pulsar.client import ClientConfig
+from lithify.pulsar_consumer.live_topic import PulsarTopic
+from lithify.reading.message_positions import check_has_ids
+from lithify.service.documents import source_of
+from lithify.snapshot.consumer import LakeAndLive
+from lithify.snapshot.position_file import PositionFile
+
+if TYPE_CHECKING:
+    from lithify.api.topic import Topic
+
+
+class PulsarSnapshotConsumer(LakeAndLive):
+    """Iterate over it for the records of `topic`, endlessly: those of the lake, then Pulsar's, all with message ids.
+
+    `cluster` needs the admin URL: only the admin interface tells what was trimmed, and whether the topic was
+    recreated. `pulsar_topic` is the topic's name in Pulsar, by default that of the
+    copy. `partitions` and
+    `position` are those of Kafka's `SnapshotConsumer`; the file also stores message ids. Records from Pulsar have
+    the offsets that the copy will give them. For one thread.
+
+    Raises `RefusedError` for a topic without message ids, `InvalidSettingError` without the admin URL, and what
+    `LakeAndLive` raises.
+    """
+
+    def __init__(
+        self,
+        topic: Topic,
+        cluster: ClientConfig,
+        *,
+        pulsar_topic: str | None = None,
+        partitions: Sequence[int] | None = None,
+        position: str | PathLike[str] | None = None,
+    ) -> None:
+        if not cluster.admin_url:
+            raise InvalidSettingError(
+                "the admin URL of the Pulsar cluster is missing: only there a consumer sees what was trimmed",
+                hint="give admin_url",
+            )
+        state = topic.state()
+        check_has_ids(state)
+        copied = source_of(topic.warehouse.store, state)
+        name = pulsar_topic or ("" if copied is None else copied.name)
+        if not name:
+            raise RefusedError(f"{topic.name}: the lake does not say what it is a copy of", hint="give pulsar_topic")
+        file = None if position is None else PositionFile(Path(position), topic.name, name, "Pulsar")
+        live = PulsarTopic(cluster, name, state.identity, topic.warehouse.clock)
+        super().__init__(topic, live, partitions, file)

@@ -1,0 +1,94 @@
+"""The cluster behind a copy, as a consumer of both needs it. Two implement it: Kafka's and Pulsar's.
+
+LiveSource    one topic there: what it has, and whether that is still what the copy continues with
+LiveTail      its records as they arrive, from where the lake ended
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol, Self
+
+from lithify.errors import LithifyError
+from lithify.model.log import LogState
+from lithify.model.message import MessageId
+from lithify.model.record import Record
+
+
+class Reached(NamedTuple):
+    """Everything of a log below `offset` was read; of a copy with message ids, everything up to `message` too.
+
+    Kafka's offsets are those of the copy. Pulsar has none: there `offset` counts on from the copy's log end.
+    """
+
+    offset: int
+    message: MessageId | None = None
+
+    @classmethod
+    def by(cls, record: Record) -> Self:
+        """Where a consumer is that has read this record."""
+        assert record.offset is not None
+        return cls(record.offset + 1, None if record.envelope is None else record.envelope.id)
+
+    def has(self, end: Reached) -> bool:
+        """Whether everything up to `end` was read; an end with an id is one of Pulsar, whatever its offset."""
+        if end.message is not None:
+            return self.message is not None and self.message.covers(end.message)
+        return self.offset >= end.offset
+
+
+class LiveTail(Protocol):
+    """Reads all partitions at once, endlessly. Raises `BrokerError` while the cluster is away."""
+
+    @property
+    def reached(self) -> Mapping[int, Reached]:
+        """By partition, behind the last record taken."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all fetched records were taken; `reached` may then be beyond the last record."""
+
+    def take(self, timeout_s: float) -> Sequence[Record]:
+        """The next records, at least one if any arrived within the timeout."""
+
+    def is_at_end(self, timeout_s: float) -> bool:
+        """Whether all records there were read; False also if that is unknown after the timeout."""
+
+    def close(self) -> None: ...
+
+
+class LiveSource(Protocol):
+    """One topic of a cluster. Calls raise `BrokerError` and `UnknownSourceError`."""
+
+    @property
+    def system(self) -> str:
+        """Its name in errors."""
+
+    @property
+    def topic(self) -> str:
+        """Its name there."""
+
+    @property
+    def topic_id(self) -> str:
+        """Another one once the topic was recreated; empty if the cluster has none. As it was at first."""
+
+    def check_same(self, known: str) -> None:
+        """Raises `SourceWentBackError` if the topic had another id then, empty for any, or has one now."""
+
+    def partitions(self) -> int: ...
+
+    def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
+        """Where to begin in the cluster if neither lake nor consumer has anything of the partition; else None.
+
+        Raises `SourceLostError` or `SourceWentBackError` unless the cluster has all that comes after both.
+        """
+
+    def end(self, partition: int) -> Reached:
+        """What the partition has now."""
+
+    def missing(self, partition: int, at: Reached) -> LithifyError | None:
+        """Why the cluster cannot continue there: `SourceLostError` or `SourceWentBackError`."""
+
+    def tail(self, starts: Mapping[int, Reached]) -> LiveTail: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,109 @@
+"""The tail of a Pulsar topic, from a broker that a test plays: each record once, as the copy has it later (C52)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from lithify.api.lake import open_lake
+from lithify.errors import SourceLostError
+from lithify.model.message import MessageId
+from lithify.model.record import Record
+from lithify.pulsar.client import ClientConfig, Cluster
+from lithify.pulsar.columns import messages_of
+from lithify.pulsar.format.entry import RawEntry
+from lithify.pulsar.lake.records import records_of
+from lithify.pulsar_consumer.live_tail import Check, PulsarTail
+from lithify.snapshot.live import Reached
+from support.fake_clock import FakeClock
+from support.pulsar.entries import Sent, batch, single
+from support.pulsar.fake_broker import FakeBroker, a_fake_broker
+from support.pulsar.topics import SEALING
+
+TOPIC = "persistent://t/n/topic"
+CHUNK = {"uuid": b"u", "chunk_id": 0, "num_chunks_from_msg": 2, "total_chunk_msg_size": 8}
+ENTRIES = [
+    batch(5, 0, [Sent("a", b"1", properties={"x": "y"}), Sent("b", None, event_time=9), Sent(None, b"3")]),
+    single(5, 1, Sent("c", b"sealed"), **SEALING),
+    batch(5, 2, [Sent("d"), Sent("e")], **SEALING),
+    single(5, 3, Sent("f"), marker_type=1),
+    single(7, 0, Sent("g", b"part"), **CHUNK),
+    batch(7, 1, [Sent("h"), Sent("i")]),
+]
+
+
+def complete(_partition: int, _at: Reached) -> None:
+    """Nothing was trimmed."""
+
+
+def tail_of(broker: FakeBroker, at: Reached, check: Check = complete) -> PulsarTail:
+    config = ClientConfig(broker.url, answer_s=5, outage_s=5)
+    cluster = Cluster(config)
+    return PulsarTail(
+        config, {0: TOPIC}, {0: at}, FakeClock(), last_id=lambda _partition: cluster.last_id(TOPIC), check=check
+    )
+
+
+def all_of(tail: PulsarTail) -> Iterator[Record]:
+    while some := tail.take(1):
+        yield from some
+
+
+def copied(tmp_path, entries: Sequence[RawEntry]) -> list[Record]:
+    topic = open_lake(str(tmp_path / "lake")).create_topic("t", like="pulsar", config={"message.ids": "pulsar"})
+    for messages in messages_of(entries):
+        topic.append(records_of(messages, 0))
+    return list(topic.reader(0))
+
+
+def test_records_are_those_that_the_copy_will_have(tmp_path):
+    with a_fake_broker(*ENTRIES) as broker:
+        tail = tail_of(broker, Reached(0))
+        found = list(all_of(tail))
+        assert found == copied(tmp_path, ENTRIES)
+        assert [r.envelope.passed_through for r in found] == [False] * 4 + [True, True] + [False] * 2
+        assert tail.is_at_end(0)
+        assert tail.reached == {0: Reached(8, MessageId(7, 1))}
+        broker.entries = [*ENTRIES, single(9, 0, Sent("late"))]
+        assert not tail.is_at_end(0)
+        assert [(r.key, r.offset) for r in all_of(tail)] == [(b"late", 8)]
+
+
+@pytest.mark.parametrize(
+    "message, keys",
+    [
+        (MessageId(5, 0), [b"c", None, None, b"h", b"i"]),
+        (MessageId(5, 0, 0), [b"b", None, b"c", None, None, b"h", b"i"]),
+        (MessageId(5, 0, 2), [b"c", None, None, b"h", b"i"]),
+        (MessageId(7, -1), [None, b"h", b"i"]),
+        (MessageId(7, 1, 0), [b"i"]),
+        (MessageId(7, 1), []),
+    ],
+)
+def test_it_begins_behind_an_id_also_within_a_batch(message, keys):
+    with a_fake_broker(*ENTRIES) as broker:
+        found = list(all_of(tail_of(broker, Reached(40, message))))
+    assert [r.key for r in found] == keys
+    assert [r.offset for r in found] == list(range(40, 40 + len(keys)))
+
+
+@pytest.mark.parametrize("checks, taken", [(0, 0), (1, 8)])
+def test_nothing_counts_that_was_trimmed_while_it_was_read(checks, taken):
+    """The check comes after entries were fetched, and once more after the last ones."""
+    asked: list[Reached] = []
+
+    def check(_partition: int, at: Reached) -> None:
+        asked.append(at)
+        if len(asked) > checks:
+            raise SourceLostError("trimmed")
+
+    with a_fake_broker(*ENTRIES) as broker:
+        tail = tail_of(broker, Reached(0, MessageId(5, -1)), check)
+        found: list[Record] = []
+        with pytest.raises(SourceLostError):
+            found.extend(all_of(tail))
+            raise AssertionError("it ended")
+        assert asked[0] == Reached(0, MessageId(5, -1))
+        assert tail.reached[0].offset == taken
+        assert tail.reached[0].message == (MessageId(7, 1, 1) if taken else MessageId(5, -1))

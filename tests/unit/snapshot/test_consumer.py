@@ -1,0 +1,138 @@
+"""A consumer of lake and cluster, over a cluster that is a list: what it does where the two meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from lithify.api.lake import open_lake
+from lithify.errors import LithifyError, SourceLostError
+from lithify.model.log import LogState
+from lithify.model.record import Record
+from lithify.snapshot.consumer import LakeAndLive
+from lithify.snapshot.live import Reached
+from support.engines.kernel import compact_without_spark
+from support.fake_clock import FakeClock
+
+
+@dataclass
+class ListedTail:
+    source: ListedSource
+    reached: dict[int, Reached]
+    is_idle: bool = True
+
+    def take(self, timeout_s: float) -> Sequence[Record]:
+        at = self.reached[0]
+        if (lost := self.source.missing(0, at)) is not None:
+            raise lost
+        some = self.source.records[at.offset : at.offset + 2]
+        if not some:
+            self.source.clock.sleep(timeout_s)
+        self.reached = {0: Reached(at.offset + len(some))}
+        return some
+
+    def is_at_end(self, timeout_s: float) -> bool:
+        return self.reached[0].has(self.source.end(0))
+
+    def close(self) -> None: ...
+
+
+@dataclass
+class ListedSource:
+    """One partition; records below `start` were deleted."""
+
+    clock: FakeClock
+    records: list[Record] = field(default_factory=list)
+    start: int = 0
+    system = "List"
+    topic = "t"
+    topic_id = ""
+    closed: bool = False
+
+    def add(self, count: int) -> list[Record]:
+        more = [Record(b"k%d" % (n % 3), b"%d" % n, 7, partition=0, offset=n) for n in range(len(self.records), 99)]
+        self.records += more[:count]
+        return more[:count]
+
+    def check_same(self, known: str) -> None: ...
+
+    def partitions(self) -> int:
+        return 1
+
+    def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
+        return None
+
+    def end(self, partition: int) -> Reached:
+        return Reached(len(self.records))
+
+    def missing(self, partition: int, at: Reached) -> LithifyError | None:
+        return SourceLostError(f"starts at {self.start}") if at.offset < self.start else None
+
+    def tail(self, starts: Mapping[int, Reached]) -> ListedTail:
+        return ListedTail(self, dict(starts))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def source():
+    return ListedSource(FakeClock(1_000))
+
+
+@pytest.fixture
+def topic(tmp_path, source):
+    lake = open_lake(str(tmp_path / "lake"))
+    lake = replace(lake, warehouse=replace(lake.warehouse, clock=source.clock))
+    return lake.create_topic("t", like="pulsar")
+
+
+def offsets(consumer: LakeAndLive) -> list[int | None]:
+    found = []
+    while not consumer.caught_up():
+        if (record := consumer.poll()) is not None:
+            found.append(record.offset)
+    return found
+
+
+def test_the_cluster_goes_on_where_the_lake_ends(topic, source):
+    topic.append(source.add(6), keep_offsets=True)
+    compact_without_spark(topic)
+    source.add(3)
+    with LakeAndLive(topic, source, None, None) as consumer:
+        assert offsets(consumer) == [3, 4, 5, 6, 7, 8]
+        assert consumer.positions() == {0: 8}  # the last one may not be processed yet
+    assert source.closed
+
+
+def test_what_the_cluster_deletes_under_a_live_consumer_is_read_in_the_lake(topic, source):
+    topic.append(source.add(2), keep_offsets=True)
+    with LakeAndLive(topic, source, None, None) as consumer:
+        assert offsets(consumer) == [0, 1]
+        topic.append(source.add(4), keep_offsets=True)
+        source.start = 5
+        source.add(2)
+        assert offsets(consumer) == [2, 3, 4, 5, 6, 7]
+
+
+def test_what_neither_has_is_an_error_each_time(topic, source):
+    topic.append(source.add(2), keep_offsets=True)
+    with LakeAndLive(topic, source, None, None) as consumer:
+        assert offsets(consumer) == [0, 1]
+        topic.append(source.add(2), keep_offsets=True)
+        source.add(4)
+        source.start = 6
+        assert [consumer.poll().offset, consumer.poll().offset] == [2, 3]
+        for _ in range(2):
+            with pytest.raises(SourceLostError, match="starts at 6"):
+                consumer.poll()
+        source.start = 4
+        assert offsets(consumer) == [4, 5, 6, 7]
+
+
+def test_a_consumer_that_cannot_begin_closes_its_source(topic, source):
+    with pytest.raises(LithifyError, match=r"List's t has 1 partitions, not \[3\]"):
+        LakeAndLive(topic, source, [3], None)
+    assert source.closed
