@@ -23,8 +23,7 @@ class PulsarSnapshotConsumer(LakeAndLive):
     """Iterate over it for the records of `topic`, endlessly: those of the lake, then Pulsar's, all with message ids.
 
     `cluster` needs the admin URL: only the admin interface tells what was trimmed, and whether the topic was
-    recreated. `pulsar_topic` is the topic's name in Pulsar, by default that of the
-    copy. `partitions` and
+    recreated. `pulsar_topic` is the topic's name in Pulsar, by default that of the copy. `partitions` and
     `position` are those of Kafka's `SnapshotConsumer`; the file also stores message ids. Records from Pulsar have
     the offsets that the copy will give them. For one thread.
 
