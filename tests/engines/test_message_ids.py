@@ -102,6 +102,10 @@ def test_a_second_round_reads_nothing_for_what_is_passed_through(topic, place):
         (MessageId(7, 2, 5), 8, 8),
         (EARLIEST.id, 0, 3),
         (LATEST.id, 8, 8),
+        (MessagePosition(5, 1, 1, 120), 2, 3),
+        (MessagePosition(7, 1, -1, 999), 6, 6),  # when it was published does not count
+        (EARLIEST, 0, 3),
+        (LATEST, 8, 8),
     ],
 )
 def test_a_reader_starts_at_an_id_or_at_the_next_that_is_left(topic, place, start, plain, compacted):
@@ -110,6 +114,18 @@ def test_a_reader_starts_at_an_id_or_at_the_next_that_is_left(topic, place, star
     every = list(range(8))
     assert offsets(topic, start) == every[plain:]
     assert offsets(topic, start, compacted=True) == every[compacted:]
+    reader = topic.reader(0)
+    reader.seek(start)
+    assert [record.offset for record in reader] == every[plain:]
+
+
+def test_all_logs_have_an_earliest_and_a_latest_position_and_no_other(topic, place):
+    """C52."""
+    fill(topic, place)
+    assert [record.offset for record in topic.reader(start=EARLIEST)] == list(range(8))
+    assert list(topic.reader(start=LATEST)) == []
+    with pytest.raises(RefusedError, match="message id 5:1:1 belongs to one log"):
+        topic.reader(start=MessagePosition(5, 1, 1, 120))
 
 
 def test_an_id_that_was_not_copied_yet_is_no_place_to_start(topic, place):
@@ -195,7 +211,12 @@ def test_other_topics_take_no_ids_and_have_none(place):
     topic.append([Record(b"k", b"v", 5)])
     assert topic.reader(0).last_message_id() == LastRecord(0, 5)
     assert [r.envelope for r in topic.reader(0)] == [None]
-    for ask in (lambda: topic.reader(0, MessageId(1, 1)), lambda: topic.find_by_publish_time(1)):
+    asked = (
+        lambda: topic.reader(0, MessageId(1, 1)),
+        lambda: topic.reader(0, EARLIEST),
+        lambda: topic.find_by_publish_time(1),
+    )
+    for ask in asked:
         with pytest.raises(RefusedError, match="its records have no message ids"):
             ask()
 

@@ -110,9 +110,9 @@ class Topic:
     ) -> LogReader | TopicReader:
         """Reads one log, or all of them one after the other, over the newest version or a kept one.
 
-        `start` is `"earliest"`, `"latest"`, an offset or a `MessageId` (one log only), `AtTime(ms)`, or the
-        `cursor()` of an earlier reader, of all logs its `cursors()`: at a cursor it continues, or raises
-        `LogTruncatedError` if it would miss a delete (C49). An offset is not checked for that. A following
+        `start` is `"earliest"`, `"latest"`, an offset, a `MessageId` or a `MessagePosition` (one log only),
+        `AtTime(ms)`, or the `cursor()` of an earlier reader, of all logs its `cursors()`: at a cursor it continues, or
+        raises `LogTruncatedError` if it would miss a delete (C49). An offset is not checked for that. A following
         reader continues with new records endlessly. With `compacted` it reads the compacted view, where
         there is one, and the backlog after it (C33); in an in-place topic that changes nothing (C32).
         Raises `OffsetOutOfRangeError`, `UnknownTopicError` or `UnknownVersionError`.

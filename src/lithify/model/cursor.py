@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from lithify.errors import OffsetOutOfRangeError
 from lithify.model.log import LogState, TopicState
-from lithify.model.message import MessageId
+from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import LogId
 
 
@@ -58,7 +58,7 @@ class AtTime:
     timestamp_ms: int
 
 
-Start = Literal["earliest", "latest"] | int | AtTime | MessageId
+Start = Literal["earliest", "latest"] | int | AtTime | MessageId | MessagePosition
 From = Start | Cursor
 """Where a reader of one log may begin."""
 

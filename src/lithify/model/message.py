@@ -28,6 +28,11 @@ class MessageId(NamedTuple):
         return whole if self.batch_index == NO_BATCH else f"{whole}:{self.batch_index}"
 
     @property
+    def is_end(self) -> bool:
+        """Whether it is before all messages of a log, or behind them: those are in every log."""
+        return self.ledger < 0 or self.place == (_LAST, _LAST)
+
+    @property
     def place(self) -> tuple[int, int]:
         """The entry that has it."""
         return self.ledger, self.entry

@@ -125,8 +125,8 @@ class LogReader(_Reader):
     place = cursor
     """The old name."""
 
-    def seek(self, offset: int | None = None, *, at_ms: int | None = None) -> None:
-        """Continues at an offset, or at the first record at or after a time (C37)."""
+    def seek(self, offset: int | MessageId | MessagePosition | None = None, *, at_ms: int | None = None) -> None:
+        """Continues at an offset or a message id, or at the first record at or after a time (C37, C52)."""
         self._readers[0].go_to(_sought(offset, at_ms))
 
     def last_message_id(self) -> LastRecord | MessagePosition | None:
@@ -160,7 +160,7 @@ class TopicReader(_Reader):
         return dict(enumerate(self._last_ids()))
 
 
-def _sought(offset: int | None, at_ms: int | None) -> Start:
+def _sought(offset: int | MessageId | MessagePosition | None, at_ms: int | None) -> Start:
     if offset is not None and at_ms is None:
         return offset
     if at_ms is not None and offset is None:
@@ -197,9 +197,10 @@ def open_reader(
         if isinstance(start, Mapping):
             raise RefusedError(f"cursors of all logs, but partition {partition} is to be read", hint="give its own")
         return open_log(warehouse, state, partition, start, how)
-    if isinstance(start, int | MessageId):
-        what = "message id" if isinstance(start, MessageId) else "offset"
-        raise RefusedError(f"{what} {start} belongs to one log", hint="give a partition")
+    sought = start.id if isinstance(start, MessagePosition) else start
+    if isinstance(sought, int) or (isinstance(sought, MessageId) and not sought.is_end):
+        what = "message id" if isinstance(sought, MessageId) else "offset"
+        raise RefusedError(f"{what} {sought} belongs to one log", hint="give a partition")
     if isinstance(start, Cursor):
         raise RefusedError("a cursor belongs to one log", hint="give a partition, or the cursors of all logs")
     return open_topic(warehouse, state, start, how)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from lithify.errors import LithifyError, RefusedError, UnknownTopicError
 from lithify.model.cursor import AtTime, Start, checked_offset
 from lithify.model.log import TopicState, segments_of
-from lithify.model.message import MessageId
+from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import LogId, TopicName, parse_topic
 from lithify.model.scan import (
     Bound,
@@ -125,7 +125,7 @@ def _offset(warehouse: Warehouse, state: TopicState, partition: int, position: S
             return start
         case "latest":
             return end
-        case AtTime() | MessageId():
+        case AtTime() | MessageId() | MessagePosition():
             return open_log(warehouse, state, partition, position, how).position
         case _:
             if not settings.fail_on_data_loss:

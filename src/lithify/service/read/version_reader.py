@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from lithify.errors import DamagedError, OffsetOutOfRangeError, VersionSweptError
 from lithify.model.cursor import AtTime, Cursor, From, checked_offset
 from lithify.model.log import LastRecord, LogState, TopicState
-from lithify.model.message import LATEST, MessageId
+from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import LogId
 from lithify.model.record import Record
 from lithify.ports.files import Batch
@@ -129,6 +129,8 @@ class VersionReader:
                 return self._at_time(timestamp_ms)
             case MessageId():
                 return self._at_id(start)
+            case MessagePosition():
+                return self._at_id(start.id)
             case _:
                 return checked_offset(self._id, self._how.start(self._log), self._log.log_end_offset, start)
 
@@ -147,7 +149,7 @@ class VersionReader:
         check_has_ids(self._state)
         if sought.ledger < 0:
             return self._how.start(self._log)
-        if sought.place == LATEST.id.place:
+        if sought.is_end:
             return self._log.log_end_offset
         reached = self._log.copied_to
         if reached is None or sought.place > reached.place:
