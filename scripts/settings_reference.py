@@ -42,6 +42,95 @@ for all.
 | --- | --- | --- | --- |
 """
 
+_PULSAR = """
+## For those who come from Pulsar
+
+Which settings of a Pulsar cluster, namespace or topic have which counterpart: in a topic of the lake, such as a
+[copy](../how-to/copy-a-pulsar-topic.md), and for [rounds of a live topic](../how-to/compact-a-live-pulsar-topic.md).
+Policies of a live topic stay Pulsar's; no verb changes them.
+
+| Pulsar | in the lake | for a live topic |
+| --- | --- | --- |
+"""
+
+_PULSARS = (
+    (
+        "`compactionThreshold`, `brokerServiceCompactionThresholdInBytes`",
+        "`compaction.threshold.bytes`, in bytes as they are stored here. Pulsar's 0, never, is -1",
+        "set it to 0, or brokers compact the topic as well. `pulsar compact` says which threshold there is",
+    ),
+    (
+        "`brokerServiceCompactionMonitorIntervalInSeconds`",
+        "`--interval` of [`cleaner run`](cli.md#cleaner-run)",
+        "none: a round runs when it is started, from cron for example",
+    ),
+    (
+        "`topicCompactionRetainNullKey`",
+        "`null.key`: `drop` for false, `retain` for true",
+        "as the broker has it, or `--drop-null-key`, `--retain-null-key`",
+    ),
+    (
+        "`compactionServiceFactoryClassName`, Pulsar's `EventTimeCompactionServiceFactory`",
+        "none: rounds of a copy know offsets, publish times (`compaction.strategy=timestamp`) and headers, not "
+        "event times",
+        "as the broker has it, or `--order event-time`",
+    ),
+    (
+        "the same, a plug-in of your own",
+        "none",
+        "none. Say by which rules a round goes: `--order publish`, `--drop-null-key`",
+    ),
+    (
+        "an empty payload deletes its key, at once",
+        "`empty.value=tombstone`, `delete.retention.ms=0`",
+        "the same",
+    ),
+    (
+        "`retentionTimeInMinutes`, `retentionSizeInMB`",
+        "with `cleanup.policy=compact,delete`: `retention.ms`, `retention.bytes`. They trim the backlog; the view "
+        "keeps the latest of every key",
+        "brokers apply it to what all subscriptions have passed, so not to what an ingest or a round has not "
+        "covered yet. A view is exempt",
+    ),
+    (
+        "`messageTTLInSeconds`",
+        "none; `retention.ms` is next to it",
+        "it moves the subscription of an ingest: what is older before it is copied is lost, and named. "
+        "`__compaction` is exempt",
+    ),
+    (
+        "a backlog quota with `consumer_backlog_eviction`",
+        "none",
+        "it moves both subscriptions: choose another policy. Others count what is not copied yet as backlog",
+    ),
+    (
+        "`subscriptionExpirationTimeMinutes`",
+        "none",
+        "it deletes the subscription of an ingest that has not run for so long. `__compaction` is exempt",
+    ),
+    (
+        "`maxMessageSize`",
+        "`max.message.bytes`; `pulsar ingest` sets it as large as can be",
+        "none",
+    ),
+    (
+        "`managedLedgerMaxSizePerLedgerMbytes`",
+        "`segment.bytes`",
+        "a view is one ledger of any size",
+    ),
+    (
+        "ensemble, write and ack quorum",
+        "none: the warehouse keeps the copies",
+        "as brokers say, or `--replication E,W,A`",
+    ),
+    (
+        "`readCompacted` of a reader",
+        "`consume --compacted`, `reader(compacted=True)`",
+        "Pulsar's own",
+    ),
+)
+"""Of each setting there: its names, its counterpart in the lake, and what it means for live topics."""
+
 _CLOSING = """
 ## Which go together
 
@@ -70,7 +159,7 @@ def page() -> str:
     """The whole page."""
     defaults = to_config(TopicSettings())
     rows = (_row(setting, defaults[setting.name]) for setting in SETTINGS.values())
-    return "".join([_OPENING, *rows, _PRESETS, *_preset_rows(), _CLOSING])
+    return "".join([_OPENING, *rows, _PRESETS, *_preset_rows(), _PULSAR, *_pulsar_rows(), _CLOSING])
 
 
 def _preset_rows() -> Iterator[str]:
@@ -79,6 +168,10 @@ def _preset_rows() -> Iterator[str]:
         values = [preset[name] for preset in presets]
         if len(set(values)) > 1:
             yield f"| `{name}` | " + " | ".join(f"`{value}`" for value in values) + " |\n"
+
+
+def _pulsar_rows() -> Iterator[str]:
+    return (f"| {' | '.join(row)} |\n" for row in _PULSARS)
 
 
 def _row(setting: Setting, default: str) -> str:

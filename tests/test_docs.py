@@ -101,6 +101,21 @@ def test_the_page_of_settings_is_current():
     assert settings.PAGE.read_text("utf-8") == settings.page(), "run `just docs`"
 
 
+def test_the_settings_that_the_page_names_for_those_of_pulsar_are_there():
+    """Each with the value that it says; `delete.retention.ms=0` for example."""
+    from lithify.model.settings.topic_settings import settings_of, to_config
+
+    table = script("settings_reference").page().partition("## For those who come from Pulsar")[2].partition("\n## ")[0]
+    rows = [row.split("|")[2] for row in table.splitlines() if row.startswith("| ")][2:]
+    named = [name for row in rows for name in re.findall(r"`([a-z]+(?:\.[a-z]+)+(?:=[^`]+)?)`", row)]
+    known = to_config(settings_of({}, like="pulsar"))
+    assert len(named) > 8
+    assert [name for name in named if name.partition("=")[0] not in known] == []
+    for name, _, value in (one.partition("=") for one in named):
+        if value:
+            settings_of({name: value}, like="pulsar")
+
+
 def test_the_picture_shows_what_the_rules_say():
     drawing = script("compaction_picture")
     assert drawing.PICTURE.read_text("utf-8") == drawing.picture(), "run `just docs`"
