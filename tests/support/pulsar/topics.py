@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from lithify.model.message import MessageId
-from lithify.ports.pulsar.views import EntryRange
+from lithify.ports.pulsar.views import EntryRange, ServedView
 from lithify.pulsar.format.codecs import KNOWN
 from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.format.wire_pb2 import EncryptionKeys
@@ -58,17 +58,21 @@ class StoredTopic:
             yield found
 
 
+VIEW = 99
+"""The ledger of any view."""
+
+
 def ranges_of(backlog: Sequence[RawEntry], view: Sequence[RawEntry] = (), cuts: int = 1) -> tuple[EntryRange, ...]:
     """The ranges of a round: the view, then the backlog after it in `cuts` pieces."""
     ranges = []
     if view:
         end = MessageId(view[-1].ledger, view[-1].entry)
-        ranges.append(EntryRange(None, end, True, sum(len(raw.data) for raw in view)))
+        ranges.append(EntryRange(None, end, sum(len(raw.data) for raw in view), ServedView(VIEW, len(view))))
     size = -(-len(backlog) // cuts) if backlog else 1
     for at in range(0, len(backlog), size):
         piece = backlog[at : at + size]
         start, end = (MessageId(raw.ledger, raw.entry) for raw in (piece[0], piece[-1]))
-        ranges.append(EntryRange(start, end, False, sum(len(raw.data) for raw in piece)))
+        ranges.append(EntryRange(start, end, sum(len(raw.data) for raw in piece)))
     return tuple(ranges)
 
 

@@ -18,16 +18,28 @@ from lithify.ports.engine import Progress, RunLimits
 
 
 @dataclass(frozen=True, slots=True)
+class ServedView:
+    """The view that a broker serves: its ledger, and how many entries that has by what the broker says."""
+
+    ledger: int
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
 class EntryRange:
     """Whole entries that are read together: from `start` (None: the first one) to `end`, both inclusive.
 
-    `compacted`: as readers of the compacted topic get them.
+    `view`: they are all of this view, as readers of the compacted topic get them; None: of the topic itself.
     """
 
     start: MessageId | None
     end: MessageId
-    compacted: bool
     size_bytes: int
+    view: ServedView | None = None
+
+    @property
+    def compacted(self) -> bool:
+        return self.view is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
     range of entries ─► rows ─► dead ─► entries that keep a message, batches with placeholders ─► ledger
                         │        ╰ found by the key pass, or by the keys of the newer part
-                        ╰ counted: the same entries as the key pass read, or the view is not written to the end
+                        ╰ counted: the same entries as the key pass read, and as many as the earlier view has, or
+                          the view is not written to the end
 
 Ids and order stay. Memory holds one list of entries of the reader at a time.
 """
@@ -18,7 +19,7 @@ import numpy as np
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.rewrite import Throttles
 from lithify.columnar.segment.positions import DeadPositions, Flags
-from lithify.errors import EngineError
+from lithify.errors import DamagedError, EngineError
 from lithify.pulsar.columns import rewritten
 from lithify.pulsar.format.framing import framed
 from lithify.pulsar.rounds.entries import EntriesRead, EntryReader
@@ -57,7 +58,8 @@ class ViewWriting:
     def write(self, part: JudgedRange) -> None:
         """Writes what stays of a range.
 
-        Raises `EngineError` if its entries are not those that were judged, and errors of reader and ledger.
+        Raises `EngineError` if its entries are not those that were judged, `DamagedError` if they are not as many as
+        their view has, and errors of reader and ledger.
         """
         read, expected = EntriesRead(), part.read
         entries = part.one.entries
@@ -68,6 +70,12 @@ class ViewWriting:
                 dead = part.verdict(judged, read.rows)
                 read.rows += judged.count
                 self._append(self._kept(judged, ~dead))
+        if entries.view is not None and read.entries != entries.view.entries:
+            raise DamagedError(
+                f"compacted ledger {entries.view.ledger}: {read.entries} entries were read, "
+                f"the broker says that it has {entries.view.entries}",
+                hint="nothing was changed; if that stays so, `lithify pulsar uncompact` drops the view",
+            )
         self.counts.entries_in += read.entries
         self.counts.bytes_in += read.size_bytes
         if expected is not None and read != expected:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from lithify.errors import BrokerError, DamagedError
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.cluster import TopicLedger, TopicLook
-from lithify.ports.pulsar.views import EntryRange, PlannedView
+from lithify.ports.pulsar.views import EntryRange, PlannedView, ServedView
 
 RANGE_BYTES = 32 * 2**20
 """Entries of so many bytes are read by one task."""
@@ -84,14 +84,13 @@ def plan_round(partition: str, look: TopicLook) -> RoundPlan:
     if not new:  # what was new is trimmed
         return RoundPlan(look, None)
     new_entries = sum(piece.entries for piece in new)
-    entries, size = 0, 0
-    if look.view is not None and look.served is not None:
-        entries, size = look.served.entries, look.served.size_bytes
+    served = look.served if look.view is not None else None
+    entries, size = (0, 0) if served is None else (served.entries, served.size_bytes)
     whole = entries + new_entries
     small = whole >= MANY_ENTRIES and size + sum(piece.size_bytes for piece in new) < SMALL_ENTRY_BYTES * whole
     ranges = [*_cut(new, SMALL_RANGE_BYTES if small else RANGE_BYTES)]
-    if entries:
-        ranges.insert(0, EntryRange(None, _before(start), True, size))
+    if served is not None and entries:
+        ranges.insert(0, EntryRange(None, _before(start), size, ServedView(served.ledger, entries)))
     return RoundPlan(look, PlannedView(partition, tuple(ranges), end, small), entries, new_entries)
 
 
@@ -142,7 +141,7 @@ def _cut(pieces: list[_Piece], range_bytes: int) -> Iterator[EntryRange]:
     pending: EntryRange | None = None
     for one in _parts(pieces, full):
         if pending is not None and pending.size_bytes + one.size_bytes <= full:
-            pending = EntryRange(pending.start, one.end, False, pending.size_bytes + one.size_bytes)
+            pending = EntryRange(pending.start, one.end, pending.size_bytes + one.size_bytes)
             continue
         if pending is not None:
             yield pending
@@ -157,4 +156,4 @@ def _parts(pieces: list[_Piece], full: int) -> Iterator[EntryRange]:
         cuts = [piece.first + piece.entries * part // parts for part in range(parts + 1)]
         for first, after in pairwise(cuts):
             size = piece.size_bytes * (after - first) // piece.entries
-            yield EntryRange(MessageId(piece.ledger, first), MessageId(piece.ledger, after - 1), False, size)
+            yield EntryRange(MessageId(piece.ledger, first), MessageId(piece.ledger, after - 1), size)

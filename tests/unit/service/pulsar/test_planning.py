@@ -7,7 +7,7 @@ import pytest
 from lithify.errors import BrokerError, DamagedError
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.cluster import TopicLedger, TopicLook
-from lithify.ports.pulsar.views import EntryRange
+from lithify.ports.pulsar.views import EntryRange, ServedView
 from lithify.service.pulsar.planning import MANY_ENTRIES, MOST_RANGES, RANGE_BYTES, SMALL_RANGE_BYTES, plan_round
 
 VIEW = TopicLedger(50, 3, 300)
@@ -63,6 +63,13 @@ def test_a_round_reads_the_view_and_what_is_after_it(look, ranges):
     assert [shown(one) for one in plan.view.ranges] == ranges if plan.view else not ranges
     if plan.view:
         assert plan.view.horizon == look.last
+
+
+def test_a_round_says_how_many_entries_the_view_has():
+    """C55: what is read of it is held to that."""
+    view = plan_round("p", a_look((5, 10), (9, 4), last="9:3", horizon="5:6")).view
+    assert view is not None
+    assert [one.view for one in view.ranges] == [ServedView(50, 3), None]
 
 
 def test_a_view_that_the_broker_cannot_read_fails_the_round():
