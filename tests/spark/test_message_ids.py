@@ -59,6 +59,33 @@ def test_spark_reads_the_ids_where_it_is_asked_for_them(session, lake, states):
     assert "ledger_id" not in read_by(session.read, "states").columns
 
 
+def test_spark_starts_and_ends_at_ids(session, states):
+    """C52: as a reader does, and `load()` takes the topic."""
+
+    def ids(**options):
+        frame = session.read.format("lithify").options(includeMessageIds=True, **options).load("states")
+        return sorted((row.ledger_id, row.entry_id, row.batch_index) for row in frame.collect())
+
+    every = [record.envelope.id for record in states.reader()]
+    between = {"startingOffsets": '{"states":{"0":"7:3:1"}}', "endingOffsets": '{"states":{"0":"7:21"}}'}
+    assert ids(**between) == [one for one in every if (7, 3, 1) <= one < (7, 21)]
+    states.compact(spark=session)
+    assert ids(**between) == [r.envelope.id for r in states.reader() if (7, 3, 1) <= r.envelope.id < (7, 21)]
+    beyond = {"startingOffsets": '{"states":{"0":"7:3"}}', "endingOffsets": '{"states":{"0":"7:30"}}'}
+    with pytest.raises(Exception, match="message id 7:30 is not there yet: it was copied up to 7:29"):
+        ids(**beyond)
+    assert ids(failOnDataLoss=False, **beyond) == [r.envelope.id for r in states.reader() if r.envelope.id >= (7, 3)]
+
+
+def test_a_stream_starts_at_an_id(session, states, tmp_path):
+    """C52."""
+    frame = read_by(session.readStream, "states", startingOffsets='{"states":{"0":"7:20"}}', includeMessageIds=True)
+    query = frame.writeStream.format("memory").queryName("ids").option("checkpointLocation", str(tmp_path / "at"))
+    query.trigger(availableNow=True).start().awaitTermination()
+    found = sorted(tuple(row) for row in session.sql("select ledger_id, entry_id, batch_index from ids").collect())
+    assert found == [r.envelope.id for r in states.reader() if r.envelope.id >= (7, 20)]
+
+
 def test_a_write_of_records_without_ids_is_refused(session, states):
     """C52: only an ingest has ids."""
     version = states.state().version

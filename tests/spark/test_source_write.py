@@ -60,6 +60,15 @@ def test_a_topic_can_be_copied_as_it_was_read(frame, source, target):
     assert {s.path for s in files_of(target)} == stored_files(target)
 
 
+def test_the_topic_may_be_where_records_are_saved(session, source, target, tmp_path):
+    session.read.format("lithify").load("source").write.format("lithify").mode("append").save("target")
+    assert ends(target) == ends(source)
+    writer = read_by(session.readStream, "source", startingOffsets="earliest").writeStream.format("lithify")
+    query = writer.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start("target")
+    assert query.awaitTermination(TIMEOUT_S)
+    assert ends(target) == [2 * end for end in ends(source)]
+
+
 def test_one_commit_and_one_segment_a_log_however_many_tasks(frame, source, target):
     """C14; every record is there once, in the order of its task."""
     version = target.state().version

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -47,9 +47,6 @@ class DurationType(click.ParamType[int]):
         return duration_ms
 
 
-_MESSAGE_ID = re.compile(r"[0-9]{1,19}:[0-9]{1,19}(:-?[0-9]{1,10})?")
-
-
 class StartType(click.ParamType[Start]):
     """`earliest`, `latest`, an offset, a message id or a time (C37, C52)."""
 
@@ -66,8 +63,8 @@ class StartType(click.ParamType[Start]):
             return "latest"
         if value.removeprefix("-").isdecimal():
             return int(value)
-        if _MESSAGE_ID.fullmatch(value):
-            return MessageId(*map(int, value.split(":")))
+        with suppress(ValueError):
+            return MessageId.parsed(value)
         try:
             return AtTime(parse_time_ms(value))
         except ValueError as error:

@@ -8,12 +8,14 @@ Ids of one partition ascend by ledger, entry and batch index. An id never belong
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+import re
+from typing import Final, NamedTuple, Self
 
 NO_BATCH: Final = -1
 """The batch index of a message that is an entry of its own."""
 
 _LAST: Final = 2**63 - 1
+_TEXT: Final = re.compile(r"[0-9]{1,19}:[0-9]{1,19}(:-?[0-9]{1,10})?")
 
 
 class MessageId(NamedTuple):
@@ -22,6 +24,13 @@ class MessageId(NamedTuple):
     ledger: int
     entry: int
     batch_index: int = NO_BATCH
+
+    @classmethod
+    def parsed(cls, text: str) -> Self:
+        """LEDGER:ENTRY or LEDGER:ENTRY:INDEX, as `str` writes it. Raises `ValueError`."""
+        if not _TEXT.fullmatch(text):
+            raise ValueError(f"{text!r} is no message id: LEDGER:ENTRY, in a batch LEDGER:ENTRY:INDEX")
+        return cls(*map(int, text.split(":")))
 
     def __str__(self) -> str:
         whole = f"{self.ledger}:{self.entry}"

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Start
+from lithify.model.message import MessageId
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.scan import Bound, Everywhere, Listed, Matching, PerLog, ScanSettings, Subscription
 from lithify.ports.store import Warehouse
@@ -23,6 +24,7 @@ Connect = Callable[[], Warehouse]
 
 PLACES = ("warehouse", "catalog")
 READING = (
+    "path",
     "subscribe",
     "subscribePattern",
     "startingOffsets",
@@ -39,7 +41,7 @@ READING = (
     "compacted",
     "columns",
 )
-WRITING = ("topic", "queryId", "batchId")
+WRITING = ("path", "topic", "queryId", "batchId")
 _OF_SPARK = ("checkpointLocation", "queryName")
 """Options for Spark itself, which passes them to the source too."""
 
@@ -94,7 +96,9 @@ def write_options(options: Options) -> WriteOptions:
     query, batch = given.get("queryId"), _number(given, "batchId")
     if (query is None) != (batch is None):
         raise RefusedError("queryId and batchId belong together: give both or none")
-    topic = given.get("topic")
+    if "path" in given and "topic" in given:
+        raise RefusedError(f"the topic is named twice, {given['path']} and {given['topic']}")
+    topic = given.get("topic", given.get("path"))
     return WriteOptions(
         topic=None if topic is None else _topic(topic),
         batch=None if query is None or batch is None else (query, batch),
@@ -130,9 +134,11 @@ def _known(options: Options, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _subscription(given: Mapping[str, str]) -> Subscription:
-    listed, pattern = given.get("subscribe"), given.get("subscribePattern")
-    if (listed is None) == (pattern is None):
-        raise RefusedError("give subscribe (topics, by comma) or subscribePattern, one of the two")
+    if len(given.keys() & {"path", "subscribe", "subscribePattern"}) != 1:
+        raise RefusedError(
+            "give subscribe (topics, by comma), subscribePattern, or the topic in load(), one of the three"
+        )
+    listed, pattern = given.get("subscribe", given.get("path")), given.get("subscribePattern")
     if pattern is not None:
         try:
             re.compile(pattern)
@@ -153,7 +159,7 @@ def _bound(given: Mapping[str, str], which: str) -> Bound | None:
     if time in given:
         return Everywhere(AtTime(_required(_number(given, time))))
     if times in given:
-        return _per_log(times, given[times], AtTime)
+        return _per_log(times, given[times], lambda time: AtTime(_whole(time)))
     match given.get(offsets, "").lower():
         case "":
             return None
@@ -163,28 +169,30 @@ def _bound(given: Mapping[str, str], which: str) -> Bound | None:
             return _per_log(offsets, given[offsets], _place_in_log)
 
 
-def _place_in_log(offset: int) -> Start:
-    """An offset of Kafka's JSON, where -2 and -1 are the ends of a log."""
-    match offset:
+def _place_in_log(place: object) -> Start:
+    """An offset of Kafka's JSON, where -2 and -1 are the ends of a log, or a message id as text."""
+    if isinstance(place, str):
+        return MessageId.parsed(place)
+    match _whole(place):
         case -2:
             return "earliest"
         case -1:
             return "latest"
-        case _:
+        case offset:
             return offset
 
 
-def _per_log(name: str, text: str, position: Callable[[int], Start]) -> PerLog:
+def _per_log(name: str, text: str, position: Callable[[object], Start]) -> PerLog:
     try:
         given: Any = json.loads(text)
         positions = {
-            str(_topic(topic)): {int(partition): position(_whole(n)) for partition, n in logs.items()}
+            str(_topic(topic)): {int(partition): position(place) for partition, place in logs.items()}
             for topic, logs in given.items()
         }
     except (ValueError, TypeError, AttributeError):
         raise RefusedError(
             f"{name}={text}: neither earliest nor latest, nor JSON",
-            hint='write {"topic":{"0":23,"1":-2}}; -2 is the earliest, -1 the latest',
+            hint='write {"topic":{"0":23,"1":-2}}; -2 is the earliest, -1 the latest, "1042:17" a message id',
         ) from None
     return PerLog(positions)
 

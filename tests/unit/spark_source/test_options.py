@@ -6,6 +6,7 @@ import pytest
 
 from lithify.errors import LithifyError
 from lithify.model.cursor import AtTime
+from lithify.model.message import MessageId
 from lithify.model.names import TopicName
 from lithify.model.scan import Everywhere, Listed, Matching, PerLog, ScanSettings
 from lithify.spark_source.options import READING, place, read_options, write_options
@@ -51,6 +52,10 @@ def test_every_option_is_taken_in_any_case():
         ({"startingOffsets": "Earliest"}, Everywhere("earliest")),
         ({"startingOffsets": "latest", "startingOffsetsByTimestamp": '{"t":{"0":9}}'}, PerLog({"t": {0: AtTime(9)}})),
         ({"startingTimestamp": "7", "startingOffsetsByTimestamp": JSON}, Everywhere(AtTime(7))),
+        (
+            {"startingOffsets": '{"t":{"0":"5:1","1":"5:1:2","2":7}}'},
+            PerLog({"t": {0: MessageId(5, 1), 1: MessageId(5, 1, 2), 2: 7}}),
+        ),
     ],
 )
 def test_a_time_for_all_comes_before_times_and_times_before_offsets(given, start):
@@ -58,18 +63,22 @@ def test_a_time_for_all_comes_before_times_and_times_before_offsets(given, start
 
 
 REFUSED = [
-    ({}, "give subscribe .* or subscribePattern"),
-    ({**T, "subscribePattern": "o.*"}, "one of the two"),
+    ({}, "give subscribe .* subscribePattern, or the topic in load"),
+    ({**T, "subscribePattern": "o.*"}, "one of the three"),
+    ({**T, "path": "x"}, "one of the three"),
     ({"subscribePattern": "("}, r"subscribePattern=\(: not a regular expression"),
     ({"subscribe": "a,,b"}, "not a topic"),
     ({**T, "startingOffset": "1"}, "unknown option 'startingOffset'.*startingOffsets"),
-    ({**T, "path": "x"}, "unknown option 'path'"),
     ({**T, "topic": "x"}, "unknown option 'topic'"),
     ({**T, "kafka.bootstrap.servers": "b"}, "kafka.bootstrap.servers.*records come from the warehouse"),
     ({**T, "startingOffsets": "soon"}, "startingOffsets=soon: neither earliest nor latest"),
     ({**T, "startingOffsets": '{"t":{"0":-3}}'}, "startingOffsets=.*-1 the latest"),
     ({**T, "startingOffsets": '{"t":{"0":true}}'}, "startingOffsets="),
     ({**T, "startingOffsets": '{"t":[1]}'}, "startingOffsets="),
+    ({**T, "startingOffsets": "5:1"}, "startingOffsets=5:1: .* a message id"),
+    ({**T, "startingOffsets": '{"t":{"0":"5:"}}'}, "startingOffsets=.* a message id"),
+    ({**T, "startingOffsets": '{"t":{"0":[5,1]}}'}, "startingOffsets="),
+    ({**T, "startingOffsetsByTimestamp": '{"t":{"0":"5:1"}}'}, "startingOffsetsByTimestamp="),
     ({**T, "endingOffsets": "[]"}, "endingOffsets="),
     ({**T, "startingTimestamp": "yesterday"}, "startingTimestamp=yesterday: give a whole number"),
     ({**T, "minPartitions": "0"}, "minPartitions=0: give a number above 0"),
@@ -84,6 +93,10 @@ def test_what_cannot_be_is_refused(given, says):
         read_options(given)
 
 
+def test_the_topic_may_be_what_is_loaded():
+    assert read_options({"path": "shop/b"}).subscription == Listed((TopicName("shop", "b"),))
+
+
 def test_a_partition_is_not_a_topic():
     with pytest.raises(LithifyError, match="names a partition"):
         read_options({"subscribe": "persistent://a/b/c-partition-1"})
@@ -92,8 +105,13 @@ def test_a_partition_is_not_a_topic():
 def test_where_to_write():
     assert write_options({}).topic is None
     assert write_options({"Topic": "shop/b"}).topic == TopicName("shop", "b")
+    assert write_options({"path": "shop/b"}).topic == TopicName("shop", "b")
     assert write_options({"queryid": "q", "batchid": "3"}).batch == ("q", 3)
-    for given, says in (({"batchId": "3"}, "belong together"), ({"subscribe": "t"}, "unknown option 'subscribe'")):
+    for given, says in (
+        ({"batchId": "3"}, "belong together"),
+        ({"subscribe": "t"}, "unknown option 'subscribe'"),
+        ({"topic": "a", "path": "b"}, "the topic is named twice, b and a"),
+    ):
         with pytest.raises(LithifyError, match=says):
             write_options(given)
 

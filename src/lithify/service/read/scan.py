@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from lithify.errors import LithifyError, RefusedError, UnknownTopicError
+from lithify.errors import LithifyError, OffsetOutOfRangeError, RefusedError, UnknownTopicError
 from lithify.model.cursor import AtTime, Start, checked_offset
 from lithify.model.log import TopicState, segments_of
 from lithify.model.message import MessageId, MessagePosition
@@ -126,7 +126,12 @@ def _offset(warehouse: Warehouse, state: TopicState, partition: int, position: S
         case "latest":
             return end
         case AtTime() | MessageId() | MessagePosition():
-            return open_log(warehouse, state, partition, position, how).position
+            try:
+                return open_log(warehouse, state, partition, position, how).position
+            except OffsetOutOfRangeError:  # an id that was not copied yet
+                if settings.fail_on_data_loss:
+                    raise
+                return end
         case _:
             if not settings.fail_on_data_loss:
                 return min(max(position, start), end)
