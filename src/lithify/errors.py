@@ -14,7 +14,7 @@
     │   ├── ClockError                     a clock that is far from the commits of the topic
     │   ├── NothingToUndoError             no round that can be undone
     │   ├── UnusualSweepError              so many files would be deleted that a person should check first
-    │   └── UnknownSourceError             no such topic in the Kafka cluster
+    │   └── UnknownSourceError             no such topic in the Kafka or Pulsar cluster
     ├── ConflictError                      other writers committed first, too many times
     ├── UnknownOutcomeError                it cannot be determined whether the commit landed
     ├── RoundAbandonedError                a round was abandoned on request

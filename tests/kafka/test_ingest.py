@@ -267,6 +267,7 @@ def test_a_topic_that_is_not_there(place: KafkaCopy) -> None:
     errors = {report.source: report.error for report in reports}
     assert errors[place.topic] is None
     assert "no topic nowhere" in str(errors["nowhere"])
+    assert [report.refused for report in reports if report.source == "nowhere"] == [True]
 
 
 def test_a_broker_that_is_not_there(tmp_path: Path, session: SparkSession) -> None:

@@ -172,13 +172,22 @@ def test_a_compacted_ledger_that_is_gone_fails_rounds_until_uncompact(pulsar_ser
         ("orders", InvalidNameError),
         ("persistent://public/default/no-such-topic", UnknownSourceError),
         ("persistent://public/nowhere/x", UnknownSourceError),
+        ("persistent://public/default/no-such-topic-partition-0", UnknownSourceError),
     ],
 )
 def test_what_cannot_be_compacted_is_refused(pulsar_server, name, kind):
     live = LiveTopic(name, config_of(pulsar_server))
-    for action in (live.plan, lambda: live.compact(jars=str(pulsar_jars()))):
+    for action in (live.plan, live.uncompact, lambda: live.compact(jars=str(pulsar_jars()))):
         with pytest.raises(kind):
             action()
+
+
+def test_a_partition_that_the_topic_has_not_is_refused(pulsar_server):
+    topic = pulsar_server.make_topic(partitions=2)
+    config = config_of(pulsar_server)
+    assert [one.partition for one in LiveTopic(f"{topic}-partition-1", config).plan().partitions] == [1]
+    with pytest.raises(UnknownSourceError, match=r"-partition-2 not found"):
+        LiveTopic(f"{topic}-partition-2", config).plan()
 
 
 def test_a_broker_that_compacts_by_itself_is_pointed_out(pulsar_server, topic):

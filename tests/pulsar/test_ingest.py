@@ -131,8 +131,11 @@ def test_what_is_no_source_or_no_copy_is_refused(copy, session):
     name = "persistent://public/default/nothing"
     (report,) = copy.lake.ingest_pulsar(copy.config, [name], spark=session)
     assert "nothing" in str(report.error)
+    assert report.refused
     copy.lake.create_topic("plain")
-    assert "message.ids=none, and a copy of a Pulsar topic keeps ids" in str(copy.ingest(into="plain").error)
+    report = copy.ingest(into="plain")
+    assert "message.ids=none, and a copy of a Pulsar topic keeps ids" in str(report.error)
+    assert report.refused
 
 
 def test_a_reader_continues_at_an_id_of_pulsar(copy):

@@ -111,7 +111,10 @@ class IngestBatch:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What one run has copied of one topic; `error` says why it ended early."""
+    """What one run has copied of one topic; `error` says why it ended early.
+
+    `refused`: before anything was copied, for what was asked, such as a topic that is not there.
+    """
 
     topic: str
     source: str
@@ -120,6 +123,7 @@ class IngestReport:
     duration_ms: int
     holes: tuple[Hole | IdHole, ...] = ()
     error: str | None = None
+    refused: bool = False
 
     @property
     def records_per_s(self) -> float:

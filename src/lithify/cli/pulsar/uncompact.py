@@ -39,8 +39,10 @@ def uncompact(
     report = topic.uncompact()
     if not invocation.printed(report):
         dropped = [str(one.partition) for one in report.partitions if one.changed]
-        what = f"the views of partitions {', '.join(dropped)} were dropped" if dropped else "there was no view to drop"
-        say(f"{report.topic}: {what}")
+        if dropped:
+            say(f"{report.topic}: the views of partitions {', '.join(dropped)} were dropped")
+        elif not report.failed:
+            say(f"{report.topic}: there was no view to drop")
     for one in report.failed:
         say_error(str(one.error))
     return 1 if report.failed else 0

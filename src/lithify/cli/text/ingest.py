@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from lithify.cli.invocation import Invocation
 from lithify.cli.terminal.output import columns, count, say, show
 from lithify.cli.terminal.stopping import end_spark
+from lithify.errors import RefusedError
 from lithify.model.settings.units import format_duration
 
 if TYPE_CHECKING:
@@ -49,10 +50,12 @@ def told(invocation: Invocation) -> TellBatch:
 
 
 def ended(invocation: Invocation, reports: tuple[IngestReport, ...], *, stopped: bool) -> int:
-    """Prints the reports; returns the exit code. After a signal it ends Spark as well."""
+    """Prints the reports; returns the exit code: 2 if all topics were refused. After a signal it ends Spark as well."""
     _print(invocation, reports)
     if stopped:
         end_spark(SPARK_ENDS_WITHIN_S)
+    if reports and all(report.refused for report in reports):
+        return RefusedError.exit_code
     return 1 if any(report.error is not None for report in reports) else 0
 
 

@@ -59,9 +59,9 @@ class LiveCluster:
 
     def partitions(self, topic: str) -> Mapping[int, str]:
         name = TopicName.parsed(topic)
+        count = self._admin.partitions(str(name))  # also says whether a partition is there
         if name.partition >= 0:
             return {name.partition: str(name)}
-        count = self._admin.partitions(str(name))
         return {number: str(name.of_partition(number)) for number in range(count)} or {0: str(name)}
 
     def view_rules(self) -> ViewRules:

@@ -127,10 +127,11 @@ class TopicIngest:
         """The source's topic, as messages name it."""
         return f"{self.source.system}'s {self.topic}"
 
-    def report(self, error: LithifyError | None) -> IngestReport:
+    def report(self, error: LithifyError | None, *, begun: bool = True) -> IngestReport:
         took_ms = self.warehouse.clock.now_ms() - self.started_ms
         why = None if error is None else str(error)
-        return IngestReport(str(self.name), self.topic, self.batches, self.records, took_ms, self.holes, why)
+        refused = not begun and isinstance(error, RefusedError)
+        return IngestReport(str(self.name), self.topic, self.batches, self.records, took_ms, self.holes, why, refused)
 
     def _commit(self, copied: Copied, run_id: str) -> TopicState | None:
         """Commits; returns the new version, or None if there was nothing to commit."""
@@ -256,7 +257,7 @@ class _Copies:
             try:
                 stream = self._source.stream(topic, copy.prepare(), clock.new_id(), copy.take)
             except LithifyError as error:
-                self._reports.append(copy.report(error))
+                self._reports.append(copy.report(error, begun=False))
             else:
                 self._under_way.append((copy, stream))
 
@@ -287,7 +288,7 @@ class _Copies:
             except LithifyError as error:
                 if self._request.pattern is None:
                     raise
-                self._reports.append(IngestReport(into, topic, 0, 0, 0, error=str(error)))
+                self._reports.append(IngestReport(into, topic, 0, 0, 0, error=str(error), refused=True))
         return found
 
     def end(self) -> tuple[IngestReport, ...]:

@@ -54,6 +54,7 @@ def test_no_copy_has_more_partitions_than_a_topic_may_have(warehouse):
     wide = {partition: [] for partition in range(MAX_PARTITIONS + 1)}
     wide_report, other = copied(warehouse, {"wide": wide, "other": {0: some(0, 1)}})
     assert f"a topic has 1 to {MAX_PARTITIONS}" in wide_report.error
+    assert (wide_report.refused, other.refused) == (True, False)
     assert (other.error, other.records) == (None, 1)
     assert warehouse.store.topics() == (TopicName("default", "other"),)
 
@@ -70,6 +71,7 @@ def test_what_the_source_deleted_before_it_was_copied_is_reported_or_remembered(
     later = {"orders": {0: some(0, 50)}}
     (report,) = copied(warehouse, later)
     assert f"Listed's orders starts at 50, and the copy ends at {2 + MARKERS}" in report.error
+    assert not report.refused  # it may be what the source did, not what was asked
     (report,) = copied(warehouse, later, accepts_loss=True)
     assert (report.error, report.holes) == (None, (Hole(0, 2 + MARKERS, 50),))
     assert source_of(warehouse.store, state(warehouse)).holes == report.holes
@@ -138,7 +140,15 @@ def test_a_topic_without_a_place_that_is_there_from_the_start_stops_no_other(war
     refused, other = copied(warehouse, records, topics=(), pattern=".*", into="persistent://t/n/")
     assert (refused.source, refused.topic) == ("a-partition-3", "persistent://t/n/a-partition-3")
     assert "only a whole topic can be copied into" in refused.error
+    assert refused.refused
     assert (other.source, other.error, other.records) == ("b", None, 1)
+
+
+def test_a_record_that_is_refused_is_no_refused_ingest(warehouse):
+    """The topic was created for it by then."""
+    (report,) = copied(warehouse, {"orders": {0: [Record(None, b"v", 1_000, partition=0, offset=0)]}})
+    assert "it has no key" in report.error
+    assert not report.refused
 
 
 def test_several_topics_are_not_copied_into_one(warehouse):

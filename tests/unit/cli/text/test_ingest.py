@@ -1,0 +1,30 @@
+"""With which code an ingest ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify.cli.invocation import Invocation
+from lithify.cli.text.ingest import ended
+from lithify.reports.ingest import IngestReport
+
+DONE = IngestReport("t", "t", 1, 5, 10)
+FAILED = IngestReport("t", "t", 1, 5, 10, error="a broker went away")
+REFUSED = IngestReport("t", "t", 0, 0, 10, error="no topic t", refused=True)
+
+
+@pytest.mark.parametrize(
+    "reports, code",
+    [
+        ([], 0),  # it was stopped before it began
+        ([DONE, DONE], 0),
+        ([DONE, FAILED], 1),
+        ([FAILED, REFUSED], 1),
+        ([DONE, REFUSED], 1),
+        ([REFUSED, REFUSED], 2),
+    ],
+)
+def test_it_is_refused_where_every_topic_is(capsys, reports, code):
+    assert ended(Invocation(), tuple(reports), stopped=False) == code
+    said = capsys.readouterr().err
+    assert [one.error in said for one in reports if one.error] == [True] * sum(one.error is not None for one in reports)
