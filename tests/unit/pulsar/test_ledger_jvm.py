@@ -4,31 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 
-import pyspark
 import pytest
 
 from lithify.errors import BrokerError, UnusableEnvironmentError
-from lithify.pulsar.bookkeeper import JavaParts
 from lithify.pulsar.bookkeeper.ledger_jvm import LedgerJvm
 
 GREETS = r"printf '\000\000\000\005\000LITH';"
-
-
-@pytest.fixture
-def parts(tmp_path):
-    """A JVM that is a shell script."""
-
-    def made(script: str) -> JavaParts:
-        java = tmp_path / "java"
-        java.write_text(f"#!/bin/sh\n{script}\n")
-        java.chmod(0o755)
-        for name in ("bookkeeper-server-1.jar", "pulsar-metadata-1.jar"):
-            (tmp_path / name).touch()
-        return JavaParts(java, tmp_path, Path(pyspark.__file__).parent / "jars")
-
-    return made
 
 
 @pytest.mark.parametrize(
@@ -42,9 +24,9 @@ def parts(tmp_path):
         (r"printf '\000\000\000\005\000LI'", UnusableEnvironmentError, "it has died"),
     ],
 )
-def test_a_jvm_that_does_not_start_is_an_error(parts, script, kind, said):
+def test_a_jvm_that_does_not_start_is_an_error(jvm_script, script, kind, said):
     with pytest.raises(kind, match=said):
-        LedgerJvm(parts(script), "uri", "/ledgers", 1)
+        LedgerJvm(jvm_script(script), "uri", "/ledgers", 1)
 
 
 @pytest.mark.parametrize(
@@ -58,8 +40,8 @@ def test_a_jvm_that_does_not_start_is_an_error(parts, script, kind, said):
         (r"head -c 5 >/dev/null; printf '\000\000\000\004\001bad'; cat >/dev/null", BrokerError, "bad"),
     ],
 )
-def test_a_jvm_that_fails_later_is_an_error_within_its_time(parts, script, kind, said):
-    jvm = LedgerJvm(parts(GREETS + script), "uri", "/ledgers", 0.2)
+def test_a_jvm_that_fails_later_is_an_error_within_its_time(jvm_script, script, kind, said):
+    jvm = LedgerJvm(jvm_script(GREETS + script), "uri", "/ledgers", 0.2)
     begun_s = time.monotonic()
     with pytest.raises(kind, match=said):
         jvm.ask(b"E", bytes(8 << 20) if "sleep" in script else b"")
@@ -69,9 +51,9 @@ def test_a_jvm_that_fails_later_is_an_error_within_its_time(parts, script, kind,
         jvm.ask(b"E")
 
 
-def test_a_jvm_that_does_not_end_is_killed(parts, monkeypatch):
+def test_a_jvm_that_does_not_end_is_killed(jvm_script, monkeypatch):
     monkeypatch.setattr("lithify.pulsar.bookkeeper.ledger_jvm.END_S", 0.2)
-    jvm = LedgerJvm(parts(GREETS + "exec sleep 100"), "uri", "/ledgers", 1)
+    jvm = LedgerJvm(jvm_script(GREETS + "exec sleep 100"), "uri", "/ledgers", 1)
     jvm.end()
     with pytest.raises(ProcessLookupError):
         os.kill(jvm._process.pid, 0)

@@ -131,7 +131,7 @@ public final class Ledgers {
     public static void main(String[] arguments) throws Exception {
         DataOutputStream out = new DataOutputStream(new BufferedOutputStream(System.out));
         System.setOut(System.err); // what libraries log must not come between the answers
-        DataInputStream in = new DataInputStream(new BufferedInputStream(System.in, 1 << 16));
+        DataInputStream in = new DataInputStream(new BufferedInputStream(System.in, 1 << 18));
         try {
             int timeoutSeconds = Integer.parseInt(arguments[2]);
             ClientConfiguration conf = new ClientConfiguration();

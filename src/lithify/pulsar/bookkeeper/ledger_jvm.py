@@ -10,6 +10,7 @@ enough. Every wait has a deadline, after which the JVM is killed. It ends by its
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import struct
@@ -29,6 +30,7 @@ GREETING: Final = b"LITH"
 ANSWER_BYTES: Final = 300 << 20
 """A page of entries is of some 2 MiB, unless one entry alone is larger."""
 WRITE_BYTES: Final = 1 << 20
+PIPE_BYTES: Final = 1 << 20
 START_S: Final = 60.0
 END_S: Final = 10.0
 SAID_LINES: Final = 30
@@ -95,6 +97,11 @@ class LedgerJvm:
                 self.end()
                 raise
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether it runs and has not failed."""
+        return not self._failure and self._process.poll() is None
+
     def ask(self, operation: bytes, *parts: bytes) -> bytes:
         """What it tells. Raises `BrokerError` where BookKeeper refuses or does not answer."""
         self.send(operation, *parts)
@@ -144,31 +151,35 @@ class LedgerJvm:
             raise self._broken("it is of another version")
 
     def _write(self, data: memoryview, deadline: Deadline) -> None:
+        self._must_be_there()
         while data:
-            self._wait(self._stdin, select.POLLOUT, deadline)
             try:
                 data = data[os.write(self._stdin.fileno(), data[:WRITE_BYTES]) :]
             except BlockingIOError:
-                continue
+                self._wait(self._stdin, select.POLLOUT, deadline)
             except OSError as error:
                 raise self._broken("it has died") from error
 
     def _read(self, size: int, deadline: Deadline) -> bytes:
-        read = bytearray()
-        while len(read) < size:
-            self._wait(self._stdout, select.POLLIN, deadline)
+        self._must_be_there()
+        read = bytearray(size)
+        left = memoryview(read)
+        while left:
             try:
-                more = os.read(self._stdout.fileno(), size - len(read))
+                more = os.readv(self._stdout.fileno(), [left])
             except BlockingIOError:
+                self._wait(self._stdout, select.POLLIN, deadline)
                 continue
             if not more:
                 raise self._broken("it has died")
-            read += more
+            left = left[more:]
         return bytes(read)
 
-    def _wait(self, pipe: IO[bytes], event: int, deadline: Deadline) -> None:
+    def _must_be_there(self) -> None:
         if self._failure:
             raise UnusableEnvironmentError(f"the JVM for BookKeeper is not there any more: {self._failure}")
+
+    def _wait(self, pipe: IO[bytes], event: int, deadline: Deadline) -> None:
         poll = select.poll()
         poll.register(pipe, event)
         try:
@@ -207,4 +218,6 @@ def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[b
     assert process.stdin and process.stdout and process.stderr
     for pipe in (process.stdin, process.stdout):
         os.set_blocking(pipe.fileno(), False)
+        with suppress(AttributeError, OSError):  # only Linux can, and not if the user has many large pipes
+            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     return process.stdin, process.stdout, process.stderr

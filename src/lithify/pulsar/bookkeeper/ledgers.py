@@ -18,7 +18,8 @@ from google.protobuf.message import DecodeError
 
 from lithify.errors import BrokerError, InvalidSettingError
 from lithify.model.message import MessageId
-from lithify.pulsar.bookkeeper.ledger_jvm import JavaParts, LedgerJvm
+from lithify.pulsar.bookkeeper.kept_jvms import lent_jvm
+from lithify.pulsar.bookkeeper.ledger_jvm import JavaParts
 from lithify.pulsar.format.wire_pb2 import MessageIdData
 
 REQUEST_BYTES: Final = 4 << 20
@@ -97,7 +98,7 @@ class CompactedLedger(NamedTuple):
 
 
 class LedgerWriter:
-    """A client of BookKeeper in a JVM of its own; as a context manager, it ends with it.
+    """A client of BookKeeper in a JVM that nobody else uses meanwhile: a context manager.
 
     Calls raise `BrokerError` where BookKeeper refuses or does not answer in `answer_s` seconds, and
     `UnusableEnvironmentError` where the JVM fails, which nothing can be asked for afterwards.
@@ -106,16 +107,20 @@ class LedgerWriter:
     def __init__(
         self, parts: JavaParts, store: MetadataStore, replication: Replication, answer_s: float = 30.0
     ) -> None:
-        self._jvm = LedgerJvm(parts, store.uri, store.ledgers_path, answer_s)
+        self._lent = lent_jvm(parts, store.uri, store.ledgers_path, answer_s)
+        self._jvm = self._lent.__enter__()
         self._replication = replication
         self._ledger: int | None = None
+        self._is_open = False
         self._unanswered = 0
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._jvm.end()
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if self._is_open or self._unanswered:
+            self._jvm.end()  # what was left unfinished ends with it
+        self._lent.__exit__(kind, error, trace)
 
     def create(self, topic: str, horizon: MessageId, run_id: str) -> int:
         """A new ledger for the compacted view of a topic, or one partition, up to an entry; its id."""
@@ -131,7 +136,7 @@ class LedgerWriter:
         counts = (self._replication.ensemble, self._replication.write_quorum, self._replication.ack_quorum)
         pairs = [sized(part) for name, value in metadata.items() for part in (name.encode(), value)]
         told = self._jvm.ask(b"C", *map(_INT.pack, counts), _INT.pack(len(metadata)), *pairs)
-        (self._ledger,) = _LONG.unpack(told)
+        (self._ledger,), self._is_open = _LONG.unpack(told), True
         return self._ledger
 
     def append(self, entries: Sequence[bytes]) -> None:
@@ -152,6 +157,7 @@ class LedgerWriter:
         self._settle(0)
         assert self._ledger is not None, "no ledger was created"
         entries, size = _LONGS.unpack(self._jvm.ask(b"E"))
+        self._is_open = False
         return Written(self._ledger, entries, size)
 
     def delete(self, ledger: int) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from lithify.errors import BrokerError
 from lithify.model.message import MessageId
+from lithify.pulsar.bookkeeper.kept_jvms import lent_jvm
 from lithify.pulsar.bookkeeper.ledger_jvm import JavaParts, LedgerJvm
 from lithify.pulsar.bookkeeper.ledgers import MetadataStore, sized
 from lithify.pulsar.format.entry import BROKER_METADATA_MAGIC, RawEntry
@@ -88,7 +89,7 @@ class TopicLedgers:
 
 @dataclass(frozen=True, slots=True)
 class LedgerReader:
-    """Reads entries of one topic, or partition, whose ledgers are known. Picklable; each read has a JVM of its own."""
+    """Reads entries of one topic, or partition, whose ledgers are known. Picklable."""
 
     parts: JavaParts
     store: MetadataStore
@@ -101,8 +102,7 @@ class LedgerReader:
         Nothing is verified but what BookKeeper itself does. Raises `BrokerError`, also for a ledger that was deleted
         meanwhile, and `DamagedError` for a view's entry that is in no frame.
         """
-        jvm = LedgerJvm(self.parts, self.store.uri, self.store.ledgers_path, self.answer_s)
-        try:
+        with lent_jvm(self.parts, self.store.uri, self.store.ledgers_path, self.answer_s) as jvm:
             begin, ledgers = start or FIRST, self.ledgers
             if compacted and ledgers.view is not None and begin[:2] <= ledgers.horizon[:2]:
                 yield from _of_view(jvm, ledgers.view, begin, end)
@@ -110,8 +110,6 @@ class LedgerReader:
             for ledger, first, last in ledgers.between(begin, end):
                 for page in _pages(jvm, (ledger, first, last), ledgers.digest, ledgers.password):
                     yield page if ledgers.shows_broker_metadata else [_without_broker_metadata(raw) for raw in page]
-        finally:
-            jvm.end()
 
 
 def _of_view(jvm: LedgerJvm, view: int, begin: MessageId, end: MessageId) -> Iterator[list[RawEntry]]:

@@ -71,7 +71,6 @@ class Buffer:
         self.data = data
         self.bytes: npt.NDArray[np.uint8] = np.frombuffer(data, np.uint8)
         self.words: npt.NDArray[Any] = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))
-        self.pairs: npt.NDArray[Any] = np.ndarray((len(data) - 1,), "<u2", data, strides=(1,))
 
 
 def fields_of(buffer: Buffer, start: Ints, end: Ints, schema: Schema) -> Found:

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Iterator
-from itertools import islice, pairwise
+from itertools import islice
+from operator import lt
 from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
@@ -67,7 +68,8 @@ def messages_of_batch(entry: Entry) -> list[Message]:
 def kept_indexes(entry: Entry) -> list[int]:
     """Field 31 of a batch: the indexes of the messages that earlier compactions kept; empty if there were none."""
     kept = list(entry.metadata.compacted_batch_indexes)
-    if any(low >= high for low, high in pairwise([-1, *kept, entry.metadata.num_messages_in_batch])):
+    bounded = [-1, *kept, entry.metadata.num_messages_in_batch]
+    if not all(map(lt, bounded, bounded[1:])):
         raise damaged(entry.raw, "the indexes of the messages that were kept of its batch are not in order")
     return kept
 

@@ -28,6 +28,8 @@ from lithify.pulsar.rounds.scan import EntryScan, NumberedRange
 from lithify.pulsar.rounds.writing import JudgedRange, judged_range
 
 WHOLE = HashRange(0, 1)
+LEAST_BITS, BITS_MORE, MOST_BITS = 16, 3, 24
+"""Of the hashes of new keys, for a table with a byte for each: 8 places for a key, and 16 MiB at most."""
 
 
 class NotAloneError(Exception):
@@ -73,6 +75,10 @@ class NewKeys:
         order = np.argsort(found)
         self._sorted: Hashes = found[order]
         self._keys = keys.take(pa.array(order))
+        self._last_bits = np.uint64((1 << min(MOST_BITS, max(LEAST_BITS, len(keys).bit_length() + BITS_MORE))) - 1)
+        self._there = np.zeros(int(self._last_bits) + 1, np.bool_)
+        """By the last bits of a hash whether any of the keys has them: tells most of the others in one look."""
+        self._there[found & self._last_bits] = True
 
     def verdict(self, judged: Judged, _first: int) -> Flags:
         """Which messages of a view go. Raises `NotAloneError`."""
@@ -89,8 +95,9 @@ class NewKeys:
         if len(self._keys) == 0 or len(keys) == 0:
             return found
         wanted = self._hashes(keys)
-        places = np.searchsorted(self._sorted, wanted)
-        left = np.arange(len(keys))
+        left = np.flatnonzero(self._there[wanted & self._last_bits])
+        places = np.zeros(len(keys), np.int64)
+        places[left] = np.searchsorted(self._sorted, wanted[left])
         while len(left):  # as often as keys share a hash
             left = left[places[left] < len(self._sorted)]
             left = left[self._sorted[places[left]] == wanted[left]]

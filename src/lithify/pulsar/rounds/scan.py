@@ -21,6 +21,7 @@ from lithify.ports.pulsar.views import EntryRange
 from lithify.pulsar.rounds.entries import EntriesRead, EntryReader
 from lithify.pulsar.rounds.judged import Chunk, Judged, RoundRules, judged_parts
 from lithify.pulsar.rounds.ranks import BATCHED_BIT, EMPTY_BIT, RANGE_SHIFT, range_starts
+from lithify.waits.overlap import one_ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +100,18 @@ class EntryScan:
 
     def _range(self, one: NumberedRange, *, clean: bool) -> Iterator[pa.RecordBatch]:
         read = self.read[one.number] = EntriesRead()
-        for entries in self._reader.read(one.entries.start, one.entries.end, compacted=one.entries.compacted):
+        part = one.entries
+        for entries in one_ahead(self._reader.read(part.start, part.end, compacted=part.compacted)):
             size = sum(len(raw.data) for raw in entries)
             self._acquire(size)
             self._read_bytes += size
             self.tally.bytes_read += size
             read.add(entries)
-            for part in judged_parts(entries, self._rules):
+            for judged in judged_parts(entries, self._rules):
                 first = (one.number << RANGE_SHIFT) + read.rows
-                read.rows += part.count
-                self._settle(part, first, clean=clean)
-                yield self._to_compare(part, first, clean=clean)
+                read.rows += judged.count
+                self._settle(judged, first, clean=clean)
+                yield self._to_compare(judged, first, clean=clean)
 
     def _settle(self, part: Judged, first: int, *, clean: bool) -> None:
         ordinals = np.arange(first, first + part.count)

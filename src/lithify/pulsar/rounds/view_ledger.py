@@ -15,6 +15,7 @@ from lithify.ports.pulsar.views import WrittenView
 from lithify.pulsar.rounds.entries import EntryReader
 from lithify.pulsar.rounds.judged import RoundRules
 from lithify.pulsar.rounds.writing import JudgedRange, ViewWriting
+from lithify.waits.overlap import one_behind
 
 
 class ClosedLedger(Protocol):
@@ -78,9 +79,10 @@ def write_view(
     with open_ledgers() as ledgers:
         ledger = ledgers.create(view.partition, view.horizon, view.run_id)
         try:
-            writing = ViewWriting(reader, rules, ledgers.append, throttles)
-            for part in judged:
-                writing.write(part)
+            with one_behind(ledgers.append) as append:
+                writing = ViewWriting(reader, rules, append, throttles)
+                for part in judged:
+                    writing.write(part)
             stored, counts = ledgers.close().entries, writing.counts
             if stored != counts.entries_out:
                 raise EngineError(

@@ -5,7 +5,7 @@
                         ╰ counted: the same entries as the key pass read, and as many as the earlier view has, or
                           the view is not written to the end
 
-Ids and order stay. Memory holds one list of entries of the reader at a time.
+Ids and order stay. Memory holds two lists of entries of the reader at a time.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from lithify.pulsar.format.framing import framed
 from lithify.pulsar.rounds.entries import EntriesRead, EntryReader
 from lithify.pulsar.rounds.judged import Judged, RoundRules, judged_parts
 from lithify.pulsar.rounds.scan import NumberedRange
+from lithify.waits.overlap import one_ahead
 
 Verdict = Callable[[Judged, int], Flags]
 """Which messages go, of these and the number in the range of the first: bool, one per message."""
@@ -63,7 +64,7 @@ class ViewWriting:
         """
         read, expected = EntriesRead(), part.read
         entries = part.one.entries
-        for raws in self.reader.read(entries.start, entries.end, compacted=entries.compacted):
+        for raws in one_ahead(self.reader.read(entries.start, entries.end, compacted=entries.compacted)):
             self.throttles.read(sum(len(raw.data) for raw in raws))
             read.add(raws)
             for judged in judged_parts(raws, self.rules):
