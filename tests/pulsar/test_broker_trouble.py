@@ -13,6 +13,7 @@ from lithify.errors import BrokerError, SubscriptionBusyError
 from lithify.model.message import MessageId
 from lithify.pulsar.client import ClientConfig, Cluster, TopicReader
 from lithify.pulsar.client.refusals import TransientBrokerError
+from support.pulsar.bookies import a_writer
 from support.pulsar.clients import a_client, send
 from support.pulsar.server import PulsarServer, a_pulsar
 from support.servers.tcp_proxy import TcpProxy, a_proxy, wait_until
@@ -177,3 +178,18 @@ def test_many_readers_at_once_do_not_disturb_each_other(server):
     for thread in threads:
         thread.join()
     assert got == [20] * 8
+
+
+def test_a_jvm_that_is_kept_serves_on_after_the_cluster_was_away(server):
+    """Each piece of work with a ledger of its own; the second is that of the JVM that had the first."""
+    jvms = []
+    for _ in range(2):
+        with a_writer(server) as writer:
+            ledger = writer.create(server.make_topic(), MessageId(1, 1), "run")
+            writer.append([bytes(100)] * 10)
+            assert writer.close() == (ledger, 10, 1000)
+            jvms.append(writer._jvm)
+        if len(jvms) == 1:
+            server.kill()
+            server.start()
+    assert jvms[0] is jvms[1]
