@@ -10,7 +10,6 @@ from lithify.pulsar.columns import (
     Kind,
     Messages,
     messages_of,
-    metadata_of,
     properties_of,
     rewritten,
     values_of,
@@ -32,7 +31,7 @@ def one_by_one(number: int, raw: RawEntry) -> list[tuple[object, ...]]:
             (
                 *(number, raw.ledger, raw.entry, m.batch_index, key_of(m.metadata), m.metadata.event_time),
                 *(outer.publish_time, not m.payload, m.metadata.compacted_out, True, Kind.PLAIN, m.payload),
-                *(m.metadata.SerializeToString(), [(pair.key, pair.value) for pair in m.metadata.properties]),
+                [(pair.key, pair.value) for pair in m.metadata.properties],
             )
             for m in messages_of_batch(entry)
         ]
@@ -40,14 +39,14 @@ def one_by_one(number: int, raw: RawEntry) -> list[tuple[object, ...]]:
     properties = [(pair.key, pair.value) for pair in outer.properties]
     head = (number, raw.ledger, raw.entry, -1, shown_key(entry, kind), outer.event_time, outer.publish_time)
     flags = (is_empty(entry), False, entry.is_batch, kind)
-    return [(*head, *flags, value, entry.metadata_bytes, properties)]
+    return [(*head, *flags, value, properties)]
 
 
 def in_columns(messages: Messages) -> list[tuple[object, ...]]:
     columns = (
         *(messages.row, messages.ledger, messages.entry, messages.batch_index, messages.key),
         *(messages.event_time, messages.publish_time, messages.empty, messages.compacted_out, messages.batched),
-        *(messages.kind, values_of(messages), metadata_of(messages), properties_of(messages)),
+        *(messages.kind, values_of(messages), properties_of(messages)),
     )
     lists = [column.tolist() if isinstance(column, np.ndarray) else column.to_pylist() for column in columns]
     return list(zip(*lists, strict=True))

@@ -11,7 +11,7 @@ import pytest
 
 from lithify.errors import DamagedError, LithifyError
 from lithify.pulsar import compact_entries
-from lithify.pulsar.columns import messages_of, metadata_of, properties_of, rewritten, values_of
+from lithify.pulsar.columns import messages_of, properties_of, rewritten, sequence_ids_of, values_of
 from lithify.pulsar.format import codecs
 from lithify.pulsar.format.batch import last_batch_index, messages_of_batch, value_of
 from lithify.pulsar.format.entry import RawEntry, entry_of
@@ -89,7 +89,7 @@ def in_columns(raw: RawEntry) -> list[tuple[object, ...]] | None:
             columns = (part.batch_index, part.event_time, part.empty, part.compacted_out, part.kind)
             index, *others = (column.tolist() for column in columns)
             rows += list(zip(index, part.key.to_pylist(), *others, values_of(part).to_pylist(), strict=True))
-            properties_of(part), metadata_of(part), rewritten(part, np.ones(len(part), np.bool_))
+            properties_of(part), sequence_ids_of(part), rewritten(part, np.ones(len(part), np.bool_))
     except DamagedError as error:
         assert "3:4" in str(error)
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 
@@ -33,3 +35,21 @@ def in_order(parts: list[pa.Array], order: Ints) -> pa.Array:
     if len(whole) < 2:
         return whole[0] if whole else pa.array([], pa.binary())
     return pa.concat_arrays(whole).take(pa.array(order))
+
+
+def numbers_as_fields(tag: int, numbers: Ints) -> pa.Array:
+    """Each number as protobuf writes a field with it; nothing for a negative one. `tag` is one byte."""
+    columns = np.arange(_GROUPS)
+    groups = numbers[:, None] >> (7 * columns)
+    size = np.maximum(1, np.count_nonzero(groups, axis=1))
+    encoded = np.empty((len(numbers), 1 + _GROUPS), np.uint8)
+    encoded[:, 0] = tag
+    encoded[:, 1:] = (groups & 0x7F) | np.where(columns < size[:, None] - 1, 0x80, 0)
+    size = np.where(numbers < 0, 0, 1 + size)
+    data = encoded[np.arange(1 + _GROUPS) < size[:, None]]
+    offsets = np.append(0, np.cumsum(size)).astype(np.int32)
+    return pa.Array.from_buffers(pa.binary(), len(numbers), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+_GROUPS: Final = 9
+"""Of 7 bits, in 63."""

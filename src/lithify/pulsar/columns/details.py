@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -15,6 +16,9 @@ from lithify.pulsar.format.kinds import Kind
 from lithify.pulsar.format.wire_pb2 import MessageMetadata, SingleMessageMetadata
 
 PROPERTIES: Final = pa.map_(pa.binary(), pa.binary())
+
+SEQUENCE_ID: Final = 0x40
+WITH_SEQUENCE_ID: Final = replace(SINGLE_MESSAGE, numbers={**SINGLE_MESSAGE.numbers, SEQUENCE_ID: -1}, others=())
 
 
 def values_of(messages: Messages) -> pa.Array:
@@ -31,14 +35,17 @@ def values_of(messages: Messages) -> pa.Array:
     return in_order(parts, _places(batched))
 
 
-def metadata_of(messages: Messages) -> pa.Array:
-    """The metadata as stored, as Arrow binary: of the message in its batch, else of the entry."""
-    stored = messages.stored
-    batched = stored.start >= 0
-    start = stored.start[batched] + 4
-    own = [messages.headers.metadata(messages.entries[row], row) for row in messages.row[~batched].tolist()]
-    size = messages.payload_start[batched] - start
-    return in_order([binary_of(messages.buffer.data, Spans(start, size)), pa.array(own, pa.binary())], _places(batched))
+def sequence_ids_of(messages: Messages) -> tuple[Ints, Bools]:
+    """The sequence id of each message in an open batch, -1: none; and which of them have more in their metadata.
+
+    More than that and what other columns have. Those that do are to be read by protobuf.
+    """
+    batched = np.flatnonzero(messages.stored.start >= 0)
+    start = messages.stored.start[batched] + 4
+    found = fields_of(messages.buffer, start, messages.payload_start[batched], WITH_SEQUENCE_ID)
+    ids, more = np.full(len(messages), -1, np.int64), np.zeros(len(messages), np.bool_)
+    ids[batched], more[batched] = found.numbers[SEQUENCE_ID], ~found.plain
+    return ids, more
 
 
 def properties_of(messages: Messages) -> pa.Array:

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.columnar.segment.schema import (
     BATCH_INDEX,
@@ -30,13 +31,15 @@ from lithify.columnar.segment.schema import (
     VALUE,
 )
 from lithify.model.message import NO_BATCH, MessageId
-from lithify.pulsar.columns import Kind, Messages, metadata_of, properties_of, values_of
+from lithify.pulsar.columns import Kind, Messages, numbers_as_fields, properties_of, sequence_ids_of, values_of
 from lithify.pulsar.format.entry import entry_of
 from lithify.pulsar.format.wire_pb2 import MessageMetadata, SingleMessageMetadata
 
 _IN_COLUMNS: Final = ("partition_key", "properties", "event_time", "null_value", "compacted_batch_indexes")
 _OF_THE_PAYLOAD: Final = ("compression", "uncompressed_size")
 """Not true of a value that was taken out."""
+_SEQUENCE_ID: Final = 0x10
+"""The tag of that field of `MessageMetadata`."""
 _OF_ONE: Final = ("sequence_id", "ordering_key", "partition_key_b64_encoded", "null_partition_key")
 """Fields that the metadata of one message in a batch has as well."""
 
@@ -99,18 +102,25 @@ def _one(messages: Messages, row: int) -> SingleMessageMetadata | None:
 
 
 def _metadata(messages: Messages, whole: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Array:
-    stored = metadata_of(messages).to_pylist()
-    batched = (messages.stored.start >= 0).tolist()
-    of_entries: dict[int, bytes] = {}
-    found: list[bytes] = []
-    for row, (number, own, in_batch) in enumerate(zip(messages.row.tolist(), stored, batched, strict=True)):
-        if whole[row]:
-            found.append(own)
-            continue
-        if number not in of_entries:
-            opened = messages.kind[row] == Kind.PLAIN
-            of_entries[number] = _rest(messages.entry_metadata(row), opened=opened)
-        found.append(of_entries[number] + (_of_one(own) if in_batch else b""))
+    sequence_ids, more = sequence_ids_of(messages)
+    own = numbers_as_fields(_SEQUENCE_ID, sequence_ids)
+    if more.any():
+        others = [_of_one(messages, row) for row in np.flatnonzero(more).tolist()]
+        own = pc.replace_with_mask(own, pa.array(more), pa.array(others, pa.binary()))
+    found = pc.binary_join_element_wise(_of_entries(messages).take(pa.array(messages.row)), own, b"")
+    if not whole.any():
+        return found
+    numbers = messages.row[whole].tolist()
+    stored = [messages.headers.metadata(messages.entries[number], number) for number in numbers]
+    return pc.replace_with_mask(found, pa.array(whole), pa.array(stored, pa.binary()))
+
+
+def _of_entries(messages: Messages) -> pa.Array:
+    """By number of the entry, its metadata without what records have as columns."""
+    found: list[bytes | None] = [None] * len(messages.entries)
+    numbers, rows = np.unique(messages.row, return_index=True)
+    for number, row in zip(numbers.tolist(), rows.tolist(), strict=True):
+        found[number] = _rest(messages.entry_metadata(row), opened=messages.kind[row] == Kind.PLAIN)
     return pa.array(found, pa.binary())
 
 
@@ -121,9 +131,10 @@ def _rest(metadata: MessageMetadata, *, opened: bool) -> bytes:
     return metadata.SerializeToString()
 
 
-def _of_one(stored: bytes) -> bytes:
+def _of_one(messages: Messages, row: int) -> bytes:
     """What a message in a batch has of its own; it goes behind that of the entry, whose fields it overrides."""
-    one = SingleMessageMetadata.FromString(stored)
+    one = _one(messages, row)
+    assert one is not None  # it is in an open batch
     rest = MessageMetadata()
     for name in _OF_ONE:
         if one.HasField(name):
