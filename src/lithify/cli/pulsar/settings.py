@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lithify.cli.parameters import Function
+from lithify.cli.terminal.output import say_warnings
 
 if TYPE_CHECKING:
     from lithify.pulsar.client import ClientConfig
@@ -36,7 +37,9 @@ def cluster_options(function: Function) -> Function:
 
 
 def cluster_config(service_url: str, admin_url: str, client_conf: Path | None) -> ClientConfig:
-    """Raises `InvalidSettingError`."""
+    """Says, from then on, how long a broker is waited for that is away. Raises `InvalidSettingError`."""
     from lithify.pulsar.client import ClientConfig, conf_of
+    from lithify.pulsar.client.patience import LOG
 
+    say_warnings(LOG)
     return ClientConfig.of(service_url, admin_url, None if client_conf is None else conf_of(client_conf))

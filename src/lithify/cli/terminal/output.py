@@ -8,6 +8,7 @@ shown as Python and JSON escape them; Lithify's own styles are distinguished fro
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import shutil
@@ -69,6 +70,20 @@ def say_lines(text: str) -> None:
     """Several lines, for tracebacks: lines after the first are indented, so that none looks like Lithify's own."""
     for number, one in enumerate(text.splitlines()):
         say(f"  {one}" if number else one)
+
+
+class _Said(logging.Handler):
+    """Prints what is logged as lines for the user."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.getMessage())
+
+
+def say_warnings(log: logging.Logger) -> None:
+    """Prints what this part of Lithify logs from now on, as other lines for the user."""
+    if not any(isinstance(handler, _Said) for handler in log.handlers):
+        log.addHandler(_Said(logging.WARNING))
+        log.propagate = False  # with --debug the root prints all messages
 
 
 def _escaped(character: str) -> str:

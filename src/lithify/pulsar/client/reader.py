@@ -28,6 +28,7 @@ from lithify.pulsar.client.connection import Connection
 from lithify.pulsar.client.consumer import CLOSE_CONSUMER, allow, last_id, reading
 from lithify.pulsar.client.frames import MESSAGE, Frame
 from lithify.pulsar.client.names import TopicName
+from lithify.pulsar.client.patience import Outage
 from lithify.pulsar.client.refusals import TransientBrokerError
 from lithify.pulsar.format.entry import CHECKSUM_MAGIC, RawEntry, entry_of
 from lithify.waits.deadline import Deadline
@@ -63,7 +64,7 @@ class TopicReader:
         and `BrokerError` if the broker refuses, or is not back after `outage_s`.
         """
         position, last = start, (end.ledger, end.entry)
-        outage: Deadline | None = None
+        outage: Outage | None = None
         pause_s = FIRST_PAUSE_S
         while True:
             try:
@@ -72,8 +73,8 @@ class TopicReader:
                     position, outage, pause_s = _after(entries[-1]), None, FIRST_PAUSE_S
                 return
             except TransientBrokerError as error:
-                outage = outage or Deadline(self.config.outage_s)
-                _wait(pause_s, outage, error)
+                outage = outage or Outage(self.config.outage_s)
+                outage.pause(pause_s, error, Event().wait)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     def _until(self, position: MessageId | None, last: tuple[int, int], *, compacted: bool) -> Iterator[list[RawEntry]]:
@@ -136,11 +137,3 @@ class TopicReader:
 
 def _after(entry: RawEntry) -> MessageId:
     return MessageId(entry.ledger, entry.entry + 1)
-
-
-def _wait(pause_s: float, outage: Deadline, error: BrokerError) -> None:
-    """Before the next try. Raises `BrokerError` when there is to be none."""
-    try:
-        Event().wait(min(pause_s, outage.left_s()))
-    except TimeoutError:
-        raise BrokerError(f"{error.message}, for {outage.seconds:.3g} s", hint=error.hint) from error

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOOK_MS: Final = 60_000
+FIRST_ANSWER_S: Final = 30.0
+"""How long a cluster is tried that has not answered yet: its address may be wrong."""
 MOST_BYTES: Final = 2**31 - 1
 T = TypeVar("T")
 
@@ -49,6 +51,7 @@ class PulsarSource:
     ) -> None:
         self._session, self._config, self._request, self._stops, self._wait = session, config, request, stops, wait
         self._cluster = Cluster(config)
+        self._answered = False
         self._subscriptions: dict[str, str] = {}
         """By topic, the name of the durable subscription of its copy."""
 
@@ -162,14 +165,17 @@ class PulsarSource:
                 held.acknowledge(place, notes(place))
 
     def _patiently(self, call: Callable[[], T]) -> T:
-        """Tries again while the broker is away, for as long as readers do. Raises `StopAsked`."""
+        """Tries again while the broker is away, once it has answered for as long as readers do. Raises `StopAsked`."""
 
         def tried() -> T:
             if self._stops():
                 raise StopAsked
             return call()
 
-        return patiently(tried, self._config.outage_s, self._wait)
+        outage_s = self._config.outage_s
+        found = patiently(tried, outage_s if self._answered else min(FIRST_ANSWER_S, outage_s), self._wait)
+        self._answered = True
+        return found
 
 
 def _lag(copied_to: MessageId | None, end: MessageId | None) -> int | None:
