@@ -28,11 +28,13 @@ from lithify.ports.store import Warehouse
 from lithify.reports.events import CleanerNote
 from lithify.reports.ingest import IngestReport, TellBatch
 from lithify.service.look.overview import StatusWatch
+from lithify.service.pulsar.leftovers import OpenViewLedgers
 from lithify.service.pulsar.partition_round import RoundWorld
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lithify.pulsar.bookkeeper import LedgerWriter
     from lithify.pulsar.client import ClientConfig
     from lithify.store.iceberg.catalog.embedded import CatalogSource
 
@@ -154,23 +156,20 @@ def pulsar_world(
     config: ClientConfig, choice: SparkChoice, jars: str | None, bookkeeper: BookKeeperChoice
 ) -> RoundWorld:
     """What rounds of live Pulsar topics work on. Raises `ConnectorError` or `BrokerError`; starts no Spark."""
-    from lithify.pulsar.bookkeeper import MetadataStore, Replication
+    from lithify.pulsar.bookkeeper import Replication
     from lithify.pulsar.client import Admin
     from lithify.pulsar.live.cluster import LiveCluster
-    from lithify.pulsar.live.view_ledgers import opened_by
+    from lithify.pulsar.live.view_ledgers import metadata_store, opened_by
     from lithify.spark.pulsar.engine import PulsarEngine
     from lithify.spark.pulsar.ledgers import LedgerOpener, LiveReaders, find_parts
     from lithify.spark.session.start import session_factory, slots
     from lithify.spark.tasks import Pace
 
-    parts, admin, clock = find_parts(jars), Admin(config), SystemClock()
-    if bookkeeper.metadata_url is not None:
-        store = MetadataStore.at(bookkeeper.metadata_url)
-    else:
-        store = MetadataStore.of(admin.internal_configuration())
+    parts, clock = find_parts(jars), SystemClock()
+    store = metadata_store(config, bookkeeper.metadata_url)
     broker, given = None, bookkeeper.replication
     try:
-        broker = admin.runtime_configuration()
+        broker = Admin(config).runtime_configuration()
     except BrokerError:  # only superusers are told
         if given is None:
             raise
@@ -185,6 +184,19 @@ def pulsar_world(
         clock.new_id,
     )
     return RoundWorld(LiveCluster(config), engine, opened_by(opener), clock)
+
+
+def pulsar_view_ledgers(config: ClientConfig, jars: str | None, metadata_url: str | None) -> OpenViewLedgers:
+    """The ledgers of views of a Pulsar cluster; how to connect to them is found out when they are opened first."""
+    from lithify.pulsar.bookkeeper import Replication
+    from lithify.pulsar.live.view_ledgers import metadata_store, opened_by
+    from lithify.spark.pulsar.ledgers import LedgerOpener, find_parts
+
+    def open_ledgers() -> LedgerWriter:
+        unused = Replication(1, 1, 1)
+        return LedgerOpener(find_parts(jars).pulsar_jars, metadata_store(config, metadata_url), unused)()
+
+    return opened_by(open_ledgers)
 
 
 def pulsar_ingest(

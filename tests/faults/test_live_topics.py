@@ -7,7 +7,8 @@ through, and after it no ledger is left but the one that is served.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ from support.fake_clock import FakeClock
 from support.faults.ports import CrashError, Injector, Kind
 from support.faults.struck import strikes
 from support.pulsar.fake_cluster import FakeHold, FakePulsar
-from support.pulsar.struck_rounds import TOPIC, a_cluster, a_round, messages
+from support.pulsar.struck_rounds import TOPIC, StruckPulsar, a_cluster, a_round, messages
 
 
 def reads(cluster: FakePulsar) -> dict[str, list[tuple[int, int]]]:
@@ -57,8 +58,11 @@ def live_rounds() -> None:
     assert not plan_topic(cluster, TOPIC).partitions[0].idle
     with pytest.raises(UnknownOutcomeError):
         Publisher(cluster, FakeClock()).publish(TOPIC, FakeHold(cluster, TOPIC, is_open=False), MessageId(0, 0), 0)
-    Leftovers(cluster, cluster.open_ledgers).delete_one(-1)
-    assert uncompact_topic(cluster, TOPIC).partitions[0].changed
+    leftovers = Leftovers(cluster, cluster.open_ledgers)
+    leftovers.delete_one(-1)
+    cluster.note_unsettled(TOPIC, cluster.newest)
+    leftovers.delete_all(TOPIC, cluster.newest)
+    assert uncompact_topic(cluster, cluster.open_ledgers, TOPIC).partitions[0].changed
 
 
 @pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
@@ -198,10 +202,42 @@ def test_a_view_that_is_gone_fails_rounds_until_it_is_dropped() -> None:
     cluster.delete(cluster.topics[TOPIC].view or 0)
     for _ in range(2):
         assert "cannot read its compacted ledger" in str(a_round(cluster).failed[0].error)
-    assert uncompact_topic(cluster, TOPIC).partitions[0].changed
-    assert not uncompact_topic(cluster, TOPIC).partitions[0].changed
+    assert uncompact_topic(cluster, cluster.open_ledgers, TOPIC).partitions[0].changed
+    assert not uncompact_topic(cluster, cluster.open_ledgers, TOPIC).partitions[0].changed
     report = a_round(cluster).partitions[0]
     assert report.messages_in == len(cluster.topics[TOPIC].entries)
+
+
+@pytest.mark.parametrize("view_is", ["there", "gone", "gone, and the broker tells nothing more"])
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
+def test_a_view_is_dropped_with_what_killed_rounds_have_left(kind: Kind, view_is: str) -> None:
+    """C55: whatever is struck, the next drop or round finds it; and nothing is served that is not there."""
+    for injector in strikes(kind):
+        cluster = a_cluster()
+        cluster.note_unsettled(TOPIC, cluster.newest)
+        cluster.begin_view(TOPIC, "killed")
+        if view_is != "there":
+            cluster.delete(cluster.topics[TOPIC].served or 0)
+        cluster.looks_fail_without_view = view_is == "gone, and the broker tells nothing more"
+        struck: Any = StruckPulsar(cluster, injector)
+        with suppress(LithifyError, CrashError):
+            uncompact_topic(struck, struck.open_ledgers, TOPIC)
+        topic = cluster.topics[TOPIC]
+        assert view_is != "there" or topic.served is None or topic.served in cluster.views, injector
+        assert not uncompact_topic(cluster, cluster.open_ledgers, TOPIC).failed
+        assert cluster.views == {}, injector
+        assert topic.note is None
+        assert a_round(cluster).changed
+
+
+def test_a_view_is_not_dropped_beside_another_compaction() -> None:
+    """C55: which may have made what looks as if it were left."""
+    cluster = a_cluster()
+    cluster.note_unsettled(TOPIC, cluster.newest)
+    left = cluster.begin_view(TOPIC, None)
+    cluster.topics[TOPIC].is_compacting = True
+    assert "compacts it right now" in str(uncompact_topic(cluster, cluster.open_ledgers, TOPIC).failed[0].error)
+    assert left in cluster.views and cluster.topics[TOPIC].note is not None
 
 
 def test_the_numbers_are_those_of_the_engine() -> None:

@@ -12,6 +12,7 @@ import requests
 
 from lithify.api.pulsar import LiveTopic
 from lithify.errors import BrokerError, InvalidNameError, SubscriptionBusyError, UnknownSourceError
+from lithify.model.message import MessageId
 from lithify.ports.pulsar.cluster import Hold
 from lithify.pulsar import compact_entries
 from lithify.pulsar.client import Admin
@@ -61,6 +62,21 @@ def test_a_killed_round_leaves_no_ledger_after_the_next(pulsar_server, topic, se
     assert compacted_values(pulsar_server, topic) == values
     assert view_ledgers(pulsar_server, topic) == [look(pulsar_server, topic).view]
     assert look(pulsar_server, topic).unsettled is None
+
+
+def test_a_view_is_dropped_with_what_a_killed_round_has_left(pulsar_server, topic):
+    """C55: also where the view itself is gone, and the broker tells nothing more about the topic."""
+    pulsar_server.compact(topic)
+    served, live = look(pulsar_server, topic).view or 0, LiveTopic(topic, config_of(pulsar_server))
+    LiveCluster(config_of(pulsar_server)).note_unsettled(topic, served)
+    with a_writer(pulsar_server) as ledgers:
+        left = ledgers.create(topic, MessageId(0, 0), "killed")
+        ledgers.delete(served)
+        pulsar_server.unload(topic)
+        assert [found.ledger for found in ledgers.of(topic, 0)] == [left]
+        assert live.uncompact(jars=str(pulsar_jars())).partitions[0].changed
+        assert ledgers.of(topic, 0) == []
+    assert not live.uncompact().partitions[0].changed
 
 
 PHASES = ["the entries are read", "the view is written", "the view is to be published"]

@@ -21,7 +21,7 @@ from lithify.pulsar.live.cluster import LiveCluster
 from lithify.reports.pulsar.rounds import TopicRoundPlan, TopicRoundReport, UncompactReport
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
 from lithify.service.pulsar.uncompact import uncompact_topic
-from lithify.wiring import BookKeeperChoice, SparkChoice, pulsar_world
+from lithify.wiring import BookKeeperChoice, SparkChoice, pulsar_view_ledgers, pulsar_world
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,9 +43,13 @@ class LiveTopic:
         """What a round would do now, without doing it. Raises `UnknownSourceError` or `BrokerError`."""
         return plan_topic(LiveCluster(self.config), self.name)
 
-    def uncompact(self) -> UncompactReport:
-        """Drops the views of all partitions. What brokers have trimmed since is lost with them."""
-        return uncompact_topic(LiveCluster(self.config), self.name)
+    def uncompact(self, *, jars: str | None = None, metadata_url: str | None = None) -> UncompactReport:
+        """Drops the views of all partitions. What brokers have trimmed since is lost with them.
+
+        Pulsar's jars, as for `compact`, are needed only for partitions in which a killed round left a ledger.
+        """
+        ledgers = pulsar_view_ledgers(self.config, jars, metadata_url)
+        return uncompact_topic(LiveCluster(self.config), ledgers, self.name)
 
     def compact(  # noqa: PLR0913 - the flags of the verb, by name
         self,

@@ -10,7 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from lithify.errors import BrokerError, LithifyError, RefusedError, SubscriptionBusyError, UnknownSourceError
+from lithify.errors import (
+    BrokerError,
+    DamagedError,
+    LithifyError,
+    RefusedError,
+    SubscriptionBusyError,
+    UnknownSourceError,
+)
 from lithify.model.message import MessageId
 from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.pulsar.cluster import Hold, TopicLedger, TopicLook
@@ -67,6 +74,8 @@ class FakePulsar:
     """While views are written."""
     dies_serving: bool = False
     """Once it has begun to serve a view, before it deletes the earlier one."""
+    looks_fail_without_view: bool = False
+    """Where the ledger that is served is gone, as after a broker has loaded the topic again."""
     threshold: int = 0
     rules: ViewRules = ViewRules()
 
@@ -131,6 +140,8 @@ class FakePulsar:
             if self.looks_until_done <= 0:
                 self._serve(topic, *topic.acknowledged)
         served = None if topic.served not in self.views else self._looked(topic.served)
+        if self.looks_fail_without_view and topic.served is not None and served is None:
+            raise DamagedError(f"{partition}: its compacted ledger is gone")
         entries = topic.entries
         return TopicLook(
             tuple(
@@ -152,6 +163,9 @@ class FakePulsar:
         self.views.pop(topic.view or -1, None)
         topic.view = topic.served = topic.horizon = topic.note = None
         return had
+
+    def unsettled(self, partition: str) -> int | None:
+        return self.topics[partition].note
 
     def note_unsettled(self, partition: str, ledger: int | None) -> None:
         assert self.topics[partition].has_cursor

@@ -9,7 +9,7 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.pulsar.settings import cluster_config, cluster_options
+from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options, say_notes
 from lithify.cli.terminal.output import say, say_error, show
 from lithify.cli.terminal.progress import phase_progress
 from lithify.cli.text.pulsar_rounds import plan_lines, round_lines, round_summary
@@ -40,8 +40,7 @@ class ReplicationType(click.ParamType[tuple[int, int, int]]):
 @click.option("--plan", "only_plan", is_flag=True, help="Print what a round would do, without doing it.")
 @click.option("--order", type=click.Choice(("publish", "event-time")), help="Which message of a key wins.")
 @click.option("--retain-null-key/--drop-null-key", default=None, help="Messages without a key. Default: as the broker.")
-@click.option("--jars", metavar="DIR", help="Of Pulsar. Default: $LITHIFY_PULSAR_JARS.")
-@click.option("--metadata-url", metavar="URL", help="Of the metadata store: zk:HOST:2181. Default: as brokers say.")
+@bookkeeper_options
 @click.option("--replication", type=ReplicationType(), help="Bookies of a view. Default: as brokers say.")
 @parameters.rates("tasks")
 @parameters.task_memory
@@ -81,19 +80,14 @@ def compact(
         plan = topic.plan()
         if not invocation.printed(plan):
             show(plan_lines(plan))
-        _say_notes(plan.notes)
+        say_notes(plan.notes)
         return 1 if any(one.error is not None for one in plan.partitions) else 0
     with phase_progress() as progress:
         report = topic.compact(progress=progress, **given)
     if not invocation.printed(report):
         show(round_lines(report))
         say(round_summary(report))
-    _say_notes(report.notes)
+    say_notes(report.notes)
     for one in report.failed:
         say_error(str(one.error))
     return 1 if report.failed else 0
-
-
-def _say_notes(notes: tuple[str, ...]) -> None:
-    for note in notes:
-        say(f"note: {note}")

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from lithify.cli.parameters import Function
-from lithify.cli.terminal.output import say_warnings
+from lithify.cli.terminal.output import say, say_warnings
 
 if TYPE_CHECKING:
     from lithify.pulsar.client import ClientConfig
@@ -27,13 +28,20 @@ _OPTIONS = (
         help="Pulsar's client.conf: URLs, TLS, authentication.",
     ),
 )
+_BOOKKEEPER = (
+    click.option("--jars", metavar="DIR", help="Of Pulsar. Default: $LITHIFY_PULSAR_JARS."),
+    click.option("--metadata-url", metavar="URL", help="Of the metadata store: zk:HOST:2181. Default: as brokers say."),
+)
 
 
 def cluster_options(function: Function) -> Function:
     """Gives a verb the flags that `cluster_config` takes."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+    return _with(_OPTIONS, function)
+
+
+def bookkeeper_options(function: Function) -> Function:
+    """Gives a verb the flags that say how BookKeeper is reached: `jars`, `metadata_url`."""
+    return _with(_BOOKKEEPER, function)
 
 
 def cluster_config(service_url: str, admin_url: str, client_conf: Path | None) -> ClientConfig:
@@ -43,3 +51,15 @@ def cluster_config(service_url: str, admin_url: str, client_conf: Path | None) -
 
     say_warnings(LOG)
     return ClientConfig.of(service_url, admin_url, None if client_conf is None else conf_of(client_conf))
+
+
+def say_notes(notes: Sequence[str]) -> None:
+    """What a reader of a report should know, though it is no error."""
+    for note in notes:
+        say(f"note: {note}")
+
+
+def _with(options: Sequence[Callable[[Function], Function]], function: Function) -> Function:
+    for option in reversed(options):
+        function = option(function)
+    return function

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.pulsar.settings import cluster_config, cluster_options
+from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options, say_notes
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.output import say, say_error
 
@@ -16,15 +17,23 @@ from lithify.cli.terminal.output import say, say_error
 @verb("uncompact")
 @parameters.topic
 @cluster_options
+@bookkeeper_options
 @click.option("--yes", is_flag=True, help="Drop them.")
 def uncompact(
-    invocation: Invocation, topic_name: str, service_url: str, admin_url: str, client_conf: Path | None, yes: bool
+    invocation: Invocation,
+    topic_name: str,
+    service_url: str,
+    admin_url: str,
+    client_conf: Path | None,
+    yes: bool,
+    **given: Any,
 ) -> int:
     """Drop the compacted views of a topic of a live Pulsar cluster.
 
     Deletes its subscription __compaction with the compacted ledgers, also where such a ledger is gone and
     compacted readers fail. They then get what the topic itself still has; what brokers have trimmed is
-    lost with the view. The next round starts from that.
+    lost with the view. The next round starts from that. Ledgers that killed rounds left are deleted
+    first; only for that Pulsar's jars are needed.
 
     \b
     Examples:
@@ -36,13 +45,14 @@ def uncompact(
     topic = LiveTopic(topic_name, cluster_config(service_url, admin_url, client_conf))
     if not yes:
         refuse(f"{topic.name}: nothing was dropped", "drops its compacted views; what brokers have trimmed is lost")
-    report = topic.uncompact()
+    report = topic.uncompact(**given)
     if not invocation.printed(report):
         dropped = [str(one.partition) for one in report.partitions if one.changed]
         if dropped:
             say(f"{report.topic}: the views of partitions {', '.join(dropped)} were dropped")
         elif not report.failed:
             say(f"{report.topic}: there was no view to drop")
+    say_notes(report.notes)
     for one in report.failed:
         say_error(str(one.error))
     return 1 if report.failed else 0

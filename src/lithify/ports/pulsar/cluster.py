@@ -99,6 +99,10 @@ class PulsarCluster(Protocol):
         """
         ...
 
+    def unsettled(self, partition: str) -> int | None:
+        """What `note_unsettled` has stored; None without a subscription."""
+        ...
+
     def note_unsettled(self, partition: str, ledger: int | None) -> None:
         """Stores, beside the subscription, that views may be written to ledgers newer than `ledger`; None: no more."""
         ...

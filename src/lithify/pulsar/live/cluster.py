@@ -108,11 +108,9 @@ class LiveCluster:
                 hint="readers of the compacted topic fail as well; `lithify pulsar uncompact` drops the view",
             ) from error
         cursor = stats.get("cursors", {}).get(COMPACTION)
-        note = None
-        if cursor is not None:
-            note = self._admin.subscription_properties(partition, COMPACTION).get(NOTE)
+        unsettled = None if cursor is None else self._unsettled(partition)
         try:
-            return _looked(stats, cursor, last, note)
+            return _looked(stats, cursor, last, unsettled)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise BrokerError(f"{partition}: its internal statistics are not as Pulsar has them: {error!r}") from error
 
@@ -124,6 +122,9 @@ class LiveCluster:
         admin.unload(partition)  # else the broker still looks for a ledger that was gone before
         return True
 
+    def unsettled(self, partition: str) -> int | None:
+        return self._unsettled(partition) if COMPACTION in self._admin.subscriptions(partition) else None
+
     def note_unsettled(self, partition: str, ledger: int | None) -> None:
         admin = self._admin
         properties = admin.subscription_properties(partition, COMPACTION)
@@ -132,9 +133,18 @@ class LiveCluster:
             properties[NOTE] = str(ledger)
         admin.set_subscription_properties(partition, COMPACTION, properties)
 
+    def _unsettled(self, partition: str) -> int | None:
+        note = self._admin.subscription_properties(partition, COMPACTION).get(NOTE)
+        try:
+            return None if note is None else int(note)
+        except ValueError as error:
+            raise BrokerError(
+                f"{partition}: the property {NOTE} of {COMPACTION} is {note!r}, which is no ledger"
+            ) from error
+
 
 def _looked(
-    stats: Mapping[str, Any], cursor: Mapping[str, Any] | None, last: MessageId | None, note: str | None
+    stats: Mapping[str, Any], cursor: Mapping[str, Any] | None, last: MessageId | None, unsettled: int | None
 ) -> TopicLook:
     ledgers = [_ledger(one) for one in stats["ledgers"]]
     if ledgers and not ledgers[-1].entries:  # the one that is written to is listed as empty
@@ -148,7 +158,7 @@ def _looked(
         horizon=None if cursor is None else _position(cursor["markDeletePosition"]),
         view=None if view is None else int(view),
         served=None if served.ledger < 0 else served,
-        unsettled=None if note is None else int(note),
+        unsettled=unsettled,
     )
 
 

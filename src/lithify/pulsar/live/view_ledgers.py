@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from lithify.ports.pulsar.views import ViewLedger
-from lithify.pulsar.bookkeeper import LedgerWriter
+from lithify.pulsar.bookkeeper import LedgerWriter, MetadataStore
+from lithify.pulsar.client import Admin, ClientConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +33,8 @@ def opened_by(open_ledgers: Callable[[], LedgerWriter]) -> Callable[[], Abstract
             yield LiveViewLedgers(ledgers)
 
     return opened
+
+
+def metadata_store(config: ClientConfig, url: str | None) -> MetadataStore:
+    """The one at a URL, or if that is None the one that the admin interface tells. Raises `BrokerError`."""
+    return MetadataStore.of(Admin(config).internal_configuration()) if url is None else MetadataStore.at(url)

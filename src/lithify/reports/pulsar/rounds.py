@@ -76,6 +76,7 @@ class UncompactReport(Report):
 
     topic: str
     partitions: tuple[DroppedView, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def failed(self) -> tuple[DroppedView, ...]:

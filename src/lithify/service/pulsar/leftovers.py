@@ -44,20 +44,27 @@ class Leftovers:
     def delete(self, partition: str, hold: Hold, since: int) -> tuple[int, ...]:
         """Deletes ledgers of views newer than `since` that the broker neither serves nor has stored as served.
 
-        None if `hold` is lost.
+        None if `hold` is lost. Raises `DamagedError` if the view that is served is gone.
         """
-        deleted: list[int] = []
         with self.open_ledgers() as ledgers:
             found = ledgers.newer_than(partition, since)
             look = self.cluster.look(partition)  # after the list: a view that is served since is among its ledgers
             used = {look.view, None if look.served is None else look.served.ledger}
+            left = tuple(one.ledger for one in found if one.ledger not in used)
             if not hold.is_confirmed():
                 return ()
-            for one in found:
-                if one.ledger not in used:
-                    ledgers.delete(one.ledger)
-                    deleted.append(one.ledger)
-        return tuple(deleted)
+            for ledger in left:
+                ledgers.delete(ledger)
+        return left
+
+    def delete_all(self, partition: str, since: int) -> None:
+        """Deletes all ledgers of views newer than `since`.
+
+        Only where the view is gone: none of them is served, and no compaction can end.
+        """
+        with self.open_ledgers() as ledgers:
+            for one in ledgers.newer_than(partition, since):
+                ledgers.delete(one.ledger)
 
     def delete_one(self, ledger: int) -> None:
         """Deletes a ledger that the broker was never asked to serve."""

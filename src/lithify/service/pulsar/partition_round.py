@@ -1,6 +1,6 @@
 """The round of one partition, but for the writing of its view, which the engine does for all at once (C54, C55).
 
-    begin     hold the subscription ─► does the broker compact? ─► look ─► plan ─► note that ledgers may be left behind
+    begin     hold the subscription ─► look ─► plan ─► note that ledgers may be left behind
     publish   ask the broker to serve the view ─► see that it does
     end       delete leftovers ─► note that there are none
 
@@ -14,12 +14,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from lithify.defects import as_lithify_error
-from lithify.errors import BrokerError, LithifyError, RefusedError, SubscriptionBusyError, UnknownOutcomeError
+from lithify.errors import LithifyError, UnknownOutcomeError
 from lithify.model.message import MessageId
 from lithify.ports.clock import Clock
 from lithify.ports.pulsar.cluster import Hold, PulsarCluster, TopicLook
 from lithify.ports.pulsar.views import PlannedView, ViewEngine, WrittenView
 from lithify.reports.pulsar.rounds import EntryPlace, PartitionReport
+from lithify.service.pulsar.holding import holding, lost
 from lithify.service.pulsar.leftovers import Leftovers, OpenViewLedgers
 from lithify.service.pulsar.planning import plan_round
 from lithify.service.pulsar.publishing import Publisher
@@ -60,11 +61,7 @@ class PartitionRound:
     def begin(self, holds: ExitStack) -> None:
         """Takes the subscription, which `holds` releases, and plans the view."""
         with self._failing():
-            with ExitStack() as own:  # a round that is refused releases it at once, since the broker waits for it
-                hold = own.enter_context(self._cluster.hold(self.name))
-                self._refuse_beside_the_broker()
-                holds.enter_context(own.pop_all())
-            self._hold = hold
+            self._hold = holds.enter_context(holding(self._cluster, self.name, self._noted))
             look = self._cluster.look(self.name)
             self._since, self._found_leftovers = look.unsettled, look.unsettled is not None
             self._describe(look)
@@ -113,18 +110,8 @@ class PartitionRound:
             if not self._may_leave_more and self.report.error is None and hold.is_confirmed():
                 self._leftovers.settled(self.name)
 
-    def _refuse_beside_the_broker(self) -> None:
-        """Its compaction releases the subscription between its phases; one that begins now is refused."""
-        try:
-            is_compacting = self._cluster.is_compacting(self.name)
-        except RefusedError as error:
-            self.note = error.message
-            return
-        if is_compacting:
-            raise SubscriptionBusyError(
-                f"{self.name}: its broker compacts it right now",
-                hint="nothing was changed; run it again once that has ended",
-            )
+    def _noted(self, note: str) -> None:
+        self.note = note
 
     def _describe(self, look: TopicLook) -> None:
         horizon = None if look.view is None else look.horizon
@@ -143,11 +130,3 @@ class PartitionRound:
 
 def place_of(entry: MessageId | None) -> EntryPlace | None:
     return None if entry is None else EntryPlace(entry.ledger, entry.entry)
-
-
-def lost(name: str) -> BrokerError:
-    """The error for a subscription that was lost during the round."""
-    return BrokerError(
-        f"{name}: the connection that holds its subscription __compaction was lost",
-        hint="readers get what they got before; run it again",
-    )

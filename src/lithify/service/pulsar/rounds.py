@@ -19,7 +19,8 @@ from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.pulsar.cluster import PulsarCluster
 from lithify.ports.pulsar.views import ViewRules, WrittenView
 from lithify.reports.pulsar.rounds import PartitionPlan, TopicRoundPlan, TopicRoundReport
-from lithify.service.pulsar.partition_round import PartitionRound, RoundWorld, lost, place_of
+from lithify.service.pulsar.holding import lost
+from lithify.service.pulsar.partition_round import PartitionRound, RoundWorld, place_of
 from lithify.service.pulsar.planning import plan_round
 
 
