@@ -12,8 +12,8 @@ from lithify.errors import DamagedError
 from lithify.model.message import MessageId
 from lithify.model.record import Record
 from lithify.pulsar.columns import messages_of
-from lithify.pulsar.format.entry import RawEntry
-from lithify.pulsar.format.wire_pb2 import EncryptionKeys, MessageMetadata
+from lithify.pulsar.format.entry import RawEntry, prefixed
+from lithify.pulsar.format.wire_pb2 import EncryptionKeys, MessageMetadata, SingleMessageMetadata
 from lithify.pulsar.lake.records import records_of
 from support.pulsar.entries import Form, Sent, batch, single
 
@@ -68,6 +68,28 @@ def test_messages_of_a_batch_and_on_their_own(records):
     assert (first.num_messages_in_batch, alone.replicated_from) == (4, b"r")
     for one in (first, alone):
         assert not one.HasField("partition_key") and not one.properties and not one.HasField("compression")
+
+
+def test_a_message_has_no_keys_of_the_first_one_in_its_batch(records):
+    """C52: producers repeat those in the metadata of the batch."""
+    first = Sent("a", ordering_key=b"o", key_is_base64=True)
+    of_batch = {"ordering_key": b"o", "partition_key_b64_encoded": True, "null_partition_key": True}
+    found = [metadata(record) for record in records([batch(5, 0, [first, Sent("b"), Sent(None)], **of_batch)])]
+    assert [one.ordering_key for one in found] == [b"o", b"", b""]
+    assert [one.partition_key_b64_encoded for one in found] == [True, False, False]
+    assert [one.null_partition_key for one in found] == [False] * 3
+
+
+def test_fields_of_an_entry_that_are_not_known_are_kept_and_those_of_a_message_in_a_batch_are_not(records):
+    """C52: a `MessageMetadata` has no place for them, since other fields have their numbers there."""
+    one = SingleMessageMetadata(payload_size=1, partition_key=b"k").SerializeToString() + b"\x5a\x01x"  # number 11
+    whole = MessageMetadata(producer_name=b"p", sequence_id=1, publish_time=2, num_messages_in_batch=1)
+    field = b"\xfa\x3e\x03new"
+    sent = whole.SerializeToString() + field
+    (found,) = records([RawEntry(5, 0, b"".join((*prefixed(sent), *prefixed(one), b"v")))])
+    assert (found.key, found.value, metadata(found).num_messages_in_batch) == (b"k", b"v", 1)
+    assert field in found.envelope.metadata
+    assert b"\x01x" not in found.envelope.metadata
 
 
 def test_unknown_fields_are_kept(records):

@@ -6,7 +6,8 @@
     marker, message compacted out         no record
 
 `metadata` is a `MessageMetadata`: of the entry, and of the message where that has the same field. What has a
-column is left out, but the fields that Pulsar requires.
+column is left out, but the fields that Pulsar requires. Producers give a batch the keys of its first message, which
+are not those of the others. A field of a message in a batch that is not known here has no place in it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ _OF_THE_PAYLOAD: Final = ("compression", "uncompressed_size")
 """Not true of a value that was taken out."""
 _SEQUENCE_ID: Final = 0x10
 """The tag of that field of `MessageMetadata`."""
-_OF_ONE: Final = ("sequence_id", "ordering_key", "partition_key_b64_encoded", "null_partition_key")
+_OF_KEYS: Final = ("ordering_key", "partition_key_b64_encoded", "null_partition_key")
+_OF_ONE: Final = ("sequence_id", *_OF_KEYS)
 """Fields that the metadata of one message in a batch has as well."""
 
 
@@ -120,13 +122,14 @@ def _of_entries(messages: Messages) -> pa.Array:
     found: list[bytes | None] = [None] * len(messages.entries)
     numbers, rows = np.unique(messages.row, return_index=True)
     for number, row in zip(numbers.tolist(), rows.tolist(), strict=True):
-        found[number] = _rest(messages.entry_metadata(row), opened=messages.kind[row] == Kind.PLAIN)
+        opened, in_batch = messages.kind[row] == Kind.PLAIN, messages.stored.start[row] >= 0
+        found[number] = _rest(messages.entry_metadata(row), opened=opened, in_batch=in_batch)
     return pa.array(found, pa.binary())
 
 
-def _rest(metadata: MessageMetadata, *, opened: bool) -> bytes:
-    """The metadata of an entry without what records have as columns."""
-    for name in (*_IN_COLUMNS, *(_OF_THE_PAYLOAD if opened else ())):
+def _rest(metadata: MessageMetadata, *, opened: bool, in_batch: bool) -> bytes:
+    """The metadata of an entry without what records have as columns, and what each message of a batch has."""
+    for name in (*_IN_COLUMNS, *(_OF_THE_PAYLOAD if opened else ()), *(_OF_KEYS if in_batch else ())):
         metadata.ClearField(name)
     return metadata.SerializeToString()
 
