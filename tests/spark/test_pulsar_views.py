@@ -19,7 +19,7 @@ from lithify.pulsar.format.framing import unframed
 from lithify.spark.pulsar.engine import PulsarEngine
 from lithify.spark.tasks import Pace
 from support.pulsar.entries import Form, Sent, batch, single
-from support.pulsar.ledgers import LedgerFolder
+from support.pulsar.ledgers import FileLedgers, LeavingLedgers, LedgerFolder
 from support.pulsar.topics import SEALING, StoredTopic, ranges_of
 
 pytestmark = pytest.mark.spark
@@ -60,8 +60,8 @@ def topics(session, tmp_path):
     return topics_for(session, tmp_path, alone_bytes=0)
 
 
-def topics_for(session, folder: Path, *, alone_bytes: int) -> Topics:
-    ledgers = LedgerFolder(folder / "ledgers")
+def topics_for(session, folder: Path, *, alone_bytes: int, kind: type[FileLedgers] = FileLedgers) -> Topics:
+    ledgers = LedgerFolder(folder / "ledgers", kind)
     ledgers.folder.mkdir()
     (folder / "topics").mkdir()
     pace = Pace(time.monotonic, time.sleep)
@@ -142,6 +142,42 @@ def test_few_new_entries_are_done_in_one_task(session, tmp_path):
     assert topics.ledgers.entries(written["p-0"].ledger) == reference([*view, *new], RULES)
     assert topics.ledgers.entries(written["p-1"].ledger) == reference([*view, *sealed], RULES)
     assert len(topics.ledgers.ledgers()) == 2
+
+
+@pytest.mark.parametrize("kind, sole", [(FileLedgers, True), (LeavingLedgers, False)])
+def test_a_ledger_that_a_task_could_not_delete_is_told_of(session, tmp_path, kind, sole):
+    """C55: of a task that meets in the view what it cannot judge alone, and has begun a ledger by then."""
+    topics = topics_for(session, tmp_path, alone_bytes=2**20, kind=kind)
+    view = [*plain(3, 30, 20), batch(9, 900, [Sent("x"), Sent("y")], **SEALING)]
+    new = plain(4, 10, 20, at=1000)
+    written = topics.write(topics.planned("p", new, view))["p"]
+    assert topics.ledgers.entries(written.ledger) == reference([*view, *new], RULES)
+    assert written.sole is sole
+    assert len(topics.ledgers.ledgers()) == (1 if sole else 2)
+
+
+class LosingLedgers(FileLedgers):
+    """Making one loses what Spark has shuffled: tasks that have not read it yet fail, and their stage begins again."""
+
+    def create(self, topic, horizon, run_id):
+        for folder in (self._folder / "blocks").read_text().splitlines():
+            for path in Path(folder).rglob("shuffle_*"):
+                path.unlink(missing_ok=True)
+        return super().create(topic, horizon, run_id)
+
+
+@pytest.mark.parametrize("kind, sole", [(FileLedgers, True), (LosingLedgers, False)])
+def test_a_stage_that_begins_again_may_have_left_ledgers(session, tmp_path, kind, sole):
+    """C55: its tasks are first attempts again, while the earlier ones may still write."""
+    topics = topics_for(session, tmp_path, alone_bytes=2**20, kind=kind)
+    context = session.sparkContext
+    blocks = context._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager().localDirs()
+    (topics.ledgers.folder / "blocks").write_text("\n".join(block.getPath() for block in blocks))
+    partitions = {f"p-{number}": plain(number, 5, 20) for number in range(6)}
+    written = topics.write(*(topics.planned(name, entries, []) for name, entries in partitions.items()))
+    for name, entries in partitions.items():
+        assert topics.ledgers.entries(written[name].ledger) == reference(entries, RULES)
+        assert written[name].sole is sole
 
 
 def test_keys_that_do_not_fit_into_memory_are_compared_in_parts(session, tmp_path):

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from lithify.errors import BrokerError
 from lithify.model.message import MessageId
 
 _SIZE = struct.Struct("<I")
@@ -51,14 +52,22 @@ class FileLedgers:
         (self._folder / str(ledger)).unlink(missing_ok=True)
 
 
+class LeavingLedgers(FileLedgers):
+    """Where nothing can be deleted."""
+
+    def delete(self, ledger: int) -> None:
+        raise BrokerError(f"ledger {ledger}: BookKeeper does not answer")
+
+
 @dataclass(frozen=True, slots=True)
 class LedgerFolder:
     """Opens ledgers in a folder; pickles."""
 
     folder: Path
+    kind: type[FileLedgers] = FileLedgers
 
     def __call__(self) -> AbstractContextManager[FileLedgers]:
-        return nullcontext(FileLedgers(self.folder))
+        return nullcontext(self.kind(self.folder))
 
     def entries(self, ledger: int) -> list[bytes]:
         return list(self._read(ledger))

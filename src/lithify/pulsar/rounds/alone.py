@@ -35,6 +35,9 @@ LEAST_BITS, BITS_MORE, MOST_BITS = 16, 3, 24
 class NotAloneError(Exception):
     """The round needs the key pass with a shuffle: too many keys, or chunks or sealed batches."""
 
+    left_ledger = False
+    """Whether the ledger that was begun by then could not be deleted."""
+
 
 @dataclass(frozen=True, slots=True)
 class AloneRound:

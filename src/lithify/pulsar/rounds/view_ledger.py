@@ -12,6 +12,7 @@ from lithify.columnar.rewrite import Throttles
 from lithify.errors import EngineError, LithifyError
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.views import WrittenView
+from lithify.pulsar.rounds.alone import NotAloneError
 from lithify.pulsar.rounds.entries import EntryReader
 from lithify.pulsar.rounds.judged import RoundRules
 from lithify.pulsar.rounds.writing import JudgedRange, ViewWriting
@@ -89,9 +90,12 @@ def write_view(
                     f"{view.partition}: ledger {ledger} has {stored} entries, {counts.entries_out} were written",
                     hint="nothing was changed; run it again",
                 )
-        except BaseException:
-            with suppress(LithifyError):  # a next round deletes it
+        except BaseException as error:
+            try:
                 ledgers.delete(ledger)
+            except LithifyError:  # the end of this round, or the next one deletes it
+                if isinstance(error, NotAloneError):
+                    error.left_ledger = True
             raise
     return WrittenView(
         ledger,

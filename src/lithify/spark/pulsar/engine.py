@@ -25,7 +25,8 @@ from lithify.pulsar.rounds.scan import numbered
 from lithify.pulsar.rounds.view_ledger import NewView, OpenLedgers
 from lithify.spark.pulsar.keypass import found_dead
 from lithify.spark.pulsar.tasks import FindTask, ReaderOf, ScanTask, SharedRates, TaskTools, WriteTask
-from lithify.spark.pulsar.writing import NotAlone, Outcome, collect_outcomes, written_views
+from lithify.spark.pulsar.writing import NotAlone, Outcome, collect_outcomes, not_sole, written_views
+from lithify.spark.session.attempts import has_repeated_stages
 from lithify.spark.session.progress import Watch, watched
 from lithify.spark.tasks import Pace, job_errors, placed, task_frame
 
@@ -65,9 +66,10 @@ class PulsarEngine:
         run = _Run(self, views, judged, limits, run_id, finder)
         alone = [unit for unit, view in enumerate(views) if self._is_alone(view, judged)]
         outcomes = run.outcomes(alone, [unit for unit in range(len(views)) if unit not in alone], progress)
-        again = [unit for unit, outcome in outcomes.items() if isinstance(outcome, NotAlone)]
+        again = {unit: outcome for unit, outcome in outcomes.items() if isinstance(outcome, NotAlone)}
         if again:
-            outcomes |= run.outcomes([], again, progress)
+            outcomes |= run.outcomes([], [*again], progress)
+            outcomes |= {unit: not_sole(outcomes[unit]) for unit in again if unit in outcomes and not again[unit].sole}
         return {view.partition: _settled(view, outcomes.get(unit)) for unit, view in enumerate(views)}
 
     def _is_alone(self, view: PlannedView, rules: RoundRules) -> bool:
@@ -101,7 +103,9 @@ class _Run:
             frame = written_views(work, found, len(units), self._tools(len(units)))
             with watched(session, Watch(f"{self.run_id}-view", "view", tuple(stages), progress)):
                 collected = collect_outcomes(frame)
-        return {units[at]: outcome for at, outcome in collected.items()}
+        # A stage of several tasks may begin again while tasks of it still write; the new ones are first attempts, too.
+        repeated = len(units) > 1 and has_repeated_stages(session, f"{self.run_id}-view")
+        return {units[at]: not_sole(outcome) if repeated else outcome for at, outcome in collected.items()}
 
     def _write(self, unit: int, at: int) -> WriteTask:
         view = self.views[unit]

@@ -40,10 +40,17 @@ _RESULT = pa.schema([(UNIT, pa.int32()), (OUTCOME, pa.binary())])
 
 @dataclass(frozen=True, slots=True)
 class NotAlone:
-    """The outcome of a task that could not judge its entries itself; it has left no ledger."""
+    """The outcome of a task that could not judge its entries itself. `sole`: no attempt can have left a ledger."""
+
+    sole: bool
 
 
 Outcome = WrittenView | NotAlone | LithifyError
+
+
+def not_sole(outcome: Outcome) -> Outcome:
+    """The same of a view of which another attempt may have left a ledger."""
+    return outcome if isinstance(outcome, LithifyError) else replace(outcome, sole=False)
 
 
 def written_views(work: DataFrame, found: DataFrame | None, units: int, tools: TaskTools) -> DataFrame:
@@ -114,8 +121,8 @@ def _outcome(task: WriteTask, found: _Found, tools: TaskTools) -> Outcome:
                 reader = KeptEntries(reader, Path(folder))
             judged = _judged(task, found, reader, throttles)
             written = write_view(open_ledgers, task.view, reader, task.rules, judged, throttles)
-    except NotAloneError:
-        return NotAlone()
+    except NotAloneError as error:
+        return NotAlone(is_first_attempt() and not tools.speculates and not error.left_ledger)
     except LithifyError as error:
         return error
     # All input has been read by now, so that no retry for lost input can have made a ledger.
