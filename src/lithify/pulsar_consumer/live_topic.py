@@ -11,7 +11,7 @@ from lithify.lifecycle.source_continuation import NeverCopied, SourceWentBack
 from lithify.model.log import LogState
 from lithify.model.message import MessageId
 from lithify.ports.clock import Clock
-from lithify.pulsar.client import Admin, ClientConfig, Cluster
+from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicEnd
 from lithify.pulsar.client.names import partition_name
 from lithify.pulsar.client.patience import patiently
 from lithify.pulsar.lake.continuation import Ledgers, continuation, subscription_of
@@ -30,6 +30,8 @@ class PulsarTopic:
     def __init__(self, config: ClientConfig, topic: str, identity: str, clock: Clock) -> None:
         self._config, self.topic, self._clock = config, topic, clock
         self._cluster, self._admin = Cluster(config), Admin(config)
+        self._ends: dict[str, TopicEnd] = {}
+        """By name of a partition."""
         self._subscription = subscription_of(identity)
         self._count = self._patiently(partial(self._cluster.partitions, topic))
         self.topic_id = self._created()
@@ -69,7 +71,8 @@ class PulsarTopic:
         return PulsarTail(self._config, names, starts, self._clock, last_id=self._last_id, check=self._check)
 
     def close(self) -> None:
-        """There is nothing to close: each call has a connection of its own."""
+        for end in self._ends.values():
+            end.close()
 
     def _missing(self, partition: int, copied_to: MessageId | None, known: Ledgers) -> LithifyError | None:
         if copied_to is None:
@@ -99,7 +102,9 @@ class PulsarTopic:
         return Ledgers.of(stats, self._subscription)
 
     def _last_id(self, partition: int) -> MessageId | None:
-        return self._patiently(partial(self._cluster.last_id, self._name(partition)))
+        name = self._name(partition)
+        end = self._ends.setdefault(name, TopicEnd(self._config, name))
+        return self._patiently(end.last_id)
 
     def _created(self) -> str:
         return self._patiently(partial(self._admin.created, self._name(0)))

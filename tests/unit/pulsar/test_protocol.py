@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lithify.errors import BrokerError, DamagedError, LithifyError, SubscriptionBusyError, UnknownSourceError
 from lithify.model.message import MessageId
-from lithify.pulsar.client import ClientConfig, Cluster, TopicReader
+from lithify.pulsar.client import ClientConfig, Cluster, TopicEnd, TopicReader
 from lithify.pulsar.client.connection import command
 from lithify.pulsar.client.frames import ENTRY_BYTES, Frames, framed
 from lithify.pulsar.client.refusals import NAMES, TransientBrokerError, refusal
@@ -152,6 +152,35 @@ def test_a_topic_that_has_nothing_yet_is_read_as_nothing():
         broker.last = ((1 << 64) - 1, (1 << 64) - 1)
         assert read(broker) == []
         assert Cluster(config_of(broker)).last_id(TOPIC) is None
+
+
+def test_an_end_is_asked_for_over_one_connection_as_long_as_that_holds():
+    answers = [True, True, True, None, True, True]
+
+    def told(broker: FakeBroker, received: object) -> bytes | None:
+        broker.last = (1, len(answers))
+        return broker.on_get_last_message_id(received) if answers.pop(0) else None
+
+    with a_fake_broker(get_last_message_id=told) as broker:
+        end = TopicEnd(config_of(broker), TOPIC)
+        assert [end.last_id() for _ in range(5)] == [MessageId(1, left) for left in (6, 5, 4, 2, 1)]
+        assert len(broker.of("subscribe")) == 2
+        end.close()
+
+
+def test_an_end_that_cannot_be_asked_for_is_an_error_and_asked_for_anew():
+    answers = [None, None, True]
+
+    def told(broker: FakeBroker, received: object) -> bytes | None:
+        return broker.on_get_last_message_id(received) if answers.pop(0) else None
+
+    with a_fake_broker((1, 0, ENTRY), get_last_message_id=told) as broker:
+        end = TopicEnd(config_of(broker), TOPIC)
+        for _ in range(2):
+            with pytest.raises(TransientBrokerError):
+                end.last_id()
+        assert end.last_id() == MessageId(1, 0)
+        end.close()
 
 
 def test_redirects_are_followed_to_the_owner():

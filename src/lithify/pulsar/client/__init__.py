@@ -1,6 +1,7 @@
 """A client of a Pulsar cluster: its binary protocol over sockets, and its admin interface over HTTP.
 
 ClientConfig ──► Cluster       partitions, last ids, exclusive subscriptions
+             ├─► TopicEnd      the last id of one partition, for who asks again and again
              ├─► TopicReader   raw entries of one partition, in tasks on any machine
              └─► Admin         what brokers tell over HTTP
 """
@@ -8,7 +9,8 @@ ClientConfig ──► Cluster       partitions, last ids, exclusive subscriptio
 from lithify.pulsar.client.admin import Admin
 from lithify.pulsar.client.cluster import Cluster
 from lithify.pulsar.client.config import ClientConfig, conf_of
+from lithify.pulsar.client.end import TopicEnd
 from lithify.pulsar.client.reader import TopicReader
 from lithify.pulsar.client.subscription import Subscription
 
-__all__ = ["Admin", "ClientConfig", "Cluster", "Subscription", "TopicReader", "conf_of"]
+__all__ = ["Admin", "ClientConfig", "Cluster", "Subscription", "TopicEnd", "TopicReader", "conf_of"]
