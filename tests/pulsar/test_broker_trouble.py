@@ -5,14 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
+import lithify
+from lithify import Record, Topic
 from lithify.errors import BrokerError, SubscriptionBusyError
 from lithify.model.message import MessageId
 from lithify.pulsar.client import ClientConfig, Cluster, TopicReader
 from lithify.pulsar.client.refusals import TransientBrokerError
+from lithify.pulsar_consumer import PulsarSnapshotConsumer
 from support.pulsar.bookies import a_writer
 from support.pulsar.clients import a_client, send
 from support.pulsar.server import PulsarServer, a_pulsar
@@ -82,6 +86,55 @@ def test_a_reader_continues_where_it_was(server, trouble):
                 TROUBLE[trouble](Place(server, proxy, topic))
     first = got[0][0]
     assert got == [(first, n) for n in range(ENTRIES // 2)] + [(last.ledger, n) for n in range(ENTRIES // 2)]
+
+
+def a_copy(server: PulsarServer, folder: Path) -> tuple[Topic, str]:
+    """Of a topic of large entries, of which nothing was copied yet."""
+    topic, _ = large_topic(server)
+    return lithify.open(str(folder)).create_topic(topic, like="pulsar", config={"message.ids": "pulsar"}), topic
+
+
+def rest_of(consumer: PulsarSnapshotConsumer) -> list[Record]:
+    found = []
+    while not consumer.caught_up():
+        if (record := consumer.poll()) is not None:
+            found.append(record)
+    return found
+
+
+@pytest.mark.parametrize("trouble", TROUBLE)
+def test_a_consumer_from_the_lake_continues_where_it_was(server, tmp_path, trouble):
+    """Also one that waits for messages over a connection that it keeps."""
+    copy, topic = a_copy(server, tmp_path)
+    with (
+        a_proxy("127.0.0.1", server.port) as proxy,
+        PulsarSnapshotConsumer(copy, config_of(server, proxy), pulsar_topic=topic) as consumer,
+    ):
+        found = [record for _ in range(3) if (record := consumer.poll(60)) is not None]
+        for _ in range(2):
+            TROUBLE[trouble](Place(server, proxy, topic))
+            found += rest_of(consumer)
+            assert [record.offset for record in found] == list(range(ENTRIES))
+        send(server, topic, "late")
+        assert [(record.offset, record.value) for record in rest_of(consumer)] == [(ENTRIES, b"late")]
+    ids = [record.envelope.id for record in found]
+    assert ids == sorted(set(ids))
+
+
+def test_a_consumer_from_the_lake_can_be_used_again_after_its_broker_stayed_away(server, tmp_path):
+    copy, topic = a_copy(server, tmp_path)
+    config = replace(config_of(server), outage_s=2)
+    with PulsarSnapshotConsumer(copy, config, pulsar_topic=topic) as consumer:
+        found = [record for _ in range(3) if (record := consumer.poll(60)) is not None]
+        found += rest_of(consumer)
+        server.kill(broker_only=True)
+        for _ in range(2):
+            with pytest.raises(BrokerError, match="for 2 s"):
+                consumer.poll(60)
+        server.start()
+        send(server, topic, "late")
+        found += rest_of(consumer)
+    assert [record.offset for record in found] == list(range(ENTRIES + 1))
 
 
 def test_a_reader_gives_up_on_a_broker_that_stays_away(server):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from threading import Event, Thread
@@ -17,6 +18,7 @@ from lithify.pulsar_consumer import PulsarSnapshotConsumer
 from support.engines.kernel import compact_without_spark
 from support.pulsar.copies import PulsarCopy, namespace_retention, trim
 from support.pulsar.server import PulsarServer
+from support.servers.tcp_proxy import wait_until
 
 UNBATCHED = {"batching_enabled": False}
 
@@ -125,6 +127,30 @@ def test_a_table_is_filled_and_kept(copy):
         assert consumer.fill(table) == 0
     latest = {key: data for _, key, data, _, _ in copy.theirs()[0] if key is not None}
     assert {key: record.value for key, record in table.items()} == {key: data for key, data in latest.items() if data}
+
+
+def test_new_partitions_are_taken_up(tmp_path, pulsar_server, session, monkeypatch):
+    monkeypatch.setattr("lithify.snapshot.consumer.STORE_MS", 0)
+    topic = pulsar_server.make_topic(partitions=1)
+    copy = PulsarCopy(lithify.open(str(tmp_path / "lake")), pulsar_server, session, topic, 1)
+    copy.produce(0, 10)
+    assert copy.ingest().error is None
+    with PulsarSnapshotConsumer(copy.copy, copy.config) as consumer:
+        assert len(taken(consumer)) == 10
+        pulsar_server.admin("POST", f"{topic.replace('://', '/')}/partitions", json=3)
+        copy = replace(copy, partitions=3)
+        copy.produce(10, 40, **UNBATCHED)
+        found: list[Record] = []
+
+        def all_there() -> bool:
+            found.extend(taken(consumer))
+            return len(found) == 30
+
+        wait_until(all_there, "the new partitions are not read")
+        assert {r.partition for r in found} == {0, 1, 2}
+    assert copy.ingest().error is None
+    for p in (1, 2):
+        assert [r for r in found if r.partition == p] == list(copy.copy.reader(p))
 
 
 def test_what_is_trimmed_meanwhile_and_copied_is_read_in_the_lake(copy):
