@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
+import lithify
 import pulsar
 from lithify.errors import BrokerError, LithifyError
 from lithify.model.message import MessageId
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
 from lithify.pulsar.client.refusals import TransientBrokerError
+from lithify.pulsar_consumer import PulsarSnapshotConsumer
 from support.pulsar.secured import PLUGIN, SecuredPulsar, a_secured_pulsar, certificate, token_of
 
 END = MessageId(1 << 40, 0)
@@ -61,6 +64,32 @@ def test_the_admin_interface_answers_a_superuser_over_tls(secured, topic):
     admin = Admin(conf_for(secured, "admin"))
     assert admin.internal_configuration()["metadataStoreUrl"] == secured.server.metadata_url
     assert admin.internal_stats(topic)["numberOfEntries"] == 2
+
+
+def test_a_consumer_from_the_lake_needs_the_rights_of_a_reader(secured, topic, tmp_path):
+    """Also at the admin interface, which it asks what was trimmed."""
+    copy = lithify.open(str(tmp_path)).create_topic(topic, like="pulsar", config={"message.ids": "pulsar"})
+    with PulsarSnapshotConsumer(copy, conf_for(secured, "reader"), pulsar_topic=topic) as consumer:
+        assert [record.value for record in islice(consumer, 2)] == [b"a", b"b"]
+        assert consumer.poll(0.1) is None
+        assert consumer.caught_up()
+    with pytest.raises(BrokerError) as caught:
+        PulsarSnapshotConsumer(copy, conf_for(secured, "nobody"), pulsar_topic=topic)
+    assert token_of("nobody") not in str(caught.value)
+
+
+def test_an_ingest_needs_the_rights_of_a_reader(secured, topic, tmp_path, session):
+    """Its tasks log in themselves; neither reports nor the lake have the token."""
+    lake = lithify.open(str(tmp_path / "lake"))
+    (report,) = lake.ingest_pulsar(conf_for(secured, "reader"), [topic], spark=session)
+    assert (report.error, report.records) == (None, 2)
+    assert [record.value for record in lake.topic(topic).reader(0)] == [b"a", b"b"]
+    (report,) = lake.ingest_pulsar(conf_for(secured, "nobody"), [topic], into="other", spark=session)
+    assert "Authorization" in str(report.error)
+    written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    for role in ("reader", "nobody"):
+        assert token_of(role) not in str(report.error)
+        assert token_of(role).encode() not in written
 
 
 def test_a_token_file_is_read_at_each_use(secured, topic, tmp_path):
