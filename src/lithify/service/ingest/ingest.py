@@ -25,7 +25,7 @@ from lithify.errors import (
 )
 from lithify.lifecycle.source_continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
 from lithify.model.log import TopicState
-from lithify.model.names import LogId, TopicName, TopicReference, parse_topic
+from lithify.model.names import LogId, TopicName, TopicReference, original_name, parse_topic
 from lithify.model.segment import volume_of
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.model.staged import Destination, by_partition, segments_of_parts
@@ -146,7 +146,7 @@ class TopicIngest:
             return self.warehouse.store.load(self.name)
         except UnknownTopicError:
             settings = self.source.settings(self.topic, self.request.settings)
-            reference = TopicReference(self.name, str(self.name))
+            reference = TopicReference(self.name, original_name(self.name))
             return create_topic(self.warehouse, reference, settings, len(found.partitions))
 
     def _with_partitions(self, state: TopicState, found: SourceTopic) -> TopicState:

@@ -1,4 +1,4 @@
-"""With which code an ingest ends."""
+"""With which code an ingest ends, and what it says."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import pytest
 
 from lithify.cli.invocation import Invocation
 from lithify.cli.text.ingest import ended
-from lithify.reports.ingest import IngestReport
+from lithify.reports.ingest import Hole, IngestReport
 
+PULSARS = "persistent://public/default/orders"
 DONE = IngestReport("t", "t", 1, 5, 10)
 FAILED = IngestReport("t", "t", 1, 5, 10, error="a broker went away")
 REFUSED = IngestReport("t", "t", 0, 0, 10, error="no topic t", refused=True)
@@ -28,3 +29,19 @@ def test_it_is_refused_where_every_topic_is(capsys, reports, code):
     assert ended(Invocation(), tuple(reports), stopped=False) == code
     said = capsys.readouterr().err
     assert [one.error in said for one in reports if one.error] == [True] * sum(one.error is not None for one in reports)
+
+
+def test_topics_are_shown_as_their_own_systems_call_them(capsys):
+    """Kafka's copies have names of Lithify."""
+    names = [
+        (PULSARS, "pulsar.public.default/orders", PULSARS),
+        ("orders", "shop/orders", "shop/orders"),
+        ("a-partition-3", f"{PULSARS}-partition-3", f"{PULSARS}-partition-3"),
+        ("odd", "no topic", "no"),
+    ]
+    reports = tuple(IngestReport(topic, source, 1, 5, 10, (Hole(0, 3, 5),)) for source, topic, _ in names)
+    ended(Invocation(), reports, stopped=False)
+    told = capsys.readouterr()
+    for source, _, shown in names:
+        assert [row.split()[:2] for row in told.out.splitlines() if row.startswith(f"{source} ")] == [[source, shown]]
+        assert f"\n{shown}" in f"\n{told.err}"

@@ -50,6 +50,13 @@ def test_a_copy_has_the_offsets_of_its_source_and_goes_on_where_it_ends(warehous
     assert volume_of(warehouse.store.segments(state(warehouse))).records == 4
 
 
+@pytest.mark.parametrize("into", ["persistent://t/n/orders", "/path/stream:orders", "shop/orders", "orders"])
+def test_a_copy_is_called_as_its_own_system_calls_it(warehouse, into):
+    copied(warehouse, {"orders": {0: some(0, 1)}}, into=into)
+    (name,) = warehouse.store.topics()
+    assert warehouse.store.load(name).original_name == into
+
+
 def test_no_copy_has_more_partitions_than_a_topic_may_have(warehouse):
     wide = {partition: [] for partition in range(MAX_PARTITIONS + 1)}
     wide_report, other = copied(warehouse, {"wide": wide, "other": {0: some(0, 1)}})
