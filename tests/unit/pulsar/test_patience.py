@@ -49,6 +49,7 @@ TOLD = "no broker at h:1; trying again for 25 s (check the URL)"
         (GONE, TOLD_AFTER_S + 2, [TOLD]),
         (GONE, 29, [TOLD]),
         (SubscriptionBusyError("a is held"), 6, ["a is held; trying again for 25 s"]),
+        (TransientBrokerError("said \x1b[2J"), 6, ["'said \\x1b[2J'; trying again for 25 s"]),
     ],
 )
 def test_a_wait_that_is_long_is_told_once(monkeypatch, error, answers_s, told):

@@ -17,7 +17,7 @@ PAUSE_S: Final = 0.5
 """Between two tries."""
 TOLD_AFTER_S: Final = 5.0
 LOG: Final = logging.getLogger(__name__)
-"""Its warnings are for people: the command line prints them."""
+"""Its warnings are for people: the command line prints them, and Python on stderr by default, also in tasks."""
 T = TypeVar("T")
 
 
@@ -36,7 +36,8 @@ class Outage:
             raise BrokerError(f"{error.message}, for {self._deadline.seconds:.3g} s", hint=error.hint) from error
         if not self._told and self._deadline.seconds - left_s >= TOLD_AFTER_S:
             self._told = True
-            LOG.warning("%s; trying again for %.0f s%s", error.message, left_s, error.hint and f" ({error.hint})")
+            said = error.message if error.message.isprintable() else ascii(error.message)  # brokers wrote parts of it
+            LOG.warning("%s; trying again for %.0f s%s", said, left_s, error.hint and f" ({error.hint})")
         wait(min(seconds, left_s))
 
 
