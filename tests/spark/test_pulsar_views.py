@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -157,12 +158,14 @@ def test_a_ledger_that_a_task_could_not_delete_is_told_of(session, tmp_path, kin
 
 
 class LosingLedgers(FileLedgers):
-    """Making one loses what Spark has shuffled: tasks that have not read it yet fail, and their stage begins again."""
+    """The first one loses what Spark has shuffled: tasks that have not read it fail, and their stage begins again."""
 
     def create(self, topic, horizon, run_id):
-        for folder in (self._folder / "blocks").read_text().splitlines():
-            for path in Path(folder).rglob("shuffle_*"):
-                path.unlink(missing_ok=True)
+        blocks = self._folder / "blocks"
+        with suppress(FileNotFoundError):
+            for folder in blocks.rename(self._folder / "lost").read_text().splitlines():
+                for path in Path(folder).rglob("shuffle_*"):
+                    path.unlink(missing_ok=True)
         return super().create(topic, horizon, run_id)
 
 
