@@ -14,6 +14,7 @@ import lithify
 import pulsar
 from lithify.model.message import MessageId
 from lithify.pulsar.client import ClientConfig
+from lithify.spark.pulsar.stream import EntryBatch
 from lithify.spark.session.start import JAVA_OPTIONS, session_factory
 from support.engines.kernel import compact_without_spark
 from support.processes.programs import SHORT_LIVED, end
@@ -92,6 +93,36 @@ def test_what_was_trimmed_before_it_was_copied_is_named(copy):
     assert (report.error, report.records) == (None, 3)
     assert [hole.after for hole in report.holes] == [str(at)]
     assert copy.ingest().error is None
+
+
+@pytest.mark.parametrize("accepts_loss", [False, True])
+def test_what_is_trimmed_before_a_running_ingest_reads_it_is_named(copy, monkeypatch, accepts_loss):
+    """C52: readers pass over what is not there any more."""
+    namespace_retention(copy.server, copy.topic, 0)
+    copy.produce(0, 5)
+    assert copy.ingest().records == 5
+    at = copy.copy.state().log(0).copied_to
+    copy.produce(5, 9)
+    read = EntryBatch.copy
+
+    def trimmed_before(batch, copying):
+        monkeypatch.undo()
+        (name,) = copy.server.internal_stats(copy.topic)["cursors"]
+        copy.server.admin("DELETE", f"{copy.topic.replace('://', '/')}/subscription/{name}")
+        trim(copy)
+        return read(batch, copying)
+
+    monkeypatch.setattr(EntryBatch, "copy", trimmed_before)
+    report = copy.ingest(accepts_loss=accepts_loss)
+    if not accepts_loss:
+        assert f"the copy ends at {at}" in str(report.error)
+        assert copy.copy.state().log(0).copied_to == at
+        return
+    assert (report.error, report.records) == (None, 0)
+    assert [hole.after for hole in report.holes] == [str(at)]
+    copy.produce(9, 12)
+    report = copy.ingest()
+    assert (report.error, report.records, len(report.holes)) == (None, 3, 1)
 
 
 def test_a_recreated_topic_is_another_one(copy):

@@ -9,7 +9,7 @@ knows nothing of versions, and the service nothing of clients and sessions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -95,6 +95,15 @@ class Source(Protocol):
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
         """By partition, how its copy continues. Raises `RefusedError` for a topic that cannot be a copy of it."""
+        ...
+
+    def after_read(
+        self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]
+    ) -> Mapping[int, CopyContinuation]:
+        """Of partitions that a batch was read from, how `copy`, without the batch, continues now.
+
+        Of those whose readers pass over what is gone; the readers of others say so themselves.
+        """
         ...
 
     def progress(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -44,6 +44,11 @@ class ListedEntries:
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
         return {p: continuation(copy.log(p).copied_to, None, self.last(p)) for p in topic.partitions}
+
+    def after_read(
+        self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]
+    ) -> Mapping[int, CopyContinuation]:
+        return {}
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedEntries, ...]:
         return tuple(

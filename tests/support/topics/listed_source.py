@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lithify.errors import LithifyError
@@ -42,6 +42,11 @@ class ListedSource:
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
         return copy_continuations(copy, self.logs(topic))
+
+    def after_read(
+        self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]
+    ) -> Mapping[int, CopyContinuation]:
+        return {}
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedLog, ...]:
         return tuple(

@@ -36,6 +36,7 @@ from lithify.service.change.alter import alter
 from lithify.service.change.topics import create_topic
 from lithify.service.documents import put_source, source_of
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
+from lithify.service.ingest.losses import begin_of, gone_of, hole_of
 
 LOOK_S = 0.2
 """Between two checks whether the streams are still active."""
@@ -86,11 +87,11 @@ class TopicIngest:
                 return position
             case NeverCopied(_, end) if self.request.accepts_loss:
                 hole = hole_of(partition, how)
-                self.holes = (*(other for other in self.holes if _begin(other) != _begin(hole)), hole)
+                self.holes = (*(other for other in self.holes if begin_of(other) != begin_of(hole)), hole)
                 return end
             case NeverCopied(start, end):
                 raise SourceLostError(
-                    f"{log}: {self._theirs} starts at {end}, and the copy ends at {start}: {_gone(how)}",
+                    f"{log}: {self._theirs} starts at {end}, and the copy ends at {start}: {gone_of(how)}",
                     hint="--accept-loss continues at its start, and stores the range",
                 )
             case SourceWentBack(log_end, source_end):
@@ -102,7 +103,8 @@ class TopicIngest:
     def take(self, batch: SourceBatch) -> None:
         """Copies and commits one batch; afterwards the logs end where the batch was read to.
 
-        Raises `ConflictError`, `InvalidRecordError`, `SourceWentBackError`, or what a commit raises.
+        Raises `ConflictError`, `InvalidRecordError`, `SourceWentBackError`, `SourceLostError`, or what a commit
+        raises.
         """
         clock = self.warehouse.clock
         begun_ms, run_id = clock.now_ms(), clock.new_id()
@@ -114,6 +116,7 @@ class TopicIngest:
         copied = batch.copy(copying)
         # After the read: the topic may have been recreated before it, and the batch would be of the new one.
         self._check_id(self.source.topic(self.topic).topic_id)
+        self._check_whole(found, state, batch)
         state = self._commit(Copied(self.name, copied, batch.ends()), run_id) or state
         counts = {p: volume_of(segments_of_parts(parts)).records for p, parts in by_partition(copied).items()}
         self.batches += 1
@@ -121,6 +124,15 @@ class TopicIngest:
         logs = self.source.progress(found, state, counts)
         took_ms = clock.now_ms() - begun_ms
         self.tell(IngestBatch(str(self.name), self.topic, state.version, logs, took_ms))
+
+    def _check_whole(self, found: SourceTopic, state: TopicState, batch: SourceBatch) -> None:
+        """After the read, too: what was deleted before it was read is missing in the batch."""
+        for partition, how in self.source.after_read(found, state, tuple(batch.ends())).items():
+            if isinstance(how, NeverCopied):
+                newest = self.warehouse.store.load(self.name)
+                self.reached.check(newest, newest.partitions)  # else another ingest has copied it, so that it could go
+                self._start(partition, how)
+                self._remember(state)
 
     @property
     def _theirs(self) -> str:
@@ -181,29 +193,6 @@ class TopicIngest:
         copied = CopiedTopic(self.topic, self.topic_id or ("" if known is None else known.topic_id), self.holes)
         if known != copied:
             put_source(self.warehouse.store, state, copied)
-
-
-def hole_of(partition: int, gone: NeverCopied) -> Hole | IdHole:
-    """What a copy lacks, as its reports and its `source.json` have it."""
-    match gone:
-        case NeverCopied(int() as start, int() as end):
-            return Hole(partition, start, end)
-        case NeverCopied(start, end):
-            return IdHole(partition, None if start is None else str(start), str(end))
-
-
-def _begin(hole: Hole | IdHole) -> tuple[int, int | str | None]:
-    return hole.partition, hole.start_offset if isinstance(hole, Hole) else hole.after
-
-
-def _gone(gone: NeverCopied) -> str:
-    match gone:
-        case NeverCopied(int() as start, int() as end):
-            return f"offsets {start} to {end - 1} were deleted there"
-        case NeverCopied(None, _):
-            return "what was before was trimmed there before the first ingest"
-        case _:
-            return "what was in between may have been trimmed there"
 
 
 def ingest(

@@ -6,7 +6,7 @@ A copy has the compaction settings of Kafka's topic, but not its retention: the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from lithify.lifecycle.source_continuation import CopyContinuation, copy_continuations
@@ -54,6 +54,12 @@ class KafkaSource(KafkaCluster):
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
         """By the offsets alone (`lifecycle/source_continuation.py`). Raises `BrokerError`."""
         return copy_continuations(copy, self.logs(topic))
+
+    def after_read(
+        self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]
+    ) -> Mapping[int, CopyContinuation]:
+        """Nothing: Kafka's reader fails where offsets are gone."""
+        return {}
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedLog, ...]:
         """Raises `BrokerError`."""

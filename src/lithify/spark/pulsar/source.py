@@ -6,7 +6,7 @@ subscription of its own on every partition, which brokers trim nothing behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -93,6 +93,13 @@ class PulsarSource:
             if copied_to is not None and found[partition] == CopyContinues(copied_to):
                 self._acknowledge(subscription, {name: copied_to})  # in case that an earlier run could not
         return found
+
+    def after_read(
+        self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]
+    ) -> Mapping[int, CopyContinuation]:
+        """Readers begin at the next entry that there is. Raises `BrokerError`."""
+        subscription, names = self._subscriptions[topic.name], self._names(topic)
+        return {p: continuation(copy.log(p).copied_to, self._ledgers(names[p], subscription), None) for p in partitions}
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedEntries, ...]:
         """Raises `BrokerError`."""
