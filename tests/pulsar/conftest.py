@@ -20,7 +20,7 @@ def pulsar_server() -> Iterator[PulsarServer]:
 
 @pytest.fixture(scope="session")
 def session() -> Iterator[Any]:
-    """A local Spark session for rounds."""
+    """A local Spark session for rounds and ingests. A process has one: no other may be started or stopped."""
     session = session_factory(None, {"spark.master": "local[2]"})()
     yield session
     session.stop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 
@@ -15,18 +14,10 @@ import pulsar
 from lithify.model.message import MessageId
 from lithify.pulsar.client import ClientConfig
 from lithify.spark.pulsar.stream import EntryBatch
-from lithify.spark.session.start import JAVA_OPTIONS, session_factory
 from support.engines.kernel import compact_without_spark
-from support.processes.programs import SHORT_LIVED, end
+from support.processes.programs import end
 from support.pulsar.copies import PulsarCopy, ingest_program, namespace_retention, trim, wait_for_records
 from support.pulsar.server import PulsarServer, a_pulsar
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    session = session_factory(None, {"spark.master": "local[2]", JAVA_OPTIONS: " ".join(SHORT_LIVED)})()
-    yield session
-    session.stop()
 
 
 @pytest.fixture
