@@ -81,12 +81,14 @@ def a_batch(warehouse: Warehouse) -> object:
     return append_batch(warehouse, NAME, tasks, WrittenBatch("query", 7), files)
 
 
-def an_ingest(warehouse: Warehouse) -> object:
-    """What a source has behind the log ends: a second time there is nothing left to copy."""
+def an_ingest(warehouse: Warehouse, *, start: int = 0, accepts_loss: bool = False) -> object:
+    """What a source has from `start` on behind the log ends: a second time there is nothing left to copy."""
     ports = [getattr(port, "_real", port) for port in (warehouse.store, warehouse.files)]
-    logs = {p: [r._replace(partition=p, offset=n) for n, r in enumerate(FROM_SOURCE)] for p in range(PARTITIONS)}
+    numbered = list(enumerate(FROM_SOURCE))[start:]
+    logs = {p: [r._replace(partition=p, offset=n) for n, r in numbered] for p in range(PARTITIONS)}
     source = ListedSource(Warehouse(*ports, warehouse.clock), {str(NAME): logs})
-    (report,) = ingest(warehouse, source, IngestRequest({}, (str(NAME),)), lambda _batch: None, lambda: False)
+    request = IngestRequest({}, (str(NAME),), accepts_loss=accepts_loss)
+    (report,) = ingest(warehouse, source, request, lambda _batch: None, lambda: False)
     if report.error is not None:
         raise EngineError(report.error)
     return report

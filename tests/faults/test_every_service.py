@@ -19,6 +19,7 @@ import lithify.service
 from faults.cases import CASES
 from faults.history import several_topics
 from faults.reads import READS
+from faults.test_accepted_losses import a_lossy_ingest
 from faults.test_every_repair import a_repair
 from faults.test_every_step import finished
 from faults.test_every_step import prepared as a_cleaners_lake
@@ -30,7 +31,7 @@ from lithify.service.round.run import Run
 from lithify.store.memory_files import MemoryFiles
 from support.faults.ports import Injector, Kind, faulty
 from support.faults.struck import prepared as prepared_for_rounds
-from support.faults.topics import NAME, SIDE_BY_SIDE, memory_warehouse, prepared
+from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, memory_warehouse, prepared
 
 LOAD = 2
 """Which of the calls of a look at a catalog loads the first topic."""
@@ -89,6 +90,7 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
     for case in CASES.values():
         warehouse = prepared(memory_warehouse, folder, case.config)
         found |= called(lambda case=case, warehouse=warehouse: case.verb(warehouse))
+    found |= called(lambda: a_lossy_ingest(prepared(memory_warehouse, folder, IN_PLACE)))
     found |= called(lambda: a_repair(folder / "repairs"))
     found |= called(lambda: Lake(prepared(memory_warehouse, folder, SIDE_BY_SIDE)).delete_topic(str(NAME)))
     found |= called(lambda: finished(a_cleaners_lake(), Injector(0, Kind.FAILS)))
