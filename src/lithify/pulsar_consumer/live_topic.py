@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.lifecycle.source_continuation import NeverCopied, SourceWentBack
@@ -16,10 +16,9 @@ from lithify.pulsar.client.names import partition_name
 from lithify.pulsar.client.patience import patiently
 from lithify.pulsar.lake.continuation import Ledgers, continuation, subscription_of
 from lithify.pulsar_consumer.live_tail import PulsarTail
-from lithify.snapshot.live import LiveTail, Reached
+from lithify.snapshot.live import COPY_AGAIN, LiveTail, Reached, check_same
 
 T = TypeVar("T")
-AGAIN: Final = "copy it into a new topic of the lake, and begin there"
 
 
 class PulsarTopic:
@@ -37,11 +36,8 @@ class PulsarTopic:
         self.topic_id = self._created()
 
     def check_same(self, known: str) -> None:
-        if known and self._created() != known:
-            raise SourceWentBackError(
-                f"Pulsar's {self.topic} was deleted and recreated: its messages are of another topic than those before",
-                hint=AGAIN,
-            )
+        if known:
+            check_same(self.system, self.topic, known, self._created())
 
     def partitions(self) -> int:
         self._count = self._patiently(partial(self._cluster.partitions, self.topic))
@@ -87,7 +83,8 @@ class PulsarTopic:
                 )
             case SourceWentBack(_, end):
                 return SourceWentBackError(
-                    f"Pulsar's {name} ends at {end}, before {copied_to}, where this consumer continues", hint=AGAIN
+                    f"Pulsar's {name} ends at {end}, before {copied_to}, where this consumer continues",
+                    hint=COPY_AGAIN,
                 )
         return None
 

@@ -7,12 +7,15 @@ LiveTail      its records as they arrive, from where the lake ended
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self
 
-from lithify.errors import LithifyError
+from lithify.errors import LithifyError, SourceWentBackError
 from lithify.model.log import LogState
 from lithify.model.message import MessageId
 from lithify.model.record import Record
+
+COPY_AGAIN: Final = "copy it into a new topic of the lake, and begin there"
+"""The hint where a consumer cannot go on in the topic that the cluster has now."""
 
 
 class Reached(NamedTuple):
@@ -92,3 +95,12 @@ class LiveSource(Protocol):
     def tail(self, starts: Mapping[int, Reached]) -> LiveTail: ...
 
     def close(self) -> None: ...
+
+
+def check_same(system: str, topic: str, known: str, found: str) -> None:
+    """Raises `SourceWentBackError` if the cluster's id of the topic is not the `known` one; empty: any."""
+    if known and found != known:
+        raise SourceWentBackError(
+            f"{system}'s {topic} was deleted and recreated: its records are of another topic than those before",
+            hint=COPY_AGAIN,
+        )

@@ -15,7 +15,7 @@ from lithify.lifecycle.source_continuation import NeverCopied, SourceWentBack, c
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.source import SourceLog
 from lithify.ports.clock import Clock
-from lithify.snapshot.live import Reached
+from lithify.snapshot.live import Reached, check_same
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message
@@ -107,7 +107,7 @@ class LiveTail:
 
     def _check_same(self) -> None:
         if self._topic_id:
-            check_same(self._topic, self._topic_id, self._cluster.topic_id(self._topic))
+            check_same("Kafka", self._topic, self._topic_id, self._cluster.topic_id(self._topic))
 
     def _check_there(self) -> None:
         """Requests metadata if the cluster was silent for `timeout_s`. Raises `BrokerError` without an answer."""
@@ -132,15 +132,6 @@ class LiveTail:
             except LithifyError as error:
                 return error
         return self._cluster.named(failure, self._topic)
-
-
-def check_same(topic: str, known: str, found: str) -> None:
-    """Raises `SourceWentBackError` if Kafka's id of the topic is not the `known` one; an empty one matches any."""
-    if known and found != known:
-        raise SourceWentBackError(
-            f"Kafka's {topic} was deleted and recreated: its records are of another topic than those before",
-            hint="copy it into a new topic of the lake, and begin there",
-        )
 
 
 def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: int) -> None:

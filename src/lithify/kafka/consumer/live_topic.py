@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.kafka.client import Cluster
-from lithify.kafka.consumer.live_tail import LiveTail, check_reachable, check_same
+from lithify.kafka.consumer.live_tail import LiveTail, check_reachable
 from lithify.model.log import LogState
 from lithify.ports.clock import Clock
-from lithify.snapshot.live import Reached
+from lithify.snapshot.live import Reached, check_same
 
 
 class KafkaTopic:
@@ -28,7 +28,7 @@ class KafkaTopic:
             raise
 
     def check_same(self, known: str) -> None:
-        check_same(self.topic, known, self._cluster.topic_id(self.topic))
+        check_same(self.system, self.topic, known, self._cluster.topic_id(self.topic))
 
     def partitions(self) -> int:
         return self._cluster.partitions(self._asking, self.topic)

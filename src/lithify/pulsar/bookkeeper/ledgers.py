@@ -111,14 +111,14 @@ class LedgerWriter:
         self._jvm = self._lent.__enter__()
         self._replication = replication
         self._ledger: int | None = None
-        self._is_open = False
+        """The one that is open."""
         self._unanswered = 0
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        if self._is_open or self._unanswered:
+        if self._ledger is not None or self._unanswered:
             self._jvm.end()  # what was left unfinished ends with it
         self._lent.__exit__(kind, error, trace)
 
@@ -136,8 +136,9 @@ class LedgerWriter:
         counts = (self._replication.ensemble, self._replication.write_quorum, self._replication.ack_quorum)
         pairs = [sized(part) for name, value in metadata.items() for part in (name.encode(), value)]
         told = self._jvm.ask(b"C", *map(_INT.pack, counts), _INT.pack(len(metadata)), *pairs)
-        (self._ledger,), self._is_open = _LONG.unpack(told), True
-        return self._ledger
+        ledger: int = _LONG.unpack(told)[0]
+        self._ledger = ledger
+        return ledger
 
     def append(self, entries: Sequence[bytes]) -> None:
         """Entries in the frame of compacted ledgers. An error of a bookie may come with a later call."""
@@ -156,9 +157,9 @@ class LedgerWriter:
         """Waits for all entries and closes the ledger, which readers can open then."""
         self._settle(0)
         assert self._ledger is not None, "no ledger was created"
-        entries, size = _LONGS.unpack(self._jvm.ask(b"E"))
-        self._is_open = False
-        return Written(self._ledger, entries, size)
+        written = Written(self._ledger, *_LONGS.unpack(self._jvm.ask(b"E")))
+        self._ledger = None
+        return written
 
     def delete(self, ledger: int) -> None:
         """Also if it is not there (any more)."""

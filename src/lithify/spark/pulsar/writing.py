@@ -122,11 +122,16 @@ def _outcome(task: WriteTask, found: _Found, tools: TaskTools) -> Outcome:
             judged = _judged(task, found, reader, throttles)
             written = write_view(open_ledgers, task.view, reader, task.rules, judged, throttles)
     except NotAloneError as error:
-        return NotAlone(is_first_attempt() and not tools.speculates and not error.left_ledger)
+        return NotAlone(_is_sole_attempt(tools) and not error.left_ledger)
     except LithifyError as error:
         return error
     # All input has been read by now, so that no retry for lost input can have made a ledger.
-    return replace(written, sole=is_first_attempt() and not tools.speculates)
+    return replace(written, sole=_is_sole_attempt(tools))
+
+
+def _is_sole_attempt(tools: TaskTools) -> bool:
+    """Whether no other attempt of this task is or was there, as far as a task can tell."""
+    return is_first_attempt() and not tools.speculates
 
 
 def _judged(task: WriteTask, found: _Found, reader: EntryReader, throttles: Throttles) -> Iterable[JudgedRange]:
