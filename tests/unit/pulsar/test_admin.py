@@ -143,6 +143,8 @@ def test_redirects_to_the_owner_are_followed_with_the_token():
 ASTRAY = {
     "in a circle": (lambda request: request.send(307, Location=request.path), "redirects"),
     "to no web server": (lambda request: request.send(307, Location="file:///etc/passwd"), "show the token"),
+    "to no host": (lambda request: request.send(307, Location="http://[::1"), "cannot be asked"),
+    "to a host that can be none": (lambda request: request.send(307, Location="http://a..b/"), "cannot be asked"),
     "nowhere": (lambda request: request.send(307), "redirects"),
 }
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lithify.errors import InvalidNameError, InvalidSettingError
+from lithify.errors import BrokerError, InvalidNameError, InvalidSettingError
+from lithify.pulsar.client import Admin, Cluster
 from lithify.pulsar.client.config import CERTIFICATE, TOKEN, ClientConfig, Tls, conf_of
 from lithify.pulsar.client.names import TopicName
+from lithify.pulsar.client.refusals import TransientBrokerError
 
 URL = "pulsar://broker:6650"
 
@@ -43,6 +46,10 @@ def test_a_whole_name_is_taken(name, path, partition):
         "persistent://t/n/ topic",
         "persistent://t/n/a\nb",
         "persistent://t/n/\x00",
+        "persistent://t/n/\udcff",
+        "persistent://t/n/..",
+        "persistent://../n/a",
+        "persistent://t/./a",
         "",
     ],
 )
@@ -109,6 +116,10 @@ CONFS = {
         {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": "file:///etc/a%20token"},
         ClientConfig(URL, token_file="/etc/a token"),
     ),
+    "a token file without a scheme's slashes": (
+        {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": "file:/etc/token?1#2"},
+        ClientConfig(URL, token_file="/etc/token?1#2"),
+    ),
     "a certificate": (
         {"brokerServiceUrl": URL, "authPlugin": CERTIFICATE, "authParams": "tlsCertFile:/me.pem,tlsKeyFile:/me.key"},
         ClientConfig(URL, tls=Tls(certificate_file="/me.pem", key_file="/me.key")),
@@ -144,8 +155,16 @@ def test_urls_that_are_given_go_over_the_file():
         {"brokerServiceUrl": URL, "authPlugin": TOKEN},
         {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": "token:"},
         {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": "{secret"},
+        {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": '{"secret":' * 100_000},
+        {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": '{"token": null}'},
+        {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": "file:"},
+        {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": "file://[secret"},
+        {"brokerServiceUrl": URL, "authPlugin": CERTIFICATE, "authParams": "secret"},
         {"brokerServiceUrl": URL, "tlsAllowInsecureConnection": "secret maybe"[7:]},
         {"brokerServiceUrl": URL, "webServiceUrl": "broker:8080"},
+        {"brokerServiceUrl": URL, "webServiceUrl": "http://"},
+        {"brokerServiceUrl": URL, "webServiceUrl": "http://[::1"},
+        {"brokerServiceUrl": URL, "webServiceUrl": "http://a:1,b:c"},
     ],
 )
 def test_what_cannot_be_meant_is_refused_without_its_secrets(conf):
@@ -169,6 +188,17 @@ def test_a_client_conf_that_cannot_be_read_is_named(tmp_path):
             conf_of(file)
 
 
+@pytest.mark.parametrize("line", ["authParams: secret", "authParams secret", "authParams", "=secret", "a=secret\\"])
+def test_a_line_that_only_java_understands_is_named_by_its_number(tmp_path, line):
+    """Left out, it would be a client without authentication."""
+    (file := tmp_path / "client.conf").write_text(f"\ufeffbrokerServiceUrl={URL}\n#\n{line}\n")
+    with pytest.raises(InvalidSettingError, match=r"client\.conf: line 3") as caught:
+        conf_of(file)
+    assert "secret" not in str(caught.value)
+    file.write_text(f"\ufeffbrokerServiceUrl={URL}\n")
+    assert conf_of(file) == {"brokerServiceUrl": URL}
+
+
 def test_a_token_is_not_shown_and_crosses_process_borders():
     config = ClientConfig(URL, token="secret")
     assert "secret" not in repr(config)
@@ -178,6 +208,28 @@ def test_a_token_is_not_shown_and_crosses_process_borders():
 def test_a_token_file_that_is_missing_is_an_error_that_names_it():
     with pytest.raises(Exception, match="/nowhere/token"):
         ClientConfig(URL, token_file="/nowhere/token").login()
+
+
+@pytest.mark.parametrize("text", ["secret\nsecret", "secr\u00e9t", "se\x00cret", "secret\udcff", "", "\n"])
+def test_a_token_that_is_none_is_shown_to_nobody(tmp_path, text):
+    """Libraries for HTTP put one that no header can have into their errors."""
+    (file := tmp_path / "token").write_text(text, "utf-8", "surrogateescape")
+    from_file = ClientConfig(URL, "http://127.0.0.1:1", token_file=str(file))
+    for config in (from_file, replace(from_file, token=text or "\t", token_file="")):
+        for ask in (config.login, Admin(config).internal_configuration):
+            with pytest.raises(BrokerError, match="token") as caught:
+                ask()
+            assert not isinstance(caught.value, TransientBrokerError) and "secr" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64, "\udcff", "\u2028"], ids=ascii)
+def test_a_host_that_can_be_none_is_an_error_at_once(host):
+    config = ClientConfig(f"pulsar://{host}:1", f"http://{host}:1")
+    topic = "persistent://t/n/topic"
+    for ask in (lambda: Cluster(config).partitions(topic), lambda: Admin(config).partitions(topic)):
+        with pytest.raises(BrokerError) as caught:
+            ask()
+        assert not isinstance(caught.value, TransientBrokerError)
 
 
 def test_tls_files_that_cannot_be_used_are_named(tmp_path):

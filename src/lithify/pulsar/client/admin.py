@@ -101,15 +101,13 @@ class Admin:
         return self._ask("GET", path)
 
     def _ask(self, method: str, path: str, body: object = None) -> Any:
-        first, *others = self.config.admin_url.split(",")
-        scheme = urlsplit(first).scheme
-        urls = [first, *(f"{scheme}://{host}" for host in others)]
-        for url in urls[:-1]:
+        *others, last = self.config.admin_urls()
+        for url in others:
             try:
                 return self._answered(method, url, path, body)
             except TransientBrokerError:
                 continue
-        return self._answered(method, urls[-1], path, body)
+        return self._answered(method, last, path, body)
 
     def _answered(self, method: str, base: str, path: str, content: object) -> Any:
         url = urljoin(f"{base.rstrip('/')}/", f"admin/v2/{path}")
@@ -118,6 +116,10 @@ class Admin:
         except (requests.exceptions.SSLError, ssl.SSLError) as error:
             hint = "check tlsTrustCertsFilePath"
             raise BrokerError(f"no TLS connection to the admin interface at {base}: {error}", hint=hint) from error
+        except ValueError as error:  # of a host or a redirect, also those of `requests` that no other try changes
+            raise BrokerError(
+                f"the admin interface at {base} cannot be asked: {error}", hint="check its URL"
+            ) from error
         except (requests.RequestException, TimeoutError, OSError) as error:
             hint = "check the admin URL, and that the cluster runs"
             raise TransientBrokerError(f"the admin interface at {base} does not answer: {error}", hint=hint) from error

@@ -15,6 +15,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NoReturn
 from urllib.parse import unquote, urlsplit
 
 from lithify.errors import BrokerError, InvalidSettingError
@@ -25,6 +26,7 @@ OUTAGE_S = 120.0
 PLUGINS = "org.apache.pulsar.client.impl.auth."
 TOKEN, CERTIFICATE = f"{PLUGINS}AuthenticationToken", f"{PLUGINS}AuthenticationTls"
 _PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
+_OWN_NAME = re.compile(r"[\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,8 @@ class ClientConfig:
 
     def __post_init__(self) -> None:
         self.addresses()
-        if self.admin_url and urlsplit(self.admin_url.split(",")[0]).scheme not in ("http", "https"):
-            raise InvalidSettingError(f"{self.admin_url!r} is not the URL of an admin interface, http://host:port")
+        if self.admin_url:
+            self.admin_urls()
 
     @classmethod
     def of(cls, service_url: str = "", admin_url: str = "", conf: Mapping[str, str] | None = None) -> ClientConfig:
@@ -96,26 +98,49 @@ class ClientConfig:
             raise InvalidSettingError(f"{self.service_url!r} is not the service URL of a Pulsar cluster", hint=hint)
         return tuple(address_of(f"{scheme}://{host}") for host in hosts.rstrip("/").split(","))
 
+    def admin_urls(self) -> tuple[str, ...]:
+        """Of every admin interface that the URL names. Raises `InvalidSettingError`."""
+        scheme, *_ = self.admin_url.partition("://")
+        first, *others = self.admin_url.split(",")
+        urls = (first, *(f"{scheme}://{host}" for host in others))
+        if scheme not in ("http", "https") or not all(map(_names_a_host, urls)):
+            raise InvalidSettingError(f"{self.admin_url!r} is not the URL of an admin interface, http://host:port")
+        return urls
+
     def login(self) -> tuple[str, bytes]:
         """Pulsar's name of the authentication method, empty if there is none, and what to say. Raises `BrokerError`."""
+        token = self.token
         if self.token_file:
             try:
-                return "token", Path(self.token_file).read_text().strip().encode()
+                token = Path(self.token_file).read_text("utf-8-sig").strip()
             except (OSError, ValueError) as error:
                 raise BrokerError(f"the token cannot be read from {self.token_file}: {error}") from error
-        if self.token:
-            return "token", self.token.encode()
+        if self.token_file and not token:
+            raise BrokerError(f"{self.token_file} has no token", hint="check authParams")
+        if not (token.isascii() and token.isprintable()):  # no header can have it, and errors of libraries show it
+            place = f"in {self.token_file}" if self.token_file else "of authParams"
+            raise BrokerError(f"the token {place} is none: it is not one line of ASCII", hint="check authParams")
+        if token:
+            return "token", token.encode()
         return ("tls", b"") if self.tls.certificate_file else ("", b"")
 
 
 def conf_of(file: Path) -> dict[str, str]:
-    """What a `client.conf` says. Raises `InvalidSettingError`."""
+    """What a `client.conf` says. Raises `InvalidSettingError`, also for what only Java's properties have."""
     try:
-        lines = file.read_text().splitlines()
+        lines = [line.strip() for line in file.read_text("utf-8-sig").splitlines()]
     except (OSError, ValueError) as error:
         raise InvalidSettingError(f"{file} cannot be read: {error}") from error
-    pairs = (line.partition("=") for line in lines if line.strip() and line.strip()[0] not in "#!")
-    return {name.strip(): value.strip() for name, _, value in pairs}
+    found = {}
+    for number, line in enumerate(lines, 1):
+        name, separator, value = line.partition("=")
+        if not line or line[0] in "#!":
+            continue
+        if not _OWN_NAME.fullmatch(name.strip()) or not separator or value.endswith("\\"):
+            hint = "write name=value, without escapes and each in one line"
+            raise InvalidSettingError(f"{file}: line {number} is not understood", hint=hint)  # it may be a secret
+        found[name.strip()] = value.strip()
+    return found
 
 
 def address_of(url: str) -> tuple[str, int]:
@@ -128,6 +153,14 @@ def address_of(url: str) -> tuple[str, int]:
     if not host:
         raise InvalidSettingError(f"{url!r} is not the address of a Pulsar broker")
     return host, port
+
+
+def _names_a_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.hostname is not None and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _tls_of(conf: Mapping[str, str]) -> Tls:
@@ -157,6 +190,9 @@ def _authenticated(config: ClientConfig, plugin: str, parameters: str) -> Client
         else:
             pairs = dict(re.findall(r"(\w+):([^,]*)", parameters))
         certificate, key = pairs.get("tlsCertFile", ""), pairs.get("tlsKeyFile", "")
+        if not certificate:
+            hint = "write tlsCertFile:/path/to/certificate,tlsKeyFile:/path/to/key"
+            raise InvalidSettingError("authParams names no certificate", hint=hint)
         return replace(config, tls=replace(config.tls, certificate_file=certificate, key_file=key))
     if plugin:
         hint = f"Lithify knows {TOKEN} and {CERTIFICATE}"
@@ -166,19 +202,23 @@ def _authenticated(config: ClientConfig, plugin: str, parameters: str) -> Client
 
 def _with_token(config: ClientConfig, parameters: str) -> ClientConfig:
     if parameters.startswith("file:"):
-        return replace(config, token_file=unquote(urlsplit(parameters).path))
+        file = unquote(re.sub(r"^//[^/]*", "", parameters.removeprefix("file:")))
+        return replace(config, token_file=file or _no_token())
     token = parameters.removeprefix("token:")
     if token.startswith("{"):
-        token = str(_json(token).get("token", ""))
-    if not token.strip():
-        raise InvalidSettingError("authParams has no token", hint="write token:... or file:///path/to/token")
-    return replace(config, token=token.strip())
+        found = _json(token).get("token")
+        token = found if isinstance(found, str) else ""
+    return replace(config, token=token.strip() or _no_token())
+
+
+def _no_token() -> NoReturn:
+    raise InvalidSettingError("authParams has no token", hint="write token:... or file:///path/to/token")
 
 
 def _json(text: str) -> Mapping[str, object]:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise InvalidSettingError("authParams looks like JSON but is not an object")  # its text is secret

@@ -223,6 +223,8 @@ def _attempted(connect: Callable[[], socket.socket], where: str) -> socket.socke
     except ssl.SSLError as error:
         hint = "check that this port speaks TLS, and the client's certificate"
         raise BrokerError(f"no TLS connection to {where}: {error.reason or error}", hint=hint) from error
+    except ValueError as error:
+        raise BrokerError(f"{where} is not the address of a broker: {error}", hint="check the service URL") from error
     except OSError as error:
         hint = "check the service URL, and that the cluster runs"
         raise TransientBrokerError(f"no broker is reached at {where}: {error}", hint=hint) from error

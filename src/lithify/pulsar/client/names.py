@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from lithify.errors import InvalidNameError
 
-_NAME = re.compile(r"(\w[\w-]*)://([\w=:.-]+)/([\w=:.-]+)/(?!\s)([^/\x00-\x1f]+)", re.ASCII)
+_NAME = re.compile(r"(\w[\w-]*)://([\w=:.-]+)/([\w=:.-]+)/(?!\s)([^/\x00-\x1f\ud800-\udfff]+)", re.ASCII)
 _PARTITION = re.compile(r"-partition-(0|[1-9]\d{0,8})$")
 
 
@@ -32,6 +32,8 @@ class TopicName:
             hint = "write it as persistent://tenant/namespace/topic"
             raise InvalidNameError(f"{name!r} is not the name of a Pulsar topic", hint=hint)
         domain, tenant, namespace, local = found.groups()
+        if not {".", ".."}.isdisjoint((tenant, namespace, local)):  # another place, in the admin interface's URLs
+            raise InvalidNameError(f"{name!r} is not the name of a Pulsar topic: a part of it is no name")
         if domain != "persistent":
             hint = "only persistent:// topics can be read and compacted: brokers store no entries of others"
             raise InvalidNameError(f"{name} is not a persistent topic", hint=hint)
