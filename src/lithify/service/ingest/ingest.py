@@ -20,6 +20,7 @@ from lithify.errors import (
     RefusedError,
     SourceLostError,
     SourceWentBackError,
+    TopicExistsError,
     UnknownSourceError,
     UnknownTopicError,
 )
@@ -111,6 +112,9 @@ class TopicIngest:
         found = self.source.topic(self.topic)
         state = self.warehouse.store.load(self.name)
         self.reached.check(state, state.partitions)  # first: do not alter a recreated topic
+        self._check_id(found.topic_id)  # nor one for a recreated source
+        if not self.batches:
+            self._known(state)  # an ingest of another topic into it may have begun in the same moment
         state = self._with_partitions(state, found)
         copying = Copying(Destination.of(state), self.warehouse.files.access, run_id, self.request.drops_keyless)
         copied = batch.copy(copying)
@@ -159,7 +163,9 @@ class TopicIngest:
         except UnknownTopicError:
             settings = self.source.settings(self.topic, self.request.settings)
             reference = TopicReference(self.name, original_name(self.name))
-            return create_topic(self.warehouse, reference, settings, len(found.partitions))
+            with suppress(TopicExistsError):  # another ingest of it has begun right now: one of the two goes on
+                return create_topic(self.warehouse, reference, settings, len(found.partitions))
+            return self.warehouse.store.load(self.name)
 
     def _with_partitions(self, state: TopicState, found: SourceTopic) -> TopicState:
         wanted = found.partitions[-1] + 1
@@ -170,16 +176,19 @@ class TopicIngest:
 
     def _check_same(self, state: TopicState) -> None:
         """Raises `RefusedError` or `SourceWentBackError` if it is a copy of another topic."""
+        if (copied := self._known(state)) is not None:
+            self.holes = copied.holes
+            self._check_id(copied.topic_id)
+
+    def _known(self, state: TopicState) -> CopiedTopic | None:
+        """What is stored of its source. Raises `RefusedError` if that is another topic."""
         copied = source_of(self.warehouse.store, state)
-        if copied is None:
-            return
-        self.holes = copied.holes
-        if copied.name != self.topic:
+        if copied is not None and copied.name != self.topic:
             raise RefusedError(
                 f"{self.name} is a copy of {self.source.system}'s {copied.name}, not of {self.topic}",
                 hint="name another --into",
             )
-        self._check_id(copied.topic_id)
+        return copied
 
     def _check_id(self, topic_id: str) -> None:
         if topic_id and self.topic_id and topic_id != self.topic_id:  # empty where the source does not tell
@@ -189,7 +198,7 @@ class TopicIngest:
             )
 
     def _remember(self, state: TopicState) -> None:
-        known = source_of(self.warehouse.store, state)
+        known = self._known(state)
         copied = CopiedTopic(self.topic, self.topic_id or ("" if known is None else known.topic_id), self.holes)
         if known != copied:
             put_source(self.warehouse.store, state, copied)

@@ -9,9 +9,9 @@ from lithify.lifecycle.admission import MAX_PARTITIONS
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import volume_of
-from lithify.model.source import IngestRequest
-from lithify.reports.ingest import Hole
-from lithify.service.documents import source_of
+from lithify.model.source import IngestRequest, SourceTopic
+from lithify.reports.ingest import CopiedTopic, Hole
+from lithify.service.documents import put_source, source_of
 from lithify.service.ingest.ingest import ingest
 from support.topics.listed_source import MARKERS, ListedSource
 from support.topics.memory_topic import a_warehouse
@@ -171,6 +171,73 @@ def test_a_second_topic_for_the_place_of_one_stops_neither(warehouse):
     errors = {report.source: report.error for report in reports}
     assert errors["orders"] is None
     assert "copy is a copy of Listed's orders, not of others" in errors["others"]
+
+
+class MeetingSource(ListedSource):
+    """`meets` happens at the beginning of the first call of that name."""
+
+    def __init__(self, warehouse, records, call, meets):
+        super().__init__(warehouse, records)
+        self.call, self.meets = call, meets
+
+    def settings(self, *given):
+        self.meet("settings")
+        return super().settings(*given)
+
+    def continuations(self, *given):
+        self.meet("continuations")
+        return super().continuations(*given)
+
+    def stream(self, *given):
+        self.meet("stream")
+        return super().stream(*given)
+
+    def meet(self, call):
+        if call == self.call:
+            self.call = ""
+            self.meets(self)
+
+
+def meeting(warehouse, records, call, meets, into="copy"):
+    source = MeetingSource(warehouse, records, call, meets)
+    (report,) = ingest(
+        warehouse, source, IngestRequest({}, topics=tuple(records), into=into), lambda _: None, lambda: False
+    )
+    return report
+
+
+def test_two_ingests_that_create_the_same_copy_at_once_are_two_ingests_of_it(warehouse):
+    records = {"orders": {0: some(0, 1)}}
+    report = meeting(warehouse, records, "settings", lambda _: copied(warehouse, records, into="copy"))
+    assert (report.error, report.records) == (None, 0)
+    assert volume_of(warehouse.store.segments(state(warehouse, "copy"))).records == 1
+
+
+@pytest.mark.parametrize("call", ["settings", "continuations"])
+def test_of_two_topics_that_are_copied_into_one_at_once_one_is(warehouse, call):
+    others = {"others": {0: some(0, 1)}}
+    report = meeting(warehouse, {"orders": {0: some(0, 5, 6)}}, call, lambda _: copied(warehouse, others, into="copy"))
+    assert "copy is a copy of Listed's others, not of orders" in report.error
+    assert source_of(warehouse.store, state(warehouse, "copy")).name == "others"
+    assert volume_of(warehouse.store.segments(state(warehouse, "copy"))).records == 1
+
+
+def test_a_copy_that_another_topic_has_taken_meanwhile_gets_no_record(warehouse):
+    def take(_):
+        put_source(warehouse.store, state(warehouse, "copy"), CopiedTopic("others", "", ()))
+
+    report = meeting(warehouse, {"orders": {0: some(0, 5, 6)}}, "stream", take)
+    assert "copy is a copy of Listed's others, not of orders" in report.error
+    assert volume_of(warehouse.store.segments(state(warehouse, "copy"))).records == 0
+
+
+def test_a_copy_does_not_grow_for_a_topic_that_was_recreated(warehouse):
+    def recreate(source):
+        source.topic = lambda name: SourceTopic(name, "another id", (0, 1, 2))
+
+    report = meeting(warehouse, {"orders": {0: some(0, 5, 6)}}, "stream", recreate)
+    assert "was deleted and recreated since it was copied" in report.error
+    assert len(state(warehouse, "copy").logs) == 1
 
 
 @pytest.mark.parametrize("asked", [{"topics": ()}, {"topics": ("orders",), "pattern": "o.*"}])
