@@ -114,7 +114,7 @@ def test_retention_that_fails_is_reported_and_waits_whatever_the_error(lake, mon
     topic, alpha = lake.topic("orders", cleanup_policy="delete", retention_ms=60_000), lake.cleaner()
     lake.append(topic, "a=1", age_ms=61_000)
 
-    def fail(*_):
+    def fail(*_, **__):
         raise UnknownVersionError("orders: version 2 is not kept")
 
     monkeypatch.setattr("lithify.cleaner.chores.retain", fail)
@@ -435,12 +435,47 @@ class TestSharing:
         topic = lake.topic("orders")
         lake.append(topic, "a=1 a=2")
         alpha, beta = lake.cleaner("alpha"), lake.cleaner("beta")
-        assert alpha.leases.take([lake.state(topic).identity])
+        assert alpha.leases.take([f"{lake.state(topic).identity}/0"])
         assert topics_of(beta.work()) == []
-        alpha.leases.release([lake.state(topic).identity])
+        alpha.leases.release([f"{lake.state(topic).identity}/0"])
         lake.wait()
         alpha.renew()
         assert topics_of(beta.work()) == ["orders"]
+
+    def test_logs_of_a_topic_that_another_one_works_on_are_left_to_it(self, lake):
+        topic = lake.topic("orders", partitions=4)
+        for partition in range(4):
+            lake.append(topic, "a=1 a=2", partition)
+        alpha, beta = lake.cleaner("alpha"), lake.cleaner("beta")
+        of_alpha = [f"{lake.state(topic).identity}/{partition}" for partition in (0, 2)]
+        assert alpha.leases.take(of_alpha)
+        beta.work()
+        assert [[log.partition for log in job] for job in lake.engine.jobs] == [[1, 3]]
+        alpha.leases.release(of_alpha)
+        lake.wait()
+        alpha.renew()
+        beta.work()
+        assert [[log.partition for log in job] for job in lake.engine.jobs] == [[1, 3], [0, 2]]
+
+    def test_retention_leaves_logs_to_those_who_work_on_them(self, lake):
+        topic = lake.topic("orders", partitions=2, cleanup_policy="delete", retention_ms=60_000)
+        for partition in range(2):
+            lake.append(topic, "a=1", partition, age_ms=61_000)
+        alpha, beta = lake.cleaner("alpha"), lake.cleaner("beta")
+        assert alpha.leases.take([f"{lake.state(topic).identity}/0"])
+        beta.work()
+        assert [log.log_start_offset for log in lake.state(topic).logs] == [0, 1]
+
+    def test_two_that_run_share_the_logs_of_a_large_topic(self, lake, monkeypatch):
+        monkeypatch.setattr("lithify.schedule.agenda.SMALL_RECORDS", 1)
+        topic = lake.topic("orders", partitions=8)
+        for partition in range(8):
+            lake.append(topic, "a=1 a=2", partition)
+        alpha, beta = lake.cleaner("alpha"), lake.cleaner("beta")
+        alpha.leases.register("alpha")
+        beta.leases.register("beta")
+        alpha.work()
+        assert [[log.partition for log in job] for job in lake.engine.jobs] == [[0, 1, 2, 3], [4, 5], [6], [7]]
 
     def test_two_that_run_get_half_of_the_topics_each_and_one_alone_gets_them_all(self, lake):
         topics = [lake.topic(f"t{number:02}", min_cleanable_dirty_ratio=0) for number in range(30)]
@@ -462,7 +497,7 @@ class TestSharing:
         topic = lake.topic("orders")
         lake.append(topic, "a=1 a=2")
         alpha, beta = lake.cleaner("alpha"), lake.cleaner("beta")
-        alpha.leases.take([lake.state(topic).identity])
+        alpha.leases.take([f"{lake.state(topic).identity}/0"])
         beta.work()
         for _ in range(LEASE_MS // INTERVAL_MS):
             assert topics_of(beta.events) == []
@@ -575,14 +610,14 @@ class TestReading:
     def test_what_others_work_on_is_not_judged_at_every_look(self, lake, monkeypatch):
         topic, alpha, beta = lake.topic("orders"), lake.cleaner("alpha"), lake.cleaner("beta")
         lake.append(topic, "a=1 a=2")
-        alpha.leases.take([lake.state(topic).identity])
+        alpha.leases.take([f"{lake.state(topic).identity}/0"])
         beta.work()
         calls = self.counted(lake, monkeypatch)
         lake.wait()
         alpha.renew()
         beta.work()
         assert calls["segments"] == 0
-        alpha.leases.release([lake.state(topic).identity])
+        alpha.leases.release([f"{lake.state(topic).identity}/0"])
         lake.wait()
         assert topics_of(beta.work()) == ["orders"]
 
@@ -603,3 +638,19 @@ class TestReading:
             alpha.work()
             lake.wait()
         assert len(lake.engine.jobs) == 1
+
+    def test_a_log_that_has_nothing_to_do_rests_whatever_happens_to_others(self, lake, monkeypatch):
+        topic, alpha = lake.topic("orders", partitions=2), lake.cleaner()
+        lake.append(topic, "a=1 a=2", 0)
+        with monkeypatch.context() as patched:
+            patched.setattr("lithify.service.round.topic_run.LogOutcome.changes", property(lambda _: False))
+            alpha.work()
+        lake.append(topic, "a=1 a=2", 1)
+        for _ in range(3):
+            lake.wait()
+            alpha.work()
+        assert [[log.partition for log in job] for job in lake.engine.jobs] == [[0], [1]]
+        lake.append(topic, "a=3", 0)
+        lake.wait()
+        alpha.work()
+        assert [log.partition for log in lake.engine.jobs[-1]] == [0]

@@ -54,11 +54,13 @@ class Chores:
     visits: dict[TopicName, Visit] = field(default_factory=dict)
 
     def retain(self, work: TopicWork) -> None:
-        """Drops the segments that are past retention."""
-        if work.identity not in self.leases.take([work.identity]):
+        """Drops the segments that are past retention, of the logs that no other cleaner works on."""
+        leases = work.leases(work.required.retains)
+        taken = self.leases.take(leases)
+        if not taken:
             return
         try:
-            report = retain(self.warehouse, work.name)
+            report = retain(self.warehouse, work.name, partitions=[leases[lease] for lease in taken])
             if report.changed:
                 self.reporter.retained(work.name, report)
             self.finder.succeeded(work.name)
@@ -67,7 +69,7 @@ class Chores:
         except Exception as error:
             self.finder.back_off(work.name, as_lithify_error(error, work.name), self.warehouse.clock.now_ms())
         finally:
-            self.leases.release([work.identity])
+            self.leases.release(taken)
 
     def next_upkeep(self, now_ms: int) -> TopicName | None:
         """The topic whose upkeep is due for the longest time, and schedules its next; None without the role."""

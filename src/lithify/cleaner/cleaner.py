@@ -23,7 +23,7 @@ from lithify.defects import as_lithify_error
 from lithify.model.names import TopicName
 from lithify.ports.clock import Clock
 from lithify.reports.events import EventKind
-from lithify.schedule.agenda import TopicWork, in_order, next_batch
+from lithify.schedule.agenda import TopicWork, in_order, next_batch, without
 
 BUSY_WAIT_MS = 200
 """Between two steps of a thread without work while another thread looks at the topics."""
@@ -65,7 +65,10 @@ class Cleaner:
     is_looking: bool = False
     _agenda: list[TopicWork] = field(default_factory=list)
     _retaining: list[TopicWork] = field(default_factory=list)
-    _busy: set[TopicName] = field(default_factory=set)
+    _busy: list[TopicWork] = field(default_factory=list)
+    """The batches of rounds that are under way."""
+    _retained: set[TopicName] = field(default_factory=set)
+    """The topics whose retention is under way."""
     _next_look_ms: int = 0
     """By the monotonic clock."""
     _reported_ms: int | None = None
@@ -103,33 +106,40 @@ class Cleaner:
     def _chore(self) -> Callable[[], None] | None:
         while self._retaining:
             work = self._retaining.pop(0)
-            if work.name not in self._busy:
-                return self._marked((work,), partial(self.chores.retain, work))
+            if work.name not in self._retained and all(busy.name != work.name for busy in self._busy):
+                return self._retaining_of(work)
         name = self.chores.next_upkeep(self.clock.now_ms())
         return None if name is None else partial(self.chores.upkeep, name)
 
     def _batch(self) -> Callable[[], None] | None:
-        free = [work for work in self._agenda if work.name not in self._busy]
+        free = [work for work in without(self._agenda, self._busy) if work.name not in self._retained]
         batch = next_batch(free, self.threads * self.rounds.leases.cleaners())
         if not batch:
             return None
-        names = {work.name for work in batch}
-        self._agenda = [work for work in self._agenda if work.name not in names]
-        return self._marked(batch, partial(self.rounds.do, batch))
+        self._agenda = without(self._agenda, batch)
+        self._busy += batch
 
-    def _marked(self, works: tuple[TopicWork, ...], action: Callable[[], None]) -> Callable[[], None]:
-        """`action`, during which no other thread of this cleaner takes one of the topics."""
-        names = {work.name for work in works}
-        self._busy |= names
-
-        def run() -> None:
+        def do() -> None:
             try:
-                action()
+                self.rounds.do(batch)
             finally:
                 with self._lock:
-                    self._busy -= names
+                    self._busy = [work for work in self._busy if work not in batch]
 
-        return run
+        return do
+
+    def _retaining_of(self, work: TopicWork) -> Callable[[], None]:
+        """Retention of a topic, during which no thread of this cleaner does a round of it."""
+        self._retained.add(work.name)
+
+        def do() -> None:
+            try:
+                self.chores.retain(work)
+            finally:
+                with self._lock:
+                    self._retained.discard(work.name)
+
+        return do
 
     def _look(self) -> None:
         begun_ms = self.clock.monotonic_ms()

@@ -9,7 +9,7 @@ other topics are unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lithify.cleaner.events import EventReporter
@@ -49,17 +49,17 @@ class Rounds:
     stop: Stop
 
     def do(self, batch: Sequence[TopicWork]) -> None:
-        """Does the rounds of those topics of the batch that no other cleaner works on."""
-        taken = self.leases.take([work.identity for work in batch])
+        """Does the rounds of those logs of the batch that no other cleaner works on."""
+        taken = self.leases.take([lease for work in batch for lease in work.leases(work.required.rounds)])
+        ours = [part for work in batch if (part := _leased(work, taken)) is not None]
         try:
-            states = self._still_due([work for work in batch if work.identity in taken])
+            states = self._still_due(ours)
             if states:
                 self._run(states)
         finally:
             self.leases.release(taken)
-            for work in batch:
-                if work.identity in taken:  # for the others the finding is valid until another cleaner commits
-                    self.finder.look_again(work.name)
+            for work in ours:  # for the others the finding is valid until another cleaner commits
+                self.finder.look_again(work.name)
 
     def _still_due(self, batch: Sequence[TopicWork]) -> dict[TopicName, tuple[TopicState, TopicWork]]:
         """The topics with a round still due: another cleaner may have done it since they were assessed."""
@@ -75,10 +75,11 @@ class Rounds:
             now_ms = self.warehouse.clock.now_ms()
             if state.version != work.version:
                 required = self.finder.required(assess_topic(self.warehouse.store, state, now_ms), now_ms)
+                required = required.only(work.required.rounds)
             else:  # another cleaner's round may have failed
                 known = self.failures.of(state)
-                partitions = tuple(p for p in work.required.rounds if may_run(known.get(p), now_ms))
-                required = replace(work.required, rounds=partitions, has_failed=bool(known))
+                tried = [p for p in work.required.rounds if may_run(known.get(p), now_ms)]
+                required = replace(work.required.only(tried), has_failed=bool(known))
         except LithifyError:
             return None  # the next look finds and reports it
         except Exception as error:
@@ -87,10 +88,12 @@ class Rounds:
         return (state, TopicWork(work.name, state.identity, state.version, required)) if required.rounds else None
 
     def _run(self, topics: dict[TopicName, tuple[TopicState, TopicWork]]) -> None:
+        leases = [lease for _, work in topics.values() for lease in work.leases(work.required.rounds)]
+
         def progress(_phase: str, _done: int, _total: int) -> None:
             if self.stop.gives_up.is_set():
                 raise RoundAbandonedError("the cleaner stops")
-            if not all(self.leases.holds(state.identity) for state, _ in topics.values()):
+            if not all(map(self.leases.holds, leases)):
                 raise RoundAbandonedError("the lease was lost", hint="another cleaner does the round")
 
         run = Run(self.warehouse, self.engine, self.limits, None, progress)
@@ -122,7 +125,7 @@ class Rounds:
         if isinstance(result, TopicResult) and through:
             self.reporter.round_done(work.name, result.report, work.required.overdue_ms)
             if not result.report.changed and not errors:
-                self.finder.let_rest(work.name, now_ms + LONGEST_BACKOFF_MS)
+                self.finder.let_rest(work.name, map(state.log, work.required.rounds), now_ms + LONGEST_BACKOFF_MS)
         for partition, error in errors.items():
             self._report_failure(state, partition, error, now_ms)
 
@@ -140,6 +143,11 @@ class Rounds:
                 pass  # deleted, or altered: the next look assesses it as it is
             case _:
                 self.reporter.log_failed(log, error, self.failures.failed(state, partition, error, now_ms))
+
+
+def _leased(work: TopicWork, taken: Collection[str]) -> TopicWork | None:
+    """The rounds of those logs whose leases were taken."""
+    return work.only([p for lease, p in work.leases(work.required.rounds).items() if lease in taken])
 
 
 def _means(done: Iterable[LogReport]) -> Iterator[Blame]:

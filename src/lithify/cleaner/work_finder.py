@@ -9,13 +9,15 @@ It keeps one small entry for each topic in memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from lithify.cleaner.events import EventReporter
 from lithify.cleaner.failures import Failures
 from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError
 from lithify.model.failure import LogFailure
+from lithify.model.log import LogState, TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.ports.store import LogStore
 from lithify.schedule.agenda import RequiredWork, TopicWork, required_work
@@ -54,6 +56,8 @@ class WorkFinder:
     """Findings that replace those of the watch at the next look."""
     _failed: dict[TopicName, LogFailure] = field(default_factory=dict)
     """Topics whose work failed as a whole, until it succeeds or there is none."""
+    _resting: dict[TopicName, dict[int, tuple[LogState, int]]] = field(default_factory=dict)
+    """Due logs whose rounds had nothing to do: by partition their states, and until when they rest."""
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -68,14 +72,15 @@ class WorkFinder:
         reads = self.watch.look(now_ms)
         with self._lock:  # other threads report failures meanwhile
             self._failed = {name: failure for name, failure in self._failed.items() if name in self.watch.known}
+            self._resting = {name: logs for name, logs in self._resting.items() if name in self.watch.known}
         found = [known.finding.value for known in self.watch.known.values()]
         work = tuple(value for value in found if isinstance(value, TopicWork))
         return Look(len(found), reads.metadata, reads.manifests, work)
 
-    def let_rest(self, name: TopicName, until_ms: int) -> None:
-        """A round of a due topic had nothing to do: it is next looked at then, or after a commit."""
+    def let_rest(self, name: TopicName, logs: Iterable[LogState], until_ms: int) -> None:
+        """A round of these due logs had nothing to do: they are not due before then, unless a commit changes them."""
         with self._lock:
-            self._reported[name] = Finding(None, until_ms)
+            self._resting.setdefault(name, {}).update({log.partition: (log, until_ms) for log in logs})
 
     def look_again(self, name: TopicName) -> None:
         """A round or chore was done: the next look reads the topic again."""
@@ -101,7 +106,7 @@ class WorkFinder:
         """
         state = topic.state
         if not topic.damaged and not any(assessment.verdict.due for assessment in topic.assessments.values()):
-            return required_work(state, topic.assessments, {}, now_ms)
+            return self._without_resting(state, required_work(state, topic.assessments, {}, now_ms), now_ms)
         failures = self.failures.of(state)
         for partition, error in topic.damaged.items():
             if self.failures.is_gone(state, error):
@@ -111,7 +116,20 @@ class WorkFinder:
                 self.reporter.log_failed(LogId(state.name, partition), error, failure)
         if topic.damaged:
             failures = self.failures.of(state)
-        return required_work(state, topic.assessments, failures, now_ms)
+        return self._without_resting(state, required_work(state, topic.assessments, failures, now_ms), now_ms)
+
+    def _without_resting(self, state: TopicState, required: RequiredWork, now_ms: int) -> RequiredWork:
+        with self._lock:
+            known = self._resting.get(state.name)
+            if known is None:
+                return required
+            logs = dict(enumerate(state.logs))
+            resting = {p: known[p] for p in known if known[p][0] == logs.get(p) and now_ms < known[p][1]}
+            self._resting[state.name] = resting
+        awake = required.only([p for p in required.rounds if p not in resting])
+        if awake.rounds or awake.retains or not resting:
+            return awake
+        return replace(awake, look_at_ms=min(until for _, until in resting.values()))
 
     def found(self, topic: AssessedTopic, now_ms: int) -> Finding[Found]:
         """The finding for a topic that was read (`Watcher`)."""

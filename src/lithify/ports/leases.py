@@ -1,8 +1,8 @@
 """The port of leases: several cleaners share work through a database that all of them reach.
 
     lease      owner          beats
-    orders     alpha/3f2a        17      alpha renews it: 18, 19, ...
-    payments   beta/90c1         42      unchanged for the time of a lease: another cleaner may take it over
+    orders/0   alpha/3f2a        17      alpha renews it: 18, 19, ...
+    orders/1   beta/90c1         42      unchanged for the time of a lease: another cleaner may take it over
 
 Clocks of two machines are never compared. A lease has a number that its owner increments; a cleaner that
 has seen it unchanged for the time of a lease, by its own monotonic clock, may take it over, and the
@@ -41,7 +41,7 @@ class Coordination(Protocol):
         ...
 
     def leases(self) -> tuple[Lease, ...]:
-        """All leases: one for each topic that is being compacted, and one for each cleaner."""
+        """All leases: one for each log that is being compacted, and one for each cleaner."""
         ...
 
     def take(self, leases: Sequence[Lease], seen: Mapping[str, Lease]) -> frozenset[str]:

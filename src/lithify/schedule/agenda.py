@@ -8,14 +8,15 @@ every log ─► due? ─► may it be tried?  ─► a round
 most overdue first, then dirtiest   [A large][b small][C large][d small][e small]
 a batch is                          A alone, or b with d and e: many small logs are one Spark job
 
-Where several cleaners share the work, a batch is at most one cleaner's share: the others have work as
-well, and little is lost if one of them dies.
+Where several cleaners share the work, a batch is at most one cleaner's share, of many topics or of the logs of one
+large topic: the others have work as well, and little is lost if one of them dies. A share is of what is left, so the
+last ones are small, and all cleaners end at about the same time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 
 from lithify.model.failure import LogFailure
@@ -37,6 +38,9 @@ BATCH_LOGS = 1_000
 SHARED_TOPICS = 8
 """So few topics are not split among cleaners: one more job costs more than a few small topics in another one."""
 
+SHARED_LOGS = 100
+"""So many logs of one topic are worth a job of their own, however small they are."""
+
 LAST_PRIORITY = (0, 0.0)
 
 
@@ -46,8 +50,8 @@ class RequiredWork:
 
     rounds: tuple[int, ...] = ()
     """Partitions whose logs are due for a round and may be tried."""
-    retains: bool = False
-    """Whether whole segments can go without a round."""
+    retains: tuple[int, ...] = ()
+    """Partitions of whose logs whole segments can go without a round."""
     priority: tuple[int, float] = LAST_PRIORITY
     """Of its first log, as `Assessment.priority` sorts them."""
     overdue_ms: int = 0
@@ -61,6 +65,15 @@ class RequiredWork:
     look_at_ms: int | None = None
     """When to look again even without a commit; None is never."""
 
+    def only(self, partitions: Collection[int]) -> RequiredWork:
+        """With the rounds of these logs only. Its volume is an estimate: that of as many logs."""
+        rounds = tuple(partition for partition in self.rounds if partition in partitions)
+        if len(rounds) == len(self.rounds):
+            return self
+        records = self.volume.records * len(rounds) // len(self.rounds)
+        size_bytes = self.volume.size_bytes * len(rounds) // len(self.rounds)
+        return replace(self, rounds=rounds, volume=Volume(records, size_bytes))
+
 
 def required_work(
     state: TopicState, assessments: Mapping[int, Assessment], failures: Mapping[int, LogFailure], now_ms: int
@@ -70,7 +83,7 @@ def required_work(
     A log without an assessment is one whose manifests cannot be read: it is failing.
     """
     rounds: list[LogState] = []
-    retains = False
+    retains: list[int] = []
     look_at: list[int] = []
     order: list[tuple[int, float]] = []
     overdue_ms = 0
@@ -83,7 +96,8 @@ def required_work(
         if not verdict.due:
             look_at += [] if verdict.due_at_ms is None else [verdict.due_at_ms]
             continue
-        retains |= verdict.by_retention
+        if verdict.by_retention:
+            retains.append(log.partition)
         if not verdict.by_round:
             continue
         if may_run(failures.get(log.partition), now_ms):
@@ -94,7 +108,7 @@ def required_work(
             look_at.append(now_ms)  # each time, as a user may release it
     return RequiredWork(
         rounds=tuple(log.partition for log in rounds),
-        retains=retains,
+        retains=tuple(retains),
         priority=min(order, default=LAST_PRIORITY),
         overdue_ms=overdue_ms,
         volume=sum((log.volume for log in rounds), Volume()),
@@ -120,24 +134,52 @@ class TopicWork:
         small = volume.size_bytes < SMALL_BYTES and volume.records < SMALL_RECORDS
         return small and not self.required.failing and len(self.required.rounds) < BATCH_LOGS
 
+    def leases(self, partitions: Iterable[int]) -> dict[str, int]:
+        """Logs by the names of their leases: each log has one, so that several cleaners share a topic."""
+        return {f"{self.identity}/{partition}": partition for partition in partitions}
+
+    def only(self, partitions: Collection[int]) -> TopicWork | None:
+        """The rounds of these logs; None if none of them is due."""
+        required = self.required.only(partitions)
+        return replace(self, required=required) if required.rounds else None
+
+    def share(self, cleaners: int) -> TopicWork:
+        """What one of so many cleaners does of a large topic: no less than is worth a job, no more than a batch."""
+        logs, volume = len(self.required.rounds), self.required.volume
+        small = min(SMALL_BYTES / max(1, volume.size_bytes), SMALL_RECORDS / max(1, volume.records))
+        least = min(SHARED_LOGS, ceil(logs * small))
+        return self.only(self.required.rounds[: min(BATCH_LOGS, max(least, ceil(logs / cleaners)))]) or self
+
 
 def in_order(work: Sequence[TopicWork]) -> list[TopicWork]:
     """What is to be done first comes first; of equals the one that is first by name."""
     return sorted(work, key=lambda topic: (topic.required.priority, topic.name))
 
 
+def without(work: Sequence[TopicWork], done: Sequence[TopicWork]) -> list[TopicWork]:
+    """`work` without the rounds of `done`, in its order."""
+    taken: dict[TopicName, set[int]] = {}
+    for topic in done:
+        taken.setdefault(topic.name, set()).update(topic.required.rounds)
+    left = (
+        topic.only([p for p in topic.required.rounds if p not in taken[topic.name]]) if topic.name in taken else topic
+        for topic in work
+    )
+    return [topic for topic in left if topic is not None]
+
+
 def next_batch(work: Sequence[TopicWork], cleaners: int = 1) -> tuple[TopicWork, ...]:
     """What to do next of `work`, which is in order and which so many cleaners share.
 
-    It is the first topic and those that share its job.
+    It is the first topic and those that share its job, or, of a large topic, a share of its logs.
     """
     if not work:
         return ()
     most = max(SHARED_TOPICS, ceil(len(work) / cleaners))
     first = work[0]
     batch = [first]
-    if not first.is_small:
-        return (first,)
+    if not first.is_small or (cleaners > 1 and len(first.required.rounds) > SHARED_LOGS):
+        return (first.share(cleaners),)
     size, records, logs = first.required.volume.size_bytes, first.required.volume.records, len(first.required.rounds)
     for topic in work[1:]:
         if not topic.is_small:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from lithify.compaction.eligible.retention import gone_segments
@@ -16,8 +17,10 @@ from lithify.service.clock_check import check_clock
 from lithify.service.commit import commit
 
 
-def retain(warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None) -> CutReport:
-    """Applies retention to all logs of a topic, as of `now_ms` or the clock.
+def retain(
+    warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None, partitions: Collection[int] | None = None
+) -> CutReport:
+    """Applies retention to all logs of a topic, or to some, as of `now_ms` or the clock.
 
     Raises `PolicyError` where `cleanup.policy` has no `delete`, `ClockError`, `UnknownTopicError`, or what
     `commit` raises.
@@ -37,6 +40,8 @@ def retain(warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None) 
         removed: list[Segment] = []
         segments = warehouse.store.segments(newest)
         for log in newest.logs:
+            if partitions is not None and log.partition not in partitions:
+                continue
             here = segments_of(segments, log.partition)
             gone = gone_segments(log, here, newest.settings, judged_ms)
             if gone:
