@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, run_limits
 from lithify.ports.engine import Progress
-from lithify.pulsar.client import ClientConfig
+from lithify.pulsar.client import OUTAGE_S, ClientConfig, conf_of
 from lithify.pulsar.live.cluster import LiveCluster
 from lithify.reports.pulsar.rounds import TopicRoundPlan, TopicRoundReport, UncompactReport
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
@@ -27,9 +29,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def client_config(service_url: str = "", admin_url: str = "", conf: Mapping[str, str] | None = None) -> ClientConfig:
-    """How to reach a cluster; `conf` has the names of Pulsar's `client.conf`. Raises `InvalidSettingError`."""
-    return ClientConfig.of(service_url, admin_url, conf)
+def client_config(
+    service_url: str = "",
+    admin_url: str = "",
+    conf: Mapping[str, str] | str | PathLike[str] | None = None,
+    *,
+    outage_s: float = OUTAGE_S,
+) -> ClientConfig:
+    """How to reach a cluster; `conf` is Pulsar's `client.conf`: the path of the file, or its names and values.
+
+    `outage_s` is how long a broker that is away is waited for, before a `BrokerError`. A single answer is waited for
+    no longer than that either, and at most 30 seconds. Raises `InvalidSettingError`.
+    """
+    given = conf if conf is None or isinstance(conf, Mapping) else conf_of(Path(conf))
+    return ClientConfig.of(service_url, admin_url, given).waiting(outage_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
+import lithify
+from lithify.api.pulsar import client_config
 from lithify.errors import BrokerError, InvalidNameError, InvalidSettingError
 from lithify.pulsar.client import Admin, Cluster
 from lithify.pulsar.client.config import CERTIFICATE, TOKEN, ClientConfig, Tls, conf_of
 from lithify.pulsar.client.names import TopicName
 from lithify.pulsar.client.refusals import TransientBrokerError
+from lithify.pulsar_consumer import PulsarSnapshotConsumer
+from support.servers.tcp_proxy import free_port
 
 URL = "pulsar://broker:6650"
 
@@ -237,3 +241,23 @@ def test_tls_files_that_cannot_be_used_are_named(tmp_path):
     for tls in (Tls(str(tmp_path / "none.pem")), Tls(certificate_file=str(tmp_path / "empty.pem"))):
         with pytest.raises(InvalidSettingError, match=str(Path(tls.trust_certs_file or tls.certificate_file).name)):
             tls.context()
+
+
+def test_waits_are_as_long_as_they_are_asked_to_be(tmp_path):
+    """One answer is waited for no longer than an outage; a file of `client.conf` is read."""
+    file = tmp_path / "client.conf"
+    file.write_text(f"brokerServiceUrl={URL}\nwebServiceUrl=http://broker:8080\n")
+    usual, short = client_config(URL), client_config(conf=file, outage_s=5)
+    assert (usual.answer_s, usual.outage_s, short.answer_s, short.outage_s) == (30, 120, 5, 5)
+    assert (client_config(conf=str(file)).service_url, short.admin_url) == (URL, "http://broker:8080")
+    for wrong in (0, -1, float("inf"), float("nan")):
+        with pytest.raises(InvalidSettingError, match="is no time to wait"):
+            client_config(URL, outage_s=wrong)
+
+
+def test_a_consumer_of_a_cluster_that_is_away_waits_so_long(tmp_path):
+    topic = lithify.open(str(tmp_path)).create_topic("persistent://t/n/a", config={"message.ids": "pulsar"})
+    nobody = free_port()
+    cluster = client_config(f"pulsar://127.0.0.1:{nobody}", f"http://127.0.0.1:{nobody}", outage_s=0.3)
+    with pytest.raises(BrokerError, match=r"for 0\.3 s"):
+        PulsarSnapshotConsumer(topic, cluster, pulsar_topic="persistent://t/n/a")

@@ -8,9 +8,9 @@ ClientConfig ──► Cluster       partitions, last ids, exclusive subscriptio
 
 from lithify.pulsar.client.admin import Admin
 from lithify.pulsar.client.cluster import Cluster
-from lithify.pulsar.client.config import ClientConfig, conf_of
+from lithify.pulsar.client.config import OUTAGE_S, ClientConfig, conf_of
 from lithify.pulsar.client.end import TopicEnd
 from lithify.pulsar.client.reader import TopicReader
 from lithify.pulsar.client.subscription import Subscription
 
-__all__ = ["Admin", "ClientConfig", "Cluster", "Subscription", "TopicEnd", "TopicReader", "conf_of"]
+__all__ = ["OUTAGE_S", "Admin", "ClientConfig", "Cluster", "Subscription", "TopicEnd", "TopicReader", "conf_of"]

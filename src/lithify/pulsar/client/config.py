@@ -14,6 +14,7 @@ import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import unquote, urlsplit
@@ -85,6 +86,12 @@ class ClientConfig:
             url = "pulsar+ssl" + url.removeprefix("pulsar")
         config = cls(url, admin_url or given.get("webServiceUrl", ""), _tls_of(given))
         return _authenticated(config, given.get("authPlugin", ""), given.get("authParams", ""))
+
+    def waiting(self, outage_s: float) -> ClientConfig:
+        """The same, with no longer waits than this. Raises `InvalidSettingError`."""
+        if not 0 < outage_s < inf:
+            raise InvalidSettingError(f"outage_s={outage_s} is no time to wait", hint="give seconds, more than 0")
+        return replace(self, outage_s=outage_s, answer_s=min(self.answer_s, outage_s))
 
     @property
     def uses_tls(self) -> bool:
