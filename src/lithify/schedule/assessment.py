@@ -42,6 +42,13 @@ class Dirtiness:
         total = self.clean_bytes + self.dirty_bytes
         return self.dirty_bytes / total if total else 0.0
 
+    def too_little(self, settings: TopicSettings) -> str:
+        """Why so much does not make a log due (C28)."""
+        ratio, threshold = settings.min_cleanable_dirty_ratio, settings.compaction_threshold_bytes
+        if ratio >= 1 and threshold != NO_LIMIT:  # no ratio is above 1
+            return f"{self.dirty_bytes} dirty bytes <= compaction.threshold.bytes={threshold}"
+        return f"dirty ratio {self.ratio:.2f} <= {ratio:g}"
+
 
 @dataclass(frozen=True, slots=True)
 class Due:
@@ -156,7 +163,7 @@ def _verdict(
         return reason
     if dirt.dirty_bytes == 0:
         return Due(False, "nothing dirty below the horizon")
-    return Due(False, f"dirty ratio {dirt.ratio:.2f} <= {settings.min_cleanable_dirty_ratio:g}")
+    return Due(False, dirt.too_little(settings))
 
 
 def _reasons(

@@ -42,7 +42,7 @@ def assess_idle(state: LogState, settings: TopicSettings, now_ms: int) -> Assess
     elif dirt.ratio > settings.min_cleanable_dirty_ratio:
         reason = "dirty records are too young"
     else:
-        reason = f"dirty ratio {dirt.ratio:.2f} <= {settings.min_cleanable_dirty_ratio:g}"
+        reason = dirt.too_little(settings)
     return Assessment(_log_end(state), dirt, _tombstone_expiry_ms(state, settings), Due(False, reason, due_at_ms))
 
 

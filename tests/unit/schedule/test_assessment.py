@@ -81,6 +81,10 @@ JUDGED = {
         {"dirty": MUCH, "min_cleanable_dirty_ratio": 1},
         Due(False, "dirty ratio 1.00 <= 1"),
     ),
+    "C28: a ratio of 1 beside a threshold": (
+        {"dirty": 100, "min_cleanable_dirty_ratio": 1, "compaction_threshold_bytes": 100},
+        Due(False, "100 dirty bytes <= compaction.threshold.bytes=100"),
+    ),
     "C28: as old as the maximum": (AGES | {"now_ms": 600}, Due(False, LITTLE, 601)),
     "C28, C29: older, whatever the ratio": (AGES | {"now_ms": 601}, Due(True, LATE, 601, overdue_ms=1)),
     "C29: overdue since": (AGES | {"now_ms": 700}, Due(True, LATE, 601, overdue_ms=100)),
