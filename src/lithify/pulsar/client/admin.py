@@ -122,7 +122,8 @@ class Admin:
             ) from error
         except (requests.RequestException, TimeoutError, OSError) as error:
             hint = "check the admin URL, and that the cluster runs"
-            raise TransientBrokerError(f"the admin interface at {base} does not answer: {error}", hint=hint) from error
+            told = f"the admin interface at {base} does not answer: {_reason(error)}"
+            raise TransientBrokerError(told, hint=hint) from error
         if status >= 300:
             raise _refused(status, body, url)
         try:
@@ -158,6 +159,14 @@ class Admin:
         method, data = self.config.login()
         token = {"Authorization": f"Bearer {data.decode()}"} if method == "token" else {}
         return {"Accept": "application/json", **token}
+
+
+def _reason(error: BaseException) -> str:
+    """In the words of the system, where it has any: HTTP's clients wrap these in four errors of their own."""
+    cause = error
+    while (deeper := cause.__cause__ or cause.__context__) is not None:
+        cause = deeper
+    return (isinstance(cause, OSError) and cause.strerror) or str(error)
 
 
 _SAFE_STEPS: Final = (("http", "http"), ("http", "https"), ("https", "https"))
