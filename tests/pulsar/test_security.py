@@ -9,11 +9,13 @@ import pytest
 
 import lithify
 import pulsar
+from lithify.api.pulsar import LiveTopic
 from lithify.errors import BrokerError, LithifyError
 from lithify.model.message import MessageId
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
 from lithify.pulsar.client.refusals import TransientBrokerError
 from lithify.pulsar_consumer import PulsarSnapshotConsumer
+from support.pulsar.jars import pulsar_jars
 from support.pulsar.secured import PLUGIN, SecuredPulsar, a_secured_pulsar, certificate, token_of
 
 END = MessageId(1 << 40, 0)
@@ -90,6 +92,24 @@ def test_an_ingest_needs_the_rights_of_a_reader(secured, topic, tmp_path, sessio
     for role in ("reader", "nobody"):
         assert token_of(role) not in str(report.error)
         assert token_of(role).encode() not in written
+
+
+def test_a_round_needs_the_rights_that_its_guide_names(secured, topic, session, tmp_path):
+    """Over TLS, with a token that tasks use as well. A consumer says itself what only superusers are told."""
+    file, compacted = tmp_path / "token", {"spark": session, "jars": str(pulsar_jars())}
+    config = replace(conf_for(secured, "reader"), token="", token_file=str(file))
+    for role in ("nobody", "reader"):
+        file.write_text(token_of(role))
+        with pytest.raises(LithifyError, match=r"answers 40[13]") as caught:
+            LiveTopic(topic, config).compact(**compacted)
+        assert token_of(role) not in str(caught.value)
+    told = {"retain_null_key": True, "order": "publish", "replication": (1, 1, 1)}
+    own = LiveTopic(topic, config).compact(**compacted, **told, metadata_url=secured.server.metadata_url)
+    assert [(one.error, one.messages_in, one.messages_out) for one in own.partitions] == [(None, 2, 2)]
+    assert all("not known" in note for note in own.notes)
+    file.write_text(token_of("admin"))
+    (report,) = LiveTopic(topic, config).compact(**compacted).partitions
+    assert (report.error, report.changed) == (None, False)
 
 
 def test_a_token_file_is_read_at_each_use(secured, topic, tmp_path):
