@@ -12,13 +12,17 @@ import pytest
 
 import lithify
 from lithify import Record, Topic
+from lithify.api.pulsar import LiveTopic
 from lithify.errors import BrokerError, SubscriptionBusyError
 from lithify.model.message import MessageId
-from lithify.pulsar.client import ClientConfig, Cluster, TopicReader
+from lithify.pulsar.bookkeeper import LedgerReader, MetadataStore, TopicLedgers, kept_jvms
+from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
 from lithify.pulsar.client.refusals import TransientBrokerError
 from lithify.pulsar_consumer import PulsarSnapshotConsumer
-from support.pulsar.bookies import a_writer
+from support.pulsar.bookies import a_writer, java_parts, spoil
 from support.pulsar.clients import a_client, send
+from support.pulsar.jars import pulsar_jars
+from support.pulsar.live_topics import view_ledgers
 from support.pulsar.server import PulsarServer, a_pulsar
 from support.servers.tcp_proxy import TcpProxy, a_proxy, wait_until
 
@@ -233,16 +237,34 @@ def test_many_readers_at_once_do_not_disturb_each_other(server):
     assert got == [20] * 8
 
 
-def test_a_jvm_that_is_kept_serves_on_after_the_cluster_was_away(server):
-    """Each piece of work with a ledger of its own; the second is that of the JVM that had the first."""
-    jvms = []
+def test_a_cluster_comes_back_with_a_damaged_entry(server, session, monkeypatch):
+    """Who reads it is told where it is; a round changes nothing (C55). A JVM that is kept serves on."""
+    monkeypatch.setattr(kept_jvms, "KEPT_S", 300.0)
+    topic, jvms = server.make_topic(), []
+    ids = send(server, topic, "a", "to be damaged", "c", key="k")
+    ledger, last = ids[0].ledger_id(), MessageId(ids[-1].ledger_id(), ids[-1].entry_id())
+    server.unload(topic)
     for _ in range(2):
         with a_writer(server) as writer:
-            ledger = writer.create(server.make_topic(), MessageId(1, 1), "run")
+            made = writer.create(server.make_topic(), MessageId(1, 1), "run")
             writer.append([bytes(100)] * 10)
-            assert writer.close() == (ledger, 10, 1000)
+            assert writer.close() == (made, 10, 1000)
             jvms.append(writer._jvm)
         if len(jvms) == 1:
             server.kill()
+            spoil(server, b"to be damaged")
             server.start()
     assert jvms[0] is jvms[1]
+    config = replace(config_of(server, answer_s=1), outage_s=0)
+    with pytest.raises(BrokerError, match=f"{topic}: after entry {ledger}:0: "):
+        list(TopicReader(config, topic).read(MessageId(ledger, 1), last))
+    admin = Admin(config)
+    ledgers = TopicLedgers.of(admin.internal_stats(topic), admin.runtime_configuration())
+    assert ledgers is not None
+    bookies = LedgerReader(java_parts(), MetadataStore.at(server.metadata_url), ledgers, answer_s=2)
+    with pytest.raises(BrokerError, match=f"entry {ledger}:1 cannot be read: BKDigestMatchException"):
+        list(bookies.read(None, last))
+    assert [raw.entry for part in bookies.read(MessageId(ledger, 2), last) for raw in part] == [2]
+    (report,) = LiveTopic(topic, config).compact(spark=session, jars=str(pulsar_jars())).partitions
+    assert f"{topic}: at the beginning of ledger {ledger}: " in str(report.error)
+    assert (report.compacted_ledger, view_ledgers(server, topic)) == (None, [])

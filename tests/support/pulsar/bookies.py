@@ -24,3 +24,11 @@ def java_parts(java: Path | None = None) -> JavaParts:
 def a_writer(server: PulsarServer, parts: JavaParts | None = None, answer_s: float = 30) -> Iterator[LedgerWriter]:
     with LedgerWriter(parts or java_parts(), MetadataStore.at(server.metadata_url), ONE_BOOKIE, answer_s) as writer:
         yield writer
+
+
+def spoil(server: PulsarServer, value: bytes) -> None:
+    """Changes a stored value on the disk of the bookie, which must be down."""
+    files = [file for file in (server.folder / "bookie").rglob("*") if file.is_file() and value in file.read_bytes()]
+    assert files, "the value is not there"
+    for file in files:
+        file.write_bytes(file.read_bytes().replace(value, value[::-1]))

@@ -140,6 +140,14 @@ def test_redirects_to_the_owner_are_followed_with_the_token():
         assert owner.seen == [("/admin/v2/persistent/t/n/topic/internalStats", f"Bearer {TOKEN}")]
 
 
+@pytest.mark.parametrize("count", [-1, 10**12, '"3"', "true", "null"])
+def test_partitions_that_cannot_be_are_an_error(count):
+    answer = b'{"partitions": %s}' % str(count).encode()
+    told = a_web_server(lambda request: request.send(200, answer))
+    with told as server, pytest.raises(BrokerError, match="partitions"):
+        admin_of(server).partitions(TOPIC)
+
+
 ASTRAY = {
     "in a circle": (lambda request: request.send(307, Location=request.path), "redirects"),
     "to no web server": (lambda request: request.send(307, Location="file:///etc/passwd"), "show the token"),

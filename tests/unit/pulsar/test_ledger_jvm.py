@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from lithify.errors import BrokerError, UnusableEnvironmentError
+from lithify.errors import BrokerError, InvalidSettingError, LithifyError, UnusableEnvironmentError
+from lithify.pulsar.bookkeeper import MetadataStore
 from lithify.pulsar.bookkeeper.ledger_jvm import LedgerJvm
 
 GREETS = r"printf '\000\000\000\005\000LITH';"
@@ -17,6 +18,11 @@ GREETS = r"printf '\000\000\000\005\000LITH';"
     ("script", "kind", "said"),
     [
         ("exit 3", UnusableEnvironmentError, "it has died"),
+        (
+            "echo Error: no class >&2; for n in $(seq 50); do echo '\tat a.b.c' >&2; done; exit 1",
+            UnusableEnvironmentError,
+            "no class .check that the jars in",
+        ),
         ("echo Unrecognized option >&2; exit 1", UnusableEnvironmentError, "Unrecognized option"),
         ("echo Hello, world", UnusableEnvironmentError, "something else than a greeting"),
         (r"printf '\000\000\000\005\000LIMB'", UnusableEnvironmentError, "another version"),
@@ -57,3 +63,14 @@ def test_a_jvm_that_does_not_end_is_killed(jvm_script, monkeypatch):
     jvm.end()
     with pytest.raises(ProcessLookupError):
         os.kill(jvm._process.pid, 0)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "zk: here", "zk:\x00", "memory:x", "rocksdb:///data", "metadata-store:rocksdb:///data"]
+)
+def test_a_metadata_store_that_no_program_but_the_broker_can_reach_is_refused(url):
+    """A client of it would make an empty one of that name, in this machine's folders."""
+    with pytest.raises(InvalidSettingError, match="metadata store"):
+        MetadataStore.at(url)
+    with pytest.raises(LithifyError, match="metadata store"):
+        MetadataStore.of({"metadataStoreUrl": url})

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lithify.errors import BrokerError, DamagedError, LithifyError, SubscriptionBusyError, UnknownSourceError
 from lithify.model.message import MessageId
 from lithify.pulsar.client import ClientConfig, Cluster, TopicEnd, TopicReader
+from lithify.pulsar.client.commands_pb2 import BaseCommand
 from lithify.pulsar.client.connection import command
 from lithify.pulsar.client.frames import ENTRY_BYTES, Frames, framed
 from lithify.pulsar.client.refusals import NAMES, TransientBrokerError, refusal
@@ -145,6 +146,43 @@ def test_a_reader_asks_again_when_the_last_entry_does_not_come():
 
     with a_fake_broker((1, 0, ENTRY), (1, 1, ENTRY), get_last_message_id=told) as broker:
         assert read(broker, outage_s=5) == [(1, 0), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("start", "place"),
+    [
+        (None, "at its first entry"),
+        (MessageId(1, 0), "at the beginning of ledger 1"),
+        (MessageId(1, 5), "after entry 1:4"),
+    ],
+)
+def test_an_entry_that_does_not_come_is_told_by_the_one_before(start, place):
+    """Brokers say nothing where bookies cannot read it."""
+    with a_fake_broker((2, 0, ENTRY), flow=lambda *_: b"") as broker:
+        reader = TopicReader(config_of(broker, answer_s=0.1, outage_s=0.1), TOPIC)
+        with pytest.raises(BrokerError, match=f"^{TOPIC}: {place}: .*sends nothing"):
+            list(reader.read(start, END))
+
+
+@pytest.mark.parametrize("at", [(1, 1 << 63), (1 << 63, 1)])
+def test_an_id_that_is_no_number_of_pulsars_is_an_error(at):
+    with a_fake_broker((1, 0, ENTRY), flow=lambda *_: message_frame(*at, ENTRY)) as broker:
+        with pytest.raises(BrokerError, match="an id that is none"):
+            read(broker, outage_s=30)
+        broker.last = at
+        with pytest.raises(BrokerError, match="a last id that is none"):
+            Cluster(config_of(broker)).last_id(TOPIC)
+
+
+def test_partitions_without_end_are_an_error():
+    def told(_broker: FakeBroker, received: BaseCommand) -> bytes:
+        made = command("partition_metadata_response")
+        made.partition_metadata_response.request_id = received.partition_metadata.request_id
+        made.partition_metadata_response.partitions = (1 << 32) - 1
+        return framed(made)
+
+    with a_fake_broker(partition_metadata=told) as broker, pytest.raises(BrokerError, match="4294967295 partitions"):
+        Cluster(config_of(broker)).partitions(TOPIC)
 
 
 def test_a_topic_that_has_nothing_yet_is_read_as_nothing():

@@ -277,9 +277,22 @@ public final class Ledgers {
             LedgerHandle handle = (LedgerHandle) awaited(opened.future);
             last = last < 0 ? handle.getLastAddConfirmed() : last;
             int count = FIRST_PAGE_ENTRIES;
+            long careful = -1; // up to here entries are read one by one: one of them is damaged, or not there
             Outcome next = asked(handle, first, last, count);
             while (next != null) {
-                Enumeration found = (Enumeration) awaited(next.future);
+                Enumeration found;
+                try {
+                    found = (Enumeration) awaited(next.future);
+                } catch (Exception error) {
+                    if (first <= careful || count == 1) {
+                        throw new IOException("entry " + id + ":" + first + " cannot be read: "
+                                + new String(describe(error), StandardCharsets.UTF_8), error);
+                    }
+                    careful = first + count - 1;
+                    count = 1;
+                    next = asked(handle, first, last, count);
+                    continue;
+                }
                 List page = new ArrayList();
                 long size = 0;
                 while (found.hasMoreElements()) {
@@ -291,6 +304,7 @@ public final class Ledgers {
                     throw new IOException("ledger " + id + " has no entry " + first);
                 }
                 count = (int) Math.max(1, Math.min(PAGE_ENTRIES, PAGE_BYTES * page.size() / Math.max(1, size)));
+                count = first + page.size() <= careful ? 1 : count;
                 next = asked(handle, first + page.size(), last, count); // comes while this page is written
                 writePage(out, first, page, size);
                 first += page.size();
@@ -308,6 +322,10 @@ public final class Ledgers {
             return null;
         }
         Outcome outcome = new Outcome();
+        if (count == 1) { // a batch with a damaged entry never ends, and this says what is wrong
+            handle.asyncReadUnconfirmedEntries(first, first, outcome, null);
+            return outcome;
+        }
         int most = (int) Math.min(count, last - first + 1);
         handle.asyncBatchReadUnconfirmedEntries(first, most, PAGE_BYTES, outcome, null);
         return outcome;

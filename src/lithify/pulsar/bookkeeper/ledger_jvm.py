@@ -35,6 +35,8 @@ START_S: Final = 60.0
 END_S: Final = 10.0
 SAID_LINES: Final = 30
 LINE_BYTES: Final = 2000
+IN_A_TRACE: Final = ("at ", "... ")
+"""Lines that say where in Java an error came up; there are hundreds, and what it is stands before them."""
 
 NEEDED: Final = ("bookkeeper-server", "pulsar-metadata")
 COMPILER: Final = ("janino", "commons-compiler")
@@ -73,6 +75,7 @@ class LedgerJvm:
         """Raises `ConnectorError`, `UnusableEnvironmentError`, or `BrokerError` where there is no such cluster."""
         self._answer_s = answer_s
         self._failure = ""
+        self._hint = f"check that the jars in {parts.pulsar_jars} are whole, and all of one Pulsar"
         self._said: deque[str] = deque(maxlen=SAID_LINES)
         class_path = parts.class_path()
         with as_file(files(__package__) / "Ledgers.java") as source:
@@ -149,6 +152,7 @@ class LedgerJvm:
             raise BrokerError(f"no client of BookKeeper: {told[1:].decode(errors='replace')}", hint=hint)
         if told[1:] != GREETING:
             raise self._broken("it is of another version")
+        self._hint = ""
 
     def _write(self, data: memoryview, deadline: Deadline) -> None:
         self._must_be_there()
@@ -196,13 +200,13 @@ class LedgerJvm:
         self._listener.join(END_S)
         said = " / ".join(self._said)
         return UnusableEnvironmentError(
-            f"the JVM for BookKeeper failed: {why}" + (f"; it said: {said}" if said else "")
+            f"the JVM for BookKeeper failed: {why}" + (f"; it said: {said}" if said else ""), hint=self._hint
         )
 
     def _listen(self, errors: IO[bytes]) -> None:
         with errors:
             while line := errors.readline(LINE_BYTES):
-                if text := line.decode(errors="replace").strip():
+                if (text := line.decode(errors="replace").strip()) and not text.startswith(IN_A_TRACE):
                     self._said.append(text)
 
 

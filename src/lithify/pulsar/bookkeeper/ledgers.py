@@ -29,6 +29,9 @@ UNANSWERED_AT_MOST: Final = 3
 ENTRY_OVERHEAD_BYTES: Final = 100
 
 RUN: Final = "lithify/run"
+PREFIX: Final = "metadata-store:"
+OF_ONE_PROCESS: Final = ("rocksdb:", "memory:")
+"""Metadata stores that only the broker that made them has."""
 
 _INT: Final = struct.Struct(">I")
 _LONG: Final = struct.Struct(">q")
@@ -74,9 +77,13 @@ class MetadataStore:
     @classmethod
     def at(cls, url: str, ledgers_path: str = "/ledgers") -> MetadataStore:
         """Of a metadata store's URL as Pulsar has it, such as zk:host:2181. Raises `InvalidSettingError`."""
-        if not url.strip() or any(character.isspace() for character in url):
+        if not url or not url.isprintable() or any(character.isspace() for character in url):
             raise InvalidSettingError(f"{url!r} is not the URL of a metadata store")
-        return cls(url if url.startswith("metadata-store:") else f"metadata-store:{url}", ledgers_path)
+        store = url.removeprefix(PREFIX)
+        if store.startswith(OF_ONE_PROCESS):  # a client of ours would make another, empty one
+            hint = "a standalone Pulsar uses ZooKeeper if PULSAR_STANDALONE_USE_ZOOKEEPER=1 is set when it first starts"
+            raise InvalidSettingError(f"the metadata store {store} cannot be reached by other programs", hint=hint)
+        return cls(f"{PREFIX}{store}", ledgers_path)
 
 
 class Written(NamedTuple):

@@ -18,7 +18,7 @@ from requests.adapters import HTTPAdapter
 
 from lithify.errors import BrokerError, InvalidSettingError, UnknownSourceError
 from lithify.pulsar.client.config import ClientConfig
-from lithify.pulsar.client.names import TopicName
+from lithify.pulsar.client.names import TopicName, checked_count
 from lithify.pulsar.client.refusals import TEXT_CHARACTERS, TransientBrokerError
 from lithify.waits.deadline import within
 
@@ -54,7 +54,7 @@ class Admin:
     def partitions(self, topic: str) -> int:
         """How many the topic has; 0: it is not partitioned."""
         found = _object(self.get(f"{_path(topic)}/partitions?checkAllowAutoCreation=false"), f"{topic}: its metadata")
-        return _number(found.get("partitions"), f"{topic}: its partitions")
+        return checked_count(topic, _number(found.get("partitions"), f"{topic}: its partitions"))
 
     def compaction_threshold(self, topic: str) -> int | None:
         """Bytes of backlog at which brokers compact the topic, by its policies or its namespace's; None: not set."""

@@ -9,6 +9,7 @@ import os
 import socket
 from typing import Final
 
+from lithify.errors import BrokerError
 from lithify.model.message import MessageId
 from lithify.pulsar.client.commands_pb2 import BaseCommand, MessageIdData
 from lithify.pulsar.client.config import ClientConfig
@@ -22,7 +23,9 @@ EXCLUSIVE: Final = 0
 EARLIEST_POSITION: Final = 1
 NOWHERE: Final = (1 << 64) - 1
 """-1 as Pulsar has it in ids: before all ledgers, or before all entries of one."""
-LATEST: Final = MessageId((1 << 63) - 1, (1 << 63) - 1)
+LARGEST: Final = (1 << 63) - 1
+"""Of the numbers in an id."""
+LATEST: Final = MessageId(LARGEST, LARGEST)
 
 
 def reading(config: ClientConfig, topic: str, start: MessageId | None, *, compacted: bool) -> Connection:
@@ -56,6 +59,8 @@ def last_id(connection: Connection, topic: str) -> MessageId | None:
     found = connection.request(asked, topic).get_last_message_id_response.last_message_id
     if NOWHERE in (found.ledger_id, found.entry_id):
         return None
+    if max(found.ledger_id, found.entry_id) > LARGEST:
+        raise BrokerError(f"{topic}: the broker tells a last id that is none: {found.ledger_id}:{found.entry_id}")
     return MessageId(found.ledger_id, found.entry_id, found.batch_index)
 
 

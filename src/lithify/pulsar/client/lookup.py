@@ -13,6 +13,7 @@ from lithify.errors import BrokerError
 from lithify.pulsar.client.commands_pb2 import CommandLookupTopicResponse
 from lithify.pulsar.client.config import ClientConfig, address_of
 from lithify.pulsar.client.connection import Connection, command
+from lithify.pulsar.client.names import checked_count
 from lithify.pulsar.client.refusals import TransientBrokerError
 
 REDIRECTS_AT_MOST: Final = 20
@@ -48,7 +49,7 @@ def partitions_of(config: ClientConfig, topic: str) -> int:
         asked.partition_metadata.topic = topic
         asked.partition_metadata.request_id = connection.new_request()
         asked.partition_metadata.metadata_auto_creation_enabled = False
-        return int(connection.request(asked, topic).partition_metadata_response.partitions)
+        return checked_count(topic, connection.request(asked, topic).partition_metadata_response.partitions)
 
     return at_any(config, ask)
 

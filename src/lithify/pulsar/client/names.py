@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import quote
 
-from lithify.errors import InvalidNameError
+from lithify.errors import BrokerError, InvalidNameError
 
 _NAME = re.compile(r"(\w[\w-]*)://([\w=:.-]+)/([\w=:.-]+)/(?!\s)([^/\x00-\x1f\ud800-\udfff]+)", re.ASCII)
+PARTITIONS_AT_MOST: Final = 1 << 20
+"""Each takes a round trip and some memory."""
+
 _PARTITION = re.compile(r"-partition-(0|[1-9]\d{0,8})$")
 
 
@@ -60,6 +64,13 @@ class TopicName:
 
     def of_partition(self, partition: int) -> TopicName:
         return TopicName(self.tenant, self.namespace, f"{self.local}-partition-{partition}")
+
+
+def checked_count(topic: str, partitions: int) -> int:
+    """How many partitions a topic has by what a broker tells. Raises `BrokerError` for what cannot be."""
+    if not 0 <= partitions <= PARTITIONS_AT_MOST:
+        raise BrokerError(f"{topic}: it would have {partitions} partitions, and at most {PARTITIONS_AT_MOST} are read")
+    return partitions
 
 
 def partition_name(topic: str, partition: int, count: int) -> str:

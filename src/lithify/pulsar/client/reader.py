@@ -25,7 +25,7 @@ from lithify.errors import BrokerError
 from lithify.model.message import MessageId
 from lithify.pulsar.client.config import ClientConfig
 from lithify.pulsar.client.connection import Connection
-from lithify.pulsar.client.consumer import CLOSE_CONSUMER, allow, last_id, reading
+from lithify.pulsar.client.consumer import CLOSE_CONSUMER, LARGEST, allow, last_id, reading
 from lithify.pulsar.client.frames import MESSAGE, Frame
 from lithify.pulsar.client.names import TopicName
 from lithify.pulsar.client.patience import Outage
@@ -96,7 +96,7 @@ class TopicReader:
         taken: list[RawEntry] = []
         size, at = 0, before
         while at < stop:
-            for entry in self._received(connection):
+            for entry in self._received(connection, at):
                 if (entry.ledger, entry.entry) <= at:
                     raise BrokerError(
                         f"{self.topic}: {connection.where} sent entry {entry.place} after {at[0]}:{at[1]}"
@@ -113,12 +113,18 @@ class TopicReader:
         if taken:
             yield taken
 
-    def _received(self, connection: Connection) -> list[RawEntry]:
-        """The next entries, at least one."""
+    def _received(self, connection: Connection, at: tuple[int, int]) -> list[RawEntry]:
+        """The next entries, at least one. Errors say after which one: bookies may not be able to read the next."""
         deadline = Deadline(self.config.answer_s)
-        while True:
-            if entries := self._entries(connection.received(deadline)):
-                return entries
+        try:
+            while True:
+                if entries := self._entries(connection.received(deadline)):
+                    return entries
+        except TransientBrokerError as error:
+            place = f"after entry {at[0]}:{at[1]}" if at[1] >= 0 else f"at the beginning of ledger {at[0]}"
+            where = "at its first entry" if at == NOTHING_YET else place
+            hint = error.hint or "the broker's log says why, also where bookies have not got an entry, or damaged"
+            raise TransientBrokerError(f"{self.topic}: {where}: {error.message}", hint=hint) from error
 
     def _entries(self, frames: list[Frame]) -> list[RawEntry]:
         """Of MESSAGE frames, with their checksums verified."""
@@ -127,11 +133,13 @@ class TopicReader:
             if command.type == MESSAGE:
                 at = command.message.message_id
                 entry = RawEntry(at.ledger_id, at.entry_id, data)
+                if max(entry[:2]) > LARGEST:
+                    raise BrokerError(f"{self.topic}: the broker sends an entry with an id that is none: {entry.place}")
                 if data[:2] != CHECKSUM_MAGIC or data[2:6] != _stored(_crc32c(data[6:])):
                     entry_of(entry)  # says what is wrong, unless it has no checksum or has it behind other metadata
                 entries.append(entry)
             elif command.type == CLOSE_CONSUMER:
-                raise TransientBrokerError(f"{self.topic}: the broker closed the reader, as it does to move a topic")
+                raise TransientBrokerError("the broker closed the reader, as it does to move a topic")
         return entries
 
 

@@ -107,7 +107,8 @@ class LiveCluster:
                 f"{partition}: its compacted ledger is gone, so the broker cannot tell about the topic",
                 hint="readers of the compacted topic fail as well; `lithify pulsar uncompact` drops the view",
             ) from error
-        cursor = stats.get("cursors", {}).get(COMPACTION)
+        cursors = stats.get("cursors")
+        cursor = cursors.get(COMPACTION) if isinstance(cursors, dict) else None
         unsettled = None if cursor is None else self._unsettled(partition)
         try:
             return _looked(stats, cursor, last, unsettled)
