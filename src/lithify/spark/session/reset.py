@@ -7,14 +7,28 @@ starts another. Uses private attributes of PySpark, which may change between ver
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
+from socketserver import BaseServer
 from subprocess import Popen, TimeoutExpired
+from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 ENDS_WITHIN_S = 5.0
 """Seconds that an abandoned JVM has to exit after its stdin was closed; then it is killed."""
+
+
+def end_quietly(context: SparkContext) -> None:
+    """Lets PySpark print no traceback once the JVM that sends it its accumulators has ended."""
+    server: Any = context._accumulatorServer
+
+    def handle_error(request: Any, address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], EOFError | ConnectionError):
+            BaseServer.handle_error(server, request, address)
+
+    server.handle_error = handle_error
 
 
 def forget_dead_session() -> bool:

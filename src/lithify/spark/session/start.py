@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 
 from lithify.errors import EngineUnavailableError, LithifyError
 from lithify.spark.session.java import find_java, java_home
-from lithify.spark.session.reset import forget_dead_session
+from lithify.spark.session.reset import end_quietly, forget_dead_session
 
 MASTER = "spark.master"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -106,6 +106,7 @@ def _started(conf: Mapping[str, str]) -> SparkSession:
     address = {"SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", _LOCALHOST)} if local else {}
     with variables, _environment(SPARK_LOCAL_DIRS=",".join(folders), **address), _interrupts_held():
         session = _get_or_create(merged)
+    end_quietly(session.sparkContext)
     for folder in folders:
         # At exit the JVM deletes Spark's files first and then those registered here.
         session.sparkContext._jvm.java.io.File(folder).deleteOnExit()
