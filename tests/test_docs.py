@@ -211,12 +211,11 @@ def test_every_parameter_of_a_public_method_is_in_the_reference():
     from lithify.pulsar_consumer import PulsarSnapshotConsumer
     from lithify.spark_source import register
 
-    told = {
-        signature.partition("(")[0]: {part.partition("=")[0].strip() for part in signature.partition("(")[2].split(",")}
-        for signature in re.findall(
-            r"^(?:\| )?`(\w+\([^`]*)\)`", (ROOT / "docs/reference/python.md").read_text("utf-8"), re.M
-        )
-    }
+    told: dict[str, set[str]] = {}
+    reference = (ROOT / "docs/reference/python.md").read_text("utf-8")
+    for signature in re.findall(r"^(?:\| )?`(\w+\([^`]*)\)`", reference, re.M):
+        name, _, parameters = signature.partition("(")
+        told.setdefault(name, set()).update(part.partition("=")[0].strip() for part in parameters.split(","))
     public = [SnapshotConsumer, PulsarSnapshotConsumer, publish, register]
     public += [method for kind in (Lake, Topic) for name, method in vars(kind).items() if name[0] != "_"]
     missing = [

@@ -14,7 +14,8 @@
     │   ├── ClockError                     a clock that is far from the commits of the topic
     │   ├── NothingToUndoError             no round that can be undone
     │   ├── UnusualSweepError              so many files would be deleted that a person should check first
-    │   └── UnknownSourceError             no such topic in the Kafka or Pulsar cluster
+    │   ├── UnknownSourceError             no such topic in the Kafka or Pulsar cluster
+    │   └── FencedError                    a log that ends elsewhere than its writer expects
     ├── ConflictError                      other writers committed first, too many times
     ├── UnknownOutcomeError                it cannot be determined whether the commit landed
     ├── RoundAbandonedError                a round was abandoned on request
@@ -167,6 +168,10 @@ class UnusualSweepError(RefusedError):
 
 class UnknownSourceError(RefusedError):
     """The Kafka or Pulsar cluster has no such topic, or no such partition of it."""
+
+
+class FencedError(RefusedError):
+    """A log does not end where this writer expects it: another writer has taken over, and nothing was appended."""
 
 
 class ConflictError(LithifyError):

@@ -24,6 +24,7 @@ from lithify.service.ingest.ingest import ingest
 from lithify.service.look.quarantine import release
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.round.run import Run, run_rounds
+from lithify.service.write.append import append
 from support.engines.kernel import KernelEngine
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
@@ -133,6 +134,7 @@ CASES = {
     "expire-view": Case(lambda w: expire_versions(w, NAME), SIDE_BY_SIDE, look=kept),
     "quarantine release": Case(lambda w: release(w, NAME, [1]), IN_PLACE, look=failing),
     "batch": Case(a_batch, IN_PLACE),
+    "append-expected-end": Case(lambda w: append(w, NAME, records(range(60, 70), 9), expected_end={0: 30}), IN_PLACE),
     "ingest": Case(an_ingest, IN_PLACE),
     "sweep": Case(lambda w: sweep(w, NAME, delete=True), {**IN_PLACE, "versions.kept": 1}),
 }

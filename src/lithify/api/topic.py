@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, overload
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
+from lithify.api.topic_cuts import TopicCuts
 from lithify.model.cursor import AtTime, Cursor, Start
 from lithify.model.log import TopicState
 from lithify.model.message import MessagePosition
-from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.ports.engine import Progress
 from lithify.ports.files import Batch
-from lithify.ports.store import Warehouse
 from lithify.reading.message_positions import check_has_ids, last_message_position, message_position
 from lithify.reading.pieces import Reading
-from lithify.reports.cut import AlterReport, CutReport, SweepReport
+from lithify.reports.cut import AlterReport
 from lithify.reports.quarantine import ReleaseReport
 from lithify.reports.round import PlanReport, RatesReport, RoundReport
 from lithify.reports.status import TopicInfo, TopicStatus, VersionReport
 from lithify.reports.verification import VerifyReport
-from lithify.service.change.alter import alter, plan_uncompact, uncompact
-from lithify.service.change.cut import delete_records, plan_delete_records, plan_truncate, truncate
-from lithify.service.change.retain import retain
-from lithify.service.change.sweep import sweep
-from lithify.service.change.undo import plan_undo, undo
-from lithify.service.clock_check import trust_clock
+from lithify.service.change.alter import alter
 from lithify.service.documents import reports_of, throttle
 from lithify.service.look.quarantine import release
 from lithify.service.look.status import kept_versions, topic_info, topic_status
@@ -36,6 +31,8 @@ from lithify.service.read.fetch import LogReader, TopicReader, open_reader, tabl
 from lithify.service.round.compact import RunRequest, compact, plan_compact
 from lithify.service.round.run import silent
 from lithify.service.write.append import NOWHERE, AppendResult, append
+from lithify.snapshot.lake_consumer import LakeConsumer
+from lithify.snapshot.table_fold import Table
 from lithify.wiring import SparkChoice, spark_engine, spark_inspector, tasks_at_once
 
 if TYPE_CHECKING:
@@ -44,11 +41,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(TopicCuts):
     """A keyed topic: an Iceberg table whose logs are kept compacted."""
-
-    warehouse: Warehouse
-    topic_name: TopicName
 
     @property
     def name(self) -> str:
@@ -69,15 +63,17 @@ class Topic:
         *,
         keep_offsets: bool = False,
         end_offsets: Mapping[int, int] = NOWHERE,
+        expected_end: Mapping[int, int] = NOWHERE,
     ) -> AppendResult:
         """Appends one atomic batch: records, or Arrow data with the columns that `produce` takes.
 
         With `keep_offsets` the records' own partitions and offsets are used; they must ascend and
         be at or above the log end. `end_offsets` then says, by partition, where logs end after it, which
-        may be beyond their last record. Raises `InvalidRecordError` or `InvalidInputError`, with nothing
-        written.
+        may be beyond their last record. Logs that do not end at `expected_end`, by partition, refuse the batch
+        with `FencedError`. Raises `InvalidRecordError` or `InvalidInputError`, with nothing written.
         """
-        return append(self.warehouse, self.topic_name, batch, keep_offsets=keep_offsets, end_offsets=end_offsets)
+        ends = {"end_offsets": end_offsets, "expected_end": expected_end}
+        return append(self.warehouse, self.topic_name, batch, keep_offsets=keep_offsets, **ends)
 
     @overload
     def reader(
@@ -119,6 +115,20 @@ class Topic:
         """
         how = Reading(follow=follow, compacted=compacted)
         return open_reader(self.warehouse, self.topic_name, partition, start, how, version)
+
+    def consumer(
+        self, *, partitions: Sequence[int] | None = None, position: str | PathLike[str] | None = None
+    ) -> LakeConsumer:
+        """A consumer of the compacted records, then of new ones; `position` is the file of its cursors (C49)."""
+        return LakeConsumer(self.warehouse, self.topic_name, partitions=partitions, position=position)
+
+    def fill(self, table: Table, *, position: str | PathLike[str] | None = None) -> int:
+        """Updates a dict to the latest record of every live key; returns how many records were read.
+
+        With `position` it continues where the last one with that file ended: give it the table of that one.
+        """
+        with self.consumer(position=position) as consumer:
+            return consumer.fill(table)
 
     def find_by_publish_time(
         self, publish_time_ms: int, partition: int = 0, *, compacted: bool = False
@@ -233,57 +243,3 @@ class Topic:
         Raises `InvalidSettingError`, or `PolicyError` where a compacted view would be in the way.
         """
         return alter(self.warehouse, self.topic_name, config or {}, unset_names=unset, partitions=partitions)
-
-    def retain(self, *, now_ms: int | None = None, allow_clock_jump: bool = False) -> CutReport:
-        """Applies retention by age and size now (C24). Raises `PolicyError` without policy `delete`.
-
-        Raises `ClockError` where the clock is years from the commits of the topic, unless it is allowed (C46).
-        """
-        self._trust_clock(allow_clock_jump)
-        return retain(self.warehouse, self.topic_name, now_ms=now_ms)
-
-    def plan_delete_records(self, partition: int, before: int) -> CutReport:
-        """What `delete_records` would do now; raises what it raises."""
-        return plan_delete_records(self.warehouse, self.topic_name, partition, before)
-
-    def delete_records(self, partition: int, before: int) -> CutReport:
-        """Makes records below offset `before` unreadable at once (C26). Raises `OffsetOutOfRangeError`."""
-        return delete_records(self.warehouse, self.topic_name, partition, before)
-
-    def plan_truncate(self, partition: int, to: int, *, below_compacted: bool = False) -> CutReport:
-        """What `truncate` would do now; raises what it raises."""
-        return plan_truncate(self.warehouse, self.topic_name, partition, to, below_compacted=below_compacted)
-
-    def truncate(self, partition: int, to: int, *, below_compacted: bool = False) -> CutReport:
-        """Removes records at and above offset `to`, which becomes the log end (C26).
-
-        Raises `OffsetOutOfRangeError`, or `PolicyError` below the first dirty offset.
-        """
-        return truncate(self.warehouse, self.topic_name, partition, to, below_compacted=below_compacted)
-
-    def plan_uncompact(self, *, lose_trimmed: bool = False) -> CutReport:
-        """What `uncompact` would do now; raises what it raises."""
-        return plan_uncompact(self.warehouse, self.topic_name, lose_trimmed=lose_trimmed)
-
-    def uncompact(self, *, lose_trimmed: bool = False) -> CutReport:
-        """Drops the compacted view (C35). Raises `PolicyError`."""
-        return uncompact(self.warehouse, self.topic_name, lose_trimmed=lose_trimmed)
-
-    def plan_undo(self) -> CutReport:
-        """What `undo` would do now; raises what it raises."""
-        return plan_undo(self.warehouse, self.topic_name)
-
-    def undo(self) -> CutReport:
-        """Undoes the last round (C7). Raises `NothingToUndoError`, which says why it cannot."""
-        return undo(self.warehouse, self.topic_name)
-
-    def sweep(
-        self, *, delete: bool = False, allow_unusual: bool = False, allow_clock_jump: bool = False
-    ) -> SweepReport:
-        """Lists deletable files (C6); with `delete` deletes them. Raises `ClockError` or `UnusualSweepError`."""
-        self._trust_clock(allow_clock_jump)
-        return sweep(self.warehouse, self.topic_name, delete=delete, allow_unusual=allow_unusual)
-
-    def _trust_clock(self, allowed: bool) -> None:
-        if allowed:
-            trust_clock(self.warehouse, self.topic_name)

@@ -53,4 +53,4 @@ class PulsarSnapshotConsumer(LakeAndLive):
             raise RefusedError(f"{topic.name}: the lake does not say what it is a copy of", hint="give pulsar_topic")
         file = None if position is None else PositionFile(Path(position), topic.name, name, "Pulsar")
         live = PulsarTopic(cluster, name, state.identity, topic.warehouse.clock)
-        super().__init__(topic, live, partitions, file)
+        super().__init__(topic.warehouse, topic.topic_name, live, partitions, file)

@@ -14,20 +14,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from lithify.errors import BrokerError, RefusedError, SourceLostError, UnknownSourceError
 from lithify.model.log import TopicState
 from lithify.model.message import MessageId
+from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.ports.store import Warehouse
 from lithify.snapshot.cursors import Cursors, compacted_records, copied_from, first_cursor, log_of
 from lithify.snapshot.live import LiveSource, LiveTail, Reached
 from lithify.snapshot.numbering import check_numbering
 from lithify.snapshot.position_file import PositionFile, StoredPosition
 from lithify.snapshot.table_fold import Table, TableFold, collector_at_rest
-
-if TYPE_CHECKING:
-    from lithify.api.topic import Topic
 
 SLICE_S = 1.0
 """How long one wait for records is at most."""
@@ -45,9 +44,14 @@ class LakeAndLive:
     """
 
     def __init__(
-        self, topic: Topic, live: LiveSource, partitions: Sequence[int] | None, file: PositionFile | None
+        self,
+        warehouse: Warehouse,
+        name: TopicName,
+        live: LiveSource,
+        partitions: Sequence[int] | None,
+        file: PositionFile | None,
     ) -> None:
-        self._warehouse, self._name = topic.warehouse, topic.topic_name
+        self._warehouse, self._name = warehouse, name
         self._live, self._wanted, self._file = live, partitions, file
         try:
             state = self._warehouse.store.load(self._name)

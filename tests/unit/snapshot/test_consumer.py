@@ -101,7 +101,7 @@ def test_the_cluster_goes_on_where_the_lake_ends(topic, source):
     topic.append(source.add(6), keep_offsets=True)
     compact_without_spark(topic)
     source.add(3)
-    with LakeAndLive(topic, source, None, None) as consumer:
+    with LakeAndLive(topic.warehouse, topic.topic_name, source, None, None) as consumer:
         assert offsets(consumer) == [3, 4, 5, 6, 7, 8]
         assert consumer.positions() == {0: 8}  # the last one may not be processed yet
     assert source.closed
@@ -109,7 +109,7 @@ def test_the_cluster_goes_on_where_the_lake_ends(topic, source):
 
 def test_what_the_cluster_deletes_under_a_live_consumer_is_read_in_the_lake(topic, source):
     topic.append(source.add(2), keep_offsets=True)
-    with LakeAndLive(topic, source, None, None) as consumer:
+    with LakeAndLive(topic.warehouse, topic.topic_name, source, None, None) as consumer:
         assert offsets(consumer) == [0, 1]
         topic.append(source.add(4), keep_offsets=True)
         source.start = 5
@@ -119,7 +119,7 @@ def test_what_the_cluster_deletes_under_a_live_consumer_is_read_in_the_lake(topi
 
 def test_what_neither_has_is_an_error_each_time(topic, source):
     topic.append(source.add(2), keep_offsets=True)
-    with LakeAndLive(topic, source, None, None) as consumer:
+    with LakeAndLive(topic.warehouse, topic.topic_name, source, None, None) as consumer:
         assert offsets(consumer) == [0, 1]
         topic.append(source.add(2), keep_offsets=True)
         source.add(4)
@@ -134,5 +134,5 @@ def test_what_neither_has_is_an_error_each_time(topic, source):
 
 def test_a_consumer_that_cannot_begin_closes_its_source(topic, source):
     with pytest.raises(LithifyError, match=r"List's t has 1 partitions, not \[3\]"):
-        LakeAndLive(topic, source, [3], None)
+        LakeAndLive(topic.warehouse, topic.topic_name, source, [3], None)
     assert source.closed

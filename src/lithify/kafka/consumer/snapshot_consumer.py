@@ -42,4 +42,4 @@ class SnapshotConsumer(LakeAndLive):
         name = kafka_topic or topic.topic_name.topic
         file = None if position is None else PositionFile(Path(position), topic.name, name)
         live = KafkaTopic(Cluster(conf, timeout_s), name, topic.warehouse.clock)
-        super().__init__(topic, live, partitions, file)
+        super().__init__(topic.warehouse, topic.topic_name, live, partitions, file)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from lithify.errors import ConflictError, InvalidInputError, InvalidRecordError
+from lithify.errors import ConflictError, FencedError, InvalidInputError, InvalidRecordError
 from lithify.lifecycle.admission import check_offsets
 from lithify.lifecycle.copied import check_not_copied, with_copied
 from lithify.model.log import LastRecord, LogState, TopicEdit, TopicState
@@ -63,12 +63,14 @@ def append(
     *,
     keep_offsets: bool = False,
     end_offsets: Mapping[int, int] = NOWHERE,
+    expected_end: Mapping[int, int] = NOWHERE,
 ) -> AppendResult:
     """Appends a batch of records (or an Arrow table), atomically over all logs it goes to.
 
     With `keep_offsets` the records bring partition and offset; a first offset below the log end
     refuses the batch, which makes replays harmless. `end_offsets` are, by partition, where logs end
-    after it: between the last record and there is a gap, as in Kafka (C2). Raises
+    after it: between the last record and there is a gap, as in Kafka (C2). `expected_end` are, by
+    partition, where logs must end before it. Raises `FencedError` for a log that ends elsewhere,
     `InvalidRecordError`, `InvalidInputError`, `UnknownTopicError`, or what `commit` raises.
     """
     if end_offsets and not keep_offsets:
@@ -77,6 +79,7 @@ def append(
     state = warehouse.store.load(name)
     now_ms = warehouse.clock.now_ms()
     arrivals = warehouse.files.receive(state, batch, now_ms=now_ms, keep_offsets=keep_offsets)
+    check_ends(state, expected_end)
     if not arrivals and not end_offsets:
         return AppendResult(str(name), state.version, ())
     staged = _stage(warehouse, state, arrivals, {}, run_id)
@@ -85,6 +88,7 @@ def append(
         nonlocal staged
         if newest.identity != state.identity:
             raise ConflictError(f"{name}: the topic was deleted and recreated during the append", hint="append again")
+        check_ends(newest, expected_end)
         staged = _stage(warehouse, newest, arrivals, staged, run_id)
         written = tuple(segment for segments in staged.values() for segment in segments)
         logs = {p: _with(newest.log(p), staged[p], arrivals[p]) for p in arrivals}
@@ -100,11 +104,26 @@ def append(
         )
 
     committed = commit(warehouse, name, run_id, decide)
-    ranges = (
+    return AppendResult(str(name), committed.version, _ranges(staged))
+
+
+def _ranges(staged: Staged) -> tuple[OffsetRange, ...]:
+    return tuple(
         OffsetRange(p, segments[0].base_offset, segments[-1].end_offset, sum(s.records for s in segments))
         for p, segments in sorted(staged.items())
     )
-    return AppendResult(str(name), committed.version, tuple(ranges))
+
+
+def check_ends(state: TopicState, expected: Mapping[int, int]) -> None:
+    """Raises `FencedError` for a log that ends elsewhere, or `UnknownTopicError` (C60)."""
+    for partition, end in expected.items():
+        state.check_partition(partition)
+        found = state.log(partition).log_end_offset
+        if found != end:
+            raise FencedError(
+                f"{LogId(state.name, partition)} ends at {found}, not at {end}, where this writer expects it",
+                hint="nothing was appended; another writer has appended or truncated: read up to the new end first",
+            )
 
 
 def _stage(

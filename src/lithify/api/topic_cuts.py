@@ -1,0 +1,77 @@
+"""The Python API of one topic: what removes records or files of it, on demand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lithify.model.names import TopicName
+from lithify.ports.store import Warehouse
+from lithify.reports.cut import CutReport, SweepReport
+from lithify.service.change.alter import plan_uncompact, uncompact
+from lithify.service.change.cut import delete_records, plan_delete_records, plan_truncate, truncate
+from lithify.service.change.retain import retain
+from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import plan_undo, undo
+from lithify.service.clock_check import trust_clock
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCuts:
+    """The part of `Topic` whose verbs cut logs, drop views, undo rounds and sweep files."""
+
+    warehouse: Warehouse
+    topic_name: TopicName
+
+    def retain(self, *, now_ms: int | None = None, allow_clock_jump: bool = False) -> CutReport:
+        """Applies retention by age and size now (C24). Raises `PolicyError` without policy `delete`.
+
+        Raises `ClockError` where the clock is years from the commits of the topic, unless it is allowed (C46).
+        """
+        self._trust_clock(allow_clock_jump)
+        return retain(self.warehouse, self.topic_name, now_ms=now_ms)
+
+    def plan_delete_records(self, partition: int, before: int) -> CutReport:
+        """What `delete_records` would do now; raises what it raises."""
+        return plan_delete_records(self.warehouse, self.topic_name, partition, before)
+
+    def delete_records(self, partition: int, before: int) -> CutReport:
+        """Makes records below offset `before` unreadable at once (C26). Raises `OffsetOutOfRangeError`."""
+        return delete_records(self.warehouse, self.topic_name, partition, before)
+
+    def plan_truncate(self, partition: int, to: int, *, below_compacted: bool = False) -> CutReport:
+        """What `truncate` would do now; raises what it raises."""
+        return plan_truncate(self.warehouse, self.topic_name, partition, to, below_compacted=below_compacted)
+
+    def truncate(self, partition: int, to: int, *, below_compacted: bool = False) -> CutReport:
+        """Removes records at and above offset `to`, which becomes the log end (C26).
+
+        Raises `OffsetOutOfRangeError`, or `PolicyError` below the first dirty offset.
+        """
+        return truncate(self.warehouse, self.topic_name, partition, to, below_compacted=below_compacted)
+
+    def plan_uncompact(self, *, lose_trimmed: bool = False) -> CutReport:
+        """What `uncompact` would do now; raises what it raises."""
+        return plan_uncompact(self.warehouse, self.topic_name, lose_trimmed=lose_trimmed)
+
+    def uncompact(self, *, lose_trimmed: bool = False) -> CutReport:
+        """Drops the compacted view (C35). Raises `PolicyError`."""
+        return uncompact(self.warehouse, self.topic_name, lose_trimmed=lose_trimmed)
+
+    def plan_undo(self) -> CutReport:
+        """What `undo` would do now; raises what it raises."""
+        return plan_undo(self.warehouse, self.topic_name)
+
+    def undo(self) -> CutReport:
+        """Undoes the last round (C7). Raises `NothingToUndoError`, which says why it cannot."""
+        return undo(self.warehouse, self.topic_name)
+
+    def sweep(
+        self, *, delete: bool = False, allow_unusual: bool = False, allow_clock_jump: bool = False
+    ) -> SweepReport:
+        """Lists deletable files (C6); with `delete` deletes them. Raises `ClockError` or `UnusualSweepError`."""
+        self._trust_clock(allow_clock_jump)
+        return sweep(self.warehouse, self.topic_name, delete=delete, allow_unusual=allow_unusual)
+
+    def _trust_clock(self, allowed: bool) -> None:
+        if allowed:
+            trust_clock(self.warehouse, self.topic_name)

@@ -1,0 +1,120 @@
+"""A consumer of the lake alone: the compacted records, what is appended meanwhile, and a stored position (C7, C49)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lithify.api.lake import open_lake
+from lithify.errors import LithifyError, LogTruncatedError
+from lithify.model.record import Record
+from support.engines.kernel import compact_without_spark
+from support.fake_clock import FakeClock
+
+
+@pytest.fixture
+def topic(tmp_path):
+    lake = open_lake(str(tmp_path / "lake"))
+    lake = replace(lake, warehouse=replace(lake.warehouse, clock=FakeClock(1_000)))
+    return lake.create_topic("t", 2, config={"delete.retention.ms": 0})
+
+
+def put(topic, text, partition=0):
+    """`a=1 b=-`: keys and values; `-` deletes."""
+    pairs = [pair.split("=") for pair in text.split()]
+    topic.append([Record(k.encode(), None if v == "-" else v.encode(), 7, partition=partition) for k, v in pairs])
+
+
+def texts(table):
+    return {key.decode(): record.value.decode() for key, record in table.items()}
+
+
+def taken(consumer):
+    found = []
+    while not consumer.caught_up():
+        if (record := consumer.poll()) is not None:
+            found.append((record.partition, record.offset))
+    return found
+
+
+def test_a_table_is_filled_and_continued(topic, tmp_path):
+    table, position = {}, tmp_path / "position"
+    put(topic, "a=1 b=1 a=2")
+    put(topic, "c=1", 1)
+    compact_without_spark(topic)
+    assert topic.fill(table, position=position) == 3
+    assert texts(table) == {"a": "2", "b": "1", "c": "1"}
+    put(topic, "b=- d=1")
+    assert topic.fill(table, position=position) == 2
+    assert texts(table) == {"a": "2", "c": "1", "d": "1"}
+    assert topic.fill(table, position=position) == 0
+
+
+def test_what_is_appended_meanwhile_follows_once(topic):
+    put(topic, "a=1 a=2")
+    compact_without_spark(topic)
+    with topic.consumer() as consumer:
+        assert taken(consumer) == [(0, 1)]
+        put(topic, "a=3")
+        put(topic, "b=1", 1)
+        compact_without_spark(topic)
+        assert taken(consumer) == [(0, 2), (1, 0)]
+        assert consumer.poll(0.5) is None
+        topic.alter(partitions=3)
+        put(topic, "c=1", 2)
+        topic.warehouse.clock.advance(60_000)
+        assert consumer.poll().partition == 2
+
+
+def test_it_continues_where_the_last_one_was(topic, tmp_path):
+    put(topic, "a=1 b=1 c=1")
+    with topic.consumer(position=tmp_path / "position") as consumer:
+        assert [consumer.poll().offset, consumer.poll().offset] == [0, 1]
+    with topic.consumer(position=tmp_path / "position") as consumer:
+        assert taken(consumer) == [(0, 2)]
+    with pytest.raises(LithifyError, match="the position of t with Lithify's t"):
+        topic.warehouse.store.create_topic(replace(topic.topic_name, topic="u"), "u", topic.state().settings, 2, 0)
+        replace(topic, topic_name=replace(topic.topic_name, topic="u")).consumer(position=tmp_path / "position")
+
+
+def test_a_missed_delete_is_an_error(topic, tmp_path):
+    """C49: the table would keep a key that was deleted while nobody read."""
+    table, position = {}, tmp_path / "position"
+    put(topic, "a=1 b=1")
+    topic.fill(table, position=position)
+    put(topic, "a=- c=1")
+    compact_without_spark(topic)
+    topic.warehouse.clock.advance(1_000)
+    compact_without_spark(topic)
+    with pytest.raises(LogTruncatedError, match="delete"):
+        topic.fill(table, position=position)
+
+
+def truncated(topic):
+    topic.truncate(0, 1)
+
+
+def truncated_and_filled(topic):
+    topic.truncate(0, 1)
+    put(topic, "x=1 y=1 z=1 u=1")
+
+
+def recreated(topic):
+    state = topic.state()
+    topic.warehouse.store.drop_topic(topic.topic_name)
+    topic.warehouse.store.create_topic(topic.topic_name, "t", state.settings, 2, 0)
+    put(topic, "x=1 y=1 z=1 u=1")
+
+
+@pytest.mark.parametrize("change", [truncated, truncated_and_filled, recreated])
+def test_a_log_that_went_back_is_an_error_for_running_and_for_continued_consumers(topic, tmp_path, change):
+    put(topic, "a=1 b=1 c=1")
+    with pytest.raises(LithifyError, match=r"truncated|recreated|ends at"), topic.consumer() as consumer:
+        assert taken(consumer) == [(0, 0), (0, 1), (0, 2)]
+        topic.fill({}, position=tmp_path / "position")
+        change(topic)
+        while True:
+            consumer.poll()
+    with pytest.raises(LithifyError, match=r"truncated|recreated|ends at"):
+        topic.fill({}, position=tmp_path / "position")
