@@ -213,7 +213,7 @@ def pulsar_ingest(
     from lithify.spark.session.start import session_factory
 
     session = session_factory(choice.session, choice.conf)
-    source = PulsarSource(session, cluster, request, stops, warehouse.clock.sleep)
+    source = PulsarSource(session, cluster, request, stops, warehouse.clock)
     return ingest(warehouse, source, request, tell, stops)
 
 

@@ -18,6 +18,9 @@ from support.engines.kernel import compact_without_spark
 from support.processes.programs import end
 from support.pulsar.copies import PulsarCopy, ingest_program, namespace_retention, trim, wait_for_records
 from support.pulsar.server import PulsarServer, a_pulsar
+from support.servers.tcp_proxy import wait_until
+
+NOTED_S = 30.0
 
 
 @pytest.fixture
@@ -84,6 +87,43 @@ def test_what_was_trimmed_before_it_was_copied_is_named(copy):
     assert (report.error, report.records) == (None, 3)
     assert [hole.after for hole in report.holes] == [str(at)]
     assert copy.ingest().error is None
+
+
+def test_what_has_expired_before_it_was_copied_is_named(tmp_path, pulsar_server, session):
+    """C52: the subscription is where our own acknowledgement would have left it, and has our notes."""
+    namespace = pulsar_server.make_namespace("expiring", message_ttl_in_seconds=1)
+    topic = pulsar_server.make_topic(namespace=namespace)
+    copy = PulsarCopy(lithify.open(str(tmp_path / "lake")), pulsar_server, session, topic)
+    namespace_retention(pulsar_server, topic, 0)
+    copy.produce(0, 5)
+    assert copy.ingest().records == 5
+    at = copy.copy.state().log(0).copied_to
+    copy.produce(5, 9)
+    expire(copy)
+    trim(copy)
+    copy.produce(9, 12)
+    assert f"the copy ends at {at}: what was in between may have been trimmed there" in str(copy.ingest().error)
+    report = copy.ingest(accepts_loss=True)
+    assert (report.error, report.records) == (None, 3)
+    assert [hole.after for hole in report.holes] == [str(at)]
+
+
+def test_a_ttl_is_no_loss_before_it_is_over(copy):
+    """C52: of an idle topic, whose broker moves the subscription from ledger to ledger, and the notes with it."""
+    copy.server.admin("POST", f"{copy.topic.replace('://', '/')}/messageTTL?messageTTL=3600")
+    namespace_retention(copy.server, copy.topic, 0)
+    copy.produce(0, 5)
+    assert copy.ingest().records == 5
+    for _ in range(2):  # after the second one the broker does not know of the last entry any more
+        before = time.time_ns() // 1_000_000
+        trim(copy)
+        assert copy.ingest().error is None
+        wait_until(lambda at=before: notes_of(copy)["lithify-seen"] > at, "it is not noted", NOTED_S)
+        at = MessageId(notes_of(copy)["lithify-ledger"], notes_of(copy)["lithify-entry"])
+        assert at == copy.copy.state().log(0).copied_to
+    copy.produce(5, 9)
+    report = copy.ingest()
+    assert (report.error, report.records, report.holes) == (None, 4, ())
 
 
 @pytest.mark.parametrize("accepts_loss", [False, True])
@@ -218,6 +258,18 @@ def test_a_broker_that_is_killed_is_waited_for(tmp_path, session):
             end(process)
             process.wait(timeout=30)
         copy.check_equal()
+
+
+def expire(copy: PulsarCopy) -> None:
+    """What the broker does by itself every few minutes, for messages older than a second."""
+    (name,) = copy.server.internal_stats(copy.topic)["cursors"]
+    time.sleep(1.5)
+    copy.server.admin("POST", f"{copy.topic.replace('://', '/')}/subscription/{name}/expireMessages/1")
+
+
+def notes_of(copy: PulsarCopy) -> dict[str, int]:
+    (cursor,) = copy.server.internal_stats(copy.topic)["cursors"].values()
+    return dict(cursor["properties"])
 
 
 def feed(copy: PulsarCopy, done: Event) -> None:

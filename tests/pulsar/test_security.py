@@ -15,6 +15,7 @@ from lithify.model.message import MessageId
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
 from lithify.pulsar.client.refusals import TransientBrokerError
 from lithify.pulsar_consumer import PulsarSnapshotConsumer
+from support.pulsar.copies import PulsarCopy, namespace_retention, trim
 from support.pulsar.jars import pulsar_jars
 from support.pulsar.secured import PLUGIN, SecuredPulsar, a_secured_pulsar, certificate, token_of
 
@@ -32,13 +33,18 @@ def topic(secured: SecuredPulsar) -> str:
     """With two messages, that the role `reader` may read."""
     name = secured.server.make_topic()
     secured.server.admin("POST", "namespaces/public/default/permissions/reader", json=["consume"])
+    produce(secured, name)
+    return name
+
+
+def produce(secured: SecuredPulsar, topic: str) -> None:
+    """Two messages."""
     token = pulsar.AuthenticationToken(token_of("admin"))
     client = pulsar.Client(secured.service_url, token, tls_trust_certs_file_path=secured.tls.trust_certs_file)
-    producer = client.create_producer(name)
+    producer = client.create_producer(topic)
     for value in (b"a", b"b"):
         producer.send(value)
     client.close()
-    return name
 
 
 def conf_for(secured: SecuredPulsar, role: str) -> ClientConfig:
@@ -110,6 +116,22 @@ def test_a_round_needs_the_rights_that_its_guide_names(secured, topic, session, 
     file.write_text(token_of("admin"))
     (report,) = LiveTopic(topic, config).compact(**compacted).partitions
     assert (report.error, report.changed) == (None, False)
+
+
+@pytest.mark.usefixtures("topic")  # with the rights of the reader
+def test_an_ingest_continues_where_it_may_not_ask_for_a_ttl(secured, tmp_path, session):
+    """C52: of a ledger that is gone, though the copy has it; only admins of the tenant may ask."""
+    topic = secured.server.make_topic()
+    copy = PulsarCopy(lithify.open(str(tmp_path / "lake")), secured.server, session, topic)
+    namespace_retention(secured.server, topic, 0)
+    produce(secured, topic)
+    assert copy.ingest(config=conf_for(secured, "reader")).records == 2
+    trim(copy)
+    produce(secured, topic)
+    assert copy.ingest(config=conf_for(secured, "reader")).records == 2
+    with pytest.raises(BrokerError):
+        Admin(conf_for(secured, "reader")).message_ttl_s(topic)
+    assert Admin(conf_for(secured, "admin")).message_ttl_s(topic) == 0
 
 
 def test_a_token_file_is_read_at_each_use(secured, topic, tmp_path):

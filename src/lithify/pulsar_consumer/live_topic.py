@@ -49,7 +49,7 @@ class PulsarTopic:
             return Reached(at.offset, known.start)
         ahead = at.message is not None and (log.copied_to is None or not log.copied_to.covers(at.message))
         copied_to = at.message if ahead else log.copied_to
-        told = known.acknowledged
+        told = None if known.noted is None else known.noted.place
         copied_since = told is not None and copied_to is not None and told.place > copied_to.place
         missing = self._missing(partition, copied_to, known)
         if missing is not None and not (copied_since and isinstance(missing, SourceLostError)):
@@ -74,7 +74,8 @@ class PulsarTopic:
         if copied_to is None:
             return None
         name = self._name(partition)
-        match continuation(copied_to, known, self._last_id(partition)):
+        whole = MessageId(*copied_to.place)  # entries are read as a whole
+        match continuation(whole, known, self._last_id(partition)):
             case NeverCopied(_, start):
                 return SourceLostError(
                     f"Pulsar's {name} starts at {start} now: messages behind {copied_to} may have been trimmed, "

@@ -186,7 +186,7 @@ def test_the_threshold_is_the_topics_or_else_the_namespaces(own, wide, found):
         assert admin_of(server).compaction_threshold(TOPIC) == found
 
 
-def test_the_threshold_of_a_partition_is_that_of_its_topic():
+def test_policies_of_a_partition_are_those_of_its_topic():
     """Brokers answer 412 to a question for the policies of a partition."""
 
     def answer(request: Request) -> None:
@@ -194,3 +194,10 @@ def test_the_threshold_of_a_partition_is_that_of_its_topic():
 
     with a_web_server(answer) as server:
         assert admin_of(server).compaction_threshold(f"{TOPIC}-partition-3") == 7
+        assert admin_of(server).message_ttl_s(f"{TOPIC}-partition-3") == 7
+
+
+@pytest.mark.parametrize(("told", "found"), [(b"0", 0), (b"", 0), (b"60", 60)])
+def test_the_ttl_that_applies_may_be_none(told, found):
+    with a_web_server(lambda request: request.send(200, told)) as server:
+        assert admin_of(server).message_ttl_s(TOPIC) == found

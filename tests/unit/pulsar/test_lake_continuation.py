@@ -7,14 +7,23 @@ import pytest
 from lithify.errors import BrokerError
 from lithify.lifecycle.source_continuation import CopyContinues, NeverCopied, SourceWentBack
 from lithify.model.message import MessageId
-from lithify.pulsar.lake.continuation import Ledgers, continuation, notes, whole_entries
+from lithify.pulsar.lake.continuation import (
+    CLOCKS_MS,
+    NOTED_EVERY_MS,
+    Ledgers,
+    Note,
+    continuation,
+    unexpired_since,
+    whole_entries,
+)
 
 AT = MessageId(7, 41)
 LAST = MessageId(12, 8, 3)
 
 
-def ledgers(*ids, cursor=None, told=None, trimmed=0):
-    return Ledgers(ids, cursor and MessageId(*cursor), told and MessageId(*told), trimmed)
+def ledgers(*ids, cursor=None, told=None, seen_ms=None, trimmed=0, end=None):
+    noted = Note(MessageId(*told), seen_ms) if told else None
+    return Ledgers(ids, cursor and MessageId(*cursor), noted, trimmed, end and MessageId(*end))
 
 
 @pytest.mark.parametrize(
@@ -41,6 +50,14 @@ def ledgers(*ids, cursor=None, told=None, trimmed=0):
             NeverCopied(AT, MessageId(9, -1)),
         ),  # moved on by others
         (AT, ledgers(9, 12, cursor=(9, -1), told=(8, 3)), LAST, NeverCopied(AT, MessageId(9, -1))),  # the copy was cut
+        (MessageId(7, 41, 3), ledgers(9, cursor=(9, -1), told=(7, 40)), LAST, CopyContinues(MessageId(7, 41, 3))),
+        (
+            MessageId(7, 41, 3),
+            ledgers(9, cursor=(9, -1), told=(7, 41)),
+            LAST,
+            NeverCopied(MessageId(7, 41, 3), MessageId(9, -1)),
+        ),  # cut within a batch
+        (AT, ledgers(9, end=(7, 41)), None, CopyContinues(AT)),  # nothing was behind
         # without the admin interface
         (AT, None, LAST, CopyContinues(AT)),
         (AT, None, None, CopyContinues(AT)),
@@ -54,16 +71,68 @@ def test_how_a_copy_continues(copied_to, known, last, found):
     assert continuation(copied_to, known, last) == found
 
 
-def test_statistics_of_a_broker_are_understood():
+PASSED = {"cursor": (9, -1), "told": (7, 41)}
+LOST = NeverCopied(AT, MessageId(9, -1))
+
+
+@pytest.mark.parametrize(
+    ("known", "unexpired_since_ms", "found"),
+    [
+        (ledgers(9, 12, **PASSED, seen_ms=100), None, CopyContinues(AT)),  # no TTL
+        (ledgers(9, 12, **PASSED, seen_ms=100), 100, CopyContinues(AT)),
+        (ledgers(9, 12, **PASSED, seen_ms=99), 100, LOST),
+        (ledgers(9, 12, **PASSED), 100, LOST),  # the copy never had everything
+        (ledgers(9, 12, cursor=(9, -1), told=(7, 2), seen_ms=99), 100, LOST),
+        # whatever has expired, nothing is lost
+        (ledgers(7, 9, cursor=(9, -1), told=(7, 41), seen_ms=99), 100, CopyContinues(AT)),
+        (ledgers(9, **PASSED, seen_ms=99, end=(7, 41)), 100, CopyContinues(AT)),
+        (ledgers(9, **PASSED, seen_ms=99, end=(7, 42)), 100, LOST),
+        (ledgers(9, **PASSED, seen_ms=99, end=(9, -1)), 100, LOST),
+        # something is, before the TTL is over
+        (ledgers(9, 12, cursor=(9, 4), told=(7, 41), seen_ms=100), 100, LOST),
+        (ledgers(9, 12, seen_ms=100), 100, LOST),
+    ],
+)
+def test_what_may_have_expired_may_be_lost(known, unexpired_since_ms, found):
+    """C52: a TTL moves the subscription and leaves its notes as they are."""
+    assert continuation(AT, known, LAST, unexpired_since_ms) == found
+
+
+def test_what_was_published_since_cannot_have_expired():
+    assert unexpired_since(0, 1_000_000) is None
+    assert unexpired_since(60, 1_000_000) == 940_000 + CLOCKS_MS
+
+
+@pytest.mark.parametrize(
+    ("note", "place", "seen_ms", "outdated"),
+    [
+        (Note(AT), AT, None, False),
+        (Note(AT), MessageId(9, 0), None, True),
+        (Note(AT), AT, 5, True),
+        (Note(AT, 5), AT, 5 + NOTED_EVERY_MS - 1, False),
+        (Note(AT, 5), AT, 5 + NOTED_EVERY_MS, True),
+        (Note(AT, 5), MessageId(9, 0), 6, True),
+        (Note(AT, 5), AT, None, False),
+    ],
+)
+def test_when_a_copy_notes_that_it_has_everything(note, place, seen_ms, outdated):
+    """C52: at once where it has moved on, else now and then."""
+    assert note.is_outdated(place, seen_ms) == outdated
+
+
+@pytest.mark.parametrize("note", [Note(AT), Note(AT, 1_795_438_745_177), Note(MessageId(9, -1), 5)])
+def test_statistics_of_a_broker_are_understood(note):
     """As Pulsar 4.2.4 has them."""
     stats = {
+        "lastConfirmedEntry": "12:-1",
         "entriesAddedCounter": 12,
         "numberOfEntries": 10,
         "ledgers": [{"ledgerId": 9, "entries": 7}, {"ledgerId": 12, "entries": 0}],
-        "cursors": {"lithify-1": {"markDeletePosition": "9:-1", "properties": notes(AT)}, "other": {}},
+        "cursors": {"lithify-1": {"markDeletePosition": "9:-1", "properties": note.properties}, "other": {}},
     }
-    assert Ledgers.of(stats, "lithify-1") == ledgers(9, 12, cursor=(9, -1), told=(7, 41), trimmed=2)
-    assert Ledgers.of(stats, "lithify-2") == ledgers(9, 12, trimmed=2)
+    cursor, end = MessageId(9, -1), MessageId(12, -1)
+    assert Ledgers.of(stats, "lithify-1") == Ledgers((9, 12), cursor, note, 2, end)
+    assert Ledgers.of(stats, "lithify-2") == Ledgers((9, 12), None, None, 2, end)
 
 
 @pytest.mark.parametrize("stats", [{}, {"ledgers": [{}]}, {"ledgers": 5}, {"ledgers": [], "cursors": None}])
@@ -74,8 +143,8 @@ def test_other_statistics_are_an_error(stats):
 
 @pytest.mark.parametrize(
     ("copied_to", "whole"),
-    [((7, 41), (7, 41)), ((7, 41, 3), (7, 40)), ((7, 0, 0), None), ((7, -1), None)],
+    [((7, 41), (7, 41)), ((7, 41, 3), (7, 40)), ((7, 0, 0), (7, -1)), ((7, -1), (7, -1))],
 )
 def test_only_whole_entries_are_acknowledged(copied_to, whole):
     """C52: Pulsar may trim what is."""
-    assert whole_entries(MessageId(*copied_to)) == (whole and MessageId(*whole))
+    assert whole_entries(MessageId(*copied_to)) == MessageId(*whole)

@@ -64,6 +64,15 @@ class Admin:
             found = self.get(f"namespaces/{name.tenant}/{name.namespace}/compactionThreshold")
         return None if found is None else _number(found, f"{topic}: its compaction threshold")
 
+    def message_ttl_s(self, topic: str) -> int:
+        """Seconds after which subscriptions lose a message, by whichever policy applies; 0: never.
+
+        Only the tenant's admins may ask for it.
+        """
+        name = TopicName.parsed(topic).whole
+        found = self.get(f"{name.path}/messageTTL?applied=true")
+        return 0 if found is None else _number(found, f"{topic}: its message TTL")
+
     def compaction_status(self, topic: str) -> dict[str, Any]:
         """`status` and `lastError` of the broker's own compaction of one partition."""
         return _object(self.get(f"{_path(topic)}/compaction"), f"{topic}: the compaction's status")

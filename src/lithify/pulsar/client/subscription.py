@@ -50,7 +50,9 @@ class Subscription:
         return not self._ended.is_set()
 
     def acknowledge(self, at: MessageId, properties: Mapping[str, int]) -> None:
-        """Everything up to an entry, with properties for the cursor. Raises `BrokerError`.
+        """Everything up to an entry, -1 for the start of its ledger, with properties for the cursor.
+
+        Raises `BrokerError`.
 
         The broker's answer says that it has begun with it. Of `__compaction` it does not say how it ended: the
         topic's internal statistics show the properties once they are in force.
@@ -58,8 +60,8 @@ class Subscription:
         asked = command("ack")
         asked.ack.consumer_id = CONSUMER
         asked.ack.ack_type = CUMULATIVE
-        asked.ack.message_id.append(MessageIdData(ledger_id=at.ledger, entry_id=at.entry))
-        asked.ack.properties.extend(KeyLongValue(key=name, value=value) for name, value in properties.items())
+        asked.ack.message_id.append(MessageIdData(ledger_id=at.ledger, entry_id=at.entry % 2**64))
+        asked.ack.properties.extend(KeyLongValue(key=name, value=value % 2**64) for name, value in properties.items())
         with self._turn:
             if not self.is_open:
                 raise BrokerError(

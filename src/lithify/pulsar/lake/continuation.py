@@ -5,12 +5,16 @@
     ledgers              [ 12 ]    ours passed 7:41  continue: brokers trim only what our subscription has passed
     ledgers              [ 12 ]    it is gone, moved lost: entries behind 7:41 may have been trimmed
                                    on, or by others
+    ledgers              [ 12 ]    ours passed 7:41, lost: a TTL may have moved it to the end of ledger 7 before
+                                   seen too long ago       the trim, past entries behind 7:41
     last id 3:8                                      went back: another topic of that name
 
 Ids of ledgers never come twice in a cluster. Brokers move a cursor out of ledgers that they trim, so each
 acknowledgement also notes its own place, as properties of the cursor. After a truncation of the copy that place is
-beyond the copy's end: what was truncated can be copied again only while Pulsar has it. Without the admin interface
-brokers tell neither ledgers nor cursors, so only a topic that went back is noticed (C52).
+beyond the copy's end: what was truncated can be copied again only while Pulsar has it. A TTL moves the cursor and
+leaves the notes as they are. So they also say when the copy last had everything: what was published since then has
+not expired before the TTL is over. Without the admin interface brokers tell neither ledgers nor cursors, so only a
+topic that went back is noticed (C52).
 """
 
 from __future__ import annotations
@@ -23,21 +27,49 @@ from lithify.errors import BrokerError
 from lithify.lifecycle.source_continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
 from lithify.model.message import NO_BATCH, MessageId
 
-NOTES: Final = ("lithify-ledger", "lithify-entry")
+NOTES: Final = ("lithify-ledger", "lithify-entry", "lithify-seen")
+NOTED_EVERY_MS: Final = 60_000
+"""A copy that has had everything since its last note, and gets nothing new, notes that so often."""
+CLOCKS_MS: Final = 5_000
+"""How far clocks of producers, brokers and ingests may differ: producers say when messages were published."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What an acknowledgement notes: its place, and a time, in epoch ms.
+
+    What was published before that time had been copied by then, as far as it was there; None: it never had.
+    """
+
+    place: MessageId
+    seen_ms: int | None = None
+
+    @property
+    def properties(self) -> dict[str, int]:
+        """Of the cursor."""
+        values = self.place.place if self.seen_ms is None else (*self.place.place, self.seen_ms)
+        return dict(zip(NOTES, values, strict=False))
+
+    def is_outdated(self, place: MessageId, seen_ms: int | None) -> bool:
+        """Whether a copy that is at `place` now, and had everything at that time, should note it."""
+        if place != self.place or seen_ms is None:
+            return place != self.place
+        return self.seen_ms is None or seen_ms - self.seen_ms >= NOTED_EVERY_MS
 
 
 @dataclass(frozen=True, slots=True)
 class Ledgers:
     """What the internal statistics of a partition tell: its ledgers, and where our subscription stands, if it is there.
 
-    `cursor` is where brokers have it, `acknowledged` what we have told them; `trimmed` how many entries the broker
-    knows to be gone since it opened the topic.
+    `cursor` is where brokers have it, `noted` what we have told them; `trimmed` how many entries the broker knows to
+    be gone since it opened the topic. `end` is the last entry that the broker knows of, also where it is gone.
     """
 
     ids: tuple[int, ...]
     cursor: MessageId | None = None
-    acknowledged: MessageId | None = None
+    noted: Note | None = None
     trimmed: int = 0
+    end: MessageId | None = None
 
     @classmethod
     def of(cls, stats: Mapping[str, Any], subscription: str) -> Ledgers:
@@ -46,44 +78,59 @@ class Ledgers:
             ids = tuple(int(ledger["ledgerId"]) for ledger in stats["ledgers"])
             cursor = stats["cursors"].get(subscription)
             trimmed = int(stats["entriesAddedCounter"]) - int(stats["numberOfEntries"])
-            place = None if cursor is None else MessageId(*map(int, cursor["markDeletePosition"].split(":")[:2]))
-            noted = {} if cursor is None else cursor["properties"]
-            told = MessageId(*(int(noted[name]) for name in NOTES)) if NOTES[0] in noted else None
+            place = None if cursor is None else _place(cursor["markDeletePosition"])
+            noted = None if cursor is None else _noted(cursor["properties"])
+            end = _place(stats["lastConfirmedEntry"])
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise BrokerError(f"the internal statistics of a topic are not understood: {error!r}") from error
-        return cls(ids, place, told, max(0, trimmed))
+        return cls(ids, place, noted, max(0, trimmed), end)
 
     @property
     def start(self) -> MessageId | None:
         """Just before the first entry that is there; None: there is no ledger."""
         return MessageId(min(self.ids), -1) if self.ids else None
 
+    def start_beyond(self, copied_to: MessageId) -> MessageId | None:
+        """Where the ledgers start if that of `copied_to` is not there any more."""
+        return self.start if self.start is not None and self.start.ledger > copied_to.ledger else None
 
-def continuation(copied_to: MessageId | None, known: Ledgers | None, last: MessageId | None) -> CopyContinuation:
+
+def continuation(
+    copied_to: MessageId | None,
+    known: Ledgers | None,
+    last: MessageId | None,
+    unexpired_since_ms: int | None = None,
+) -> CopyContinuation:
     """How the copy continues that has everything up to `copied_to`.
 
     `known` is what the admin interface tells, its cursor as it was before this ingest subscribed; `last` the id of the
-    last message there.
+    last message there. What was published at `unexpired_since_ms` or later cannot have expired; None: nothing can.
     """
-    start = None if known is None else known.start
     if copied_to is None:
-        if known is not None and start is not None and known.trimmed:
-            return NeverCopied(None, start)
+        if known is not None and known.start is not None and known.trimmed:
+            return NeverCopied(None, known.start)
         return CopyContinues(None)
     if last is not None and last.place < copied_to.place:
         return SourceWentBack(copied_to, MessageId(*last.place))
-    if known is None or start is None or start.ledger <= copied_to.ledger:
+    start = None if known is None else known.start_beyond(copied_to)
+    if known is None or start is None or (known.end is not None and copied_to.covers(known.end)):
         return CopyContinues(copied_to)
-    told = known.acknowledged
-    if known.cursor is None or told is None or told.place > copied_to.place or known.cursor.place > start.place:
+    noted = known.noted
+    if known.cursor is None or noted is None or not copied_to.covers(noted.place) or known.cursor > start:
+        return NeverCopied(copied_to, start)
+    if unexpired_since_ms is not None and (noted.seen_ms is None or noted.seen_ms < unexpired_since_ms):
         return NeverCopied(copied_to, start)
     return CopyContinues(copied_to)
 
 
-def whole_entries(copied_to: MessageId) -> MessageId | None:
-    """The last entry that a copy has as a whole; None: none of its ledger."""
-    last = copied_to.entry - (copied_to.batch_index != NO_BATCH)
-    return MessageId(copied_to.ledger, last) if last >= 0 else None
+def unexpired_since(ttl_s: int, now_ms: int) -> int | None:
+    """Since when no message was published that a TTL has removed; 0 is no TTL, and None no time."""
+    return now_ms - ttl_s * 1000 + CLOCKS_MS if ttl_s else None
+
+
+def whole_entries(copied_to: MessageId) -> MessageId:
+    """The last entry that a copy has as a whole; entry -1 is the start of its ledger."""
+    return MessageId(copied_to.ledger, max(-1, copied_to.entry - (copied_to.batch_index != NO_BATCH)))
 
 
 def first_entry(after: MessageId | None) -> MessageId | None:
@@ -96,6 +143,14 @@ def subscription_of(identity: str) -> str:
     return f"lithify-{identity[:8]}"
 
 
-def notes(place: MessageId) -> dict[str, int]:
-    """What an acknowledgement notes in the cursor's properties."""
-    return dict(zip(NOTES, place.place, strict=True))
+def _place(text: str) -> MessageId:
+    ledger, entry = map(int, text.split(":")[:2])
+    return MessageId(ledger, entry)
+
+
+def _noted(properties: Mapping[str, Any]) -> Note | None:
+    ledger, entry, seen = NOTES
+    if ledger not in properties:
+        return None
+    place = MessageId(int(properties[ledger]), int(properties[entry]))
+    return Note(place, int(properties[seen]) if seen in properties else None)

@@ -1,7 +1,8 @@
 """A Pulsar cluster as the source of an ingest: its own protocol, and its admin interface where that is given.
 
 A copy has the preset `pulsar` and keeps message ids. Before it reads for the first time it makes a durable
-subscription of its own on every partition, which brokers trim nothing behind.
+subscription of its own on every partition, which brokers trim nothing behind. What that is told, and what is noted
+with it, `pulsar/lake/continuation.py` says.
 """
 
 from __future__ import annotations
@@ -18,13 +19,22 @@ from lithify.model.log import TopicState
 from lithify.model.message import MessageId
 from lithify.model.settings.topic_settings import TopicSettings, settings_of
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
+from lithify.ports.clock import Clock
 from lithify.ports.source import OnBatch, SourceStream, StopAsked
 from lithify.pulsar.client import Admin, ClientConfig, Cluster
 from lithify.pulsar.client.names import partition_name
 from lithify.pulsar.client.patience import patiently
-from lithify.pulsar.lake.continuation import Ledgers, continuation, notes, subscription_of, whole_entries
+from lithify.pulsar.client.refusals import TransientBrokerError
+from lithify.pulsar.lake.continuation import (
+    Ledgers,
+    Note,
+    continuation,
+    subscription_of,
+    unexpired_since,
+    whole_entries,
+)
 from lithify.reports.ingest import IngestedEntries
-from lithify.spark.pulsar.stream import EntryStream, StreamPlan
+from lithify.spark.pulsar.stream import EntryStream, Look, StreamPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,13 +57,15 @@ class PulsarSource:
         config: ClientConfig,
         request: IngestRequest,
         stops: Callable[[], bool],
-        wait: Callable[[float], None],
+        clock: Clock,
     ) -> None:
-        self._session, self._config, self._request, self._stops, self._wait = session, config, request, stops, wait
+        self._session, self._config, self._request, self._stops, self._clock = session, config, request, stops, clock
         self._cluster = Cluster(config)
         self._answered = False
         self._subscriptions: dict[str, str] = {}
         """By topic, the name of the durable subscription of its copy."""
+        self._noted: dict[str, Note] = {}
+        """By name of a partition, what its subscription was told last."""
 
     @property
     def where(self) -> str:
@@ -84,14 +96,12 @@ class PulsarSource:
         self._subscriptions[topic.name] = subscription
         found: dict[int, CopyContinuation] = {}
         for partition, name in self._names(topic).items():
-            before = self._ledgers(name, subscription)
+            before = self._patiently(partial(self._ledgers, name, subscription))
             self._patiently(partial(self._subscribed, name, subscription))
-            after = self._ledgers(name, subscription)
-            known = None if before is None or after is None else replace(before, ids=after.ids)
-            last, copied_to = self._patiently(partial(self._cluster.last_id, name)), copy.log(partition).copied_to
-            found[partition] = continuation(copied_to, known, last)
-            if copied_to is not None and found[partition] == CopyContinues(copied_to):
-                self._acknowledge(subscription, {name: copied_to})  # in case that an earlier run could not
+            after = self._patiently(partial(self._ledgers, name, subscription))
+            known = None if before is None or after is None else replace(before, ids=after.ids, end=after.end)
+            last = self._patiently(partial(self._cluster.last_id, name))
+            found[partition] = self._continuation(name, copy.log(partition).copied_to, known, last)
         return found
 
     def after_read(
@@ -99,12 +109,13 @@ class PulsarSource:
     ) -> Mapping[int, CopyContinuation]:
         """Readers begin at the next entry that there is. Raises `BrokerError`."""
         subscription, names = self._subscriptions[topic.name], self._names(topic)
-        return {p: continuation(copy.log(p).copied_to, self._ledgers(names[p], subscription), None) for p in partitions}
+        known = {p: self._patiently(partial(self._ledgers, names[p], subscription)) for p in partitions}
+        return {p: self._continuation(names[p], copy.log(p).copied_to, known[p]) for p in partitions}
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedEntries, ...]:
         """Raises `BrokerError`."""
         found = []
-        for partition, (_, last) in self._last_ids(topic).items():
+        for partition, (_, last) in self._look(topic).last_ids.items():
             log = copy.log(partition)
             end = None if last is None else MessageId(*last.place)
             to = None if log.copied_to is None else str(log.copied_to)
@@ -129,7 +140,7 @@ class PulsarSource:
             continuous=request.continuous,
             interval_ms=request.interval_ms,
             most=request.max_records,
-            last_ids=lambda: self._last_ids(self.topic(topic)),
+            look=lambda: self._look(self.topic(topic)),
             acknowledge=partial(self._acknowledge, self._subscriptions[topic]),
         )
         stream = EntryStream(self._session(), plan, on_batch)
@@ -140,14 +151,31 @@ class PulsarSource:
         count = self._patiently(partial(self._cluster.partitions, topic.name))
         return {p: partition_name(topic.name, p, count) for p in topic.partitions}
 
-    def _last_ids(self, topic: SourceTopic) -> dict[int, tuple[str, MessageId | None]]:
-        return {p: (n, self._patiently(partial(self._cluster.last_id, n))) for p, n in self._names(topic).items()}
+    def _look(self, topic: SourceTopic) -> Look:
+        now_ms, names = self._clock.now_ms(), self._names(topic)
+        return Look(now_ms, {p: (n, self._patiently(partial(self._cluster.last_id, n))) for p, n in names.items()})
+
+    def _continuation(
+        self, name: str, copied_to: MessageId | None, known: Ledgers | None, last: MessageId | None = None
+    ) -> CopyContinuation:
+        since_ms = None
+        if copied_to is not None and known is not None and known.start_beyond(copied_to) is not None:
+            since_ms = unexpired_since(self._message_ttl_s(name), self._clock.now_ms())
+        return continuation(copied_to, known, last, since_ms)
+
+    def _message_ttl_s(self, name: str) -> int:
+        """0: none, or this role may not know."""
+        try:
+            return self._patiently(partial(Admin(self._config).message_ttl_s, name))
+        except TransientBrokerError:
+            raise
+        except BrokerError:
+            return 0
 
     def _ledgers(self, name: str, subscription: str) -> Ledgers | None:
         if not self._config.admin_url:
             return None
-        stats = self._patiently(partial(Admin(self._config).internal_stats, name))
-        return Ledgers.of(stats, subscription)
+        return Ledgers.of(Admin(self._config).internal_stats(name), subscription)
 
     def _created(self, name: str) -> str:
         """Empty: not known."""
@@ -159,17 +187,36 @@ class PulsarSource:
         """Makes the durable subscription if it is not there."""
         self._cluster.subscribe(name, subscription).close()
 
-    def _acknowledge(self, subscription: str, reached: Mapping[str, MessageId]) -> None:
-        """By name of a partition, the id up to which its copy is committed. What fails is left to the next time."""
-        for name, copied_to in reached.items():
-            place = whole_entries(copied_to)
-            if place is None:
-                continue
-            with (
-                suppress(BrokerError, SubscriptionBusyError),
-                self._cluster.subscribe(name, subscription) as held,
-            ):
-                held.acknowledge(place, notes(place))
+    def _acknowledge(self, subscription: str, look: Look, reached: Mapping[int, MessageId]) -> None:
+        """By partition, the id up to which its copy is committed. What fails is left to a later time."""
+        for partition, copied_to in reached.items():
+            name, _ = look.last_ids[partition]
+            seen_ms = look.ms if look.has_all(partition, copied_to) else None
+            before = self._noted.get(name)
+            if before is None or before.is_outdated(whole_entries(copied_to), seen_ms):
+                with suppress(BrokerError, SubscriptionBusyError):
+                    self._note(name, subscription, copied_to, seen_ms)
+
+    def _note(self, name: str, subscription: str, copied_to: MessageId, seen_ms: int | None) -> None:
+        """`seen_ms` is when the copy had everything; None: it does not, so the time that was noted before stays.
+
+        A broker takes no acknowledgement before its cursor, which is elsewhere if nothing was copied since the last
+        one: in a later ledger, or moved by a TTL. After a loss nothing is noted, so that the next look finds it.
+        """
+        place, before = whole_entries(copied_to), self._noted.get(name)
+        at, noted = place, before
+        self._noted[name] = Note(place, seen_ms)  # also where it fails now: not at each look again
+        if before is None or before.place == place:
+            known = self._ledgers(name, subscription)
+            if not isinstance(self._continuation(name, copied_to, known), CopyContinues):
+                return
+            if known is not None:
+                noted = known.noted
+                at = place if known.cursor is None or seen_ms is None else max(place, known.cursor)
+        if seen_ms is None and noted is not None:
+            self._noted[name] = Note(place, noted.seen_ms)
+        with self._cluster.subscribe(name, subscription) as held:
+            held.acknowledge(at, self._noted[name].properties)
 
     def _patiently(self, call: Callable[[], T]) -> T:
         """Tries again while the broker is away, once it has answered for as long as readers do. Raises `StopAsked`."""
@@ -180,7 +227,7 @@ class PulsarSource:
             return call()
 
         outage_s = self._config.outage_s
-        found = patiently(tried, outage_s if self._answered else min(FIRST_ANSWER_S, outage_s), self._wait)
+        found = patiently(tried, outage_s if self._answered else min(FIRST_ANSWER_S, outage_s), self._clock.sleep)
         self._answered = True
         return found
 

@@ -1,6 +1,6 @@
 """Streams one Pulsar topic in batches that are copied and committed one after the other.
 
-    last ids of all partitions ─► a batch up to them ─► tasks ─► commit ─► acknowledged ─► next batch
+    look: last ids of all partitions ─► a batch up to them ─► tasks ─► commit ─► acknowledged ─► next look
 
 Only the ids in the copy's state say how far it is (C52). The durable subscription follows the commits, so that brokers
 keep what is not copied yet, and no more; that an acknowledgement is lost costs nothing but their space.
@@ -32,8 +32,17 @@ STOPS_WITHIN_S = 5.0
 Positions = Mapping[int, SourcePosition | None]
 
 
-LastIds = Mapping[int, tuple[str, MessageId | None]]
-"""By partition, its name and the id of its last message."""
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was there: by partition, its name and the id of its last message. `ms` is just before, in epoch ms."""
+
+    ms: int
+    last_ids: Mapping[int, tuple[str, MessageId | None]]
+
+    def has_all(self, partition: int, copied_to: MessageId | None) -> bool:
+        """Whether a copy up to there has everything of the partition."""
+        _, last = self.last_ids[partition]
+        return last is None or (copied_to is not None and copied_to.covers(MessageId(*last.place)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +55,9 @@ class StreamPlan:
     continuous: bool
     interval_ms: int
     most: int | None
-    last_ids: Callable[[], LastIds]
-    acknowledge: Callable[[Mapping[str, MessageId]], None]
-    """Tells the cluster, by name of a partition, up to which id its copy is committed."""
+    look: Callable[[], Look]
+    acknowledge: Callable[[Look, Mapping[int, MessageId]], None]
+    """Tells the cluster, after each look, up to which id the copies are committed."""
 
 
 @dataclass(slots=True)
@@ -109,9 +118,9 @@ class EntryStream:
     def _run(self) -> None:
         try:
             plan = self._plan
-            target = None if plan.continuous else plan.last_ids()
+            target = None if plan.continuous else plan.look()
             while not self._stopping.is_set():
-                took = self._step(plan.last_ids() if target is None else target)
+                took = self._step(plan.look() if target is None else target)
                 if not took and not plan.continuous:
                     return
                 if not took:
@@ -123,21 +132,16 @@ class EntryStream:
             if not (self._stopping.is_set() and given_up):
                 self._failure = error
 
-    def _step(self, last_ids: LastIds) -> bool:
-        """Copies up to these ids; False if there was nothing to copy."""
+    def _step(self, look: Look) -> bool:
+        """Copies up to what was there; False if there was nothing to copy."""
         ranges = tuple(
             EntryRange(p, name, self._positions.get(p), MessageId(*last.place))
-            for p, (name, last) in sorted(last_ids.items())
-            if last is not None and not self._has(p, last)
+            for p, (name, last) in sorted(look.last_ids.items())
+            if last is not None and not look.has_all(p, self._positions.get(p))
         )
-        if not ranges:
-            return False
-        batch = EntryBatch(self._session, self._plan.config, ranges, self._plan.most, self._plan.job)
-        self._on_batch(batch)
-        self._positions.update(batch.reached)
-        self._plan.acknowledge({one.topic: batch.reached[one.partition] for one in ranges})
-        return True
-
-    def _has(self, partition: int, last: MessageId) -> bool:
-        reached = self._positions.get(partition)
-        return reached is not None and reached.covers(MessageId(*last.place))
+        if ranges:
+            batch = EntryBatch(self._session, self._plan.config, ranges, self._plan.most, self._plan.job)
+            self._on_batch(batch)
+            self._positions.update(batch.reached)
+        self._plan.acknowledge(look, self._positions)
+        return bool(ranges)
