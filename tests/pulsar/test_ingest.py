@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
@@ -13,10 +14,13 @@ import lithify
 import pulsar
 from lithify.model.message import MessageId
 from lithify.pulsar.client import ClientConfig
+from lithify.pulsar.format.entry import entry_of
 from lithify.spark.pulsar.stream import EntryBatch
 from support.engines.kernel import compact_without_spark
 from support.processes.programs import end
+from support.pulsar.clients import a_client
 from support.pulsar.copies import PulsarCopy, ingest_program, namespace_retention, trim, wait_for_records
+from support.pulsar.live_topics import a_round, raw, view
 from support.pulsar.server import PulsarServer, a_pulsar
 from support.servers.tcp_proxy import wait_until
 
@@ -44,9 +48,31 @@ def test_all_partitions_are_copied_and_continued(tmp_path, pulsar_server, sessio
     assert copy.copy.state().settings.side_by_side
     compact_without_spark(copy.copy)
     assert copy.copy.verify(spark=session).findings == ()
-    for partition in range(3):
+    pulsar_server.admin("POST", f"{topic.replace('://', '/')}/partitions", json=4)
+    copy = replace(copy, partitions=4)
+    copy.produce(140, 160)
+    assert copy.ingest().records == 20
+    assert len(copy.mine()[3]) > 0
+    copy.check_equal()
+    for partition in range(4):
         theirs, last = copy.theirs()[partition][-1], copy.copy.last_message_position(partition)
         assert (last.id, last.publish_time) == (theirs[0], theirs[4])
+
+
+def test_chunks_of_a_large_message_are_copied_and_compacted_together(copy):
+    """C52, C54: of 6 MiB, where an entry has at most 5."""
+    with a_client(copy.server) as client:
+        for n in range(3):
+            producer = client.create_producer(copy.topic, chunking_enabled=True, batching_enabled=False)
+            producer.send(bytes([n]) * (6 << 20), partition_key="k" if n else "other")
+            producer.close()
+    entries = raw(copy.server, copy.topic, compacted=False)
+    assert copy.ingest().records == len(entries) == 6
+    records = list(copy.copy.reader(0))
+    assert [record.value for record in records] == [entry_of(entry).payload for entry in entries]
+    assert all(record.envelope.passed_through and record.key is None for record in records)
+    assert a_round(copy.server, copy.topic, copy.session).failed == ()
+    assert view(copy.server, copy.topic) == [*entries[:2], *entries[4:]]
 
 
 def test_the_subscription_follows_the_copy(copy):

@@ -15,6 +15,7 @@ from lithify.pulsar.format.batch import value_of
 from lithify.pulsar.format.entry import RawEntry, entry_of
 from lithify.pulsar.format.framing import unframed
 from support.pulsar.clients import a_client
+from support.pulsar.live_topics import a_round, look, raw, view
 from support.pulsar.server import PulsarServer, a_pulsar
 
 CODECS = list(pulsar.CompressionType.__members__.values())
@@ -95,7 +96,24 @@ def test_views_by_event_time_with_messages_without_keys_are_pulsars(odd_server, 
     assert_views_are_equal(odd_server, seed, order="event-time", retain_null_key=True)
 
 
-def test_chunks_of_a_producer_that_was_restarted_are_those_of_two_messages(odd_server):
+def test_rounds_by_event_time_take_turns_with_pulsars(odd_server, session):
+    """Ours by the rules that the broker tells, then Pulsar's, and ours again (C54)."""
+    topic, chance = odd_server.make_topic(), random.Random(9)
+    earlier: list[RawEntry] = []
+    for is_ours in (True, False, True):
+        write(odd_server, topic, chance)
+        horizon = look(odd_server, topic).horizon if earlier else None
+        new = [e for e in raw(odd_server, topic, compacted=False) if horizon is None or e[:2] > horizon[:2]]
+        if is_ours:
+            assert a_round(odd_server, topic, session).changed
+        else:
+            odd_server.compact(topic)
+        made = compact_entries([*earlier, *new], order="event-time", retain_null_key=True)
+        earlier = view(odd_server, topic)
+        assert [parts(entry) for entry in earlier] == [parts(unframed(data)) for *_, data in made]
+
+
+def test_chunks_of_a_producer_that_was_restarted_are_those_of_two_messages(odd_server, session):
     """It gives both the same uuid. Pulsar's own compactor would leave the last chunk of each."""
     topic = odd_server.make_topic()
     with a_client(odd_server) as client:
@@ -110,3 +128,5 @@ def test_chunks_of_a_producer_that_was_restarted_are_those_of_two_messages(odd_s
     assert [each.uuid for each in metadata] == [b"fixed-0"] * 6 + [b""]
     assert [each.chunk_id for each in metadata[:6]] == [0, 1, 2, 0, 1, 2]
     assert [unframed(data) for _, _, data in compact_entries(backlog)] == backlog[3:]
+    assert not a_round(odd_server, topic, session, order="publish").failed
+    assert view(odd_server, topic) == backlog[3:]

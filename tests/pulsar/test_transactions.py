@@ -6,8 +6,10 @@ import pytest
 
 from lithify.model.message import MessageId
 from lithify.pulsar.client import ClientConfig, Cluster, TopicReader
+from lithify.reports.pulsar.rounds import EntryPlace
 from support.pulsar.clients import send
 from support.pulsar.java_client import java_read, java_transactions
+from support.pulsar.live_topics import a_round, view
 from support.pulsar.server import a_pulsar
 
 TAIL = {
@@ -40,3 +42,14 @@ def test_a_read_ends_where_readers_get_nothing_more(server, tail):
         got = [e.entry for part in TopicReader(config, topic).read(None, MessageId(ledger, end)) for e in part]
         assert got == [entry for entry in TAIL[tail] if entry <= end], end
     assert [message.entry for message in java_read(server, topic, compacted=False)] == TAIL[tail]
+
+
+def test_a_round_ends_before_what_is_aborted_or_open(server, session):
+    """C54: none of that decides what stays, and nothing that is committed behind an open transaction."""
+    topic = server.make_topic()
+    (first,) = send(server, topic, "x", key="k")
+    for *tail, last, stays in (["commit:a,b", "abort:c", "open:d", 2, [2]], ["commit:e", 2, [2]]):
+        java_transactions(server, topic, *map(str, tail))
+        report = a_round(server, topic, session)
+        assert (report.failed, report.partitions[0].horizon) == ((), EntryPlace(first.ledger_id(), last))
+        assert [entry.entry for entry in view(server, topic)] == stays
