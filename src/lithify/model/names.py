@@ -19,7 +19,7 @@ MAX_NAME_LENGTH = 249  # Kafka's own limit on a topic's name
 _NAME = re.compile(r"[A-Za-z0-9._%-]+")
 _PULSAR = re.compile(r"persistent://([^/]+)/([^/]+)/(.+)")
 _MAPR = re.compile(r"(/.+):([^:/]+)")
-_PARTITION = re.compile(r"(.+)-partition-(0|[1-9][0-9]*)")  # Pulsar accepts no leading zeros either
+_PARTITION = re.compile(r"(.+)-partition-(0|[1-9][0-9]{0,8})")  # Pulsar accepts no leading zeros either
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -40,10 +40,18 @@ def test_a_partition_of_pulsar_is_a_partition_of_the_topic():
     assert reference.original == "persistent://a/b/c"
 
 
-@pytest.mark.parametrize("suffix", ["-partition-", "-partition-01", "-partition-x", "-partition--1", "-partition-١"])
+NO_NUMBERS = ("", "01", "x", "-1", "١", "1000000000")
+
+
+@pytest.mark.parametrize("suffix", [f"-partition-{number}" for number in NO_NUMBERS])
 def test_what_only_looks_like_a_partition_is_part_of_the_name(suffix):
     reference = parse_topic(f"persistent://a/b/c{suffix}")
     assert (reference.partition, reference.original) == (None, f"persistent://a/b/c{suffix}")
+
+
+def test_a_number_of_a_partition_without_end_is_refused():
+    with pytest.raises(InvalidNameError):
+        parse_topic(f"persistent://a/b/c-partition-{'1' * 5000}")
 
 
 def test_a_topic_that_is_not_stored_is_refused():
