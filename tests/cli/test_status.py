@@ -76,6 +76,7 @@ def test_status_as_json(lithify):
         "tombstones",
         "next_tombstone_expiry_ms",
         "tombstones_held_below",
+        "passed_through",
         "retention_waiting_bytes",
         "owed",
         "due",

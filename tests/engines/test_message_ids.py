@@ -90,6 +90,24 @@ def test_a_second_round_reads_nothing_for_what_is_passed_through(topic, place):
     assert plan_log(state.log(0), store.segments(state), state.settings, 0, store.view(state)).is_idle
 
 
+def test_a_delete_stays_while_an_entry_may_hide_what_it_deletes(topic, place):
+    """C53, C18: `delete.retention.ms=0` drops it at once where there is none, and once there is none any more."""
+    fill(topic, place)
+    ids = MessageId(8, 0), MessageId(8, 1)
+    topic.append([Record(b"a", None, 200, partition=0, envelope=Envelope(ids[0]))])
+    rounded(topic, place)
+    assert offsets(topic, compacted=True) == [3, 5, 6, 7, 8]
+    assert sorted(row["offset"] for row in topic.table().to_pylist()) == [3, 5, 7]
+    (status,) = topic.status().logs
+    assert (status.passed_through, status.tombstones, status.due) == (1, 1, False)
+    topic.delete_records(0, 7)
+    rounded(topic, place)
+    assert topic.status().logs[0].passed_through == 0
+    topic.append([Record(b"e", None, 210, partition=0, envelope=Envelope(ids[1]))])
+    rounded(topic, place)
+    assert offsets(topic, compacted=True) == [7]
+
+
 @pytest.mark.parametrize(
     ("start", "plain", "compacted"),
     [

@@ -47,7 +47,7 @@ from lithify.service.read.fetch import table_batches
 from lithify.service.round.topic_run import plan_rounds
 from lithify.service.write.append import append
 from scenarios.shown import cut_lines, file_name, log_lines, ranges, round_line, segment_range, status_lines
-from support.builders import a_log, draw_record
+from support.builders import a_log, draw_record, with_id
 from support.faults.ports import FaultyEngine, Freezer, faulty
 from support.topics.memory_topic import ORDERS, MemoryTopic
 
@@ -123,8 +123,11 @@ class Player:
 
     def _append(self, drawn: str) -> Iterator[str]:
         place, rest = _placed(drawn)
-        for records in a_log(rest, partition=place, timestamp=None).contents:
-            self._topic.append([record._replace(offset=None) for record in records])
+        state = self._topic.state
+        has_ids, end = state.settings.message_ids == "pulsar", state.log(place).log_end_offset
+        for records in a_log(rest, partition=place, first_offset=end, timestamp=None).contents:
+            given = map(with_id, records) if has_ids else records
+            self._topic.append([record._replace(offset=None) for record in given])
         yield from ()
 
     def _keep(self, drawn: str) -> Iterator[str]:

@@ -41,6 +41,21 @@ def test_a_round_on_spark_keeps_what_is_passed_through_and_verify_agrees(session
     assert states.verify(spark=session).findings == ()
 
 
+def test_deletes_stay_on_spark_while_an_entry_may_hide_what_they_delete(session, states):
+    """C53: though the preset drops them at once; `verify` would name one that went."""
+    end = MessageId(8, 0)
+    states.append([Record(b"k0", b"", 2_000, (), 0, envelope=Envelope(end, None, b"p"))])
+    report = states.compact(spark=session)
+    assert (report.logs[0].losers.expired_tombstone, report.logs[0].tombstones_out) == (0, 1)
+    assert [r.envelope.id for r in states.reader() if r.key == b"k0"] == [end]
+    assert states.verify(spark=session).findings == ()
+    states.delete_records(0, 60)
+    states.append([Record(b"k9", b"", 2_000, (), 0, envelope=Envelope(MessageId(8, 1), None, b"p"))])
+    states.compact(spark=session)
+    assert list(states.reader()) == []
+    assert states.verify(spark=session).findings == ()
+
+
 def test_spark_reads_the_ids_where_it_is_asked_for_them(session, lake, states):
     """C52: in other topics they are null."""
     lake.create_topic("orders").append([Record(b"k", b"v", 1)])

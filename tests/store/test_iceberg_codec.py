@@ -34,7 +34,7 @@ from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
 OFFSETS = st.integers(0, 2**63 - 1)
 TIMES = st.integers(-(2**63), 2**63 - 1)
-VOLUMES = st.builds(Volume, OFFSETS, OFFSETS)
+VOLUMES = st.builds(Volume, OFFSETS, OFFSETS, OFFSETS)
 KEYS = st.one_of(st.none(), st.binary(max_size=16), st.just(b"\xff" * 16))
 
 LOGS = st.builds(

@@ -6,6 +6,7 @@ space   separates records        ∅     a null value (a tombstone)
 |       separates segments       ''    an empty value, or an empty key
 @7      the record's offset      ·     a null key
 !500    the record's timestamp   both go on from there: offsets by one, timestamps unchanged
+□       a whole entry of Pulsar in the place of a key (C53); its id is 0 and the offset
 #5      a header `v` with a version, 8 bytes long; `#x` one with other bytes
 """
 
@@ -19,12 +20,14 @@ from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.rules import SurvivorRules
 from lithify.model.log import LastRecord, LogState, TombstoneStep, TopicState
 from lithify.model.log_arithmetic import measured
+from lithify.model.message import Envelope, MessageId
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings, settings_of
 from lithify.store.memory_files import segment_of
 
+WHOLE = "□"
 _TOKEN = re.compile(r"([^=\s]+)=([^=\s@!#]+)(?:@(\d+))?(?:!(-?\d+))?(?:#(\S+))?")
 
 
@@ -78,8 +81,11 @@ def a_log(text: str, *, partition: int = 0, first_offset: int = 0, timestamp: in
             offset = int(own_offset) if own_offset else offset
             timestamp = int(own_timestamp) if own_timestamp else timestamp
             headers = () if version is None else (("v", _version(version)),)
-            drawn_key, drawn_value = _bytes(key, null="·"), _bytes(value, null="∅")
-            records.append(Record(drawn_key, drawn_value, timestamp, headers, partition, offset))
+            whole = Envelope(MessageId(0, offset), passed_through=True) if key == WHOLE else None
+            drawn_key = None if whole else _bytes(key, null="·")
+            records.append(
+                Record(drawn_key, _bytes(value, null="∅"), timestamp, headers, partition, offset, envelope=whole)
+            )
             offset += 1
         if records:
             contents.append(tuple(records))
@@ -92,7 +98,14 @@ def draw(segments: Iterable[Iterable[Record]]) -> str:
 
 
 def draw_record(record: Record) -> str:
-    return f"{_text(record.key, null='·')}={_text(record.value, null='∅')}@{record.offset}"
+    key = WHOLE if record.passed_through else _text(record.key, null="·")
+    return f"{key}={_text(record.value, null='∅')}@{record.offset}"
+
+
+def with_id(record: Record) -> Record:
+    """The record with Pulsar's message id 0:OFFSET."""
+    whole = Envelope(MessageId(0, record.offset or 0), passed_through=record.passed_through)
+    return record._replace(envelope=whole)
 
 
 def some_settings(**config: object) -> TopicSettings:

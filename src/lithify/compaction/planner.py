@@ -156,6 +156,8 @@ def plan_log(
     dirty = tuple(s for s in left if started.first_dirty_offset < s.end_offset <= horizon.offset)
     if state.uncovered:
         clean, dirty = (), clean + dirty
+    above = tuple(s for s in left if s.end_offset > horizon.offset)
+    rules = _while_values_are_hidden(rules, clean + dirty, above)
     expiring = _expiring(started, horizon, rules)
     dirty_keys = key_bounds_of(dirty)
     aging = {s.path for s in clean if may_age(s, rules.values_expire_before_ms, state.aged_before_ms)}
@@ -201,6 +203,15 @@ def _rules(state: LogState, horizon: Horizon, settings: TopicSettings, now_ms: i
         order_header=settings.compaction_strategy_header,
         values_expire_before_ms=values_expire_before_ms(settings, now_ms),
     )
+
+
+def _while_values_are_hidden(
+    rules: SurvivorRules, below: tuple[Segment, ...], above: tuple[Segment, ...]
+) -> SurvivorRules:
+    """The rules under which no tombstone expires while a whole entry of Pulsar is stored that it may beat (C53)."""
+    may_be_beaten = below if rules.strategy == "offset" else below + above
+    hidden = any(segment.passed_through for segment in may_be_beaten)
+    return replace(rules, tombstones_expire_below=0) if hidden else rules
 
 
 def _expiring(state: LogState, horizon: Horizon, rules: SurvivorRules) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lithify.compaction.rules import NO_ORDER, Cause, Fate, SurvivorRules, order_of
 from lithify.model.record import Record, is_tombstone
@@ -38,6 +38,8 @@ def survivors(records: Iterable[Record], rules: SurvivorRules) -> Survivors:
     above_horizon = [r for r in ordered if _offset(r) >= rules.horizon]
     winners = _winners(below, rules)
     beaten = _lowest_orders(above_horizon, rules)
+    if _may_hide_values(below if rules.strategy == "offset" else ordered, rules):
+        rules = replace(rules, tombstones_expire_below=0)  # C53
     kept: list[Record] = []
     held: list[int] = []
     unordered = 0
@@ -80,6 +82,13 @@ def _lowest_orders(above_horizon: Iterable[Record], rules: SurvivorRules) -> dic
         if record.key is not None:
             lowest[record.key] = min(order, lowest.get(record.key, order))
     return lowest
+
+
+def _may_hide_values(records: Iterable[Record], rules: SurvivorRules) -> bool:
+    """Whether a whole entry stays: it may have a value of any key, which a consumer would take for the latest."""
+    wholes = [r for r in records if r.passed_through]
+    fates = [Fate(_offset(r), r.timestamp or 0, False, False, False, passed_through=True) for r in wholes]
+    return any(fate.offset >= rules.horizon or rules.verdict(fate) is None for fate in fates)
 
 
 def _deletes(record: Record, rules: SurvivorRules) -> bool:

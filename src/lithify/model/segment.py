@@ -39,9 +39,14 @@ class Segment:
     """Of a topic that keeps Pulsar's message ids (C52), else None."""
 
     @property
+    def passed_through(self) -> int:
+        """Whole entries of Pulsar that compaction cannot look into (C53)."""
+        return 0 if self.envelopes is None else self.envelopes.passed_through
+
+    @property
     def droppable_keyless(self) -> int:
         """Records without a key that a round may drop: those passed through stay (C16, C53)."""
-        return self.null_keys - (0 if self.envelopes is None else self.envelopes.passed_through)
+        return self.null_keys - self.passed_through
 
     def may_hold_tombstones(self, *, empty_is_tombstone: bool) -> bool:
         """Whether a record here deletes its key, as far as metadata can tell (C17)."""
@@ -50,13 +55,18 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A number of records and their compressed size."""
+    """A number of records, their compressed size, and how many of them are whole entries of Pulsar (C53)."""
 
     records: int = 0
     size_bytes: int = 0
+    passed_through: int = 0
 
     def __add__(self, other: Volume) -> Volume:
-        return Volume(self.records + other.records, self.size_bytes + other.size_bytes)
+        return Volume(
+            self.records + other.records,
+            self.size_bytes + other.size_bytes,
+            self.passed_through + other.passed_through,
+        )
 
 
 def without(segments: tuple[Segment, ...], others: tuple[Segment, ...]) -> tuple[Segment, ...]:
@@ -66,4 +76,8 @@ def without(segments: tuple[Segment, ...], others: tuple[Segment, ...]) -> tuple
 
 
 def volume_of(segments: tuple[Segment, ...]) -> Volume:
-    return Volume(sum(s.records for s in segments), sum(s.size_bytes for s in segments))
+    return Volume(
+        sum(s.records for s in segments),
+        sum(s.size_bytes for s in segments),
+        sum(s.passed_through for s in segments),
+    )

@@ -146,8 +146,9 @@ def _planned(how: Transition) -> LogPlan | None:
     """The round of a transition, planned again; commits after the original plan can only widen it."""
     if how.verb is not Verb.COMPACT or how.round_ is None:
         return None
-    before = how.before
-    return plan_log(before.state, before.files.segments, before.settings, how.now_ms, before.files.view)
+    before, end = how.before, how.round_.log_end_offset
+    segments = tuple(s for s in before.files.segments if s.base_offset < end)  # without what was appended since
+    return plan_log(before.state, segments, before.settings, how.now_ms, before.files.view)
 
 
 def _of_log(how: Transition, planned: LogPlan | None) -> Proof:
@@ -202,11 +203,13 @@ def _of_view(how: Transition, planned: LogPlan | None) -> Proof:
 
 def _rules(planned: LogPlan, round_: LogReport, log_start: int) -> SurvivorRules:
     horizon = min(planned.horizon.offset, round_.horizon)
+    # `delete-records` may have hidden from the new plan why none expired (C53).
+    expire_below = min(planned.rules.tombstones_expire_below, round_.tombstones_expire_below, horizon)
     return replace(
         planned.rules,
         log_start=log_start,
         horizon=horizon,
-        tombstones_expire_below=min(planned.rules.tombstones_expire_below, horizon),
+        tombstones_expire_below=expire_below,
     )
 
 

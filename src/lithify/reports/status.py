@@ -49,6 +49,8 @@ class LogStatus:
     next_tombstone_expiry_ms: int | None
     tombstones_held_below: int | None
     """Expired tombstones below this offset stay: records that they beat wait above the horizon (C20)."""
+    passed_through: int
+    """Whole entries of Pulsar that may hide what tombstones delete: while there are any, none expires (C53)."""
     retention_waiting_bytes: int
     """Bytes of the backlog that are past retention and wait for a round, which the view needs first (C33)."""
     owed: str | None

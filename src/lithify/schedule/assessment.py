@@ -122,9 +122,21 @@ def _halved(before_ms: int, at_ms: int, is_due: Callable[[int], bool]) -> int:
 
 
 def next_tombstone_expiry_ms(state: LogState, horizon: Horizon, settings: TopicSettings) -> int | None:
-    """When the next tombstone expires, without those that wait for the horizon to move (C20, C21)."""
+    """When the next tombstone expires, without those that wait for the horizon to move (C20, C21).
+
+    None does while whole entries of Pulsar may hide what it deletes (C53).
+    """
+    if entries_that_may_hide_values(state, settings):
+        return None
     held = state.held_below(horizon.offset) or 0
     return next_expiry_ms(tuple(s for s in state.steps if s.end_offset > held), settings.delete_retention_ms)
+
+
+def entries_that_may_hide_values(state: LogState, settings: TopicSettings) -> int:
+    """How many whole entries of Pulsar keep the tombstones below D from expiring (C53)."""
+    compacted = state.clean if state.view is None else state.view.volume
+    above = 0 if settings.compaction_strategy == "offset" else state.dirty.passed_through
+    return compacted.passed_through + above
 
 
 def _assessed_at(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> Assessment:

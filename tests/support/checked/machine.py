@@ -18,6 +18,7 @@ from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of, to_config
 from lithify.service.documents import reports_of
+from support.builders import WHOLE
 from support.checked.following import Follower, Taken, Taker
 from support.checked.places import PLACES
 from support.checked.reading import (
@@ -96,7 +97,7 @@ class Story:
 
 
 def _drawn(record: Record) -> str:
-    key = "·" if record.key is None else record.key.decode() or "''"
+    key = WHOLE if record.passed_through else "·" if record.key is None else record.key.decode() or "''"
     value = "∅" if record.value is None else record.value.decode() or "''"
     place = "" if record.offset is None else f"@{record.offset}"
     header = f"#{int.from_bytes(record.headers[-1][1] or b'', 'big', signed=True)}" if record.headers else ""
@@ -240,7 +241,10 @@ class RandomTopicMachine(RuleBasedStateMachine):
         asked = logs if len(self.topic.model.logs) > 1 else None
         told = ["" if now_ms is None else f"--now {now_ms}ms", "" if asked is None else f"--partition {asked[0]}"]
         self.tell("compact", *told)
-        if check_round(self.topic, asked, now_ms, luck):
+        whole = [log.whole_entries for log in self.topic.model.logs]
+        if not check_round(self.topic, asked, now_ms, luck):
+            return
+        if all(was <= log.whole_entries for was, log in zip(whole, self.topic.model.logs, strict=True)):  # C53
             self.check_again(asked, planned_ms)
 
     @rule(by_ms=CLOCK_MOVES_MS)

@@ -146,7 +146,7 @@ def check_steps(topic: CheckedTopic, state: LogState, log: TextbookLog) -> None:
 
 
 def check_due(topic: CheckedTopic) -> None:
-    """C21, C26, C28, C43: a round that is required, and tombstones that may go, make a log due."""
+    """C21, C26, C28, C43, C53: a round that is required, and tombstones that may go, make a log due."""
     settings, now_ms = topic.model.settings, topic.place.clock.now_ms()
     segments = topic.moment().segments
     for status, log in zip(topic_status(topic.place.warehouse, topic.state).logs, topic.model.logs, strict=True):
@@ -158,6 +158,8 @@ def check_due(topic: CheckedTopic) -> None:
         gone = len(log.gone(segments[log.partition], settings, now_ms))
         horizon = log.horizon(segments[log.partition][gone:], settings, now_ms)
         above_horizon = [r for r in log.reading(compacted=False) if at(r) >= horizon]
+        if any(settings.compaction_strategy != "offset" or offset < log.dirty_from for _, offset in log.whole_entries):
+            continue  # C53
         for record in log.judged:
             last = log.ages(at(record))[1]
             if record.key is None or not deletes(record, settings) or last is None or log.uncovered:

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from lithify.compaction.rules import SurvivorRules
+from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
 
 ALL_KEYS = (b"a", b"b", b"c", b"aa", b"", b"\x00", b"\xff\xff", None)
@@ -44,6 +45,12 @@ def some_records(*, most: int = 8) -> st.SearchStrategy[list[Record]]:
             a_record(st.sampled_from(keys), VALUES, st.integers(0, 50), HEADERS), min_size=1, max_size=most
         )
     )
+
+
+def with_whole_entries(records: Sequence[Record]) -> list[Record]:
+    """Every second record without a key as an entry that is passed through whole (C53)."""
+    whole = Envelope(MessageId(0, 0), passed_through=True)
+    return [r._replace(envelope=whole) if r.key is None and (r.timestamp or 0) % 2 else r for r in records]
 
 
 @st.composite

@@ -82,6 +82,13 @@ class TextbookLog:
         return {key: record for key, record in winners.items() if not deletes(record, settings)}
 
     @property
+    def whole_entries(self) -> set[tuple[bool, int]]:
+        """Offsets of those stored, also if they were deleted; true: in the view. After a round that takes some, the
+        next may take tombstones that they had held (C53)."""
+        stored = [*((False, r) for r in self.records), *((True, r) for r in self.view or ())]
+        return {(of_view, at(r)) for of_view, r in stored if r.passed_through}
+
+    @property
     def judged(self) -> Records:
         """What rounds have left: the log below D, or the view."""
         return tuple(r for r in self.reading(compacted=True) if at(r) < self.dirty_from)
@@ -148,6 +155,7 @@ class TextbookLog:
         if settings.deletes and not settings.side_by_side and settings.retention_ms != -1:
             oldest_ms = now_ms - settings.retention_ms
 
+        hiding = any(r.passed_through for r in (below if settings.compaction_strategy == "offset" else every))  # C53
         expired: list[Record] = []
         aged: list[Record] = []
 
@@ -157,7 +165,7 @@ class TextbookLog:
             if record.key is not None and winners[record.key] is not record:
                 return False
             if record.key is not None and deletes(record, settings):
-                goes, into = self._goes(record, above_horizon, settings, now_ms, there), expired
+                goes, into = not hiding and self._goes(record, above_horizon, settings, now_ms, there), expired
             else:
                 goes, into = oldest_ms is not None and (record.timestamp or 0) < oldest_ms, aged
             if goes:
@@ -183,10 +191,12 @@ class TextbookLog:
     def _goes(
         self, tombstone: Record, above_horizon: Records, settings: TopicSettings, now_ms: int, there: Container[int]
     ) -> bool:
-        """Whether a winning tombstone goes in a round (C18, C20)."""
+        """Whether a winning tombstone goes in a round (C18, C20, C53)."""
         mine = order(tombstone, settings)
         if any(r.key == tombstone.key and order(r, settings) < mine for r in above_horizon):
             return False  # C20
+        if at(tombstone) in there and self.whole_entries:
+            return False  # C53: a round may count those that were deleted and are stored still
         if settings.delete_retention_ms == 0:
             return True
         first, last = self.ages(at(tombstone))

@@ -1,4 +1,4 @@
-"""What a plan looks at, what it passes over, and why (C12, C14, C16 to C21, C24, C26, C30, C33, C34, C38, C43)."""
+"""What a plan looks at, what it passes over, and why (C12, C14, C16 to C21, C24, C26, C30, C33, C34, C38, C43, C53)."""
 
 from __future__ import annotations
 
@@ -207,6 +207,37 @@ def test_a_new_tombstone_without_retention_asks_what_waits_as_well():
     config = {"min_compaction_lag_bytes": 20, "delete_retention_ms": 0, **BY_TIME}
     assert paths(a_log("a=∅!9 | a=1!5").plan(**config).above_horizon) == "s1"
     assert a_log("a=1!9 | a=1!5").plan(**config).above_horizon == ()
+
+
+@pytest.mark.parametrize(
+    ("drawn", "config", "expire_below", "looks_at"),
+    [
+        ("a=∅ | b=1", {}, 1, "s0 s1"),
+        ("a=∅ □=x | b=1", {}, 0, "s1"),
+        ("a=∅ | □=x | b=1", {}, 0, "s1 s2"),
+        ("a=∅ ·=x | b=1", {"null_key": "retain"}, 2, "s0 s1"),
+        ("a=∅ | b=1 | □=x", {"min_compaction_lag_bytes": 20}, 1, "s0 s1"),
+        ("a=∅ | b=1 | □=x", {"min_compaction_lag_bytes": 20, **BY_TIME}, 0, "s1"),
+        ("□=x a=∅ | b=1", {"start": 1}, 0, "s0 s1"),  # the segment says only how many it has
+        ("□=x | a=∅ | b=1", {"start": 1, "covered": 2}, 2, "s1 s2"),
+    ],
+)
+def test_no_tombstone_expires_while_a_whole_entry_is_stored(drawn, config, expire_below, looks_at):
+    """C53: nor is a clean segment read for it."""
+    log, (start, covered) = a_log(drawn), (config.get("start", 0), config.get("covered", 0))
+    covered = covered or len(log.contents[0])
+    state = log.state(dirty_from=covered, start=start, steps=(TombstoneStep(covered, 0, 1),))
+    plan = log.plan(state, now_ms=10, delete_retention_ms=1, **{k: v for k, v in config.items() if "_" in k})
+    assert (plan.rules.tombstones_expire_below, paths(plan.scanned)) == (expire_below, looks_at)
+
+
+def test_a_view_has_its_entries_when_the_backlog_has_lost_them():
+    """C53, C33."""
+    log, view = a_log("b=1@2"), a_log("□=x a=∅").segments
+    state = replace(log.state(dirty_from=2, start=2, steps=(TombstoneStep(2, 0, 1),)), view=View())
+    sides = {"compaction_mode": "side-by-side", "delete_retention_ms": 0, "now_ms": 10}
+    assert log.plan(state, view=view, **sides).rules.tombstones_expire_below == 0
+    assert log.plan(state, view=a_log("a=∅").segments, **sides).rules.tombstones_expire_below == 3
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The oracle itself, case by case: what one round leaves of one log (C1, C4, C9 to C18, C20, C22, C24)."""
+"""The oracle itself, case by case: what one round leaves of one log (C1, C4, C9 to C18, C20, C22, C24, C53)."""
 
 from __future__ import annotations
 
@@ -116,6 +116,24 @@ CASES: dict[str, list[tuple[str, dict[str, object], str, str]]] = {
     "C24, C16: retained keyless records age like values": [
         ("·=1!49 ·=∅!49 ·=2!50", AGED | RETAINED, "·=2@2", "2 past_retention"),
         ("·=1!49", AGED, "", "1 no_key"),
+    ],
+    "C53: no tombstone expires while a whole entry stays; what is superseded goes, and the entry stays": [
+        ("□=x a=1 a=∅", expire(3), "□=x@0 a=∅@2", "1 superseded"),
+        ("a=∅ □=x", expire(2), "a=∅@0 □=x@1", ""),
+        ("a=∅ □=x a=1", expire(2), "□=x@1 a=1@2", "1 superseded"),
+        ("·=x a=∅", expire(2) | RETAINED, "·=x@0", "1 expired_tombstone"),
+    ],
+    "C53: an entry that goes in the round hides nothing": [
+        ("□=x a=∅", expire(2) | {"log_start": 1}, "", "1 below_start, 1 expired_tombstone"),
+        ("□=x!49 a=∅", expire(2) | AGED, "", "1 expired_tombstone, 1 past_retention"),
+        ("□=x!50 a=∅!49", expire(2) | AGED, "□=x@0 a=∅@1", ""),
+    ],
+    "C53, C20: one above the horizon counts where a tombstone may beat it": [
+        ("a=∅ □=x", up_to(1, **expire(1)), "", "1 expired_tombstone"),
+        ("a=∅ □=x", up_to(1, **expire(1), **TIME, **AGED), "a=∅@0", ""),
+    ],
+    "C53: a table has no entries, and no deletes": [
+        ("□=x a=∅ b=1", expire(3) | {"keep_passed_through": False}, "b=1@2", "1 no_key, 1 expired_tombstone"),
     ],
     "C26: records below the log start go, counted as such, and beat nothing": [
         ("a=1 ·=2 b=3 a=4", {"log_start": 2}, "b=3@2 a=4@3", "2 below_start"),

@@ -1,4 +1,4 @@
-"""When a log may be due, by its state alone (C14, C20, C21, C24, C28, C43); `tests/properties` has the proof."""
+"""When a log may be due, by its state alone (C14, C20, C21, C24, C28, C43, C53); `tests/properties` has the proof."""
 
 from __future__ import annotations
 
@@ -74,6 +74,13 @@ CASES = {
             (HeldTombstones(4, 9), 600),
             (HeldTombstones(9, 10), None),
         )
+    ],
+    "none does while whole entries may hide what they delete": [
+        (replace(COVERED, clean=Volume(9, 100, 1)), 0, EXPIRY, None),
+        (replace(COVERED, dirty=Volume(1, 1, 1)), 0, EXPIRY, 600),
+        (replace(COVERED, dirty=Volume(1, 1, 1)), 0, EXPIRY | {"compaction_strategy": "timestamp"}, None),
+        (replace(COVERED, clean=Volume(9, 100, 1), view=View(Volume(1, 90))), 0, EXPIRY, 600),
+        (replace(COVERED, view=View(Volume(1, 90, 1))), 0, EXPIRY, None),
     ],
     "a required round is due where there are rounds": [
         (a_state(100, 0, round_required="changed: null.key"), NOW_MS, {}, NOW_MS),

@@ -96,7 +96,9 @@ def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
 
 
 def _tombstones_go(log: LogStatus, now_ms: int) -> str:
-    """When the next tombstones may go, and which cannot (C20)."""
+    """When the next tombstones may go, and which cannot (C20, C53)."""
+    if log.passed_through:
+        return f", which stay: entries passed through whole may hide what they delete ({count(log.passed_through)})"
     expiry, held = log.next_tombstone_expiry_ms, log.tombstones_held_below
     goes = "" if expiry is None else f", the next expires {when(expiry, now_ms)}"
     if held is None:

@@ -24,7 +24,7 @@ from lithify.reports.status import (
     version_report,
     volumes_of,
 )
-from lithify.schedule.assessment import assess
+from lithify.schedule.assessment import assess, entries_that_may_hide_values
 from lithify.service.documents import failures_of
 
 
@@ -90,6 +90,7 @@ def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSet
         tombstones=log.tombstones + in_dirty_part,
         next_tombstone_expiry_ms=found.next_tombstone_expiry_ms,
         tombstones_held_below=log.held_below(horizon.offset),
+        passed_through=entries_that_may_hide_values(log, settings),
         retention_waiting_bytes=volume_of(segments_awaiting_round(log, segments, settings, now_ms)).size_bytes,
         owed=log.round_required or None,
         due=verdict.due,

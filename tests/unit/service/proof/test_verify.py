@@ -1,4 +1,4 @@
-"""`verify` names what was damaged on purpose, in the log and in a view (C1, C3 to C5, C8, C20, C26, C33).
+"""`verify` names what was damaged on purpose, in the log and in a view (C1, C3 to C5, C8, C20, C26, C33, C53).
 
 The memory store and the oracle: quick enough to damage everything in turn. `tests/spark/test_verify.py`
 damages real files.
@@ -22,7 +22,7 @@ from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.proof.verify import verify
 from lithify.store.memory_files import segment_of
-from support.builders import a_log
+from support.builders import a_log, with_id
 from support.engines.inspector import OracleInspector
 from support.topics.memory_topic import ORDERS, MemoryTopic
 
@@ -117,6 +117,53 @@ def test_a_tombstone_that_went_early_is_named(damaged: Damaged) -> None:
     """C5."""
     damaged.replaced(damaged.segment_with(5), without(5))
     assert damaged.about_records() == {(FindingKind.TOMBSTONE_REMOVED_EARLY, 5)}
+
+
+def a_copy(mode: str, *drawn: str, **config: object) -> MemoryTopic:
+    """A topic with Pulsar's message ids, whose tombstones expire at once."""
+    topic = MemoryTopic(message_ids="pulsar", compaction_mode=mode, delete_retention_ms=0, **config)
+    for text in drawn:
+        records = a_log(text, first_offset=topic.log().log_end_offset, timestamp=None).records
+        topic.append([with_id(record) for record in records])
+    return topic
+
+
+@pytest.mark.parametrize("place", [IN_PLACE, VIEW])
+def test_a_tombstone_that_went_although_an_entry_may_hide_what_it_deletes_is_named(place: str) -> None:
+    """C53."""
+    damaged = Damaged(place)
+    damaged.topic = a_copy("in-place" if place == IN_PLACE else "side-by-side", "□=x a=1 a=∅ b=1")
+    damaged.topic.compact()
+    assert damaged.found() == []
+    damaged.replaced(damaged.segment_with(2), without(2))
+    assert damaged.about_records() == {(FindingKind.TOMBSTONE_REMOVED_EARLY, 2)}
+
+
+@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
+def test_an_entry_that_is_deleted_while_a_round_goes_on_still_held_its_tombstones(mode: str) -> None:
+    """C53: nothing is wrong with a tombstone that stayed for it."""
+    topic = a_copy(mode, "□=x", "a=1 a=∅ b=1")
+    topic.compact(meanwhile=lambda: delete_records(topic.warehouse, ORDERS, 0, 1), times=1)
+    assert [r.offset for r in topic.reader(compacted=True)] == [2, 3]
+    expired: list[int] = []
+
+    class Asked(OracleInspector):
+        def inspect(self, segments, proofs, *given):
+            expired.extend(proof.rules.tombstones_expire_below for proof in proofs if proof.rules is not None)
+            return super().inspect(segments, proofs, *given)
+
+    assert verify(topic.warehouse, Asked(topic.files), ORDERS).findings == ()
+    assert expired == [0]
+
+
+@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
+def test_an_entry_that_comes_while_a_round_goes_on_had_held_nothing(mode: str) -> None:
+    """C53, C22: the tombstone was gone by then."""
+    topic = a_copy(mode, "a=∅!900 b=1", compaction_strategy="timestamp")
+    late = [with_id(record) for record in a_log("□=x!500", first_offset=2).records]
+    topic.compact(meanwhile=lambda: topic.append(late), times=1)
+    assert [r.offset for r in topic.reader(compacted=True)] == [1, 2]
+    assert verify(topic.warehouse, OracleInspector(topic.files), ORDERS).findings == ()
 
 
 def test_an_altered_record_is_named(damaged: Damaged) -> None:

@@ -142,4 +142,5 @@ def _last_record_of(data: Sequence[int] | None) -> LastRecord | None:
 
 
 def _volume(volume: Volume) -> list[int]:
-    return [] if volume == Volume() else [volume.records, volume.size_bytes]
+    passed_through = [volume.passed_through] if volume.passed_through else []
+    return [] if volume == Volume() else [volume.records, volume.size_bytes, *passed_through]
