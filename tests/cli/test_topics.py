@@ -46,6 +46,7 @@ def test_topics_as_json(lithify):
     assert list(made) == [
         "topic",
         "original_name",
+        "table",
         "partitions",
         "version",
         "records",
@@ -66,7 +67,13 @@ def test_a_name_of_pulsar_is_stored_apart_and_shown_as_it_was(lithify):
     lithify("topic", "create", name)
     assert lithify("topic", "list").out.splitlines()[1].startswith(f"{name} ")
     found = lithify("topic", "info", name, "--json").json
-    assert (found["topic"], found["original_name"]) == ("pulsar.public.default/orders", name)
+    assert (found["topic"], found["original_name"], found["table"]) == (name, name, "pulsar.public.default.orders")
+    assert lithify("topic", "info", "pulsar.public.default/orders", "--json").json == found
+    lithify("produce", name, stdin='{"key":"k","value":"v"}\n')
+    for verb in (("status",), ("status", name), ("topic", "list"), ("compact", name, "--plan")):
+        assert lithify(*verb, "--json").json["topic"] == name
+    assert lithify("status", name).out.startswith(f"{name}  ")
+    assert lithify.error("consume", name, "--from", "7").startswith(f"{name}-partition-0: ")
 
 
 def test_deleting_needs_yes_and_says_what_would_go(lithify):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -194,6 +195,8 @@ def test_a_copy_that_lost_what_the_consumer_read_is_not_gone_on_with(copy, tmp_p
     path = tmp_path / "position.json"
     with PulsarSnapshotConsumer(copy.copy, copy.config, position=path) as consumer:
         assert len(taken(consumer)) == 9
+    stored = json.loads(path.read_text())["lake"]
+    assert stored == copy.copy.topic_name.stored != copy.copy.name  # as the files of earlier versions have it
     (name,) = copy.server.internal_stats(copy.topic)["cursors"]
     copy.server.admin("DELETE", f"{copy.topic.replace('://', '/')}/subscription/{name}")
     trim(copy)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from lithify import Record
@@ -108,3 +110,18 @@ def test_a_write_of_records_without_ids_is_refused(session, states):
     with pytest.raises(Exception, match=r"it has no message id, and message\.ids=pulsar"):
         frame.write.format("lithify").mode("append").option("topic", "states").save()
     assert states.state().version == version
+
+
+def test_a_topic_has_its_name_of_pulsar_in_spark_too(session, lake):
+    """By that name, or the one that it is stored under, it is read, begun within and matched by a pattern."""
+    name, stored = "persistent://shop/eu/orders", "pulsar.shop.eu/orders"
+    topic = lake.create_topic(name, like="pulsar", config={"message.ids": "pulsar"})
+    topic.append(
+        [Record(b"k", b"v%d" % n, 1, (), 0, envelope=Envelope(MessageId(7, n), None, b"", False)) for n in (0, 1)]
+    )
+    for given in (name, stored):
+        frame = read_by(session.read, given, startingOffsets=json.dumps({given: {"0": "7:1"}}))
+        assert [(row.topic, row.offset) for row in frame.collect()] == [(name, 1)]
+    for pattern in ("persistent://shop/eu/.*", r"pulsar\.shop\.eu/.*"):
+        frame = session.read.format("lithify").option("subscribePattern", pattern).load()
+        assert [row.topic for row in frame.collect()] == [name] * 2

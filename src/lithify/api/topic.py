@@ -46,7 +46,7 @@ class Topic(TopicCuts):
 
     @property
     def name(self) -> str:
-        """`STREAM/TOPIC`, or `TOPIC` alone in the stream `default`."""
+        """`STREAM/TOPIC`, or `TOPIC` alone in the stream `default`; a name of Pulsar or MapR as they write it."""
         return str(self.topic_name)
 
     def state(self) -> TopicState:

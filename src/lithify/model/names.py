@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 from lithify.errors import InvalidNameError, RefusedError
 
 DEFAULT_STREAM = "default"
+PULSARS = "persistent://"
 MAX_NAME_LENGTH = 249  # Kafka's own limit on a topic's name
 
 _NAME = re.compile(r"[A-Za-z0-9._%-]+")
@@ -24,24 +25,29 @@ _PARTITION = re.compile(r"(.+)-partition-(0|[1-9][0-9]{0,8})")  # Pulsar accepts
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicName:
-    """A topic within a stream, in the canonical form under which it is stored."""
+    """A topic within a stream, in the canonical form under which it is stored. Prints as its own system writes it."""
 
     stream: str
     topic: str
 
     def __str__(self) -> str:
+        return original_name(self)
+
+    @property
+    def stored(self) -> str:
+        """`STREAM/TOPIC` as it is stored, which names the topic as well."""
         return self.topic if self.stream == DEFAULT_STREAM else f"{self.stream}/{self.topic}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class LogId:
-    """One log: a partition of a topic. Prints as Kafka prints it, `orders-3`."""
+    """One log: a partition of a topic. Prints as Kafka prints it, `orders-3`, or Pulsar, `…/orders-partition-3`."""
 
     topic: TopicName
     partition: int
 
     def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
+        return partition_of(str(self.topic), self.partition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +96,25 @@ def check_printable(reference: TopicReference) -> None:
         )
 
 
+def partition_of(topic: str, partition: int) -> str:
+    """How the system prints a partition that has this name of a topic."""
+    return f"{topic}-{'partition-' if topic.startswith(PULSARS) else ''}{partition}"
+
+
 def original_name(name: TopicName) -> str:
     """The name as its own system writes it: the inverse of `parse_topic`."""
     family, *parts = name.stream.split(".")
     match family, [unquote(part) for part in parts]:
         case "pulsar", [tenant, namespace]:
-            foreign = f"persistent://{tenant}/{namespace}/{unquote(name.topic)}"
+            foreign = f"{PULSARS}{tenant}/{namespace}/{unquote(name.topic)}"
         case "mapr", [path]:
             foreign = f"{path}:{unquote(name.topic)}"
         case _:
-            return str(name)
+            return name.stored
     try:
-        return foreign if parse_topic(foreign) == TopicReference(name, foreign) else str(name)
+        return foreign if parse_topic(foreign) == TopicReference(name, foreign) else name.stored
     except InvalidNameError:  # a stream of Lithify's that only begins like one of theirs
-        return str(name)
+        return name.stored
 
 
 _ACCEPTED = "write STREAM/TOPIC, TOPIC, persistent://TENANT/NAMESPACE/TOPIC or /PATH/STREAM:TOPIC"

@@ -29,7 +29,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """All topics whose whole name a regular expression matches, also those created later."""
+    """All topics whose whole name, as printed or as stored, a regular expression matches, also those created later."""
 
     pattern: str
 

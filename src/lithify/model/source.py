@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from lithify.errors import RefusedError
 from lithify.model.message import MessageId
+from lithify.model.names import TopicName
 
 SourcePosition = int | MessageId
 """How far a copy of one partition is: the next offset of Kafka, or the id of Pulsar up to which it has everything."""
@@ -66,3 +67,17 @@ class IngestRequest:
     def into_stream(self) -> bool:
         """Whether topics keep their names, in a stream."""
         return self.into is None or self.into.endswith("/")
+
+    def target(self, topic: str) -> str:
+        """The name of the copy: a topic of Pulsar keeps, in a stream that is named, that within its namespace."""
+        if not self.into_stream:
+            return str(self.into)
+        return f"{self.into}{topic.split('/', 4)[-1]}" if self.into and "://" in topic else f"{self.into or ''}{topic}"
+
+
+def check_apart(targets: Mapping[str, TopicName]) -> None:
+    """Raises `RefusedError` if two topics would go into one."""
+    first: dict[TopicName, str] = {}
+    for topic, name in targets.items():
+        if first.setdefault(name, topic) != topic:
+            raise RefusedError(f"{first[name]} and {topic} cannot both go into {name}", hint="copy them one by one")

@@ -51,6 +51,6 @@ class PulsarSnapshotConsumer(LakeAndLive):
         name = pulsar_topic or ("" if copied is None else copied.name)
         if not name:
             raise RefusedError(f"{topic.name}: the lake does not say what it is a copy of", hint="give pulsar_topic")
-        file = None if position is None else PositionFile(Path(position), topic.name, name, "Pulsar")
+        file = None if position is None else PositionFile(Path(position), topic.topic_name.stored, name, "Pulsar")
         live = PulsarTopic(cluster, name, state.identity, topic.warehouse.clock)
         super().__init__(topic.warehouse, topic.topic_name, live, partitions, file)

@@ -97,6 +97,8 @@ class TopicInfo(Report):
 
     topic: str
     original_name: str
+    table: str
+    """In the catalog: `load_table` of PyIceberg takes it."""
     partitions: int
     version: int
     records: int

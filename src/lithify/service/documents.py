@@ -6,6 +6,7 @@ No other module reads or writes them. Contents are checked, and an error about d
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from lithify.defects import readable
 from lithify.errors import DamagedError
@@ -33,7 +34,7 @@ def reports_of(store: LogStore, topic: TopicState) -> Iterator[RoundReport]:
             raise DamagedError(f"{path}: the file is missing", hint="restore it from a backup; nothing was changed")
         with readable(path):
             report = RoundReport.from_json(content)
-        yield report
+        yield replace(report, topic=str(topic.name))  # earlier versions stored another form of the name
 
 
 def put_rates(store: Documents, topic: TopicState | None, rates: RatesDocument) -> None:

@@ -18,19 +18,19 @@ from lithify.model.names import MAX_NAME_LENGTH, LogId, TopicName, original_name
         ("shop/orders", "shop", "orders", "shop/orders"),
         ("a.b_c-d/o.r_d-1", "a.b_c-d", "o.r_d-1", "a.b_c-d/o.r_d-1"),
         ("orders-partition-3", "default", "orders-partition-3", "orders-partition-3"),
-        ("persistent://acme/shop/orders", "pulsar.acme.shop", "orders", "pulsar.acme.shop/orders"),
-        ("persistent://a.b/c/d.e", "pulsar.a%2Eb.c", "d%2Ee", "pulsar.a%2Eb.c/d%2Ee"),
-        ("persistent://a/b/c/d", "pulsar.a.b", "c%2Fd", "pulsar.a.b/c%2Fd"),
-        ("persistent://a/b/ü ~", "pulsar.a.b", "%C3%BC%20%7E", "pulsar.a.b/%C3%BC%20%7E"),
-        ("/apps/s:orders", "mapr.%2Fapps%2Fs", "orders", "mapr.%2Fapps%2Fs/orders"),
-        ("/apps:x/s:orders", "mapr.%2Fapps%3Ax%2Fs", "orders", "mapr.%2Fapps%3Ax%2Fs/orders"),
+        ("persistent://acme/shop/orders", "pulsar.acme.shop", "orders", "persistent://acme/shop/orders"),
+        ("persistent://a.b/c/d.e", "pulsar.a%2Eb.c", "d%2Ee", "persistent://a.b/c/d.e"),
+        ("persistent://a/b/c/d", "pulsar.a.b", "c%2Fd", "persistent://a/b/c/d"),
+        ("persistent://a/b/ü ~", "pulsar.a.b", "%C3%BC%20%7E", "persistent://a/b/ü ~"),
+        ("/apps/s:orders", "mapr.%2Fapps%2Fs", "orders", "/apps/s:orders"),
+        ("/apps:x/s:orders", "mapr.%2Fapps%3Ax%2Fs", "orders", "/apps:x/s:orders"),
     ],
 )
 def test_a_name_is_stored_under_a_stream(text, stream, topic, shown):
     reference = parse_topic(text)
     assert reference.name == TopicName(stream, topic)
     assert str(reference.name) == shown
-    assert parse_topic(shown).name == reference.name
+    assert parse_topic(shown).name == parse_topic(reference.name.stored).name == reference.name
     assert (reference.original, reference.partition) == (text, None)
 
 
@@ -137,5 +137,8 @@ def test_a_name_of_ours_that_only_begins_like_a_foreign_one_stays_as_it_is(text)
 
 
 def test_a_log_prints_as_kafka_prints_it():
-    """C13."""
+    """C13. A partition of a topic of Pulsar as Pulsar does: every verb that takes a partition takes that name."""
     assert str(LogId(TopicName("shop", "orders"), 3)) == "shop/orders-3"
+    log = LogId(TopicName("pulsar.a.b", "c-1"), 3)
+    assert str(log) == "persistent://a/b/c-1-partition-3"
+    assert (parse_topic(str(log)).name, parse_topic(str(log)).partition) == (log.topic, log.partition)

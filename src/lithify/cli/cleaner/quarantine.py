@@ -10,6 +10,7 @@ from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, the_partition, verb
 from lithify.cli.terminal.output import columns, count, plural, say, say_error, show, width
 from lithify.model.failure import number_of_times
+from lithify.model.names import partition_of
 from lithify.model.settings.units import format_duration
 from lithify.reports.quarantine import FailingLog, QuarantineReport, ReleaseReport
 
@@ -51,7 +52,7 @@ def _lines(found: QuarantineReport) -> list[str]:
 def _row(log: FailingLog, now_ms: int) -> tuple[str, ...]:
     since_ms = log.failed_ms if log.quarantined else log.since_ms
     return (
-        f"{log.topic}-{log.partition}",
+        partition_of(log.topic, log.partition),
         "QUARANTINED" if log.quarantined else "failing",
         count(log.failures),
         f"{format_duration(max(0, now_ms - since_ms))} ago",

@@ -9,6 +9,7 @@ from lithify.cli.invocation import Invocation, one_partition, verb
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.output import count, plural
 from lithify.cli.text.cuts import print_cut
+from lithify.model.names import partition_of
 
 
 @verb("delete-records")
@@ -30,7 +31,7 @@ def delete_records(invocation: Invocation, topic_name: str, partition: int | Non
     """
     topic, named = invocation.open_topic(topic_name)
     number = one_partition(topic, topic_name, named, partition)
-    log = f"{topic.name}-{number}"
+    log = partition_of(topic.name, number)
     if not yes and (planned := topic.plan_delete_records(number, before)).changed:
         (cut,) = planned.logs
         most = plural(cut.records_removed, "record")

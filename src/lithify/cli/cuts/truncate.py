@@ -9,6 +9,7 @@ from lithify.cli.invocation import Invocation, one_partition, verb
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.output import count, plural
 from lithify.cli.text.cuts import print_cut
+from lithify.model.names import partition_of
 
 
 @verb("truncate")
@@ -37,7 +38,7 @@ def truncate(
     if not yes and (planned := topic.plan_truncate(number, to, below_compacted=below_compacted)).changed:
         (cut,) = planned.logs
         refuse(
-            f"{topic.name}-{number}: nothing was truncated",
+            f"{partition_of(topic.name, number)}: nothing was truncated",
             f"removes records at {count(to)} and above, at most {plural(cut.records_removed, 'record')}, irreversibly",
         )
     report = topic.truncate(number, to, below_compacted=below_compacted)

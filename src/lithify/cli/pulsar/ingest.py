@@ -17,7 +17,7 @@ from lithify.cli.text.ingest import ended, stop_on_signals, told
 @verb("ingest")
 @click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
 @cluster_options
-@click.option("--into", metavar="TOPIC", help="The copy. Default: the topic of the same name.")
+@click.option("--into", metavar="TOPIC|STREAM/", help="The copy. Default: the topic of the same name.")
 @click.option(
     "--continuous/--available-now", default=False, help="Keep copying, or end after the current messages (default)."
 )

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lithify.cli.terminal.output import inert_json
 from lithify.errors import LithifyError
 from lithify.model.message import MessageId
+from lithify.model.names import partition_of
 from lithify.model.record import TIMESTAMP_TYPES
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ def format_json(table: pa.Table, encoding: Encoding, topic: str) -> Iterator[byt
         if sound < batch.num_rows:
             place = batch.slice(sound, 1).select(["partition", "offset"]).to_pylist()[0]
             raise LithifyError(
-                f"{topic}-{place['partition']}: the record at offset {place['offset']} is not UTF-8 text",
+                f"{partition_of(topic, place['partition'])}: the record at offset {place['offset']} is not UTF-8 text",
                 hint="use --encoding base64",
             )
 

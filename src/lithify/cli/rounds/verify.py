@@ -8,6 +8,7 @@ from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import plural, say, show, styled
 from lithify.cli.terminal.progress import phase_progress
+from lithify.model.names import partition_of
 from lithify.model.settings.units import format_bytes, format_duration
 from lithify.reports.verification import Finding, VerifyReport
 
@@ -42,7 +43,9 @@ def verify(invocation: Invocation, topic_name: str, against: int | None, spark_c
 def finding_line(topic: str, finding: Finding) -> str:
     """`orders-3 offset 17: record_lost: …`."""
     offset = "" if finding.offset is None else f" offset {finding.offset}"
-    return f"{topic}-{finding.partition}{offset}: {styled(finding.kind.value, fg='red')}: {finding.message}"
+    return (
+        f"{partition_of(topic, finding.partition)}{offset}: {styled(finding.kind.value, fg='red')}: {finding.message}"
+    )
 
 
 def summary(report: VerifyReport) -> str:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from lithify.cli.invocation import Invocation
 from lithify.cli.terminal.output import columns, count, say, show
 from lithify.cli.terminal.stopping import end_spark
-from lithify.errors import InvalidNameError, RefusedError
-from lithify.model.names import original_name, parse_topic
+from lithify.errors import RefusedError
 from lithify.model.settings.units import format_duration
 
 if TYPE_CHECKING:
@@ -60,20 +59,11 @@ def ended(invocation: Invocation, reports: tuple[IngestReport, ...], *, stopped:
     return 1 if any(report.error is not None for report in reports) else 0
 
 
-def _shown(topic: str) -> str:
-    """The name as its own system has it; as it is where no topic can have it."""
-    try:
-        name = parse_topic(topic).name
-    except InvalidNameError:
-        return topic
-    return original_name(name) if str(name) == topic else topic
-
-
 def _batch_line(batch: IngestBatch) -> str:
     rate = count(round(1000 * batch.records / max(1, batch.duration_ms)))
     lag = "not known" if batch.lag is None else count(batch.lag)
     took = f"{count(batch.records)} records in {format_duration(batch.duration_ms)} ({rate}/s)"
-    return f"{batch.source} → {_shown(batch.topic)}: {took}, lag {lag}"
+    return f"{batch.source} → {batch.topic}: {took}, lag {lag}"
 
 
 def _print(invocation: Invocation, reports: tuple[IngestReport, ...]) -> None:
@@ -83,7 +73,7 @@ def _print(invocation: Invocation, reports: tuple[IngestReport, ...]) -> None:
     rows = [
         (
             r.source,
-            _shown(r.topic),
+            r.topic,
             *map(count, (r.batches, r.records, round(r.records_per_s))),
             format_duration(r.duration_ms),
         )
@@ -92,7 +82,7 @@ def _print(invocation: Invocation, reports: tuple[IngestReport, ...]) -> None:
     show(columns(header, rows, left=("SOURCE", "TOPIC")))
     for report in reports:
         for hole in report.holes:
-            say(f"{_shown(report.topic)}[{hole.partition}]: {_gone(hole)} were never copied")
+            say(f"{report.topic}[{hole.partition}]: {_gone(hole)} were never copied")
         if report.error is not None:
             say(f"{report.source}: {report.error}")
 

@@ -32,10 +32,9 @@ def info(invocation: Invocation, topic_name: str) -> None:
         ("policy", f"{found.config['cleanup.policy']}, {found.config['compaction.mode']}"),
         ("version", count(found.version)),
         ("created", format_time(found.created_ms)),
+        ("table", found.table),
         ("location", found.location),
     ]
-    if found.original_name != found.topic:
-        facts.insert(0, ("stored as", found.topic))
     settings = [(name, _setting(name, found.config[name])) for name in SETTINGS if name in found.config]
     show([heading(found.original_name), *fields(facts), faint("  settings"), *fields(settings, indent="    ")])
 

@@ -115,7 +115,7 @@ class Stage:
         if not self._keep_offsets or not {PARTITION, OFFSET} <= set(together.column_names):
             return error
         partition, offset = (together.column(name)[error.index].as_py() for name in (PARTITION, OFFSET))
-        return error.at(f"{self._topic.name}-{partition}, offset {offset}", hint=error.hint)
+        return error.at(f"{LogId(self._topic.name, partition)}, offset {offset}", hint=error.hint)
 
 
 def renumbered(

@@ -40,6 +40,6 @@ class SnapshotConsumer(LakeAndLive):
         timeout_s: float = 30.0,
     ) -> None:
         name = kafka_topic or topic.topic_name.topic
-        file = None if position is None else PositionFile(Path(position), topic.name, name)
+        file = None if position is None else PositionFile(Path(position), topic.topic_name.stored, name)
         live = KafkaTopic(Cluster(conf, timeout_s), name, topic.warehouse.clock)
         super().__init__(topic.warehouse, topic.topic_name, live, partitions, file)

@@ -26,9 +26,9 @@ from lithify.errors import (
 )
 from lithify.lifecycle.source_continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
 from lithify.model.log import TopicState
-from lithify.model.names import LogId, TopicName, TopicReference, original_name, parse_topic
+from lithify.model.names import LogId, TopicName, TopicReference, parse_topic
 from lithify.model.segment import volume_of
-from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
+from lithify.model.source import IngestRequest, SourcePosition, SourceTopic, check_apart
 from lithify.model.staged import Destination, by_partition, segments_of_parts
 from lithify.ports.source import Copying, Source, SourceBatch, SourceStream, StopAsked
 from lithify.ports.store import Warehouse
@@ -162,7 +162,7 @@ class TopicIngest:
             return self.warehouse.store.load(self.name)
         except UnknownTopicError:
             settings = self.source.settings(self.topic, self.request.settings)
-            reference = TopicReference(self.name, original_name(self.name))
+            reference = TopicReference(self.name, str(self.name))
             with suppress(TopicExistsError):  # another ingest of it has begun right now: one of the two goes on
                 return create_topic(self.warehouse, reference, settings, len(found.partitions))
             return self.warehouse.store.load(self.name)
@@ -280,13 +280,14 @@ class _Copies:
         """
         found: dict[str, TopicName] = {}
         for topic in topics:
-            into = f"{self._request.into or ''}{topic}" if self._request.into_stream else str(self._request.into)
+            into = self._request.target(topic)
             try:
-                found[topic] = parse_topic(into).whole("copied into")
+                found[topic] = parse_topic(into).whole("copied into" if self._request.into else "copied")
             except LithifyError as error:
                 if self._request.pattern is None:
                     raise
                 self._reports.append(IngestReport(into, topic, 0, 0, 0, error=str(error), refused=True))
+        check_apart(found)
         return found
 
     def end(self) -> tuple[IngestReport, ...]:

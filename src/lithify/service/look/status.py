@@ -11,7 +11,7 @@ from lithify.compaction.eligible.retention import segments_awaiting_round
 from lithify.errors import UnknownVersionError
 from lithify.model.failure import LogFailure
 from lithify.model.log import KeptVersion, LogState, TopicState, segments_of
-from lithify.model.names import TopicName, original_name
+from lithify.model.names import TopicName
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings.topic_settings import TopicSettings, to_config
 from lithify.ports.store import Warehouse
@@ -56,7 +56,8 @@ def topic_info(state: TopicState) -> TopicInfo:
     logs, views = volumes_of(state)
     return TopicInfo(
         topic=str(state.name),
-        original_name=state.original_name or original_name(state.name),
+        original_name=state.original_name or str(state.name),
+        table=f"{state.name.stream}.{state.name.topic}",
         partitions=len(state.logs),
         version=state.version,
         records=logs.records,

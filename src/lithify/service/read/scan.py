@@ -46,7 +46,7 @@ def subscribed(warehouse: Warehouse, subscription: Subscription) -> tuple[TopicS
         case Listed(topics):
             names: Iterable[TopicName] = topics
         case Matching(pattern):
-            names = [name for name in warehouse.store.topics() if re.fullmatch(pattern, str(name))]
+            names = [n for n in warehouse.store.topics() if any(re.fullmatch(pattern, s) for s in (str(n), n.stored))]
     return tuple(warehouse.store.load(name) for name in sorted(set(names)))
 
 

@@ -100,6 +100,27 @@ def test_a_partition_is_no_place_for_a_copy(warehouse):
         copied(warehouse, {"orders": {0: some(0, 1)}}, into="persistent://t/n/orders-partition-3")
 
 
+def test_a_partition_of_the_source_is_no_topic_to_copy(warehouse):
+    with pytest.raises(
+        RefusedError, match=r"only a whole topic can be copied \(name the topic persistent://t/n/orders"
+    ):
+        copied(warehouse, {"persistent://t/n/orders-partition-3": {0: some(0, 1)}})
+
+
+def test_topics_of_pulsar_go_into_a_stream_by_their_names_within_their_namespaces(warehouse):
+    """Two that would go into one are refused, before anything is copied."""
+    records = {f"persistent://t/n/{name}": {0: some(0, 1)} for name in "ab"}
+    reports = copied(warehouse, records, topics=tuple(records), into="shop/")
+    assert [(report.topic, report.error, report.records) for report in reports] == [
+        ("shop/a", None, 1),
+        ("shop/b", None, 1),
+    ]
+    same = {name: {0: some(0, 1)} for name in ("persistent://t/n/a", "persistent://t/m/a")}
+    with pytest.raises(RefusedError, match="persistent://t/n/a and persistent://t/m/a cannot both go into other/a"):
+        copied(warehouse, same, topics=tuple(same), into="other/")
+    assert TopicName("other", "a") not in warehouse.store.topics()
+
+
 class GrowingSource(ListedSource):
     """Its streams stay active, and at the first look for new topics it has `later` as well."""
 
