@@ -161,13 +161,16 @@ def test_every_verb_and_option_is_in_the_reference():
 
 
 def test_every_key_of_the_json_is_in_the_reference():
-    from lithify.reports import cut, overview, quarantine, round, status, verification
+    from lithify.reports import cut, groups, overview, quarantine, round, status, verification
     from lithify.service.write.append import AppendResult, OffsetRange
 
     told = sections("reference/cli.md")
     printed = {
         "compact": (round.RoundReport, round.LogReport, round.Losers, round.PlanReport, round.LogPlanReport),
         "status": (status.TopicStatus, status.LogStatus, status.ViewStatus, overview.TopicOverview),
+        "group list": (groups.GroupInfo,),
+        "group describe": (groups.GroupLag,),
+        "group reset": (groups.GroupReset, groups.ChangedPosition),
         "quarantine list": (quarantine.FailingLog,),
         "quarantine release": (quarantine.ReleaseReport,),
         "topic info": (status.TopicInfo,),
@@ -191,21 +194,26 @@ def test_every_key_of_the_json_is_in_the_reference():
 
 
 def test_every_public_method_is_in_the_reference():
+    from lithify.api.groups import Group
     from lithify.api.lake import Lake, Topic
+    from lithify.groups.reader import GroupReader
     from lithify.service.read.fetch import LogReader, TopicReader
 
     told = sections("reference/python.md")
+    kinds = [("`Lake`", Lake), ("`Topic`", Topic), ("Readers", LogReader), ("Readers", TopicReader)]
+    kinds += [("Readers", GroupReader), ("Readers", Group)]
     missing = [
         f"{where}: {name}"
-        for where, kind in [("`Lake`", Lake), ("`Topic`", Topic), ("Readers", LogReader), ("Readers", TopicReader)]
+        for where, kind in kinds
         for name in dir(kind)
         if not name.startswith("_") and callable(getattr(kind, name)) and f"`{name}(" not in told[where]
     ]
-    assert missing == ["Readers: poll", "Readers: poll"]  # what the services use among themselves
+    assert missing == ["Readers: poll"] * 3  # what the services use among themselves
 
 
 def test_every_parameter_of_a_public_method_is_in_the_reference():
     """As its signature there has them: `sweep(*, delete=False, ...)`."""
+    from lithify.api.groups import Group
     from lithify.api.lake import Lake, Topic
     from lithify.kafka import SnapshotConsumer, publish
     from lithify.pulsar_consumer import PulsarSnapshotConsumer
@@ -217,7 +225,7 @@ def test_every_parameter_of_a_public_method_is_in_the_reference():
         name, _, parameters = signature.partition("(")
         told.setdefault(name, set()).update(part.partition("=")[0].strip() for part in parameters.split(","))
     public = [SnapshotConsumer, PulsarSnapshotConsumer, publish, register]
-    public += [method for kind in (Lake, Topic) for name, method in vars(kind).items() if name[0] != "_"]
+    public += [method for kind in (Lake, Topic, Group) for name, method in vars(kind).items() if name[0] != "_"]
     missing = [
         f"{call.__name__}: {name}"
         for call in public

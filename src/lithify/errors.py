@@ -3,6 +3,7 @@
     LithifyError                        1  something failed; nothing was lost
     ├── RefusedError                    2  the request was refused before anything was changed
     │   ├── UnknownTopicError              no such topic, or partition of it
+    │   ├── UnknownGroupError              no such consumer group
     │   ├── TopicExistsError               `topic create` on an existing one
     │   ├── InvalidNameError               not a valid name of a stream or topic
     │   ├── InvalidSettingError            unknown name, bad value or contradiction
@@ -22,6 +23,7 @@
     ├── RunExpiredError                    a run stalled for so long that its files were swept
     ├── LocationChangedError               the table's location is not the folder that the topic was created in
     ├── LogTruncatedError                  a reader's position is no longer in the log
+    ├── PartitionTakenOverError            another member of the group reads a partition by now
     ├── VersionSweptError                  a reader's version was swept: its files are gone
     ├── DamagedError                       data that the metadata names is missing or damaged
     ├── AuditError                         a round's numbers do not add up: not committed
@@ -41,10 +43,8 @@
     │   └── EngineUnavailableError         Spark does not start, has died, or its workers have
     └── DefectError                        an unexpected exception
 
-Each also says what caused it (`Blame`): a cleaner quarantines a log for its own failures only.
-
-A message says what happened and where (topic-partition, offset, file); `hint` says what
-to do next. Both are printed by the command line on one line, without a traceback.
+Each also says what caused it (`Blame`): a cleaner quarantines a log for its own failures only. A
+message says what happened and where (topic-partition, offset, file), `hint` what to do next, both on one line.
 """
 
 from __future__ import annotations
@@ -54,8 +54,7 @@ from enum import Enum
 from typing import Any, ClassVar
 
 _PASSWORD = re.compile(r"(://[^\s/:@]*):(?!PASSWORD@)\S*@")
-"""The password of a URL. It may have any characters unencoded, so it extends to the last '@' of the word.
-Lithify's own hints show the form of an address, with that very word in the place of a password."""
+"""The password of a URL, any characters up to the last '@' of the word; our own hints have that very word there."""
 
 
 def redacted(text: str) -> str:
@@ -107,6 +106,10 @@ class UnknownTopicError(RefusedError):
     blames = Blame.NONE
 
 
+class UnknownGroupError(RefusedError):
+    """No such consumer group."""
+
+
 class TopicExistsError(RefusedError):
     """A topic of that name exists already."""
 
@@ -126,8 +129,7 @@ class InvalidInputError(RefusedError):
 class InvalidRecordError(RefusedError):
     """A record that the topic's settings refuse; the whole batch was refused with it.
 
-    `index` is its position in the batch, from 0, and `reason` says why, so that a caller that knows the
-    source of the batch (a file, a line) can name the record better.
+    `index` is its position in the batch, from 0, and `reason` says why, for a caller that knows its file and line.
     """
 
     index: int = -1
@@ -204,6 +206,10 @@ class LocationChangedError(LithifyError):
 
 class LogTruncatedError(LithifyError):
     """A reader's position is no longer valid in the log (C7)."""
+
+
+class PartitionTakenOverError(LithifyError):
+    """Another member of a group has taken over a partition: positions in it cannot be committed (C58)."""
 
 
 class VersionSweptError(LithifyError):

@@ -21,6 +21,7 @@ from lithify.cleaner.options import CleanerOptions, EventListener
 from lithify.errors import BrokerError
 from lithify.model.source import IngestRequest
 from lithify.ports.engine import RewriteEngine
+from lithify.ports.groups import Groups
 from lithify.ports.inspector import Inspector
 from lithify.ports.leases import Coordination
 from lithify.ports.repair import Salvage
@@ -32,7 +33,9 @@ from lithify.service.pulsar.leftovers import OpenViewLedgers
 from lithify.service.pulsar.partition_round import RoundWorld
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
+    from sqlalchemy import Engine
 
     from lithify.pulsar.bookkeeper import LedgerWriter
     from lithify.pulsar.client import ClientConfig
@@ -41,8 +44,6 @@ if TYPE_CHECKING:
 DEFAULT_WAREHOUSE = "./lithify-warehouse"
 WAREHOUSE_VARIABLE = "LITHIFY_WAREHOUSE"
 COORDINATION_VARIABLE = "LITHIFY_COORDINATION_URL"
-
-
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -241,15 +242,24 @@ def coordination_of(warehouse: Warehouse, url: str | None) -> Coordination:
 
     Raises `CoordinationError` or `RefusedError` for a URL that cannot be used.
     """
+    from lithify.leases.sql import open_coordination
+
+    return open_coordination(url, _database_of(_source(warehouse).created() if url is None else None))
+
+
+def groups_of(warehouse: Warehouse, url: str | None) -> Groups:
+    """Consumer groups, as `open_groups` does; the default of `url` is `$LITHIFY_COORDINATION_URL`."""
+    from lithify.leases.groups_sql import open_groups
+
+    url = url or os.environ.get(COORDINATION_VARIABLE) or None
+    return open_groups(url, _database_of(_source(warehouse).existing()), scope_of(warehouse))
+
+
+def _database_of(catalog: Catalog | None) -> Engine | None:
+    """The database of a catalog that is one."""
     from pyiceberg.catalog.sql import SqlCatalog
 
-    from lithify.leases.memory import MemoryCoordination
-    from lithify.leases.sql import of_engine, open_coordination
-
-    if url is not None:
-        return open_coordination(url)
-    catalog = _source(warehouse).created()
-    return of_engine(catalog.engine) if isinstance(catalog, SqlCatalog) else MemoryCoordination()
+    return catalog.engine if isinstance(catalog, SqlCatalog) else None
 
 
 def status_watch(warehouse: Warehouse) -> StatusWatch:
@@ -262,17 +272,9 @@ def cleaner_notes(warehouse: Warehouse, url: str | None) -> tuple[CleanerNote, .
 
     Creates no table. Raises `CoordinationError`.
     """
-    from pyiceberg.catalog.sql import SqlCatalog
+    from lithify.leases.sql import open_coordination
 
-    from lithify.leases.sql import of_engine, open_coordination
-
-    catalog = _source(warehouse).existing()
-    if url is not None:
-        coordination: Coordination = open_coordination(url, makes_table=False)
-    elif isinstance(catalog, SqlCatalog):
-        coordination = of_engine(catalog.engine, makes_table=False)
-    else:
-        return None
+    coordination = open_coordination(url, _database_of(_source(warehouse).existing()), makes_table=False)
     scope = scope_of(warehouse)
     return tuple(note for note in coordination.notes() if note.scope == scope) if coordination.shared else None
 

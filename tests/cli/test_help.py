@@ -85,8 +85,8 @@ WRONG = {
     "verb": (("frob",), "No such command 'frob' (see `lithify --help`)"),
     "topic verb": (("topic", "frob"), "No such command 'frob' (see `lithify topic --help`)"),
     "flag": (
-        ("consume", "t", "--frob"),
-        "No such option '--frob'. Did you mean '--from'? (see `lithify consume --help`)",
+        ("consume", "t", "--fromm"),
+        "No such option '--fromm'. Did you mean '--from'? (see `lithify consume --help`)",
     ),
     "no topic": (("compact",), "Missing argument 'TOPIC' (see `lithify compact --help`)"),
     "two topics": (("consume", "a", "b"), "Got unexpected extra argument (b) (see `lithify consume --help`)"),

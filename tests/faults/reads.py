@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lithify.model.cursor import AtTime
+from lithify.model.cursor import AtTime, Cursor
+from lithify.model.groups.positions import Position
+from lithify.model.names import LogId
 from lithify.model.scan import Everywhere, Listed, Matching, ScanSettings
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
@@ -11,6 +13,7 @@ from lithify.service.change.cut import plan_delete_records, plan_truncate
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import plan_undo
 from lithify.service.documents import reports_of
+from lithify.service.look.lag import group_lag
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
 from lithify.service.look.status import kept_versions, topic_status
@@ -72,10 +75,18 @@ def scanned(warehouse: Warehouse) -> object:
     return said
 
 
+def lagged(warehouse: Warehouse) -> object:
+    """What a group has left that is in the middle of one segment, and without a position in the other log."""
+    state = warehouse.store.load(NAME)
+    cursor = Cursor.of(state, state.log(0), 20)
+    return group_lag(warehouse, "g", NAME, [Position("g", LogId(NAME, 0), cursor, True, 0)])
+
+
 READS: dict[str, Verb] = {
     "read": lambda w: tuple(open_reader(w, NAME, 0, "earliest", Reading(), None)),
     "read compacted": lambda w: tuple(open_log(w, w.store.load(NAME), 0, "earliest", COMPACTED)),
     "from a time": lambda w: tuple(open_log(w, w.store.load(NAME), 1, AtTime(1_035))),
+    "one record": lambda w: open_reader(w, NAME, 0, "earliest", Reading(), None).read_next(),
     "all logs": lambda w: tuple(open_reader(w, NAME, None, "earliest", Reading(), None)),
     "sought": sought,
     "following": followed,
@@ -84,6 +95,7 @@ READS: dict[str, Verb] = {
     "table": lambda w: [r for batch in table_batches(w, w.store.load(NAME)) for r in batch.records()],
     "status": lambda w: topic_status(w, w.store.load(NAME)),
     "status of all": lambda w: StatusWatch(w).overview(),
+    "group describe": lagged,
     "versions": lambda w: kept_versions(w, NAME),
     "history": lambda w: list(reports_of(w.store, w.store.load(NAME))),
     "quarantine list": failing_logs,

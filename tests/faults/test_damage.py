@@ -84,7 +84,7 @@ VERBS: dict[str, Verb] = {
         name: READS[name]
         for name in (
             *("read", "read compacted", "table", "status", "versions", "history"),
-            *("status of all", "quarantine list"),
+            *("status of all", "quarantine list", "group describe"),
         )
     },
     "topic list": lambda w: w.store.topics(),
@@ -97,6 +97,7 @@ OPENS_MANIFESTS = {
     "read compacted",
     "table",
     "status",
+    "group describe",
     "undo",
     "truncate",
     "delete-records",

@@ -41,8 +41,8 @@ class TroubledCoordination:
     def shared(self) -> bool:
         return self._inner.shared
 
-    def leases(self) -> tuple[Lease, ...]:
-        return self._around("leases", self._inner.leases)
+    def leases(self, prefix: str = "") -> tuple[Lease, ...]:
+        return self._around("leases", lambda: self._inner.leases(prefix))
 
     def take(self, leases: Sequence[Lease], seen: Mapping[str, Lease]) -> frozenset[str]:
         return self._around("take", lambda: self._inner.take(leases, seen))

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from leases.places import TroubledCoordination, down
-from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.errors import CoordinationError
+from lithify.leases.keeper import LeaseKeeper
 from lithify.leases.memory import MemoryCoordination
 
 LEASE_MS = 30_000

@@ -15,7 +15,7 @@ import pytest
 
 from leases.conftest import SHARED
 from leases.workers import TIMEOUT_S, keep, monotonic_ms, race
-from lithify.cleaner.lease_keeper import LeaseKeeper
+from lithify.leases.keeper import LeaseKeeper
 from lithify.leases.sql import open_coordination
 from support.processes.store_workers import together
 

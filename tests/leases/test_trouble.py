@@ -19,7 +19,7 @@ from leases.conftest import SHARED
 from lithify.errors import CoordinationError
 from lithify.leases import database as databases
 from lithify.leases.memory import MemoryCoordination
-from lithify.leases.sql import SqlCoordination, of_engine, open_coordination
+from lithify.leases.sql import SqlCoordination, open_coordination
 from lithify.ports.leases import Lease
 from support.servers.postgres import PASSWORD, Postgres
 from support.servers.tcp_proxy import TcpProxy, wait_until
@@ -220,7 +220,7 @@ def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch
 def test_the_database_of_a_catalog_holds_leases_for_all_that_open_it(url: str) -> None:
     first, second = (SqlCatalog("lake", uri=url, warehouse="file:///nowhere") for _ in range(2))
     with closing(first), closing(second):
-        ours, theirs = of_engine(first.engine), of_engine(second.engine)
+        ours, theirs = open_coordination(None, first.engine), open_coordination(None, second.engine)
         assert ours.shared and theirs.shared
         assert ours.take([ORDERS], {}) == {"orders"}
         assert theirs.leases() == (ORDERS,)
@@ -228,7 +228,7 @@ def test_the_database_of_a_catalog_holds_leases_for_all_that_open_it(url: str) -
 
 
 def test_the_database_of_a_catalog_in_memory_is_not_shared() -> None:
-    coordination = of_engine(create_engine("sqlite://"))
+    coordination = open_coordination(None, create_engine("sqlite://"))
     assert isinstance(coordination, MemoryCoordination)
     assert not coordination.shared
 

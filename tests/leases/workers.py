@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
-from lithify.cleaner.lease_keeper import LeaseKeeper
+from lithify.leases.keeper import LeaseKeeper
 from lithify.leases.sql import open_coordination
 from lithify.ports.leases import Lease
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from lithify.api.groups import Group, all_groups, known_group
 from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, rates, run_limits
 from lithify.api.topic import Topic
 from lithify.cleaner.loop import Loop
@@ -20,6 +21,7 @@ from lithify.model.settings.rates import RatesNote
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.source import IngestRequest
 from lithify.ports.store import Warehouse
+from lithify.reports.groups import GroupInfo
 from lithify.reports.ingest import IngestReport, TellBatch
 from lithify.reports.overview import CatalogOverview
 from lithify.reports.quarantine import QuarantineReport
@@ -202,6 +204,17 @@ class Lake:
             accepts_loss=accepts_loss,
         )
         return pulsar_ingest(self.warehouse, SparkChoice(spark, spark_conf or {}), cluster, request, tell, stops)
+
+    def groups(self, *, coordination_url: str | None = None) -> tuple[GroupInfo, ...]:
+        """All consumer groups, in the database at the URL, `$LITHIFY_COORDINATION_URL` or the catalog's own.
+
+        Raises `RefusedError` where there is no database, `CoordinationError` where it cannot be used.
+        """
+        return all_groups(self.warehouse, coordination_url)
+
+    def group(self, name: str, *, coordination_url: str | None = None) -> Group:
+        """The consumer group of that name. Raises `UnknownGroupError`, and what `groups` raises."""
+        return known_group(self.warehouse, name, coordination_url)
 
     def throttle(self, *, read_rate: Size | None = None, write_rate: Size | None = None) -> RatesReport:
         """Changes the rates of running cleaners within 10 seconds, each for all its rounds together (C40)."""

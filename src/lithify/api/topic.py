@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, overload
 
+from lithify.api.groups import Membership, open_member, start_of_group
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
 from lithify.api.topic_cuts import TopicCuts
+from lithify.groups.reader import GroupReader
 from lithify.model.cursor import AtTime, Cursor, Start
 from lithify.model.log import TopicState
 from lithify.model.message import MessagePosition
@@ -95,6 +97,10 @@ class Topic(TopicCuts):
         follow: bool = False,
         version: int | None = None,
     ) -> TopicReader: ...
+    @overload
+    def reader(
+        self, *, group: str | Membership, start: Start = "earliest", compacted: bool = False, follow: bool = False
+    ) -> GroupReader: ...
     def reader(
         self,
         partition: int | None = None,
@@ -103,7 +109,8 @@ class Topic(TopicCuts):
         compacted: bool = False,
         follow: bool = False,
         version: int | None = None,
-    ) -> LogReader | TopicReader:
+        group: str | Membership | None = None,
+    ) -> LogReader | TopicReader | GroupReader:
         """Reads one log, or all of them one after the other, over the newest version or a kept one.
 
         `start` is `"earliest"`, `"latest"`, an offset, a `MessageId` or a `MessagePosition` (one log only),
@@ -111,9 +118,13 @@ class Topic(TopicCuts):
         raises `LogTruncatedError` if it would miss a delete (C49). An offset is not checked for that. A following
         reader continues with new records endlessly. With `compacted` it reads the compacted view, where
         there is one, and the backlog after it (C33); in an in-place topic that changes nothing (C32).
+        With `group` it is a member of that group (C58), and `start` is for logs in which that has no position.
         Raises `OffsetOutOfRangeError`, `UnknownTopicError` or `UnknownVersionError`.
         """
         how = Reading(follow=follow, compacted=compacted)
+        if group is not None:
+            sought = start_of_group(partition, start, version)
+            return open_member(self.warehouse, self.topic_name, group, sought, how)
         return open_reader(self.warehouse, self.topic_name, partition, start, how, version)
 
     def consumer(

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from zlib import crc32
 
 from lithify.cleaner.events import EventReporter
-from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.work_finder import WorkFinder
 from lithify.defects import as_lithify_error
 from lithify.errors import PolicyError, UnknownTopicError
+from lithify.leases.keeper import LeaseKeeper
 from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
 from lithify.reports.events import EventKind

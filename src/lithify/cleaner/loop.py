@@ -23,7 +23,6 @@ from lithify.cleaner.chores import Chores
 from lithify.cleaner.cleaner import Cleaner, Did, Waits
 from lithify.cleaner.events import EventReporter
 from lithify.cleaner.failures import Failures
-from lithify.cleaner.lease_keeper import LeaseKeeper, Refused, Registered
 from lithify.cleaner.liveness import NoteWriter, Watchdog
 from lithify.cleaner.options import CleanerOptions, EventListener
 from lithify.cleaner.rounds import Rounds
@@ -31,6 +30,8 @@ from lithify.cleaner.stop import Stop
 from lithify.cleaner.work_finder import WorkFinder
 from lithify.defects import as_lithify_error
 from lithify.errors import CoordinationError
+from lithify.leases.keeper import LeaseKeeper
+from lithify.leases.outcomes import Refused, Registered
 from lithify.model.settings.units import format_duration
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.leases import Coordination

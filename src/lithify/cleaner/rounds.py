@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 from lithify.cleaner.events import EventReporter
 from lithify.cleaner.failures import Failures
-from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.stop import Stop
 from lithify.cleaner.work_finder import WorkFinder
 from lithify.defects import as_lithify_error
 from lithify.errors import Blame, ConflictError, EngineError, LithifyError, RoundAbandonedError
+from lithify.leases.keeper import LeaseKeeper
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.ports.engine import RewriteEngine, RunLimits

@@ -27,6 +27,10 @@ from lithify.cli.cuts.retain import retain
 from lithify.cli.cuts.sweep import sweep
 from lithify.cli.cuts.truncate import truncate
 from lithify.cli.doctor import doctor
+from lithify.cli.groups.delete import delete as delete_group
+from lithify.cli.groups.describe import describe
+from lithify.cli.groups.list import list_groups
+from lithify.cli.groups.reset import reset
 from lithify.cli.invocation import Invocation, Nouns
 from lithify.cli.kafka.ingest import ingest
 from lithify.cli.kafka.publish import publish
@@ -96,6 +100,15 @@ def quarantine_group() -> None:
     """
 
 
+@click.group("group", cls=Nouns)
+def group_group() -> None:
+    """List, show, move and delete the positions of consumer groups.
+
+    A group continues where it has committed to; its members share the partitions of a topic:
+    `lithify consume TOPIC --group GROUP`.
+    """
+
+
 @click.group("kafka", cls=Nouns)
 def kafka_group() -> None:
     """Copy topics from a Kafka cluster, and back.
@@ -114,6 +127,7 @@ def pulsar_group() -> None:
 
 NOUNS: Mapping[click.Group, tuple[click.Command, ...]] = {
     topic_group: (create, list_topics, info, alter, uncompact, delete),
+    group_group: (list_groups, describe, reset, delete_group),
     cleaner_group: (cleaner_run,),
     kafka_group: (ingest, publish),
     pulsar_group: (ingest_pulsar, compact_live, uncompact_live),
@@ -125,6 +139,7 @@ VERBS: tuple[click.Command, ...] = (
     produce,
     consume,
     table,
+    group_group,
     compact,
     throttle,
     cleaner_group,

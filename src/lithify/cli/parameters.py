@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import click
@@ -110,6 +112,35 @@ task_memory = click.option(
     help="Memory of one task; more keys are processed in parts.",
 )
 spark_conf = pairs("--spark-conf", "A setting of Spark; may be repeated.")
+
+
+coordination_url = click.option(
+    "--coordination-url",
+    metavar="URL",
+    envvar="LITHIFY_COORDINATION_URL",
+    help="A SQL database for leases. Default: the catalog's own, if it is one.",
+)
+_lease = click.option(
+    "--lease", "lease_ms", type=DurationType(), default="30s", show_default=True, help="Until other members take over."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Where the members of a group meet, and the time after which others take over."""
+
+    coordination_url: str | None
+    lease_ms: int
+
+
+def members(function: Function) -> Function:
+    """The options `--coordination-url` and `--lease`, as one value `members`."""
+
+    @wraps(function)
+    def with_members(*given: Any, coordination_url: str | None, lease_ms: int, **more: Any) -> Any:
+        return function(*given, members=Members(coordination_url, lease_ms), **more)
+
+    return coordination_url(_lease(with_members))
 
 
 def rates(shared_by: str) -> Option:

@@ -1,1 +1,1 @@
-"""Leases of cleaners: in a database that they share, or in the memory of a single one."""
+"""What processes share in a database: leases of cleaners and of members of groups, and positions of groups."""

@@ -56,6 +56,21 @@ def in_memory(url: URL) -> bool:
     )
 
 
+def engine_at(url: str) -> Engine:
+    """A new engine for a database that processes share. Raises `CoordinationError`."""
+    database = parsed(url)
+    if in_memory(database):
+        raise CoordinationError("a database in memory cannot be shared", hint="name a file: sqlite:////PATH/FILE.db")
+    return bounded_engine(database)
+
+
+def engine_beside(engine: Engine) -> Engine | None:
+    """A new engine for the database of a catalog; None if no other process can reach it. Raises `CoordinationError`."""
+    if in_memory(engine.url):
+        return None
+    return bounded_engine(engine.url.set(drivername=f"{engine.dialect.name}+{engine.driver}"))
+
+
 def bounded_engine(url: URL) -> Engine:
     """A new engine for a database, not connected yet. Raises `CoordinationError`."""
     try:

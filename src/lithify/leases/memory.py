@@ -6,6 +6,7 @@ A single cleaner without a database uses it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from threading import Lock
 
@@ -18,20 +19,25 @@ class MemoryCoordination:
 
     shared = False
 
-    def __init__(self) -> None:
+    def __init__(self, lock: AbstractContextManager[object] | None = None) -> None:
         self._leases: dict[str, Lease] = {}
         self._notes: dict[str, CleanerNote] = {}
-        self._lock = Lock()
+        self._lock = Lock() if lock is None else lock
 
-    def leases(self) -> tuple[Lease, ...]:
+    def leases(self, prefix: str = "") -> tuple[Lease, ...]:
         with self._lock:
-            return tuple(self._leases.values())
+            return tuple(lease for name, lease in self._leases.items() if name.startswith(prefix))
 
     def take(self, leases: Sequence[Lease], seen: Mapping[str, Lease]) -> frozenset[str]:
         with self._lock:
             free = {lease.name: lease for lease in leases if self._leases.get(lease.name) == seen.get(lease.name)}
             self._leases |= free
             return frozenset(free)
+
+    def held(self, owner: str, names: Collection[str]) -> frozenset[str]:
+        """Those of the leases that are the owner's."""
+        with self._lock:
+            return frozenset(n for n in names if n in self._leases and self._leases[n].owner == owner)
 
     def renew(self, owner: str, beats: int) -> frozenset[str]:
         with self._lock:

@@ -10,6 +10,7 @@ from lithify.model.log import TopicState
 from lithify.model.message import MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
+from lithify.reading.lag import Left
 
 
 class Batch(Protocol):
@@ -79,6 +80,10 @@ class SegmentFiles(Protocol):
 
     def read(self, segment: Segment, start_offset: int) -> Iterator[Batch]:
         """The records of a segment from an offset on. Raises `DamagedError`, which names the file."""
+        ...
+
+    def left(self, segment: Segment, start_offset: int) -> Left:
+        """How many records of a segment are at or above an offset, and the oldest of them. Raises `DamagedError`."""
         ...
 
     def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[Batch]:

@@ -1,14 +1,15 @@
-"""The port of leases: several cleaners share work through a database that all of them reach.
+"""The port of leases: several processes share work through a database that all of them reach.
 
     lease      owner          beats
     orders/0   alpha/3f2a        17      alpha renews it: 18, 19, ...
-    orders/1   beta/90c1         42      unchanged for the time of a lease: another cleaner may take it over
+    orders/1   beta/90c1         42      unchanged for the time of a lease: another one may take it over
 
-Clocks of two machines are never compared. A lease has a number that its owner increments; a cleaner that
+They are cleaners, which share logs, or members of a group, which share the partitions of a topic. Clocks of
+two machines are never compared. A lease has a number that its owner increments; a process that
 has seen it unchanged for the time of a lease, by its own monotonic clock, may take it over, and the
 database lets exactly one of them succeed. An owner never writes the same number twice, so a lease that
 looks unchanged is unchanged: it was not released and taken again in between. Leases only avoid double
-work; safety is up to the commit (C44).
+work; safety is up to the commit, of a round (C44) or of a position (C58).
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ class Coordination(Protocol):
         """Whether other processes see the same leases."""
         ...
 
-    def leases(self) -> tuple[Lease, ...]:
-        """All leases: one for each log that is being compacted, and one for each cleaner."""
+    def leases(self, prefix: str = "") -> tuple[Lease, ...]:
+        """The leases whose names begin with `prefix`, each of something that one process works on, or of its id."""
         ...
 
     def take(self, leases: Sequence[Lease], seen: Mapping[str, Lease]) -> frozenset[str]:

@@ -30,6 +30,7 @@ from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import FileKind, StoredFile
 from lithify.ports.files import Arrivals
+from lithify.reading.lag import Left
 
 RECORD_BYTES = 16
 """What a record takes in this store beyond its payload."""
@@ -156,6 +157,11 @@ class MemoryFiles:
         wanted = tuple(r for r in records if _offset(r) >= start_offset)
         if wanted:
             yield RecordBatch(wanted)
+
+    def left(self, segment: Segment, start_offset: int) -> Left:
+        """Raises `DamagedError`."""
+        records = [record for batch in self.read(segment, start_offset) for record in batch.content]
+        return Left(len(records), min((r.timestamp for r in records if r.timestamp is not None), default=None))
 
     def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[RecordBatch]:
         """The records of one log that survive `rules`, in offset order."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lithify.cleaner.cleaner import Cleaner, Waits
-from lithify.cleaner.lease_keeper import LeaseKeeper
 from lithify.cleaner.loop import make_cleaner
 from lithify.cleaner.options import CleanerOptions
 from lithify.cleaner.stop import Stop
 from lithify.errors import CoordinationError, LithifyError
+from lithify.leases.keeper import LeaseKeeper
 from lithify.leases.memory import MemoryCoordination
 from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName

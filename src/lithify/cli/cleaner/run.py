@@ -28,12 +28,7 @@ if TYPE_CHECKING:
 @click.option("--interval", "interval_ms", type=DurationType(), default="15s", show_default=True, help="Between looks.")
 @click.option("--once", is_flag=True, help="Do what is due now, then end; without sweep.")
 @click.option("--id", "cleaner_id", metavar="ID", help="Its unique id. Default: host name and process id.")
-@click.option(
-    "--coordination-url",
-    metavar="URL",
-    envvar="LITHIFY_COORDINATION_URL",
-    help="A SQL database for leases. Default: the catalog's own, if it is one.",
-)
+@parameters.coordination_url
 @click.option(
     "--lease", "lease_ms", type=DurationType(), default="30s", show_default=True, help="Until other cleaners take over."
 )

@@ -10,7 +10,8 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, the_partition, verb
-from lithify.cli.parameters import StartType
+from lithify.cli.parameters import Members, StartType
+from lithify.cli.records.group_consumer import write_group
 from lithify.cli.records.lines import ENCODINGS, Encoding, format_json
 from lithify.model.cursor import Start
 from lithify.model.message import MessageId
@@ -32,6 +33,8 @@ from lithify.model.message import MessageId
 @click.option("--max", "most", type=click.IntRange(min=0), metavar="N", help="Stop after this many records.")
 @click.option("--follow", is_flag=True, help="Continue with new records, until interrupted.")
 @click.option("--version", type=int, metavar="VERSION", help="A kept version instead of the newest.")
+@click.option("--group", metavar="GROUP", help="Continue where this group has committed to, and commit.")
+@parameters.members
 @click.option("--encoding", type=click.Choice(ENCODINGS), default="utf-8", show_default=True)
 def consume(
     invocation: Invocation,
@@ -40,6 +43,7 @@ def consume(
     partition: int | None,
     most: int | None,
     encoding: Encoding,
+    members: Members,
     **how: Any,
 ) -> None:
     """Print records, one JSON object a line.
@@ -56,6 +60,9 @@ def consume(
     A topic with compaction.mode=side-by-side keeps all records and beside them a compacted view;
     --compacted reads the view up to the first dirty offset, then the backlog.
 
+    With --group it continues where the group has committed to, else at --from, and commits after printing.
+    Its members share the partitions, and continue where one has died: a record may be printed twice.
+
     \b
     Examples:
       lithify consume orders --max 10
@@ -64,10 +71,18 @@ def consume(
       lithify consume orders --from latest --follow
       lithify consume persistent://shop/eu/orders --from 1042:17
       lithify consume states --compacted
+      lithify consume orders --group billing --follow
       lithify consume orders --version 12
     """
     topic, named = invocation.open_topic(topic_name)
     partition = the_partition(topic_name, named, partition)
+    if (group := how.pop("group")) is not None:
+        from lithify.api.groups import Membership, start_of_group
+
+        start_of_group(partition, start, how.pop("version"))
+        membership = Membership(group, members.lease_ms, members.coordination_url)
+        write_group(topic.reader(group=membership, start=start, **how), most, encoding, topic.name)
+        return
     if partition is None and isinstance(start, int | MessageId) and topic.info().partitions == 1:
         partition = 0
     _write(topic.reader(partition, start, **how).batches(), most, encoding, topic.name)

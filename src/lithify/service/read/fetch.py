@@ -33,7 +33,7 @@ POLL_S = 0.2
 T = TypeVar("T")
 
 
-class _Reader:
+class LogsReader:
     """Reads logs of one topic. Positions move by the record, or by the batch where batches are taken."""
 
     def __init__(
@@ -110,7 +110,7 @@ class _Reader:
         return any(moved)
 
 
-class LogReader(_Reader):
+class LogReader(LogsReader):
     """Reads one log in offset order. Iterate over records, or over `batches()`."""
 
     @property
@@ -137,7 +137,7 @@ class LogReader(_Reader):
         return next(self._last_ids())
 
 
-class TopicReader(_Reader):
+class TopicReader(LogsReader):
     """Reads all logs of a topic: one after the other, while following version by version."""
 
     def cursors(self) -> dict[int, Cursor]:

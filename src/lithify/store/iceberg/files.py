@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.io import load_file_io
 from pyroaring import BitMap64
 
@@ -35,6 +36,7 @@ from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.staged import Destination
 from lithify.ports.files import Arrivals
+from lithify.reading.lag import Left
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.error_mapping import writing
 from lithify.store.iceberg.io.folders import free_bytes
@@ -128,6 +130,12 @@ class IcebergFiles:
     def read(self, segment: Segment, start_offset: int) -> Iterator[ArrowBatch]:
         """Raises `DamagedError`."""
         return map(ArrowBatch, read_segment(self.access, segment, start_offset=start_offset))
+
+    def left(self, segment: Segment, start_offset: int) -> Left:
+        """Reads two columns. Raises `DamagedError`."""
+        found = read_segment(self.access, segment, start_offset=start_offset, columns=[OFFSET, TIMESTAMP])
+        parts = (Left(table.num_rows, pc.min(table.column(TIMESTAMP)).as_py()) for table in found)
+        return sum(parts, Left())
 
     def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[ArrowBatch]:
         """The records of one log that survive `rules`, in offset order. Raises `DamagedError`."""

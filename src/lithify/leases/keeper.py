@@ -1,13 +1,13 @@
-"""The leases of one cleaner: which it holds, which it may take over, and which may have expired.
+"""The leases of one process, a cleaner or a member of a group: what it holds, may take over, and may have lost.
 
     renewal     ├──────────┤ commits somewhere in here
     holds       ├───────────── lease ─────────────┤ until here, unless it is renewed
     a watcher              sees it ├───────────── lease ─────────────┤ takes it over from here on
 
 The owner counts from before its renewal, a watcher from after it first saw it, each by its own
-monotonic clock. Their times are never compared. So if the clocks run at the same speed, two cleaners
+monotonic clock. Their times are never compared. So if the clocks run at the same speed, two processes
 never hold a lease at once. If a watcher's clock jumped ahead, both hold it until the owner's next
-successful renewal or the end of its lease time. What a round commits does not depend on it (C44).
+successful renewal or the end of its lease time. What a round or a group commits does not depend on it (C44, C58).
 
 Every write has a number of its own (`ports/leases.py`). Methods wait for the database only, without
 the lock: meanwhile the names of the request are `busy`.
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from lithify.errors import CoordinationError, RefusedError
+from lithify.leases.outcomes import Refused, Registered, Registration, Renewal, Waiting, Watched
 from lithify.ports.leases import Coordination, Lease
 
 GONE_LEASES = 10
@@ -29,40 +30,6 @@ REMOVED_AT_ONCE = 5_000
 
 CLEANER = "cleaner:"
 """Prefix of the name of the lease that a running cleaner holds for its id."""
-
-
-@dataclass(frozen=True, slots=True)
-class Renewal:
-    """The result of a renewal."""
-
-    lost: frozenset[str] = frozenset()
-    """Leases that this renewal found lost."""
-    replaced_by: str | None = None
-    """Another owner that now holds the lease of this cleaner's id; this one must end."""
-    error: CoordinationError | None = None
-    """Why the database could not be reached."""
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """This cleaner holds the lease of its id."""
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Another owner holds the lease of the id and may have died: register again, after `left_ms` at the latest."""
-
-    left_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A running cleaner holds the lease of the id."""
-
-    error: RefusedError
-
-
-Registration = Registered | Waiting | Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +52,18 @@ class _Held:
 class LeaseKeeper:
     """Several threads may use it; one of them calls `renew` and `observe` several times in a lease time.
 
-    `owner` is unique among all processes, past ones included. The caller chooses the names of leases.
+    `owner` is unique among all processes, past ones included. The caller chooses the names of leases; those that
+    begin with `prefix` are all that it takes and looks at.
     """
 
-    def __init__(self, coordination: Coordination, owner: str, lease_ms: int, monotonic: Callable[[], int]) -> None:
+    def __init__(
+        self, coordination: Coordination, owner: str, lease_ms: int, monotonic: Callable[[], int], prefix: str = ""
+    ) -> None:
         self._coordination = coordination
         self._owner = owner
         self._lease_ms = lease_ms
         self._monotonic = monotonic
+        self._prefix = prefix
         self._lock = Lock()
         self._number = 0
         self._seen: dict[str, _Seen] = {}
@@ -120,11 +91,11 @@ class LeaseKeeper:
         return Registered()
 
     def observe(self) -> None:
-        """Reads all leases, notes since when each was not renewed, and removes those not renewed for long.
+        """Reads the leases, notes since when each was not renewed, and removes those not renewed for long.
 
         Raises `CoordinationError`.
         """
-        leases = self._coordination.leases()
+        leases = self._coordination.leases(self._prefix)
         with self._lock:
             # After the read: with an earlier time a lease that was renewed meanwhile would seem older.
             now_ms = self._monotonic()
@@ -172,11 +143,19 @@ class LeaseKeeper:
             held = self._held.get(name)
             return held is not None and not self._doubtful(held)
 
+    def watched(self) -> dict[str, Watched]:
+        """The leases of other processes, by name, as of the last `observe`."""
+        with self._lock:
+            return {
+                name: Watched(seen.lease.owner, self._left_ms(seen), seen.moved)
+                for name, seen in self._seen.items()
+                if seen.lease.owner != self._owner
+            }
+
     def cleaners(self) -> int:
         """The number of running cleaners: this one, and those that renewed the lease of their id in time."""
-        with self._lock:
-            ids = (seen for name, seen in self._seen.items() if name.startswith(CLEANER))
-            return 1 + sum(self._left_ms(seen) > 0 for seen in ids)
+        ids = (lease for name, lease in self.watched().items() if name.startswith(CLEANER))
+        return 1 + sum(lease.left_ms > 0 for lease in ids)
 
     def lost(self, name: str) -> bool:
         """Whether this cleaner held it and has certainly lost it; False again once it is released or retaken."""
@@ -259,7 +238,7 @@ class LeaseKeeper:
 
     def _register_again(self, name: str) -> str | None:
         """After the lease of the id was lost: returns its new owner; if it has none, takes it again."""
-        for lease in self._coordination.leases():
+        for lease in self._coordination.leases(name):
             if lease.name == name and lease.owner != self._owner:
                 return lease.owner
         with self._lock:

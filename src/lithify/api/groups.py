@@ -1,0 +1,204 @@
+"""The Python API of consumer groups: readers that are members, lag, reset and delete (C58, C59)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import groupby
+
+from lithify.errors import RefusedError, UnknownGroupError
+from lithify.groups.alone import Alone, TellWait, delete, reset
+from lithify.groups.member import LEASE_MS, Member
+from lithify.groups.reader import GroupReader
+from lithify.model.cursor import Cursor, Start
+from lithify.model.groups.positions import GroupTopic, Position, checked_group
+from lithify.model.message import MessageId, MessagePosition
+from lithify.model.names import LogId, TopicName, parse_topic
+from lithify.model.settings.units import format_time
+from lithify.ports.groups import Groups
+from lithify.ports.store import Warehouse
+from lithify.reading.pieces import Reading
+from lithify.reports.groups import ChangedPosition, GroupInfo, GroupLag, GroupReset
+from lithify.service.look.lag import group_lag
+from lithify.service.read.fetch import open_log
+from lithify.wiring import groups_of, machine
+
+LEAST_LEASE_MS = 1_000
+"""Shorter ones would be over while a database is busy."""
+
+
+def tell_nobody(_what: str, _ms: int) -> None:
+    """For those who need not know what is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A consumer group of a lake: its positions in the topics that it reads."""
+
+    warehouse: Warehouse
+    name: str
+    coordination_url: str | None = None
+
+    def positions(self) -> tuple[Position, ...]:
+        """The positions of the group. Raises `CoordinationError`."""
+        return self._groups().positions(self.name)
+
+    def describe(self, topic: str | None = None) -> tuple[GroupLag, ...]:
+        """What it has left to read, by topic and partition: in records that are really there, and in time (C59).
+
+        Partitions without a position are among them. Raises `UnknownGroupError`.
+        """
+        found = _known(self._groups(), self.name)
+        wanted = None if topic is None else _topic(topic)
+        by_topic = groupby(found, lambda position: position.log.topic)
+        lags = (
+            group_lag(self.warehouse, self.name, name, tuple(some)) for name, some in by_topic if wanted in (None, name)
+        )
+        return tuple(lag for of_topic in lags for lag in of_topic)
+
+    def plan_reset(self, topic: str, to: Start, *, partition: int | None = None) -> GroupReset:
+        """What `reset` would do now; raises what it raises, but for members."""
+        groups = self._groups()
+        return self._report(_topic(topic), self._moved(groups, _topic(topic), to, partition), groups)
+
+    def reset(
+        self,
+        topic: str,
+        to: Start,
+        *,
+        partition: int | None = None,
+        lease_ms: int = LEASE_MS,
+        tell: TellWait = tell_nobody,
+    ) -> GroupReset:
+        """Moves the positions in a topic to `"earliest"`, `"latest"`, an offset or `AtTime(ms)`, checked as starts are.
+
+        Only while no member reads the topic: whether one that ended without leaving is gone is known after
+        `lease_ms`; `tell` gets what is waited for. Raises `UnknownGroupError`, `RefusedError`,
+        `OffsetOutOfRangeError` or `ConflictError`.
+        """
+        groups, name = self._groups(), _topic(topic)
+        moved = self._moved(groups, name, to, partition)
+        report = self._report(name, moved, groups)
+        alone = Alone(groups, _new_id(self.warehouse), lease_ms, self.warehouse.clock, tell)
+        reset(alone, GroupTopic(groups.scope, self.name, name), moved)
+        return report
+
+    def delete(self, *, lease_ms: int = LEASE_MS, tell: TellWait = tell_nobody) -> tuple[GroupReset, ...]:
+        """Deletes all positions, only while it has no members. Raises as `reset` does."""
+        groups, reports = self._groups(), []
+        alone = Alone(groups, _new_id(self.warehouse), lease_ms, self.warehouse.clock, tell)
+        for name, some in groupby(_known(groups, self.name), lambda position: position.log.topic):
+            before = {position.log.partition: position.cursor.offset for position in some}
+            delete(alone, GroupTopic(groups.scope, self.name, name), before)
+            changed = tuple(ChangedPosition(partition, offset, None) for partition, offset in before.items())
+            reports.append(GroupReset(self.name, str(name), changed))
+        return tuple(reports)
+
+    def _groups(self) -> Groups:
+        return groups_of(self.warehouse, self.coordination_url)
+
+    def _moved(self, groups: Groups, topic: TopicName, to: Start, partition: int | None) -> list[Position]:
+        known = {position.log: position for position in _known(groups, self.name)}
+        state = self.warehouse.store.load(topic)
+        if partition is not None:
+            state.check_partition(partition)
+        _check_start(to, 1 if partition is not None else len(state.logs))
+        moved, now_ms = [], self.warehouse.clock.now_ms()
+        for number in state.partitions if partition is None else [partition]:
+            log = LogId(topic, number)
+            compacted = log in known and known[log].compacted
+            cursor = open_log(self.warehouse, state, number, to, Reading(compacted=compacted)).cursor()
+            moved.append(Position(self.name, log, cursor, compacted, now_ms))
+        return moved
+
+    def _report(self, topic: TopicName, moved: Sequence[Position], groups: Groups) -> GroupReset:
+        before = {p.log.partition: p.cursor.offset for p in groups.positions(self.name, topic)}
+        changed = ((p.log.partition, p.cursor.offset) for p in moved)
+        return GroupReset(self.name, str(topic), tuple(ChangedPosition(n, before.get(n), at) for n, at in changed))
+
+
+def all_groups(warehouse: Warehouse, coordination_url: str | None) -> tuple[GroupInfo, ...]:
+    """All groups that have a position, by name."""
+    found = groups_of(warehouse, coordination_url).positions()
+    return tuple(_info(name, tuple(some)) for name, some in groupby(found, lambda position: position.group))
+
+
+def known_group(warehouse: Warehouse, name: str, coordination_url: str | None) -> Group:
+    """The group of that name. Raises `UnknownGroupError`."""
+    _known(groups_of(warehouse, coordination_url), name)
+    return Group(warehouse, name, coordination_url)
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """How a reader takes part in a group: which, the time after which others take over, and the database."""
+
+    group: str
+    lease_ms: int = LEASE_MS
+    coordination_url: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises `InvalidNameError` or `RefusedError`."""
+        checked_group(self.group)
+        if self.lease_ms < LEAST_LEASE_MS:
+            raise RefusedError(f"a lease of {self.lease_ms} ms is too short", hint=f"give {LEAST_LEASE_MS} ms or more")
+
+
+def start_of_group(partition: int | None, start: Start | Cursor | Mapping[int, Cursor], version: int | None) -> Start:
+    """Where a member starts in logs without a position. Raises `RefusedError` for what a group decides itself."""
+    if partition is not None or version is not None or isinstance(start, Cursor | Mapping):
+        raise RefusedError(
+            "the members of a group share its partitions, and continue in the newest version at its positions",
+            hint="leave out partition, version and cursors",
+        )
+    return start
+
+
+def open_member(
+    warehouse: Warehouse, name: TopicName, group: str | Membership, start: Start, how: Reading
+) -> GroupReader:
+    """A reader that is a member from now on. Raises `InvalidNameError`, `RefusedError` or `CoordinationError`."""
+    membership = Membership(group) if isinstance(group, str) else group
+    groups = groups_of(warehouse, membership.coordination_url)
+    state = warehouse.store.load(name)
+    _check_start(start, len(state.logs))
+    part = GroupTopic(groups.scope, membership.group, name)
+    member = Member(groups, part, _new_id(warehouse), membership.lease_ms, warehouse.clock)
+    member.join()
+    return GroupReader(warehouse, member, state, start, how)
+
+
+def _new_id(warehouse: Warehouse) -> str:
+    return f"{machine()}/{warehouse.clock.new_id()}"
+
+
+def _topic(name: str) -> TopicName:
+    return parse_topic(name).whole("read by a group")
+
+
+def _known(groups: Groups, name: str) -> tuple[Position, ...]:
+    """The positions of a group. Raises `UnknownGroupError` if it has none."""
+    found = groups.positions(name)
+    if found:
+        return found
+    others = sorted({position.group for position in groups.positions()})
+    close = get_close_matches(name, others, n=1)
+    hint = (
+        f"did you mean {close[0]}?" if close else f"there are {', '.join(others[:10])}" if others else "there is none"
+    )
+    raise UnknownGroupError(f"there is no group {name}", hint=hint)
+
+
+def _check_start(start: Start, partitions: int) -> None:
+    one = isinstance(start, int | MessagePosition) or (isinstance(start, MessageId) and not start.is_end)
+    if one and partitions > 1:
+        raise RefusedError(
+            f"{start} belongs to one log, and the topic has {partitions}", hint="give a partition, or a time"
+        )
+
+
+def _info(name: str, positions: tuple[Position, ...]) -> GroupInfo:
+    topics = tuple(sorted({str(position.log.topic) for position in positions}))
+    latest_ms = max(position.committed_ms for position in positions)
+    return GroupInfo(name, topics, len(positions), format_time(latest_ms))

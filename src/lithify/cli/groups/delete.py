@@ -1,0 +1,36 @@
+"""`lithify group delete`: forgets the positions of a group (C58)."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli import parameters
+from lithify.cli.groups.parameters import group, say_wait
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.parameters import Members
+from lithify.cli.terminal.confirmation import refuse
+from lithify.cli.terminal.output import plural, say
+
+
+@verb("delete")
+@group
+@click.option("--yes", is_flag=True, help="Delete them. Without it their number is shown.")
+@parameters.members
+def delete(invocation: Invocation, group: str, yes: bool, members: Members) -> None:
+    """Delete a group: its positions in all topics.
+
+    Only while it has no members, as for reset. No record is deleted. Without --yes nothing is changed.
+
+    \b
+    Examples:
+      lithify group delete billing
+      lithify group delete billing --yes
+    """
+    known = invocation.open_lake().group(group, coordination_url=members.coordination_url)
+    if not yes:
+        positions = plural(len(known.positions()), "position")
+        refuse(f"group {group}: nothing was deleted", f"deletes {positions}, irreversibly")
+    reports = known.delete(lease_ms=members.lease_ms, tell=say_wait)
+    if not invocation.printed(*reports):
+        deleted = sum(len(report.positions) for report in reports)
+        say(f"group {group}: deleted {plural(deleted, 'position')}")

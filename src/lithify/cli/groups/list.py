@@ -1,0 +1,27 @@
+"""`lithify group list`."""
+
+from __future__ import annotations
+
+from lithify.cli import parameters
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.terminal.output import columns, count, say, show
+
+
+@verb("list")
+@parameters.coordination_url
+def list_groups(invocation: Invocation, coordination_url: str | None) -> None:
+    """List the consumer groups that have committed a position.
+
+    \b
+    Examples:
+      lithify group list
+      lithify group list --json | jq -r .group
+    """
+    groups = invocation.open_lake().groups(coordination_url=coordination_url)
+    if invocation.printed(*groups):
+        return
+    if not groups:
+        say("no groups yet (`lithify consume TOPIC --group G` makes one)")
+        return
+    rows = [(g.group, count(g.partitions), g.committed_at, ", ".join(g.topics)) for g in groups]
+    show(columns(("GROUP", "PARTITIONS", "COMMITTED", "TOPICS"), rows, left=("GROUP", "TOPICS")))

@@ -1,0 +1,15 @@
+"""What verbs on groups share: the argument, and what they say while they wait for members that may be there."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli.terminal.output import say
+from lithify.model.settings.units import format_duration
+
+group = click.argument("group", metavar="GROUP")
+
+
+def say_wait(what: str, most_ms: int) -> None:
+    """Says what is waited for, and how long at most."""
+    say(f"waiting up to {format_duration(most_ms)} to see {what}")

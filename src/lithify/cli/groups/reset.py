@@ -1,0 +1,69 @@
+"""`lithify group reset`: moves the positions of a group (C58)."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli import parameters
+from lithify.cli.groups.parameters import group, say_wait
+from lithify.cli.invocation import Invocation, the_partition, verb
+from lithify.cli.parameters import Members, StartType
+from lithify.cli.terminal.confirmation import refuse
+from lithify.cli.terminal.output import columns, count, plural, say, show
+from lithify.model.cursor import Start
+from lithify.model.names import parse_topic
+from lithify.reports.groups import GroupReset
+
+
+@verb("reset")
+@group
+@parameters.topic
+@click.option(
+    "--to", "start", type=StartType(), metavar="START", required=True, help="earliest, latest, an offset or a time."
+)
+@click.option("--partition", type=int, metavar="P", help="Only this partition. Default: all.")
+@click.option("--yes", is_flag=True, help="Move them. Without it the new positions are shown.")
+@parameters.members
+def reset(
+    invocation: Invocation,
+    group: str,
+    topic_name: str,
+    start: Start,
+    partition: int | None,
+    yes: bool,
+    members: Members,
+) -> None:
+    """Move the positions of a group in a topic.
+
+    Only while none of its members reads the topic: members that are there are found within seconds; of one
+    that ended without leaving it is known after the time of a lease. An offset beyond the log is
+    refused. Without --yes nothing is changed.
+
+    \b
+    Examples:
+      lithify group reset billing orders --to earliest --yes
+      lithify group reset billing orders --partition 2 --to 1200 --yes
+      lithify group reset billing orders --to 2026-01-31T12:00:00Z
+    """
+    reference = parse_topic(topic_name)
+    named = the_partition(topic_name, reference.partition, partition)
+    known = invocation.open_lake().group(group, coordination_url=members.coordination_url)
+    topic = reference.original
+    if not yes:
+        plan = known.plan_reset(topic, start, partition=named)
+        show(_lines(plan))
+        refuse(f"group {group}: no position was moved", f"moves {plural(len(plan.positions), 'position')}")
+    report = known.reset(topic, start, partition=named, lease_ms=members.lease_ms, tell=say_wait)
+    if invocation.printed(report):
+        return
+    show(_lines(report))
+    say(f"group {group}: moved {plural(len(report.positions), 'position')} in {report.topic}")
+
+
+def _lines(report: GroupReset) -> list[str]:
+    rows = [(f"{report.topic}-{p.partition}", _offset(p.before), _offset(p.after)) for p in report.positions]
+    return columns(("LOG", "BEFORE", "AFTER"), rows, left=("LOG",))
+
+
+def _offset(offset: int | None) -> str:
+    return "-" if offset is None else count(offset)

@@ -1,0 +1,193 @@
+"""Groups in an SQL database: that of the catalog, or one that its members name.
+
+    lithify_positions      scope, consumer_group, topic, partition (primary key)   identity, ... , committed_ms
+    lithify_group_leases   name (primary key)   owner   beats
+
+A transaction that has written positions reads the leases that it needed, and is rolled back if they are another
+owner's. It locks their rows, so that a takeover waits for its end; SQLite, which has no locks of rows, lets one
+transaction write at a time. The first commit creates the table of positions, and the first member that of leases:
+readers of positions need no right to create tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    and_,
+    delete,
+    or_,
+    select,
+)
+
+from lithify.errors import RefusedError
+from lithify.leases.sql import SqlCoordination, table_of_leases
+from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, shared_database
+from lithify.model.cursor import Cursor
+from lithify.model.groups.positions import GroupTopic, Position
+from lithify.model.names import LogId, TopicName
+from lithify.ports.leases import Coordination
+
+GROUP_LEASES = table_of_leases("lithify_group_leases")
+POSITIONS = Table(
+    "lithify_positions",
+    MetaData(),
+    Column("scope", String, primary_key=True),
+    Column("consumer_group", String, primary_key=True),
+    Column("stream", String, primary_key=True),
+    Column("topic", String, primary_key=True),
+    Column("partition", Integer, primary_key=True),
+    Column("identity", String, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("compacted", Boolean, nullable=False),
+    Column("committed_ms", BigInteger, nullable=False),
+)
+_KEY = tuple(POSITIONS.primary_key.columns)
+
+
+class _NotHeldError(Exception):
+    """Rolls a transaction back: others hold the leases of these logs, or none does."""
+
+    def __init__(self, logs: frozenset[LogId]) -> None:
+        super().__init__(logs)
+        self.logs = logs
+
+
+class SqlGroups:
+    """`Groups` of the processes that reach the same database."""
+
+    def __init__(self, transactions: Transactions, scope: str) -> None:
+        self._scope = scope
+        self._transactions = transactions
+        insert = self._transactions.insert_into(POSITIONS)
+        new = {column.name: insert.excluded[column.name] for column in POSITIONS.columns if column not in _KEY}
+        self._upsert = insert.on_conflict_do_update(index_elements=_KEY, set_=new)
+        self._has_table = False
+
+    @property
+    def scope(self) -> str:
+        return self._scope
+
+    @cached_property
+    def leases(self) -> Coordination:
+        return SqlCoordination(self._transactions, table=GROUP_LEASES)
+
+    def positions(self, group: str | None = None, topic: TopicName | None = None) -> tuple[Position, ...]:
+        wanted = select(POSITIONS).where(POSITIONS.c.scope == self._scope)
+        if group is not None:
+            wanted = wanted.where(POSITIONS.c.consumer_group == group)
+        if topic is not None:
+            wanted = wanted.where(POSITIONS.c.stream == topic.stream, POSITIONS.c.topic == topic.topic)
+
+        def read(connection: Connection) -> Sequence[Any]:
+            return connection.execute(wanted).all() if has_table(connection, POSITIONS) else ()
+
+        found = (_position(row) for row in self._transactions.done(read))
+        return tuple(sorted(found, key=lambda position: (position.group, position.log)))
+
+    def commit(self, positions: Sequence[Position], owner: str) -> frozenset[LogId]:
+        # Sorted, so that two writers lock the same rows in the same order.
+        rows = [self._row(p) for p in sorted(positions, key=lambda position: position.log)]
+        leases = self._leases({(p.group, p.log) for p in positions})
+
+        def write(connection: Connection) -> None:
+            if not self._has_table:
+                make_table(connection, POSITIONS)
+            connection.execute(self._upsert, rows)
+            _check_held(connection, leases, owner)
+
+        refused = self._refused(write) if rows else frozenset()
+        self._has_table = self._has_table or bool(rows and not refused)
+        return refused
+
+    def delete(self, group: str, logs: Collection[LogId], owner: str) -> frozenset[LogId]:
+        leases, ordered = self._leases({(group, log) for log in logs}), sorted(logs)
+        of_group = and_(POSITIONS.c.scope == self._scope, POSITIONS.c.consumer_group == group)
+
+        def drop(connection: Connection) -> None:
+            if has_table(connection, POSITIONS):
+                for some in in_parts(ordered):
+                    connection.execute(delete(POSITIONS).where(of_group, or_(*map(_is_of, some))))
+            _check_held(connection, leases, owner)
+
+        return self._refused(drop)
+
+    def _refused(self, write: Callable[[Connection], None]) -> frozenset[LogId]:
+        """Does a transaction; the logs for which it was rolled back, or none."""
+        try:
+            with self._transactions.many_rows:
+                self._transactions.done(write)
+        except _NotHeldError as refusal:
+            return refusal.logs
+        return frozenset()
+
+    def _leases(self, logs: Collection[tuple[str, LogId]]) -> Mapping[str, LogId]:
+        """By the name of its lease, each log."""
+        return {GroupTopic(self._scope, g, log.topic).partition(log.partition): log for g, log in sorted(logs)}
+
+    def _row(self, position: Position) -> dict[str, Any]:
+        log, cursor = position.log, position.cursor
+        return {
+            "scope": self._scope,
+            "consumer_group": position.group,
+            "stream": log.topic.stream,
+            "topic": log.topic.topic,
+            "partition": log.partition,
+            "identity": cursor.identity,
+            "generation": cursor.generation,
+            "position": cursor.offset,
+            "epoch": cursor.epoch,
+            "compacted": position.compacted,
+            "committed_ms": position.committed_ms,
+        }
+
+
+def open_groups(url: str | None, catalogs: Engine | None, scope: str) -> SqlGroups:
+    """The groups of a warehouse, in the database at `url`, else in the catalog's own; connects to none yet.
+
+    Raises `RefusedError` where there is no database that processes share, `CoordinationError` for an invalid URL.
+    """
+    shared = shared_database(url, catalogs)
+    if shared is None:
+        raise RefusedError(
+            f"{scope}: groups need an SQL database that their members share, and its catalog is none",
+            hint="name one with --coordination-url or $LITHIFY_COORDINATION_URL: postgresql://..., sqlite:////PATH",
+        )
+    return SqlGroups(shared, scope)
+
+
+def _is_of(log: LogId) -> Any:
+    return and_(
+        POSITIONS.c.stream == log.topic.stream,
+        POSITIONS.c.topic == log.topic.topic,
+        POSITIONS.c.partition == log.partition,
+    )
+
+
+def _position(row: Any) -> Position:
+    log = LogId(TopicName(row.stream, row.topic), row.partition)
+    cursor = Cursor(row.identity, row.generation, row.position, row.epoch)
+    return Position(row.consumer_group, log, cursor, row.compacted, row.committed_ms)
+
+
+def _check_held(connection: Connection, leases: Mapping[str, LogId], owner: str) -> None:
+    """Raises `_NotHeldError` unless the owner holds all the leases, which then stay its own until the end."""
+    held: set[str] = set()
+    for some in in_parts(list(leases)):
+        ours = select(GROUP_LEASES.c.name).where(GROUP_LEASES.c.owner == owner, GROUP_LEASES.c.name.in_(some))
+        held.update(connection.execute(ours.with_for_update(read=True)).scalars())
+    if others := frozenset(log for name, log in leases.items() if name not in held):
+        raise _NotHeldError(others)

@@ -1,0 +1,1 @@
+"""Consumer groups: positions, names of leases, and how members share partitions."""

@@ -1,0 +1,69 @@
+"""Consumer groups: how far each has read the logs of a topic, and the names of what its members hold (C58).
+
+    group/stream/topic/0@scope                 the lease of a partition, which one member reads
+    group/stream/topic/member:ID@scope         that of a member, which shows that it is there
+
+The scope is that of a warehouse (`wiring.scope_of`): groups of several warehouses may share a database. A group
+and parts of a topic's name have no '/', a partition and a member's id no '@', so every name has one meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lithify.errors import InvalidNameError
+from lithify.model.cursor import Cursor
+from lithify.model.names import MAX_NAME_LENGTH, LogId, TopicName
+
+_GROUP = re.compile(r"[A-Za-z0-9._%-]+")
+_MEMBER = "member:"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A group has processed all of a log below the cursor's offset. `compacted` says which data it read (C33)."""
+
+    group: str
+    log: LogId
+    cursor: Cursor
+    compacted: bool
+    committed_ms: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class GroupTopic:
+    """What one group reads: a topic of a warehouse."""
+
+    scope: str
+    group: str
+    topic: TopicName
+
+    @property
+    def prefix(self) -> str:
+        """What the names of all its leases begin with, and those of no other group or topic."""
+        return f"{self.group}/{self.topic.stream}/{self.topic.topic}/"
+
+    def partition(self, number: int) -> str:
+        """The name of the lease of a partition."""
+        return f"{self.prefix}{number}@{self.scope}"
+
+    def member(self, member_id: str) -> str:
+        """The name of the lease of a member."""
+        return f"{self.prefix}{_MEMBER}{member_id}@{self.scope}"
+
+    def read(self, name: str) -> int | str | None:
+        """The partition or the member's id in such a name; None for the name of another topic, group or scope."""
+        what, _, scope = name.removeprefix(self.prefix).partition("@")
+        if not name.startswith(self.prefix) or scope != self.scope:
+            return None
+        return what.removeprefix(_MEMBER) if what.startswith(_MEMBER) else int(what)
+
+
+def checked_group(name: str) -> str:
+    """`name` if it can be one of a group. Raises `InvalidNameError`."""
+    if len(name) > MAX_NAME_LENGTH or not _GROUP.fullmatch(name):
+        raise InvalidNameError(
+            f"{name!r} is not a group: it must be 1 to {MAX_NAME_LENGTH} letters, digits, '.', '_', '%' or '-'"
+        )
+    return name

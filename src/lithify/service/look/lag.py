@@ -1,0 +1,103 @@
+"""What consumer groups have left to read, in records that are really there and in time (C59).
+
+Reads metadata, and of each log the one segment that the position is within: its columns offset and timestamp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lithify.errors import UnknownTopicError
+from lithify.model.groups.positions import Position
+from lithify.model.log import LogState, TopicState, segments_of
+from lithify.model.names import TopicName
+from lithify.model.segment import Segment
+from lithify.model.settings.units import format_time
+from lithify.ports.store import Warehouse
+from lithify.reading.continuation import Continues, Gone, continuation, lost_error
+from lithify.reading.lag import Left, left_from
+from lithify.reading.pieces import Reading
+from lithify.reports.groups import GroupLag
+
+
+def group_lag(warehouse: Warehouse, group: str, name: TopicName, positions: Sequence[Position]) -> list[GroupLag]:
+    """The lag of a group in every log of a topic, and in those that no longer exist but have a position."""
+    by_partition = {position.log.partition: position for position in positions}
+    try:
+        state = warehouse.store.load(name)
+    except UnknownTopicError:
+        return [_gone(position) for position in positions]
+    segments = warehouse.store.segments(state)
+    compacted = any(position.compacted for position in positions)
+    view = warehouse.store.view(state) if compacted and state.settings.side_by_side else ()
+    look = _Look(warehouse, state, group, segments, view, warehouse.clock.now_ms())
+    logs = [_lag(look, partition, by_partition.get(partition)) for partition in state.partitions]
+    return logs + [_gone(position) for p, position in sorted(by_partition.items()) if p not in state.partitions]
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A topic as it is looked at."""
+
+    warehouse: Warehouse
+    state: TopicState
+    group: str
+    segments: tuple[Segment, ...]
+    view: tuple[Segment, ...]
+    now_ms: int
+
+
+def _lag(look: _Look, partition: int, position: Position | None) -> GroupLag:
+    log = look.state.log(partition)
+    how = Reading(compacted=position is not None and position.compacted)
+    error = None if position is None else _lost(look.state, position)
+    records: int | None = None
+    lag_ms: int | None = None
+    if error is None:
+        left = _left(look, log, how, how.start(log) if position is None else position.cursor.offset)
+        records, lag_ms = left.records, 0 if left.oldest_ms is None else max(0, look.now_ms - left.oldest_ms)
+    return GroupLag(
+        group=look.group,
+        topic=str(look.state.name),
+        partition=partition,
+        position=None if position is None else position.cursor.offset,
+        log_end_offset=log.log_end_offset,
+        records_left=records,
+        lag_ms=lag_ms,
+        holds_tombstones=None,
+        committed_at=None if position is None else format_time(position.committed_ms),
+        error=error,
+    )
+
+
+def _left(look: _Look, log: LogState, how: Reading, offset: int) -> Left:
+    here, viewed = segments_of(look.segments, log.partition), segments_of(look.view, log.partition)
+    left, parts = left_from(log, here, viewed, how, offset)
+    return sum((look.warehouse.files.left(part.segment, part.start_offset) for part in parts), left)
+
+
+def _lost(state: TopicState, position: Position) -> str | None:
+    """Why the group cannot continue; None if it can."""
+    log = state.log(position.log.partition)
+    match continuation(position.cursor, state, log, compacted=position.compacted):
+        case Continues():
+            return None
+        case lost:
+            return lost_error(position.log, position.cursor, lost, "").message
+
+
+def _gone(position: Position) -> GroupLag:
+    log = position.log
+    return GroupLag(
+        group=position.group,
+        topic=str(log.topic),
+        partition=log.partition,
+        position=position.cursor.offset,
+        log_end_offset=None,
+        records_left=None,
+        lag_ms=None,
+        holds_tombstones=None,
+        committed_at=format_time(position.committed_ms),
+        error=lost_error(log, position.cursor, Gone(), "").message,
+    )

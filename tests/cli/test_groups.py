@@ -1,0 +1,112 @@
+"""`consume --group` and `group …`: whole outputs, the JSON contract, exit codes (C58, C59)."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+
+@pytest.fixture
+def orders(lithify):
+    """A topic of two partitions with three records each, and a group that has read four."""
+    lithify("topic", "create", "orders", "--partitions", 2)
+    lines = [json.dumps({"partition": n % 2, "key": f"k{n}", "value": f"{n}", "timestamp": 1_000}) for n in range(6)]
+    lithify("produce", "orders", stdin="\n".join(lines))
+    return lithify
+
+
+def values(outcome):
+    return [record["value"] for record in outcome.lines]
+
+
+def test_it_continues_after_what_was_printed(orders):
+    assert values(orders("consume", "orders", "--group", "g", "--max", 4)) == ["0", "2", "4", "1"]
+    assert values(orders("consume", "orders", "--group", "g", "--max", 0)) == []
+    assert values(orders("consume", "orders", "--group", "g")) == ["3", "5"]
+    assert values(orders("consume", "orders", "--group", "g")) == []
+    assert values(orders("consume", "orders", "--group", "late", "--from", "latest")) == []
+    assert values(orders("consume", "orders", "--group", "whole", "--from", "@1000")) == ["0", "2", "4", "1", "3", "5"]
+
+
+def test_what_cannot_be_printed_is_not_committed(orders):
+    orders("produce", "orders", "--encoding", "base64", stdin='{"partition":0,"key":"aw==","value":"/w=="}\n')
+    failed = orders("consume", "orders", "--group", "g", code=1)
+    assert "--encoding base64" in failed.err
+    assert [lag["position"] for lag in orders("group", "describe", "g", "--json").lines] == [3, 0]
+    assert len(orders("consume", "orders", "--group", "g", "--encoding", "base64").lines) == 4
+
+
+@pytest.mark.parametrize("flags", [("--partition", 0), ("--version", 1)], ids=str)
+def test_a_group_decides_what_it_reads(orders, flags):
+    assert "share its partitions" in orders("consume", "orders", "--group", "g", *flags, code=2).err
+
+
+def test_describe(orders):
+    orders("consume", "orders", "--group", "g", "--max", 4)
+    shown = orders("group", "describe", "g").out.splitlines()
+    assert re.split(r"  +", shown[0]) == ["LOG", "POSITION", "LOG END", "RECORDS LEFT", "LAG", "COMMITTED"]
+    assert [line.split()[:4] for line in shown[1:]] == [["orders-0", "3", "3", "0"], ["orders-1", "1", "3", "2"]]
+    first, second = orders("group", "describe", "g", "orders", "--json").lines
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT.*Z", first.pop("committed_at"))
+    assert first == {
+        "group": "g",
+        "topic": "orders",
+        "partition": 0,
+        "position": 3,
+        "log_end_offset": 3,
+        "records_left": 0,
+        "lag_ms": 0,
+        "holds_tombstones": None,
+        "error": None,
+    }
+    assert (second["records_left"], second["lag_ms"] > 10**12) == (2, True)
+    (group,) = orders("group", "list", "--json").lines
+    assert (group["group"], group["topics"], group["partitions"]) == ("g", ["orders"], 2)
+
+
+def test_describe_says_where_a_group_cannot_continue(orders):
+    orders("consume", "orders", "--group", "g")
+    orders("truncate", "orders", "--partition", 0, "--to", 1, "--yes")
+    found = orders("group", "describe", "g", "--json", code=1)
+    assert [lag["records_left"] for lag in found.lines] == [None, 0]
+    assert "orders-0: the log was truncated below offset 3" in found.err
+    failed = orders("consume", "orders", "--group", "g", code=1)
+    assert "lithify group reset g orders --to earliest" in failed.err
+
+
+def test_reset_shows_first_and_moves_with_yes(orders):
+    orders("consume", "orders", "--group", "g")
+    shown = orders("group", "reset", "g", "orders", "--to", "earliest", code=2)
+    assert [line.split() for line in shown.out.splitlines()[1:]] == [["orders-0", "3", "0"], ["orders-1", "3", "0"]]
+    assert "no position was moved (--yes moves 2 positions)" in shown.err
+    assert values(orders("consume", "orders", "--group", "g")) == []
+    report = orders("group", "reset", "g", "orders", "--partition", 1, "--to", 1, "--yes", "--json").json
+    assert report == {"group": "g", "topic": "orders", "positions": [{"partition": 1, "before": 3, "after": 1}]}
+    assert values(orders("consume", "orders", "--group", "g")) == ["3", "5"]
+    assert "outside of [0, 3]" in orders("group", "reset", "g", "orders", "--partition", 0, "--to", 4, code=2).err
+
+
+@pytest.mark.parametrize("verb", [("describe", "bil"), ("reset", "bil", "orders", "--to", "latest"), ("delete", "bil")])
+def test_an_unknown_group_gets_the_nearest_name(orders, verb):
+    assert "there is no group bil (there is none)" in orders("group", *verb, code=2).err
+    orders("consume", "orders", "--group", "bill")
+    assert "there is no group bil (did you mean bill?)" in orders("group", *verb, code=2).err
+
+
+def test_delete_shows_first_and_deletes_with_yes(orders):
+    orders("consume", "orders", "--group", "g")
+    assert "deletes 2 positions, irreversibly" in orders("group", "delete", "g", code=2).err
+    assert orders("group", "delete", "g", "--yes").err == "group g: deleted 2 positions\n"
+    assert orders("group", "list", "--json").out == ""
+    assert orders("group", "list").err == "no groups yet (`lithify consume TOPIC --group G` makes one)\n"
+
+
+def test_a_catalog_without_a_database_needs_a_url(orders, tmp_path, monkeypatch):
+    monkeypatch.setattr("lithify.wiring._database_of", lambda _: None)
+    refused = orders("consume", "orders", "--group", "g", code=2)
+    assert "groups need an SQL database" in refused.err and "--coordination-url" in refused.err
+    url = ("--coordination-url", f"sqlite:///{tmp_path}/groups.db")
+    assert len(orders("consume", "orders", "--group", "g", *url).lines) == 6
+    assert [group["group"] for group in orders("group", "list", "--json", *url).lines] == ["g"]
