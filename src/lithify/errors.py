@@ -5,6 +5,7 @@
     │   ├── UnknownTopicError              no such topic, or partition of it
     │   ├── UnknownGroupError              no such consumer group
     │   ├── TopicExistsError               `topic create` on an existing one
+    │   ├── UnknownStreamError             no such stream
     │   ├── InvalidNameError               not a valid name of a stream or topic
     │   ├── InvalidSettingError            unknown name, bad value or contradiction
     │   ├── InvalidInputError              text or a file that cannot be parsed as records
@@ -51,6 +52,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from functools import partial
 from typing import Any, ClassVar
 
 _PASSWORD = re.compile(r"(://[^\s/:@]*):(?!PASSWORD@)\S*@")
@@ -87,11 +89,7 @@ class LithifyError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Errors cross process borders (Spark tasks); the default would lose the hint.
-        return (_rebuild, (type(self), self.message, self.hint))
-
-
-def _rebuild(kind: type[LithifyError], message: str, hint: str) -> LithifyError:
-    return kind(message, hint=hint)
+        return partial(type(self), hint=self.hint), (self.message,)
 
 
 class RefusedError(LithifyError):
@@ -114,6 +112,10 @@ class TopicExistsError(RefusedError):
     """A topic of that name exists already."""
 
 
+class UnknownStreamError(RefusedError):
+    """No such stream."""
+
+
 class InvalidNameError(RefusedError):
     """Not a valid name of a stream or topic."""
 
@@ -127,10 +129,7 @@ class InvalidInputError(RefusedError):
 
 
 class InvalidRecordError(RefusedError):
-    """A record that the topic's settings refuse; the whole batch was refused with it.
-
-    `index` is its position in the batch, from 0, and `reason` says why, for a caller that knows its file and line.
-    """
+    """A record that the topic's settings refuse, and its batch with it: the one at `index`, from 0, for `reason`."""
 
     index: int = -1
     reason: str = ""

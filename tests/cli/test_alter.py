@@ -52,6 +52,8 @@ def test_settings_and_partitions_change_in_one_commit(orders):
         "partitions": 3,
         "partitions_after": 3,
         "logs_due": 1,
+        "own": [],
+        "inherited": ["null.key"],
     }
     again = orders("topic", "alter", "orders", "--unset", "null.key", "--partitions", 3)
     assert again.err == "orders: nothing to change, version 4 stays\n"

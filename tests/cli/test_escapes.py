@@ -84,7 +84,7 @@ def nasty_topic(lithify, failing, plain_rounds, monkeypatch) -> str:
     monkeypatch.setattr(
         "lithify.api.topic.spark_inspector", lambda warehouse, _choice: OracleInspector(warehouse.files)
     )
-    monkeypatch.setattr("lithify.service.change.topics.check_printable", lambda _reference: None)
+    monkeypatch.setattr("lithify.service.creation.check_printable", lambda _reference: None)
     name = NAME + ALL.translate(NOT_IN_A_NAME)
     config = {"compaction.strategy": "header", "compaction.strategy.header": ALL}
     topic = package.open(str(lithify.warehouse)).create_topic(name, config=config)

@@ -33,8 +33,8 @@ def test_info_shows_every_setting_and_marks_what_was_chosen(lithify, masked):
         "orders\n  partitions  1\n  records  0\n  size  SIZE\n  policy  compact, in-place\n"
         "  version  1\n  created  TIME\n"
     )
-    assert "    delete.retention.ms  604800000 = 7 d 0 h, default 86400000\n" in text
-    assert "    null.key  drop, default reject\n" in text
+    assert "delete.retention.ms 604800000 = 7 d 0 h, of the topic, default 86400000" in " ".join(text.split())
+    assert "    null.key  drop, of the topic, default reject\n" in text
     assert "    segment.bytes  134217728 = SIZE\n" in text
     assert [name for name in SETTINGS if f"    {name}  " not in text] == []
 
@@ -56,8 +56,9 @@ def test_topics_as_json(lithify):
         "location",
         "created_ms",
         "config",
+        "config_from",
     ]
-    assert list(made["config"]) == list(SETTINGS)
+    assert list(made["config"]) == list(made["config_from"]) == list(SETTINGS)
     deleted = lithify("topic", "delete", "orders", "--yes", "--json").json
     assert deleted == {"topic": "orders", "deleted": True, "records": 0, "left": []}
 

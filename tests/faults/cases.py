@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
-from lithify.errors import EngineError, LithifyError
+from lithify.errors import EngineError, LithifyError, RefusedError
 from lithify.lifecycle.clocks import LEAP_MS
 from lithify.model.log import WrittenBatch
+from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates
 from lithify.model.source import IngestRequest
 from lithify.model.stored_file import FileKind
@@ -16,12 +18,15 @@ from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.retain import retain
+from lithify.service.change.streams import create_stream, edit_stream
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.clock_check import trust_clock
 from lithify.service.documents import failures_of, put_heartbeat, rates_note, throttle
 from lithify.service.ingest.ingest import ingest
 from lithify.service.look.quarantine import release
+from lithify.service.look.streams import stream_info
+from lithify.service.read.fetch import open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.write.append import append
@@ -36,6 +41,7 @@ from support.topics.staged_batches import append_batch
 FROM_SOURCE = records(range(45), keys=5)
 """What each log of a source has from offset 0 on; ours have some 30 of them."""
 YEARS_LATER_MS = 10 * LEAP_MS
+CREATED = TopicName("eu", "created")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,42 @@ def an_ingest(warehouse: Warehouse, *, start: int = 0, accepts_loss: bool = Fals
     return report
 
 
+def a_stream(warehouse: Warehouse) -> object:
+    """Created and looked at."""
+    create_stream(warehouse, CREATED.stream, {"ttl": 5})
+    return stream_info(warehouse, CREATED.stream)
+
+
+def an_edit(warehouse: Warehouse) -> object:
+    """Of the stream that the topic is in; it raises what the topic met."""
+    report = edit_stream(warehouse, NAME.stream, {"compression": "lz4"})
+    for topic in report.failed:
+        raise EngineError(str(topic.error))
+    return report
+
+
+def inherited(warehouse: Warehouse) -> object:
+    return warehouse.store.load(NAME).settings.compression_type, picture(warehouse)
+
+
+def streams(warehouse: Warehouse) -> object:
+    return warehouse.store.stream_attributes(warehouse.store.streams())
+
+
+def a_first_append(warehouse: Warehouse) -> object:
+    """To a topic that its stream creates."""
+    with suppress(RefusedError):
+        create_stream(warehouse, CREATED.stream, {"autocreate": "true", "defaultpartitions": PARTITIONS})
+    return append(warehouse, CREATED, records(range(4), keys=2))
+
+
+def appended(warehouse: Warehouse) -> object:
+    if CREATED not in warehouse.store.topics():
+        return []
+    state = warehouse.store.load(CREATED)
+    return [record.value for log in state.logs for record in open_log(warehouse, state, log.partition)]
+
+
 def years_later(warehouse: Warehouse) -> object:
     """A clock that is refused, unless it is confirmed (C46)."""
     clock = warehouse.clock
@@ -136,6 +178,9 @@ CASES = {
     "batch": Case(a_batch, IN_PLACE),
     "append-expected-end": Case(lambda w: append(w, NAME, records(range(60, 70), 9), expected_end={0: 30}), IN_PLACE),
     "ingest": Case(an_ingest, IN_PLACE),
+    "create-stream": Case(a_stream, IN_PLACE, look=streams),
+    "edit-stream": Case(an_edit, IN_PLACE, look=inherited),
+    "first-append": Case(a_first_append, IN_PLACE, again=False, look=appended),
     "sweep": Case(lambda w: sweep(w, NAME, delete=True), {**IN_PLACE, "versions.kept": 1}),
 }
 

@@ -16,7 +16,8 @@ from lithify.service.documents import reports_of
 from lithify.service.look.lag import group_lag
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
-from lithify.service.look.status import kept_versions, topic_status
+from lithify.service.look.status import kept_versions, topic_info, topic_status
+from lithify.service.look.streams import all_streams, stream_info
 from lithify.service.proof.verify import verify
 from lithify.service.read.fetch import open_log, open_reader, open_topic, table_batches
 from lithify.service.read.scan import offsets_at, plan_tasks, subscribed, why_missing
@@ -100,6 +101,9 @@ READS: dict[str, Verb] = {
     "history": lambda w: list(reports_of(w.store, w.store.load(NAME))),
     "quarantine list": failing_logs,
     "verify": verified,
+    "topic info": lambda w: topic_info(w, w.store.load(NAME)),
+    "stream info": lambda w: stream_info(w, NAME.stream),
+    "streams": all_streams,
     "plan of a round": lambda w: plan_compact(w, 2, NAME, RunRequest()),
     "plan of delete-records": lambda w: plan_delete_records(w, NAME, 0, 12),
     "plan of truncate": lambda w: plan_truncate(w, NAME, 0, 25),

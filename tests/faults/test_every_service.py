@@ -23,6 +23,7 @@ from faults.test_accepted_losses import a_lossy_ingest
 from faults.test_every_repair import a_repair
 from faults.test_every_step import finished
 from faults.test_every_step import prepared as a_cleaners_lake
+from faults.test_every_topic import a_stream, deletion
 from faults.test_live_topics import live_rounds
 from faults.test_several_topics import a_run
 from lithify.api.lake import Lake
@@ -94,6 +95,7 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
     found |= called(lambda: a_repair(folder / "repairs"))
     found |= called(lambda: Lake(prepared(memory_warehouse, folder, SIDE_BY_SIDE)).delete_topic(str(NAME)))
     found |= called(lambda: finished(a_cleaners_lake(), Injector(0, Kind.FAILS)))
+    found |= called(lambda: deletion(a_stream(folder)))
     warehouse = prepared(memory_warehouse, folder, SIDE_BY_SIDE)
     for read in READS.values():
         found |= called(lambda read=read: read(warehouse))

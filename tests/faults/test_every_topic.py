@@ -12,12 +12,13 @@ from lithify.errors import LithifyError, TopicExistsError, UnknownTopicError
 from lithify.ports.store import Warehouse
 from lithify.service.write.append import append
 from support.faults.ports import CrashError, Injector, Kind, faulty
+from support.faults.struck import strikes
 from support.faults.topics import MAKERS, NAME, PARTITIONS, records
 from support.topics.whole_logs import check_whole, contents
 
 CONFIG = {"cleanup.policy": "compact,delete", "retention.ms": 500}
-ONLY_CALL = 1
-"""Both verbs are one call of the store; `tests/kills` ends them on the way."""
+CREATES, DROPS = 2, 1
+"""Which call of the store does it; `tests/kills` ends them on the way. Before, a creation reads what it inherits."""
 
 
 def made(lake: Lake) -> None:
@@ -39,7 +40,7 @@ def is_there(warehouse: Warehouse) -> bool:
 def test_a_topic_is_made_or_not(store: str, kind: Kind, tmp_path: Path) -> None:
     """C6: one that was made can be used, and one that was not can be made."""
     warehouse = MAKERS[store](tmp_path)
-    injector = Injector(ONLY_CALL, kind)
+    injector = Injector(CREATES, kind)
     with pytest.raises((LithifyError, CrashError), match="create_topic"):
         made(Lake(faulty(warehouse, injector)))
     there = is_there(warehouse)
@@ -61,7 +62,7 @@ def test_a_topic_is_deleted_or_not(store: str, kind: Kind, tmp_path: Path) -> No
     append(warehouse, NAME, records(range(10), keys=4))
     before, identity = contents(warehouse, NAME), warehouse.store.load(NAME).identity
     with pytest.raises((LithifyError, CrashError), match="drop_topic"):
-        Lake(faulty(warehouse, Injector(ONLY_CALL, kind))).delete_topic("orders")
+        Lake(faulty(warehouse, Injector(DROPS, kind))).delete_topic("orders")
     there = is_there(warehouse)
     assert there == (kind not in (Kind.LOSES_ANSWER, Kind.CRASHES_AFTER))
     if there:
@@ -71,3 +72,32 @@ def test_a_topic_is_deleted_or_not(store: str, kind: Kind, tmp_path: Path) -> No
     made(Lake(warehouse))
     assert warehouse.store.load(NAME).identity != identity
     assert contents(warehouse, NAME) == ((), ())
+
+
+def a_stream(folder: Path) -> Warehouse:
+    """With two topics."""
+    warehouse = MAKERS["memory"](folder)
+    Lake(warehouse).create_stream("eu", {"ttl": 5})
+    for name in ("eu/a", "eu/b"):
+        Lake(warehouse).create_topic(name).append(records(range(4), keys=2)[:1])
+    return warehouse
+
+
+def deletion(warehouse: Warehouse) -> object:
+    return Lake(warehouse).stream("eu").delete(topics=True)
+
+
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
+def test_a_stream_that_was_not_deleted_whole_is_deleted_again(kind: Kind, tmp_path: Path) -> None:
+    """C56: its topics go one by one; what is left of them is whole."""
+    for injector in strikes(kind):
+        warehouse = a_stream(tmp_path)
+        with suppress(LithifyError, CrashError):
+            deletion(faulty(warehouse, injector))
+        left = warehouse.store.streams()
+        assert left in ((), ("eu",))
+        for topic in warehouse.store.topics():
+            check_whole(warehouse, topic)
+        if left:
+            deletion(warehouse)
+        assert (warehouse.store.streams(), warehouse.store.topics()) == ((), ())

@@ -104,6 +104,19 @@ def test_where_records_go_their_column_topic_says(session, lake, target):
     assert [r.key for r in other.reader()] == [b"b"]
 
 
+@pytest.mark.parametrize("by_column", [False, True], ids=["option", "column"])
+def test_a_topic_is_created_where_its_stream_says_so(session, lake, by_column):
+    """C56: with what it inherits, by the driver or by the first of the tasks."""
+    stream = f"auto{by_column}"
+    lake.create_stream(stream, {"autocreate": "true", "defaultpartitions": 2, "compression": "lz4"})
+    name = f"{stream}/new"
+    rows = [(name, f"k{n}") for n in range(40)]
+    frame = session.createDataFrame(rows, "topic STRING, key STRING").selectExpr("*", "'v' as value").repartition(3)
+    save(frame if by_column else frame.drop("topic"), topic=None if by_column else name)
+    topic = lake.topic(name)
+    assert (len(ends(topic)), sum(ends(topic)), topic.state().settings.compression_type) == (2, 40, "lz4")
+
+
 REFUSED = [
     (["value"], {}, "refused: it has no key"),
     (["key", "value", "'x' as colour"], {}, "column 'colour'.*taken: key, value"),

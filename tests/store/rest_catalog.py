@@ -16,7 +16,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NamespaceAlreadyExistsError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+)
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableRequest
@@ -68,9 +73,17 @@ class _Handler(BaseHTTPRequestHandler):
             case ["namespaces"]:
                 levels = [] if "parent=" in self.path else _all_levels(catalog, ())
                 self._answer(200, {"namespaces": [[".".join(level)] for level in levels]})
-            case ["namespaces", _]:
-                self._answer(200, {"namespace": [], "properties": {}})
+            case ["namespaces", namespace]:
+                try:
+                    properties = catalog.load_namespace_properties((namespace,))
+                except NoSuchNamespaceError as error:
+                    self._fail(404, "NoSuchNamespaceException", error)
+                    return
+                self._answer(200, {"namespace": [namespace], "properties": properties})
             case ["namespaces", namespace, "tables"]:
+                if not catalog.namespace_exists((namespace,)):
+                    self._fail(404, "NoSuchNamespaceException", NoSuchNamespaceError(namespace))
+                    return
                 names = [table[-1] for table in catalog.list_tables((namespace,))]
                 self._answer(200, {"identifiers": [{"namespace": [namespace], "name": name} for name in names]})
             case ["namespaces", namespace, "tables", table]:
@@ -86,8 +99,17 @@ class _Handler(BaseHTTPRequestHandler):
         catalog = self.server.catalog
         match self._route():
             case ["namespaces"]:
-                catalog.create_namespace_if_not_exists(tuple(json.loads(body)["namespace"]))
-                self._answer(200, json.loads(body))
+                wanted = json.loads(body)
+                try:
+                    catalog.create_namespace(tuple(wanted["namespace"]), wanted["properties"])
+                except NamespaceAlreadyExistsError as error:
+                    self._fail(409, "AlreadyExistsException", error)
+                    return
+                self._answer(200, wanted)
+            case ["namespaces", namespace, "properties"]:
+                wanted = json.loads(body)
+                done = catalog.update_namespace_properties((namespace,), set(wanted["removals"]), wanted["updates"])
+                self._answer(200, {"removed": done.removed, "updated": done.updated, "missing": done.missing})
             case ["namespaces", namespace, "tables"]:
                 self._stage(namespace, json.loads(body))
             case ["namespaces", namespace, "register"]:
@@ -99,6 +121,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_DELETE(self) -> None:
         match self._route():
+            case ["namespaces", namespace]:
+                self.server.catalog.drop_namespace((namespace,))
+                self._answer(204)
             case ["namespaces", namespace, "tables", table]:
                 try:
                     self.server.catalog.drop_table((namespace, table))
@@ -167,6 +192,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _all_levels(catalog: SqlCatalog, parent: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     for namespace in catalog.list_namespaces(parent):
-        if catalog.list_tables(namespace):
+        if catalog.list_tables(namespace) or catalog.load_namespace_properties(namespace):
             yield namespace
         yield from _all_levels(catalog, namespace)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from lithify.api.groups import Group, all_groups, known_group
 from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, rates, run_limits
+from lithify.api.stream import Stream
 from lithify.api.topic import Topic
 from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, EventListener
-from lithify.errors import WarehouseError
-from lithify.model.names import parse_topic
+from lithify.errors import UnknownTopicError, WarehouseError
+from lithify.model.names import parse_stream, parse_topic
 from lithify.model.settings.rates import RatesNote
-from lithify.model.settings.topic_settings import settings_of
+from lithify.model.settings.topic_settings import preset
 from lithify.model.source import IngestRequest
 from lithify.ports.store import Warehouse
 from lithify.reports.groups import GroupInfo
@@ -27,12 +28,16 @@ from lithify.reports.overview import CatalogOverview
 from lithify.reports.quarantine import QuarantineReport
 from lithify.reports.repair import RepairReport
 from lithify.reports.round import RatesReport
+from lithify.reports.streams import StreamInfo
 from lithify.service.change.repair import RepairRequest
 from lithify.service.change.repair import repair as run_repair
-from lithify.service.change.topics import create_topic, delete_topic
+from lithify.service.change.streams import create_stream
+from lithify.service.change.topics import delete_topic
+from lithify.service.creation import create_topic, creates_itself
 from lithify.service.documents import rates_note, throttle
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
+from lithify.service.look.streams import all_streams
 from lithify.wiring import (
     SparkChoice,
     cleaner_loop,
@@ -59,21 +64,53 @@ class Lake:
     warehouse: Warehouse
 
     def create_topic(
-        self, name: str, partitions: int = 1, *, like: str = "kafka", config: Mapping[str, object] | None = None
+        self,
+        name: str,
+        partitions: int | None = None,
+        *,
+        like: str = "kafka",
+        config: Mapping[str, object] | None = None,
     ) -> Topic:
         """Creates a topic with the settings of a preset (`kafka`, `pulsar`, `mapr`), overridden by `config`.
 
-        Raises `TopicExistsError`, `InvalidSettingError` or `InvalidNameError`.
+        The others it inherits from its stream, and the number of partitions, if none is given (C56). Raises
+        `TopicExistsError`, `InvalidSettingError` or `InvalidNameError`.
         """
         reference = parse_topic(name)
-        create_topic(self.warehouse, reference, settings_of(config or {}, like=like), partitions)
+        create_topic(self.warehouse, reference, {**preset(like), **(config or {})}, partitions)
         return Topic(self.warehouse, reference.name)
 
     def topic(self, name: str) -> Topic:
-        """The topic of that name. Raises `UnknownTopicError` or `InvalidNameError`."""
+        """The topic of that name; it need not exist if its stream creates it at the first append (`autocreate`).
+
+        Raises `UnknownTopicError` or `InvalidNameError`.
+        """
         topic = Topic(self.warehouse, parse_topic(name).name)
-        topic.state()
+        try:
+            topic.state()
+        except UnknownTopicError:
+            if not creates_itself(self.warehouse.store, topic.topic_name):
+                raise
         return topic
+
+    def create_stream(self, name: str, config: Mapping[str, object] | None = None) -> Stream:
+        """Creates a stream with attributes that its topics inherit.
+
+        Raises `InvalidSettingError`, `RefusedError` or `InvalidNameError`.
+        """
+        stream = parse_stream(name)
+        create_stream(self.warehouse, stream, config or {})
+        return Stream(self.warehouse, stream)
+
+    def stream(self, name: str) -> Stream:
+        """The stream of that name. Raises `UnknownStreamError` or `InvalidNameError`."""
+        stream = Stream(self.warehouse, parse_stream(name))
+        self.warehouse.store.stream_topics(stream.namespace)
+        return stream
+
+    def streams(self) -> tuple[StreamInfo, ...]:
+        """All streams by name, with their attributes and the numbers of their topics."""
+        return all_streams(self.warehouse)
 
     def topics(self) -> tuple[Topic, ...]:
         """All topics, by stream and name."""

@@ -57,7 +57,7 @@ class Topic(TopicCuts):
 
     def info(self) -> TopicInfo:
         """Partitions, size, location and settings of the topic."""
-        return topic_info(self.state())
+        return topic_info(self.warehouse, self.state())
 
     def append(
         self,
@@ -249,7 +249,7 @@ class Topic(TopicCuts):
         unset: Sequence[str] = (),
         partitions: int | None = None,
     ) -> AlterReport:
-        """Changes settings and adds partitions in one commit (C43); settings in `unset` get their defaults.
+        """Changes settings and adds partitions in one commit (C43); those in `unset` it inherits again (C56).
 
         Raises `InvalidSettingError`, or `PolicyError` where a compacted view would be in the way.
         """

@@ -11,7 +11,7 @@ from lithify.errors import LithifyError
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId, TopicName
 from lithify.ports.clock import Clock
-from lithify.reports.cut import CutReport
+from lithify.reports.cut import AlterReport, CutReport
 from lithify.reports.events import CleanerEvent, EventKind
 from lithify.reports.round import RoundReport
 
@@ -68,6 +68,11 @@ class EventReporter:
             records=sum(log.records_removed for log in report.logs),
             bytes=sum(log.bytes_removed for log in report.logs),
         )
+
+    def inherited(self, topic: TopicName, report: AlterReport) -> None:
+        """A topic got the settings that its stream has by now."""
+        settings = {name: change.after for name, change in report.settings.items()}
+        self.report(EventKind.INHERITED, topic, version=report.version, settings=settings)
 
     def log_failed(self, log: LogId, error: LithifyError, failure: LogFailure) -> None:
         """The round of a log failed and left it unchanged; `failure` has the time of the next try."""

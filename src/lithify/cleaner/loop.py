@@ -204,7 +204,7 @@ def make_cleaner(
     """A cleaner that takes steps, under leases that a keeper renews."""
     reporter = EventReporter(warehouse.clock, options.cleaner_id, listener)
     failures = Failures(warehouse, reporter.trouble)
-    finder = WorkFinder(warehouse.store, failures, reporter)
+    finder = WorkFinder(warehouse, failures, reporter)
     rounds = Rounds(warehouse, engine, leases, failures, finder, reporter, options.limits, stop)
     chores = Chores(warehouse, leases, finder, reporter, f"role:upkeep@{options.scope}", options.sweep_interval_ms)
     return Cleaner(warehouse.clock, finder, rounds, chores, reporter, options.interval_ms, options.threads)

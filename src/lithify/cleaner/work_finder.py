@@ -15,14 +15,15 @@ from threading import Lock
 
 from lithify.cleaner.events import EventReporter
 from lithify.cleaner.failures import Failures
+from lithify.cleaner.inheritance import Inheritance
 from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError
 from lithify.model.failure import LogFailure
 from lithify.model.log import LogState, TopicState
 from lithify.model.names import LogId, TopicName
-from lithify.ports.store import LogStore
+from lithify.ports.store import Warehouse
 from lithify.schedule.agenda import RequiredWork, TopicWork, required_work
 from lithify.schedule.backoff import after_failure, may_run
-from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding
+from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding, assess_topic
 
 TURN_MS = 60_000
 """How long the finding for a topic is valid while its work waits, if there is no commit."""
@@ -48,9 +49,10 @@ class Look:
 class WorkFinder:
     """One thread may look at a time; several may report results of topics."""
 
-    store: LogStore
+    warehouse: Warehouse
     failures: Failures
     reporter: EventReporter
+    inheritance: Inheritance = field(init=False)
     watch: CatalogWatch[Found] = field(init=False)
     _reported: dict[TopicName, Finding[Found]] = field(default_factory=dict)
     """Findings that replace those of the watch at the next look."""
@@ -61,7 +63,8 @@ class WorkFinder:
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
-        self.watch = CatalogWatch(self.store, self)
+        self.inheritance = Inheritance(self.warehouse, self.reporter)
+        self.watch = CatalogWatch(self.warehouse.store, self)
 
     def look(self, now_ms: int) -> Look:
         """Looks at every topic. Raises `WarehouseError` where the catalog cannot be reached."""
@@ -69,6 +72,9 @@ class WorkFinder:
             reported, self._reported = self._reported, {}
         for name, finding in reported.items():
             self.watch.replace_finding(name, finding, now_ms)
+        changed = self.inheritance.refresh({name.stream for name in self.watch.known})
+        for name in [name for name in self.watch.known if name.stream in changed]:
+            self.watch.replace_finding(name, Finding(None, 0), now_ms)
         reads = self.watch.look(now_ms)
         with self._lock:  # other threads report failures meanwhile
             self._failed = {name: failure for name, failure in self._failed.items() if name in self.watch.known}
@@ -132,8 +138,11 @@ class WorkFinder:
         return replace(awake, look_at_ms=min(until for _, until in resting.values()))
 
     def found(self, topic: AssessedTopic, now_ms: int) -> Finding[Found]:
-        """The finding for a topic that was read (`Watcher`)."""
-        required, state = self.required(topic, now_ms), topic.state
+        """The finding for a topic that was read, and has inherited what its stream says (`Watcher`)."""
+        state = self.inheritance.settled(topic.state)
+        if state is not topic.state:
+            topic = assess_topic(self.warehouse.store, state, now_ms)
+        required = self.required(topic, now_ms)
         if not required.rounds and not required.retains:
             self.succeeded(state.name)
             return Finding(None, required.look_at_ms)

@@ -55,7 +55,7 @@ class Invocation:
         """A topic, and the partition if its name has one (`…-partition-3`). Raises `UnknownTopicError`."""
         reference = parse_topic(name)
         topic = self.open_lake().topic(name)
-        if reference.partition is not None and reference.partition >= topic.info().partitions:
+        if reference.partition is not None and reference.partition not in topic.state().partitions:
             raise RefusedError(f"{reference.original} has no partition {reference.partition}")
         return topic, reference.partition
 
@@ -84,7 +84,7 @@ def the_partition(topic_name: str, named: int | None, given: int | None) -> int 
 def one_partition(topic: Topic, topic_name: str, named: int | None, given: int | None) -> int:
     """The same, for verbs that cut one log; for a topic with one partition it is 0 by default."""
     partition = the_partition(topic_name, named, given)
-    if partition is None and (partitions := topic.info().partitions) == 1:
+    if partition is None and (partitions := len(topic.state().partitions)) == 1:
         return 0
     if partition is None:
         raise RefusedError(f"{topic_name} has {partitions} partitions", hint="--partition says which one")

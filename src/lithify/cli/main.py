@@ -45,6 +45,11 @@ from lithify.cli.rounds.history import history
 from lithify.cli.rounds.undo import undo
 from lithify.cli.rounds.verify import verify
 from lithify.cli.rounds.versions import versions
+from lithify.cli.streams.create import create as create_stream
+from lithify.cli.streams.delete import delete as delete_stream
+from lithify.cli.streams.edit import edit as edit_stream
+from lithify.cli.streams.info import info as stream_info
+from lithify.cli.streams.list import list_streams
 from lithify.cli.terminal.output import say_error, say_lines, show
 from lithify.cli.terminal.stopping import end_in_time, leave
 from lithify.cli.topics.alter import alter
@@ -81,6 +86,15 @@ def topic_group() -> None:
 
     A topic is STREAM/TOPIC, or TOPIC alone in the stream "default". Names of Pulsar
     (persistent://tenant/namespace/topic) and of MapR (/path/stream:topic) are accepted as well.
+    """
+
+
+@click.group("stream", cls=Nouns)
+def stream_group() -> None:
+    """Create, list, show, change and delete streams.
+
+    A stream is what topics are in, STREAM/TOPIC, and has attributes that they inherit: whether they are
+    compacted, how long they keep records, how many partitions they get. Those of MapR are /path/stream.
     """
 
 
@@ -127,6 +141,7 @@ def pulsar_group() -> None:
 
 NOUNS: Mapping[click.Group, tuple[click.Command, ...]] = {
     topic_group: (create, list_topics, info, alter, uncompact, delete),
+    stream_group: (create_stream, edit_stream, stream_info, list_streams, delete_stream),
     group_group: (list_groups, describe, reset, delete_group),
     cleaner_group: (cleaner_run,),
     kafka_group: (ingest, publish),
@@ -136,6 +151,7 @@ NOUNS: Mapping[click.Group, tuple[click.Command, ...]] = {
 VERBS: tuple[click.Command, ...] = (
     demo,
     topic_group,
+    stream_group,
     produce,
     consume,
     table,

@@ -104,6 +104,7 @@ def pairs(option: str, shown: str) -> Option:
 
 
 topic = click.argument("topic_name", metavar="TOPIC")
+stream = click.argument("stream_name", metavar="STREAM")
 task_memory = click.option(
     "--task-memory",
     default="1GiB",

@@ -10,10 +10,8 @@ from lithify.errors import OffsetOutOfRangeError, RefusedError
 from lithify.model.message import NO_BATCH, MessageId
 from lithify.model.names import LogId
 from lithify.model.record import LAST_OFFSET, Record
+from lithify.model.settings.table import MAX_PARTITIONS
 from lithify.model.settings.topic_settings import TopicSettings
-
-MAX_PARTITIONS = 10_000
-"""Partitions of one topic: its metadata keeps some 100 bytes of state for each."""
 
 
 def refusal(record: Record, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> str | None:

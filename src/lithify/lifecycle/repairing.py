@@ -19,6 +19,7 @@ from lithify.errors import RefusedError
 from lithify.model.log import LogState, segments_of
 from lithify.model.remains import ClosedState, Entry, MetadataFile, Remains
 from lithify.model.segment import Segment, volume_of
+from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import TopicSettings
 
 
@@ -46,6 +47,7 @@ class RepairPlan:
     way: Way
     metadata: MetadataFile | None = None
     settings: TopicSettings = TopicSettings()
+    own_settings: frozenset[str] = frozenset()
     logs: tuple[RebuiltLog, ...] = ()
     complete: bool = True
     """No acknowledged record is missing, as far as the existing files can tell."""
@@ -75,9 +77,8 @@ def plan_repair(remains: Remains) -> RepairPlan:
     logs = tuple(_rebuilt(log, (*_named(remains, log), *tails.get(log.partition, ()))) for log in best.state.logs)
     taken = [segment for tail in tails.values() for segment in tail]
     notes = (*notes, *_appended(taken), *_unnamed(remains, taken), *_forgotten(best.state.version))
-    return RepairPlan(
-        Way.REBUILD, best, best.state.settings, logs, complete=not lost and not remains.missing, notes=notes
-    )
+    whole = not lost and not remains.missing
+    return RepairPlan(Way.REBUILD, best, best.state.settings, best.state.own_settings, logs, whole, notes)
 
 
 def _check_only_one(files: Sequence[MetadataFile], best: MetadataFile) -> None:
@@ -122,7 +123,8 @@ def _from_segments(remains: Remains) -> RepairPlan:
         *_missing(remains),
         *_unnamed(remains, live),
     ]
-    return RepairPlan(Way.REBUILD, None, settings, logs, complete=False, notes=tuple(notes))
+    own = known.own_settings if known else own_names(None, settings)
+    return RepairPlan(Way.REBUILD, None, settings, own, logs, complete=False, notes=tuple(notes))
 
 
 def _settings_of(segments: Sequence[Segment]) -> TopicSettings:
@@ -133,7 +135,7 @@ def _settings_of(segments: Sequence[Segment]) -> TopicSettings:
 def _known(remains: Remains) -> ClosedState | None:
     """The newest state that is known, whatever segments it had."""
     states = [file.state for file in remains.files if file.state is not None]
-    known = [ClosedState(state.version, state.settings, state.logs) for state in states]
+    known = [ClosedState(state.version, state.settings, state.logs, state.own_settings) for state in states]
     return max([*known, *([remains.last_closed] if remains.last_closed else [])], key=lambda k: k.version, default=None)
 
 

@@ -215,6 +215,7 @@ class TopicState:
     """The latest trusted time of a commit (C46); None before the first, or in a format without it."""
     abandoned: tuple[str, ...] = ()
     """Runs whose uncommitted files a sweep deletes or has deleted, the latest last: they can no longer commit (C45)."""
+    own_settings: frozenset[str] = frozenset()  # the others are inherited from the stream (C56)
 
     def log(self, partition: int) -> LogState:
         return self.logs[partition]
@@ -226,9 +227,8 @@ class TopicState:
     def check_partition(self, partition: int) -> None:
         """Raises `UnknownTopicError` if the topic has no such partition."""
         if partition not in self.partitions:
-            raise UnknownTopicError(
-                f"{self.name} has no partition {partition}", hint=f"it has {len(self.logs)}, numbered from 0"
-            )
+            hint = f"it has {len(self.logs)}, numbered from 0"
+            raise UnknownTopicError(f"{self.name} has no partition {partition}", hint=hint)
 
 
 class Verb(StrEnum):
@@ -248,6 +248,7 @@ class Verb(StrEnum):
 
 KEEPS_EPOCH = frozenset({Verb.APPEND, Verb.DELETE_RECORDS, Verb.EXPIRE, Verb.SWEEP})
 """Commits that do not invalidate a running round: below its horizon they change nothing (C44)."""
+_ALWAYS_CLOSE = frozenset({Verb.COMPACT, Verb.UNDO, Verb.UNCOMPACT})  # what an unreadable view loses is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +268,7 @@ class TopicEdit:
     view_add: tuple[Segment, ...] = ()
     view_remove: tuple[Segment, ...] = ()
     settings: TopicSettings | None = None
+    own_settings: frozenset[str] | None = None  # None leaves them
     report_id: str | None = None
     verb: Verb = Verb.APPEND
     expire_closed_before_ms: int | None = None
@@ -275,14 +277,12 @@ class TopicEdit:
     """The trusted time from then on (C46). The gate computes it if it is None."""
     written: tuple[Segment, ...] = ()
     """Files of `add` and `view_add` that no version has named yet: the gate checks that they still exist (C45)."""
-    abandon: tuple[str, ...] | None = None
-    """The runs that can no longer commit, in place of those before; None leaves them."""
+    abandon: tuple[str, ...] | None = None  # the runs that can no longer commit; None leaves them
 
     @property
     def closes(self) -> bool:
         """Whether the version it is made on is kept for `versions`, `undo` and `verify`."""
-        always = Verb.COMPACT, Verb.UNDO, Verb.UNCOMPACT  # what an unreadable view loses is not known
-        return bool(self.remove or self.view_remove or self.verb in always)
+        return bool(self.remove or self.view_remove) or self.verb in _ALWAYS_CLOSE
 
 
 @dataclass(frozen=True, slots=True)

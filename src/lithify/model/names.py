@@ -19,6 +19,7 @@ MAX_NAME_LENGTH = 249  # Kafka's own limit on a topic's name
 
 _NAME = re.compile(r"[A-Za-z0-9._%-]+")
 _PULSAR = re.compile(r"persistent://([^/]+)/([^/]+)/(.+)")
+_PULSAR_NAMESPACE = re.compile(r"persistent://([^/]+)/([^/]+)")
 _MAPR = re.compile(r"(/.+):([^:/]+)")
 _PARTITION = re.compile(r"(.+)-partition-(0|[1-9][0-9]{0,8})")  # Pulsar accepts no leading zeros either
 
@@ -84,6 +85,28 @@ def parse_topic(text: str) -> TopicReference:
     return TopicReference(_checked(stream if slash else DEFAULT_STREAM, topic, text), text)
 
 
+def parse_stream(text: str) -> str:
+    """The stream that `text` names: `STREAM`, or as Pulsar and MapR write it. Raises `InvalidNameError`."""
+    if match := _PULSAR_NAMESPACE.fullmatch(text):
+        return parse_topic(f"persistent://{match[1]}/{match[2]}/topic").name.stream
+    if text.startswith("/"):
+        return parse_topic(f"{text}:topic").name.stream
+    if "/" in text:
+        raise InvalidNameError(f"{text!r} is not a stream", hint=_ACCEPTED_STREAMS)
+    try:
+        return parse_topic(f"{text}/topic").name.stream
+    except InvalidNameError as error:
+        raise InvalidNameError(error.message.replace(f"{text}/topic", text), hint=_ACCEPTED_STREAMS) from None
+
+
+def original_stream(stream: str) -> str:
+    """The name as its own system writes it: the inverse of `parse_stream`."""
+    whole = original_name(TopicName(stream, "topic"))
+    if whole.startswith("persistent://"):
+        return whole.removesuffix("/topic")
+    return whole.removesuffix(":topic") if whole.startswith("/") else stream
+
+
 def check_printable(reference: TopicReference) -> None:
     """For a topic that is created. Raises `InvalidNameError` for a name with unprintable characters.
 
@@ -117,6 +140,7 @@ def original_name(name: TopicName) -> str:
         return name.stored
 
 
+_ACCEPTED_STREAMS = "write STREAM, persistent://TENANT/NAMESPACE or /PATH/STREAM"
 _ACCEPTED = "write STREAM/TOPIC, TOPIC, persistent://TENANT/NAMESPACE/TOPIC or /PATH/STREAM:TOPIC"
 
 

@@ -50,6 +50,7 @@ class ClosedState:
     version: int
     settings: TopicSettings
     logs: tuple[LogState, ...]
+    own_settings: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 from lithify.errors import LithifyError
 from lithify.lifecycle.source_continuation import CopyContinuation
 from lithify.model.log import TopicState
-from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.source import SourcePosition, SourceTopic
 from lithify.model.staged import Destination, StagedLog
 from lithify.reports.ingest import IngestedEntries, IngestedLog
@@ -112,8 +111,8 @@ class Source(Protocol):
         """The logs of the copy after a batch that has appended so many `records` to them, by partition."""
         ...
 
-    def settings(self, topic: str, config: Mapping[str, object]) -> TopicSettings:
-        """The settings that a copy of the topic is created with; `config` goes over them."""
+    def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
+        """The settings of its own that a copy of the topic is created with; `config` goes over them."""
         ...
 
     def stream(

@@ -23,6 +23,7 @@ from lithify.model.stored_file import Closing, NamedFiles, StoredFile
 from lithify.ports.clock import Clock
 from lithify.ports.documents import Documents
 from lithify.ports.files import SegmentFiles
+from lithify.ports.streams import Streams
 
 
 class StaleVersionError(Exception):
@@ -33,8 +34,8 @@ class CommitUnknownError(Exception):
     """The commit was sent and its answer lost; it may or may not have landed."""
 
 
-class LogStore(Documents, Protocol):
-    """Topics and their versions, and the documents beside them."""
+class LogStore(Documents, Streams, Protocol):
+    """Topics and their versions, the documents beside them, and the streams that they are in."""
 
     @property
     def at_once(self) -> int:
@@ -42,9 +43,18 @@ class LogStore(Documents, Protocol):
         ...
 
     def create_topic(
-        self, name: TopicName, original_name: str, settings: TopicSettings, partitions: int, created_ms: int
+        self,
+        name: TopicName,
+        original_name: str,
+        settings: TopicSettings,
+        partitions: int,
+        created_ms: int,
+        own_settings: frozenset[str] | None = None,
     ) -> TopicState:
-        """Raises `TopicExistsError`."""
+        """Creates a topic with these settings of its own; None are those that differ from the defaults.
+
+        Raises `TopicExistsError`.
+        """
         ...
 
     def drop_topic(self, name: TopicName) -> tuple[str, ...]:

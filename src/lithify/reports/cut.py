@@ -117,3 +117,7 @@ class AlterReport(Report):
     partitions_after: int
     logs_due: int
     """Logs that are due for a round once, since they have records and a setting changed (C43)."""
+    own: tuple[str, ...] = ()
+    """Settings that became the topic's own."""
+    inherited: tuple[str, ...] = ()
+    """Settings that were its own, and that it inherits from its stream now (C56)."""

@@ -31,6 +31,8 @@ class EventKind(StrEnum):
     CONFLICT = "conflict"
     """Other commits changed a log during a round, too often."""
     RETAINED = "retained"
+    INHERITED = "inherited"
+    """One topic got the settings that its stream has by now."""
     EXPIRED = "expired"
     """Kept versions expired by their age."""
     SWEPT = "swept"

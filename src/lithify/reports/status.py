@@ -109,6 +109,8 @@ class TopicInfo(Report):
     location: str
     created_ms: int
     config: dict[str, str]
+    config_from: dict[str, str]
+    """Where each setting's value comes from: `topic`, `stream` or `default` (C56)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from lithify.errors import InvalidInputError, RefusedError
 from lithify.model.log import WrittenBatch
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.staged import Destination, StagedLog
+from lithify.service.creation import load_or_create
 from lithify.service.write.append_staged import StagedBatch, append_staged
 from lithify.spark.tasks import attempt
 from lithify.spark_source.columns import KAFKA_TIMESTAMP_TYPE, TOPIC
@@ -65,7 +66,7 @@ class _TaskWriter:
         _check_schema(schema, options)
         warehouse = connect()
         self._connect, self._options, self._access = connect, options, warehouse.files.access
-        self._topic = None if options.topic is None else Destination.of(warehouse.store.load(options.topic))
+        self._topic = None if options.topic is None else Destination.of(load_or_create(warehouse, options.topic))
         self._now_ms, self._run_id = warehouse.clock.now_ms(), warehouse.clock.new_id()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
@@ -84,7 +85,7 @@ class _TaskWriter:
 
     def stage(self, topic: TopicName) -> Stage:
         """A new stage for the records of a task for one topic."""
-        known = self._topic if self._topic is not None else Destination.of(self._connect().store.load(topic))
+        known = self._topic if self._topic is not None else Destination.of(load_or_create(self._connect(), topic))
         return Stage(self._access, known, now_ms=self._now_ms, run_id=self._run_id, attempt=attempt())
 
     def _by_topic(self, batch: pa.RecordBatch) -> Iterator[tuple[TopicName, pa.Table]]:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
-from lithify.errors import TopicExistsError, UnknownTopicError, UnknownVersionError, WarehouseError
+from lithify.errors import (
+    RefusedError,
+    TopicExistsError,
+    UnknownStreamError,
+    UnknownTopicError,
+    UnknownVersionError,
+    WarehouseError,
+)
 from lithify.model.log import KeptVersion, TopicEdit
-from lithify.model.names import TopicName
+from lithify.model.names import TopicName, original_stream
 from lithify.model.segment import Segment
 
 
@@ -16,6 +24,26 @@ def unknown_topic(name: TopicName) -> UnknownTopicError:
 
 def topic_exists(name: TopicName) -> TopicExistsError:
     return TopicExistsError(f"{name}: the topic exists already", hint="choose another name, or delete it first")
+
+
+def unknown_stream(stream: str, there: Iterable[str]) -> UnknownStreamError:
+    stream = original_stream(stream)
+    close = get_close_matches(stream, [original_stream(known) for known in there], n=1)
+    hint = f"did you mean {close[0]}?" if close else "`lithify stream list` lists the streams"
+    return UnknownStreamError(f"{stream}: no such stream", hint=hint)
+
+
+def stream_exists(stream: str) -> RefusedError:
+    return RefusedError(
+        f"{original_stream(stream)}: the stream exists already", hint="`lithify stream edit` changes its attributes"
+    )
+
+
+def stream_not_empty(stream: str) -> RefusedError:
+    return RefusedError(
+        f"{original_stream(stream)}: there are tables in the stream",
+        hint="delete its topics first; nothing was changed",
+    )
 
 
 def unknown_version(name: TopicName, version: int, kept: Sequence[KeptVersion]) -> UnknownVersionError:

@@ -15,13 +15,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from threading import Lock
 from typing import Any
 
 from lithify.lifecycle.expiring import unexpired
 from lithify.model.log import KeptVersion, LogState, TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment, without
+from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
 from lithify.ports.clock import Clock
@@ -30,6 +30,7 @@ from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.reports.round import REPORTS_KEPT
 from lithify.store.errors import check_removed, topic_exists, unknown_topic, unknown_version
 from lithify.store.memory_files import MemoryFiles
+from lithify.store.memory_streams import MemoryStreams
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,13 @@ class _Topic:
         return self.versions[-1]
 
 
-class MemoryStore:
+class MemoryStore(MemoryStreams):
     """`LogStore` in memory. `new_id` gives a topic its identity."""
 
     def __init__(self, new_id: Callable[[], str], files: MemoryFiles) -> None:
+        super().__init__()
         self._new_id = new_id
         self._files = files
-        self._lock = Lock()
         self._topics: dict[TopicName, _Topic] = {}
         self._common_documents: dict[str, str] = {}
         self._all_versions: dict[tuple[str, int], _Version] = {}
@@ -73,7 +74,13 @@ class MemoryStore:
         return 1
 
     def create_topic(
-        self, name: TopicName, original_name: str, settings: TopicSettings, partitions: int, created_ms: int
+        self,
+        name: TopicName,
+        original_name: str,
+        settings: TopicSettings,
+        partitions: int,
+        created_ms: int,
+        own_settings: frozenset[str] | None = None,
     ) -> TopicState:
         """Raises `TopicExistsError`."""
         identity = self._new_id()
@@ -86,6 +93,7 @@ class MemoryStore:
             settings=settings,
             logs=tuple(LogState(partition) for partition in range(partitions)),
             created_ms=created_ms,
+            own_settings=own_names(own_settings, settings),
         )
         with self._lock:
             if name in self._topics:
@@ -239,6 +247,7 @@ def _edited(before: _Version, edit: TopicEdit) -> _Version:
         before.state,
         version=before.state.version + 1,
         settings=edit.settings or before.state.settings,
+        own_settings=before.state.own_settings if edit.own_settings is None else edit.own_settings,
         abandoned=before.state.abandoned if edit.abandon is None else edit.abandon,
         logs=tuple(logs[partition] for partition in sorted(logs)),
         clock_ms=before.state.clock_ms if edit.clock_ms is None else edit.clock_ms,

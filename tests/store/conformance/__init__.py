@@ -8,6 +8,7 @@ from store.conformance.commits import CommitRules
 from store.conformance.documents import DocumentRules
 from store.conformance.expiring import ExpiryRules
 from store.conformance.files import FileRules
+from store.conformance.streams import StreamRules
 from store.conformance.sweeping import SweepRules
 from store.conformance.topics import TopicRules
 from store.conformance.versions import VersionRules
@@ -15,7 +16,15 @@ from store.conformance.views import ViewRules
 
 
 class StoreConformance(
-    TopicRules, ChangeTokenRules, CommitRules, ViewRules, VersionRules, ExpiryRules, SweepRules, DocumentRules
+    TopicRules,
+    StreamRules,
+    ChangeTokenRules,
+    CommitRules,
+    ViewRules,
+    VersionRules,
+    ExpiryRules,
+    SweepRules,
+    DocumentRules,
 ):
     """All of the store."""
 

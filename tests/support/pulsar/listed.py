@@ -11,7 +11,7 @@ from lithify.errors import LithifyError
 from lithify.lifecycle.source_continuation import CopyContinuation
 from lithify.model.log import TopicState
 from lithify.model.message import MessageId
-from lithify.model.settings.topic_settings import TopicSettings, settings_of
+from lithify.model.settings.topic_settings import preset
 from lithify.model.source import SourcePosition, SourceTopic
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying, OnBatch
@@ -56,8 +56,8 @@ class ListedEntries:
             for p, n in records.items()
         )
 
-    def settings(self, topic: str, config: Mapping[str, object]) -> TopicSettings:
-        return settings_of({**config, "message.ids": "pulsar"}, like="pulsar")
+    def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
+        return {**preset("pulsar"), **config, "message.ids": "pulsar"}
 
     def stream(
         self, topic: str, starts: Mapping[int, SourcePosition | None], run_id: str, on_batch: OnBatch

@@ -10,7 +10,6 @@ from lithify.errors import LithifyError
 from lithify.lifecycle.source_continuation import CopyContinuation, copy_continuations
 from lithify.model.log import TopicState
 from lithify.model.record import Record
-from lithify.model.settings.topic_settings import TopicSettings, settings_of
 from lithify.model.source import SourceLog, SourceTopic
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying, OnBatch
@@ -54,8 +53,8 @@ class ListedSource:
             for p, log in self.logs(topic).items()
         )
 
-    def settings(self, topic: str, config: Mapping[str, object]) -> TopicSettings:
-        return settings_of(config)
+    def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
+        return config
 
     def stream(self, topic: str, starts: Mapping[int, int], run_id: str, on_batch: OnBatch) -> ListedStream:
         batch = ListedBatch(self, topic, starts)

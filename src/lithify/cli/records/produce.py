@@ -100,6 +100,7 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
     """
     flags = ProduceFlags(**given)
     topic, partition = invocation.open_topic(topic_name)
+    topic.append([])  # creates it, where its stream says so
     _check_takes_records(topic)
     sources = _sources(files, flags)
     written = Written(topic.name, topic.state().version)

@@ -83,6 +83,11 @@ def _retained(facts: Mapping[str, Any]) -> str:
     )
 
 
+def _inherited(facts: Mapping[str, Any]) -> str:
+    settings = ", ".join(f"{name}={value}" for name, value in facts["settings"].items())
+    return f"inherited {settings} from its stream, version {facts['version']}"
+
+
 def _expired(facts: Mapping[str, Any]) -> str:
     return f"{plural(len(facts['versions']), 'version')} not kept any more"
 
@@ -100,6 +105,7 @@ _TEXTS: Mapping[EventKind, Callable[[Mapping[str, Any]], str]] = {
     EventKind.ABANDONED: _left,
     EventKind.CONFLICT: _left,
     EventKind.RETAINED: _retained,
+    EventKind.INHERITED: _inherited,
     EventKind.EXPIRED: _expired,
     EventKind.SWEPT: _swept,
     EventKind.TROUBLE: lambda facts: str(facts["error"]),

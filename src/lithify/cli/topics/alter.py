@@ -15,7 +15,12 @@ from lithify.reports.cut import AlterReport
 @verb("alter")
 @parameters.topic
 @parameters.pairs("--config", "A setting; may be repeated.")
-@click.option("--unset", multiple=True, metavar="NAME", help="Reset to its default; may be repeated.")
+@click.option(
+    "--unset",
+    multiple=True,
+    metavar="NAME",
+    help="Inherit it from the stream, or reset it to its default; may be repeated.",
+)
 @click.option("--partitions", type=int, metavar="N", help="The new number, which cannot decrease.")
 def alter(
     invocation: Invocation,
@@ -58,6 +63,8 @@ def _changes(report: AlterReport) -> list[str]:
     lines = [
         f"{name}  {change.before or '(none)'} → {change.after or '(none)'}" for name, change in report.settings.items()
     ]
+    lines += [f"{name}  the topic's own from now on" for name in report.own if name not in report.settings]
+    lines += [f"{name}  inherited from the stream from now on" for name in report.inherited]
     if report.partitions_after != report.partitions:
         lines.append(f"partitions  {report.partitions} → {report.partitions_after}")
     return lines

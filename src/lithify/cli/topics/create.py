@@ -13,7 +13,9 @@ from lithify.model.settings.table import SETTINGS
 
 @verb("create")
 @parameters.topic
-@click.option("--partitions", type=int, default=1, show_default=True, metavar="N", help="Can only be increased later.")
+@click.option(
+    "--partitions", type=int, metavar="N", help="Can only be increased later. Default: as its stream says, or 1."
+)
 @click.option(
     "--like",
     type=click.Choice(("kafka", "pulsar", "mapr")),
@@ -22,11 +24,12 @@ from lithify.model.settings.table import SETTINGS
     help="The system whose defaults the settings have.",
 )
 @parameters.pairs("--config", "A setting; may be repeated.")
-def create(invocation: Invocation, topic_name: str, partitions: int, like: str, config: dict[str, str]) -> None:
+def create(invocation: Invocation, topic_name: str, partitions: int | None, like: str, config: dict[str, str]) -> None:
     """Create a topic. An existing one is an error.
 
-    Settings have Kafka's names and meaning; `lithify topic info` shows them all. Durations and sizes
-    may have units: 7d, 30s, 128MiB.
+    Settings have Kafka's names and meaning; `lithify topic info` shows them all. Those of --like and --config
+    are the topic's own, the others it inherits from its stream (`lithify stream info`). Durations and
+    sizes may have units: 7d, 30s, 128MiB.
 
     \b
     Examples:

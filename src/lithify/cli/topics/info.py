@@ -5,6 +5,7 @@ from __future__ import annotations
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import count, faint, fields, heading, plural, show
+from lithify.model.settings.inheritance import Origin
 from lithify.model.settings.table import SETTINGS
 from lithify.model.settings.topic_settings import TopicSettings, to_config
 from lithify.model.settings.units import format_bytes, format_duration, format_time
@@ -14,7 +15,7 @@ from lithify.reports.status import TopicInfo
 @verb("info")
 @parameters.topic
 def info(invocation: Invocation, topic_name: str) -> None:
-    """Show a topic: partitions, size, location, and every setting.
+    """Show a topic: partitions, size, location, and every setting with where its value comes from.
 
     \b
     Examples:
@@ -35,7 +36,7 @@ def info(invocation: Invocation, topic_name: str) -> None:
         ("table", found.table),
         ("location", found.location),
     ]
-    settings = [(name, _setting(name, found.config[name])) for name in SETTINGS if name in found.config]
+    settings = [(name, _setting(name, found)) for name in SETTINGS if name in found.config]
     show([heading(found.original_name), *fields(facts), faint("  settings"), *fields(settings, indent="    ")])
 
 
@@ -48,12 +49,14 @@ def _view(found: TopicInfo) -> list[tuple[str, str]]:
 _DEFAULTS = to_config(TopicSettings())
 
 
-def _setting(name: str, value: str) -> str:
-    """A value, the same in larger units, and the default if it differs."""
+def _setting(name: str, found: TopicInfo) -> str:
+    """A value, the same in larger units, where it comes from, and the default if it differs."""
+    value, origin = found.config[name], found.config_from[name]
     larger = ""
     if name.endswith(".ms") and int(value) >= 1000:
         larger = f" = {format_duration(int(value))}"
     elif name.endswith(".bytes") and int(value) >= 1024:
         larger = f" = {format_bytes(int(value))}"
     default = "" if value == _DEFAULTS[name] else f", default {_DEFAULTS[name] or '(none)'}"
-    return f"{value or '(none)'}{larger}{default}"
+    whose = "" if origin == Origin.DEFAULT else f", of the {origin}"
+    return f"{value or '(none)'}{larger}{whose}{default}"

@@ -13,6 +13,9 @@ from lithify.model.settings.units import parse_duration_ms, parse_size_bytes
 
 NO_LIMIT = -1
 
+MAX_PARTITIONS = 10_000
+"""Partitions of one topic: its metadata keeps some 100 bytes of state for each."""
+
 LEAST_SWEEP_GRACE_MS = 60_000
 """Runs write four heartbeats within `sweep.grace.ms`: with less, runs of a busy machine would expire."""
 

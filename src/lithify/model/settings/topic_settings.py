@@ -82,9 +82,14 @@ def settings_of(config: Mapping[str, object], *, like: str = "kafka") -> TopicSe
     Values may be text or numbers. Raises `InvalidSettingError`, which names the setting and what
     it accepts.
     """
+    return changed(TopicSettings(), {**preset(like), **config})
+
+
+def preset(like: str) -> Mapping[str, str]:
+    """The settings that a system has other defaults for. Raises `InvalidSettingError`."""
     if like not in _PRESETS:
         raise InvalidSettingError(f"like={like}: no such preset", hint=f"accepted: {', '.join(_PRESETS)}")
-    return changed(TopicSettings(), {**_PRESETS[like], **config})
+    return _PRESETS[like]
 
 
 def stored_settings(config: Mapping[str, str]) -> TopicSettings:

@@ -10,10 +10,12 @@ from lithify.lifecycle.setting_changes import altered
 from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment
-from lithify.model.settings.topic_settings import changed, changes, to_config, unset
+from lithify.model.settings.inheritance import after_change
+from lithify.model.settings.topic_settings import changes, to_config
 from lithify.ports.store import Warehouse
 from lithify.reports.cut import AlterReport, CutReport, LogCut, SettingChange, cut_report, log_cut
 from lithify.service.commit import commit
+from lithify.service.creation import attributes_of
 
 
 def alter(
@@ -26,6 +28,7 @@ def alter(
 ) -> AlterReport:
     """Sets and unsets settings and adds partitions, all in one commit.
 
+    What is set is the topic's own from then on, what is unset it inherits from its stream again (C56).
     Raises `InvalidSettingError`, `PolicyError`, `UnknownTopicError`, or what `commit` raises.
     """
     run_id = warehouse.clock.new_id()
@@ -34,12 +37,17 @@ def alter(
 
     def decide(newest: TopicState) -> TopicEdit | None:
         before[:] = [newest]
-        settings = changed(unset(newest.settings, names), config)
+        # After the load: a change of the stream stores its attributes before it alters topics.
+        attributes = attributes_of(warehouse.store, name.stream)
+        inherited = None if attributes is None else attributes.inherited
+        settings, own = after_change(newest.settings, newest.own_settings, inherited, config, names)
         segments = warehouse.store.segments(newest) if settings != newest.settings else ()
         logs = altered(newest, segments, settings, len(newest.logs) if partitions is None else partitions)
+        if own != newest.own_settings:
+            logs = {log.partition: log for log in newest.logs} | logs  # they tell that the commit landed
         if not logs:
             return None
-        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, settings=settings, verb=Verb.ALTER)
+        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, settings=settings, own_settings=own, verb=Verb.ALTER)
 
     state = commit(warehouse, name, run_id, decide)
     return _altered_report(before[0], state)
@@ -51,7 +59,9 @@ def _altered_report(before: TopicState, after: TopicState) -> AlterReport:
     return AlterReport(
         topic=str(after.name),
         version=after.version,
-        changed=bool(names) or len(before.logs) != len(after.logs),
+        changed=after.version != before.version,
+        own=tuple(sorted(after.own_settings - before.own_settings)),
+        inherited=tuple(sorted(before.own_settings - after.own_settings)),
         settings={name: SettingChange(old[name], new[name]) for name in names},
         partitions=len(before.logs),
         partitions_after=len(after.logs),

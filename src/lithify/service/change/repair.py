@@ -62,6 +62,7 @@ def _rebuild(warehouse: Warehouse, salvage: Salvage, name: TopicName, remains: R
         version=0,
         location=remains.location,
         settings=plan.settings,
+        own_settings=plan.own_settings,
         logs=(),
         created_ms=warehouse.clock.now_ms() if known is None else known.created_ms,
     )

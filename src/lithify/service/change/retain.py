@@ -13,6 +13,7 @@ from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.ports.store import Warehouse
 from lithify.reports.cut import CutReport, LogCut, cut_report, log_cut
+from lithify.service.change.streams import inherit_now
 from lithify.service.clock_check import check_clock
 from lithify.service.commit import commit
 
@@ -22,9 +23,12 @@ def retain(
 ) -> CutReport:
     """Applies retention to all logs of a topic, or to some, as of `now_ms` or the clock.
 
+    Before that the topic inherits what its stream says now (C56).
+
     Raises `PolicyError` where `cleanup.policy` has no `delete`, `ClockError`, `UnknownTopicError`, or what
     `commit` raises.
     """
+    inherit_now(warehouse, name)
     run_id = warehouse.clock.new_id()
     judged_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
     cuts: list[LogCut] = []

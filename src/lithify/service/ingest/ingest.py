@@ -34,7 +34,7 @@ from lithify.ports.source import Copying, Source, SourceBatch, SourceStream, Sto
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import CopiedTopic, Hole, IdHole, IngestBatch, IngestReport, TellBatch
 from lithify.service.change.alter import alter
-from lithify.service.change.topics import create_topic
+from lithify.service.creation import create_topic
 from lithify.service.documents import put_source, source_of
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
 from lithify.service.ingest.losses import begin_of, gone_of, hole_of

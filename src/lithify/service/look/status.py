@@ -13,6 +13,8 @@ from lithify.model.failure import LogFailure
 from lithify.model.log import KeptVersion, LogState, TopicState, segments_of
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment, volume_of
+from lithify.model.settings.inheritance import origins
+from lithify.model.settings.stream_attributes import StreamAttributes
 from lithify.model.settings.topic_settings import TopicSettings, to_config
 from lithify.ports.store import Warehouse
 from lithify.reports.status import (
@@ -25,6 +27,7 @@ from lithify.reports.status import (
     volumes_of,
 )
 from lithify.schedule.assessment import assess, entries_that_may_hide_values
+from lithify.service.creation import attributes_of
 from lithify.service.documents import failures_of
 
 
@@ -51,9 +54,11 @@ def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None 
     )
 
 
-def topic_info(state: TopicState) -> TopicInfo:
-    """Partitions, sizes and settings of the topic, from its newest metadata."""
+def topic_info(warehouse: Warehouse, state: TopicState) -> TopicInfo:
+    """Partitions, sizes and settings of the topic, from its newest metadata, and the attributes of its stream."""
     logs, views = volumes_of(state)
+    attributes = attributes_of(warehouse.store, state.name.stream) or StreamAttributes()
+    found = origins(state.settings, state.own_settings, attributes.inherited)
     return TopicInfo(
         topic=str(state.name),
         original_name=state.original_name or str(state.name),
@@ -67,6 +72,7 @@ def topic_info(state: TopicState) -> TopicInfo:
         location=state.location,
         created_ms=state.created_ms,
         config=to_config(state.settings),
+        config_from={name: str(origin) for name, origin in found.items()},
     )
 
 

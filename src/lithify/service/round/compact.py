@@ -12,6 +12,7 @@ from lithify.model.names import TopicName
 from lithify.ports.engine import Progress, RewriteEngine, RunLimits
 from lithify.ports.store import Warehouse
 from lithify.reports.round import PlanReport, RoundReport
+from lithify.service.change.streams import as_inherited, inherit_now
 from lithify.service.round.run import Run, run_rounds, silent
 from lithify.service.round.topic_run import plan_rounds
 
@@ -30,7 +31,7 @@ def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: Run
 
     Raises what `load` and `plan_rounds` do.
     """
-    state = warehouse.store.load(name)
+    state = as_inherited(warehouse, warehouse.store.load(name))
     now_ms = warehouse.clock.now_ms() if request.now_ms is None else request.now_ms
     plans = plan_rounds(warehouse, state, request.partitions, now_ms)
     shapes = key_pass_shapes(plans, request.limits.task_memory_bytes, slots)
@@ -50,11 +51,12 @@ def compact(
     request: RunRequest,
     progress: Progress = silent,
 ) -> RoundReport:
-    """One round now over the logs of a topic, at any dirty ratio (C30).
+    """One round now over the logs of a topic, at any dirty ratio (C30), under what its stream says now (C56).
 
-    A log that fails has an `error` in the report. Raises `UnknownTopicError`, `PolicyError`, or
-    `UnknownOutcomeError` if the answer to the commit was lost and the outcome cannot be determined.
+    A log that fails has an `error` in the report. Raises `UnknownTopicError`, `PolicyError`, what `inherit_now`
+    raises, or `UnknownOutcomeError` if the answer to the commit was lost and the outcome cannot be determined.
     """
+    inherit_now(warehouse, name)
     run = Run(warehouse, engine, request.limits, request.now_ms, progress)
     wanted = None if request.partitions is None else tuple(request.partitions)
     result = run_rounds(run, {name: wanted})[name]

@@ -25,6 +25,7 @@ from lithify.model.segment import Segment, volume_of
 from lithify.ports.files import Arrivals
 from lithify.ports.store import Warehouse
 from lithify.service.commit import commit
+from lithify.service.creation import load_or_create
 
 Staged = Mapping[int, tuple[Segment, ...]]
 NOWHERE: Mapping[int, int] = MappingProxyType({})
@@ -76,7 +77,7 @@ def append(
     if end_offsets and not keep_offsets:
         raise InvalidInputError("end offsets are given, and the records do not keep theirs")
     run_id = warehouse.clock.new_id()
-    state = warehouse.store.load(name)
+    state = load_or_create(warehouse, name)
     now_ms = warehouse.clock.now_ms()
     arrivals = warehouse.files.receive(state, batch, now_ms=now_ms, keep_offsets=keep_offsets)
     check_ends(state, expected_end)

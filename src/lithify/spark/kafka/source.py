@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from lithify.lifecycle.source_continuation import CopyContinuation, copy_continuations
 from lithify.model.log import TopicState
-from lithify.model.settings.topic_settings import TopicSettings, settings_of
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.ports.source import OnBatch, SourceStream
 from lithify.reports.ingest import IngestedLog
@@ -47,7 +46,7 @@ class KafkaSource(KafkaCluster):
     def look_interval_ms(self) -> int:
         return int(self._request.config.get(MAX_AGE, MAX_AGE_MS))
 
-    def settings(self, topic: str, config: Mapping[str, object]) -> TopicSettings:
+    def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
         """Raises `InvalidSettingError` or `BrokerError`."""
         return _settings_like(self.config(topic), config)
 
@@ -87,12 +86,12 @@ class KafkaSource(KafkaCluster):
         return stream
 
 
-def _settings_like(kafka: Mapping[str, str], config: Mapping[str, object]) -> TopicSettings:
-    """The settings of a copy of a topic that has `kafka`'s; `config` goes over them. Raises `InvalidSettingError`."""
+def _settings_like(kafka: Mapping[str, str], config: Mapping[str, object]) -> Mapping[str, object]:
+    """The settings of a copy of a topic that has `kafka`'s; `config` goes over them."""
     compacts = "compact" in kafka.get("cleanup.policy", "compact")
     mine: dict[str, object] = {name: kafka[name] for name in _SAME if name in kafka}
     if int(str(mine.get("max.compaction.lag.ms", 0))) == _NO_LIMIT:  # Kafka's value for never
         del mine["max.compaction.lag.ms"]
     mine |= {"cleanup.policy": "compact" if compacts else "delete", "retention.ms": -1, "null.key": "reject"}
     mine["max.message.bytes"] = 2**31 - 1  # records that Kafka has accepted are not refused
-    return settings_of({**mine, **config})
+    return {**mine, **config}

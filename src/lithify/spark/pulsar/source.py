@@ -17,7 +17,7 @@ from lithify.errors import BrokerError, RefusedError, SubscriptionBusyError
 from lithify.lifecycle.source_continuation import CopyContinuation, CopyContinues
 from lithify.model.log import TopicState
 from lithify.model.message import MessageId
-from lithify.model.settings.topic_settings import TopicSettings, settings_of
+from lithify.model.settings.topic_settings import preset
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.ports.clock import Clock
 from lithify.ports.source import OnBatch, SourceStream, StopAsked
@@ -124,9 +124,9 @@ class PulsarSource:
             found.append(IngestedEntries(partition, log.log_end_offset, to, source_end, records.get(partition, 0), lag))
         return tuple(found)
 
-    def settings(self, topic: str, config: Mapping[str, object]) -> TopicSettings:
+    def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
         """The preset `pulsar`, with ids; what Pulsar has accepted is not refused. Raises `InvalidSettingError`."""
-        return settings_of({"max.message.bytes": MOST_BYTES, **config, "message.ids": "pulsar"}, like="pulsar")
+        return {**preset("pulsar"), "max.message.bytes": MOST_BYTES, **config, "message.ids": "pulsar"}
 
     def stream(
         self, topic: str, starts: Mapping[int, SourcePosition | None], run_id: str, on_batch: OnBatch

@@ -10,7 +10,7 @@ next commit removes snapshots without a branch or tag from the metadata.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
@@ -32,6 +32,7 @@ from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.lock import turn_lock
 from lithify.store.iceberg.catalog.newest import Lists, named_lists, read_newest, topic_state
+from lithify.store.iceberg.catalog.streams import CatalogStreams
 from lithify.store.iceberg.commit.kept_versions import check_view, closed_state, tag, view_gone, view_tag
 from lithify.store.iceberg.commit.swap import send, stage
 from lithify.store.iceberg.io.checksums import ManifestList
@@ -55,6 +56,7 @@ class IcebergStore(TopicFolders):
     def __init__(self, source: CatalogSource, new_id: Callable[[], str]) -> None:
         super().__init__(source)
         self._new_id = new_id
+        self._streams = CatalogStreams(source)
         self._manifest_lists: Recent[tuple[str, int], Lists] = Recent(VERSIONS_REMEMBERED)
 
     @property
@@ -69,11 +71,41 @@ class IcebergStore(TopicFolders):
         return REQUESTS_AT_ONCE if root is None or local_path(root) is None else 1
 
     def create_topic(
-        self, name: TopicName, original_name: str, settings: TopicSettings, partitions: int, created_ms: int
+        self,
+        name: TopicName,
+        original_name: str,
+        settings: TopicSettings,
+        partitions: int,
+        created_ms: int,
+        own_settings: frozenset[str] | None = None,
     ) -> TopicState:
         """Raises `TopicExistsError` or `WarehouseError`."""
-        self._tables.create(name, topic_codec.new_topic(original_name, settings, partitions, created_ms), self._new_id)
+        properties = topic_codec.new_topic(original_name, settings, partitions, created_ms, own_settings)
+        self._tables.create(name, properties, self._new_id)
         return self.load(name)
+
+    def create_stream(self, stream: str, attributes: Mapping[str, str]) -> None:
+        """Raises `RefusedError` or `WarehouseError`."""
+        self._streams.create(stream, attributes)
+
+    def streams(self) -> tuple[str, ...]:
+        return self._streams.names()
+
+    def stream_attributes(self, streams: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """Raises `WarehouseError`."""
+        return self._streams.attributes(streams)
+
+    def stream_topics(self, stream: str) -> tuple[TopicName, ...]:
+        """Raises `UnknownStreamError` or `WarehouseError`."""
+        return self._streams.topics(stream)
+
+    def change_stream(self, stream: str, attributes: Mapping[str, str], remove: Collection[str]) -> None:
+        """Raises `UnknownStreamError` or `WarehouseError`."""
+        self._streams.change(stream, attributes, remove)
+
+    def drop_stream(self, stream: str) -> None:
+        """Raises `UnknownStreamError`, `RefusedError` while there are tables in it, or `WarehouseError`."""
+        self._streams.drop(stream)
 
     def topics(self) -> tuple[TopicName, ...]:
         return self._tables.topics()

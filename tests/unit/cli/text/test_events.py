@@ -46,6 +46,10 @@ CASES = {
         {"version": 4, "partitions": [0], "records": 1, "bytes": 100},
         "orders: 1 record past retention removed, 100 B, version 4",
     ),
+    EventKind.INHERITED: (
+        {"version": 4, "settings": {"null.key": "drop", "retention.ms": "5"}},
+        "orders: inherited null.key=drop, retention.ms=5 from its stream, version 4",
+    ),
     EventKind.EXPIRED: ({"versions": [3, 2]}, "orders: 2 versions not kept any more"),
     EventKind.SWEPT: ({"files": 1, "bytes": 1_024}, "orders: 1 file deleted, 1.00 KiB"),
     EventKind.TROUBLE: ({"error": "s3://lake\ncannot be reached"}, "orders: s3://lake cannot be reached"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -25,6 +25,7 @@ from lithify.model.segment import Segment
 from lithify.store.errors import topic_exists, unknown_topic
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
+from lithify.store.iceberg.catalog.listing import table_locations, tables_of
 from lithify.store.iceberg.error_mapping import reaching
 from lithify.store.iceberg.io.checksums import ref_checksum, sealing
 from lithify.store.iceberg.io.folders import stored_files
@@ -164,13 +165,13 @@ class TopicTables:
             hint="look at what there is now before deleting it; nothing was changed",
         )
 
-    def topics(self) -> tuple[TopicName, ...]:
-        """All topics of the catalog, by name. Raises `WarehouseError`."""
+    def topics(self, stream: str | None = None) -> tuple[TopicName, ...]:
+        """All topics of the catalog, or of one stream, by name. Raises `WarehouseError`."""
         catalog = self._source.existing()
         if catalog is None:
             return ()
         with reaching(self._source.where):
-            tables = _tables(catalog)
+            tables = tables_of(catalog, stream)
         return tuple(sorted(layout.topic_name(table) for table in tables if self._may_be_topic(table)))
 
     def metadata_files(self) -> tuple[tuple[TopicName, str | None], ...]:
@@ -179,7 +180,7 @@ class TopicTables:
         if catalog is None:
             return ()
         with reaching(self._source.where):
-            return tuple((layout.topic_name(table), location) for table, location in _locations(catalog))
+            return tuple((layout.topic_name(table), location) for table, location in table_locations(catalog))
 
     def load(self, name: TopicName) -> Table:
         """The table as it is now. Raises `UnknownTopicError`, `DamagedError` or `WarehouseError`."""
@@ -272,27 +273,3 @@ def _make_namespace(catalog: Catalog, stream: str) -> None:
     except Exception:
         if not catalog.namespace_exists((stream,)):  # else another process made it at the same time
             raise
-
-
-def _locations(catalog: Catalog) -> list[tuple[tuple[str, ...], str | None]]:
-    """Every table, and where its newest metadata is. Of a catalog in SQL it is one query, else there is only a list."""
-    from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
-    from sqlalchemy import select
-
-    if not isinstance(catalog, SqlCatalog):
-        return [(table, None) for table in _tables(catalog)]
-    columns = IcebergTables.table_namespace, IcebergTables.table_name, IcebergTables.metadata_location
-    rows = select(*columns).where(IcebergTables.catalog_name == catalog.name)
-    with catalog.engine.connect() as connection:
-        # All at once: a slow consumer must not keep SQLite's committers waiting.
-        return [((stream, topic), location) for stream, topic, location in connection.execute(rows)]
-
-
-def _tables(catalog: Catalog) -> list[tuple[str, ...]]:
-    return [table for space in _namespaces(catalog, ()) for table in catalog.list_tables(space)]
-
-
-def _namespaces(catalog: Catalog, parent: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    for namespace in catalog.list_namespaces(parent):
-        yield namespace
-        yield from _namespaces(catalog, namespace)

@@ -23,6 +23,7 @@ from lithify.defects import readable
 from lithify.errors import DamagedError
 from lithify.model.log import TopicEdit, TopicState, View, segments_of
 from lithify.model.segment import Segment, volume_of
+from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import stored_settings, to_stored
 from lithify.store.iceberg.io import checksums
 from lithify.store.iceberg.layout import VIEW_BRANCH
@@ -93,6 +94,7 @@ def closing_record(state: TopicState, edit: TopicEdit, no_longer_named: Iterable
         "closed_ms": edit.time_ms,
         "closed_by": edit.run_id,
         "settings": to_stored(state.settings),
+        "own_settings": sorted(state.own_settings),
         "logs": [log_to_json(log) for log in state.logs],
         "verb": edit.verb.value,
         "no_longer_named": list(no_longer_named),
@@ -117,9 +119,11 @@ def closings(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, int]
 def closed_state(newest: TopicState, path: str, record: Mapping[str, Any]) -> TopicState:
     """The state of a kept version, from its record. Raises `DamagedError`."""
     with readable(f"{path}: the record of a version"):
+        settings = stored_settings(record["settings"])
         return replace(
             newest,
             version=record["version"],
-            settings=stored_settings(record["settings"]),
+            settings=settings,
+            own_settings=own_names(record.get("own_settings"), settings),
             logs=tuple(log_from_json(partition, data) for partition, data in enumerate(record["logs"])),
         )

@@ -17,6 +17,7 @@ from pyiceberg.table.metadata import TableMetadata
 from lithify.errors import LithifyError
 from lithify.model.log import TopicState
 from lithify.model.remains import ClosedState
+from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import settings_of
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.log_codec import log_from_json
@@ -33,7 +34,7 @@ Record = Mapping[str, Any]
 def rebuilt(state: TopicState, replaces: Iterable[str]) -> dict[str, str]:
     """The properties of a recreated topic, in the folder of those that it replaces."""
     return {
-        **topic_codec.new_topic(state.original_name, state.settings, 0, state.created_ms),
+        **topic_codec.new_topic(state.original_name, state.settings, 0, state.created_ms, state.own_settings),
         **topic_codec.changed(topic_codec.FIRST_VERSION, state.settings, state.logs, None),
         REPLACES: json.dumps(sorted(replaces)),
     }
@@ -103,5 +104,8 @@ def last_closed(records: Iterable[Record]) -> ClosedState | None:
     for record in records:
         with suppress(LithifyError, LookupError, TypeError, ValueError):
             logs = tuple(log_from_json(p, data) for p, data in enumerate(record["logs"]))
-            closed.append(ClosedState(record["version"], settings_of(record["settings"]), logs))
+            settings = settings_of(record["settings"])
+            closed.append(
+                ClosedState(record["version"], settings, logs, own_names(record.get("own_settings"), settings))
+            )
     return max(closed, key=lambda c: c.version, default=None)

@@ -6,6 +6,7 @@
     lithify.created-ms
     lithify.clock-ms         the latest time of a commit's clock
     lithify.settings         JSON: every setting under its dotted name
+    lithify.own-settings     JSON: names of the settings that it does not inherit from its stream
     lithify.log.<partition>  JSON: one `LogState`, without the fields that are as in a new log
     lithify.versions         JSON: kept versions, newest first
     lithify.reports          JSON: ids of reports, newest first
@@ -40,6 +41,7 @@ from lithify.model.log import (
     Verb,
 )
 from lithify.model.names import TopicName
+from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import TopicSettings, stored_settings, to_stored
 from lithify.reports.round import REPORTS_KEPT
 from lithify.store.iceberg.io.checksums import FIRST_FORMAT, PREFIX, RESTORE, TableFacts, check
@@ -56,6 +58,7 @@ ORIGINAL_NAME = "lithify.original-name"
 _CREATED_MS = "lithify.created-ms"
 _CLOCK_MS = "lithify.clock-ms"
 _SETTINGS = "lithify.settings"
+_OWN_SETTINGS = "lithify.own-settings"
 _LOG = "lithify.log."
 _VERSIONS = "lithify.versions"
 _REPORTS = "lithify.reports"
@@ -105,11 +108,18 @@ def check_format(name: TopicName, properties: Properties) -> None:
         )
 
 
-def new_topic(original_name: str, settings: TopicSettings, partitions: int, created_ms: int) -> dict[str, str]:
-    """The properties of a topic that is being created."""
+def new_topic(
+    original_name: str,
+    settings: TopicSettings,
+    partitions: int,
+    created_ms: int,
+    own_settings: frozenset[str] | None,
+) -> dict[str, str]:
+    """The properties of a topic that is being created; without its own settings, those differ from the defaults."""
     return {
         ORIGINAL_NAME: original_name,
         _CREATED_MS: str(created_ms),
+        _OWN_SETTINGS: _text(sorted(own_names(own_settings, settings))),
         **changed(FIRST_VERSION, settings, [LogState(partition) for partition in range(partitions)], None),
     }
 
@@ -130,6 +140,8 @@ def changed(
 def edited(properties: Properties, version: int, edit: TopicEdit, kept: tuple[Closed, ...]) -> dict[str, str]:
     """The properties that the commit of `edit` as `version` changes; `kept` are the kept versions after it."""
     new = changed(version, edit.settings, edit.logs.values(), edit.clock_ms)
+    if edit.own_settings is not None:
+        new[_OWN_SETTINGS] = _text(sorted(edit.own_settings))
     if edit.abandon is not None:
         new[_ABANDONED] = _text(edit.abandon)
     if kept != closed_versions(properties):
@@ -165,6 +177,7 @@ def state_of(name: TopicName, facts: TableFacts) -> TopicState:
             version=int(version),
             location=location,
             settings=settings_in(properties),
+            own_settings=own_names(_own_settings(properties), settings_in(properties)),
             logs=_logs(properties),
             created_ms=int(properties[_CREATED_MS]),
             clock_ms=int(properties[_CLOCK_MS]) if _CLOCK_MS in properties else None,
@@ -175,6 +188,12 @@ def state_of(name: TopicName, facts: TableFacts) -> TopicState:
 def settings_in(properties: Properties) -> TopicSettings:
     """The settings that the properties have. Raises `InvalidSettingError`, or errors of JSON, for others."""
     return stored_settings(json.loads(properties[_SETTINGS]))
+
+
+def _own_settings(properties: Properties) -> list[str] | None:
+    """None of a topic that an earlier Lithify created."""
+    listed = properties.get(_OWN_SETTINGS)
+    return None if listed is None else list(map(str, json.loads(listed)))
 
 
 def closed_versions(properties: Properties) -> tuple[Closed, ...]:

@@ -1,0 +1,1 @@
+"""`lithify stream …`: a verb per file."""

@@ -1,0 +1,37 @@
+"""`lithify stream create` (C56)."""
+
+from __future__ import annotations
+
+from lithify.cli import parameters
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.terminal.output import say
+
+
+@verb("create")
+@parameters.stream
+@parameters.pairs("--config", "An attribute, or a topic setting; may be repeated.")
+def create(invocation: Invocation, stream_name: str, config: dict[str, str]) -> None:
+    """Create a stream. An existing one is an error.
+
+    Its topics inherit its attributes, and may have settings of their own. Attributes are MapR's: compact,
+    mincompactionlag, deleteretention, ttl (in seconds), defaultpartitions, autocreate, compression,
+    defaulttimestamptype; and any topic setting by Kafka's name. Durations and sizes may have units.
+
+    \b
+    What topics keep:
+      compact=false ttl=0       every record, for ever
+      compact=false ttl=7d      every record, for 7 days
+      compact=true ttl=0        the latest record of every key, for ever
+      compact=true ttl=7d       the same: a ttl alone lets no live key expire
+      cleanup.policy=compact,delete ttl=7d
+                                the latest record of every key, for 7 days
+
+    \b
+    Examples:
+      lithify stream create eu --config compact=true --config defaultpartitions=4
+      lithify stream create /apps/events --config compact=false --config ttl=7d
+    """
+    found = invocation.open_lake().create_stream(stream_name, config).info()
+    if invocation.printed(found):
+        return
+    say(f"{found.stream}: created; topics keep {found.keeps}")

@@ -1,0 +1,47 @@
+"""`lithify stream delete` (C56)."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli import parameters
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.terminal.confirmation import refuse
+from lithify.cli.terminal.output import plural, say, show
+from lithify.errors import RefusedError
+
+
+@verb("delete")
+@parameters.stream
+@click.option("--topics", is_flag=True, help="Delete its topics with all records as well.")
+@click.option("--yes", is_flag=True, help="Delete it. Without it the number of topics is shown.")
+def delete(invocation: Invocation, stream_name: str, topics: bool, yes: bool) -> None:
+    """Delete a stream, and with --topics its topics irreversibly. Without --yes nothing is changed.
+
+    A stream that has topics is refused without --topics. Files of other programs in their folders stay, and
+    are listed.
+
+    \b
+    Examples:
+      lithify stream delete eu --yes
+      lithify stream delete eu --topics --yes
+    """
+    stream = invocation.open_lake().stream(stream_name)
+    found = stream.topics()
+    name = stream.name
+    if found and not topics:
+        raise RefusedError(
+            f"{name}: the stream has {plural(len(found), 'topic')}", hint="--topics deletes them as well"
+        )
+    if not yes:
+        records = sum(topic.info().records for topic in found)
+        with_topics = f" with {plural(len(found), 'topic')} and {plural(records, 'record')}" if found else ""
+        refuse(f"{name}: nothing was deleted", f"deletes the stream{with_topics} irreversibly")
+    report = stream.delete(topics=topics)
+    if invocation.printed(report):
+        return
+    with_topics = f" with {plural(len(report.topics), 'topic')}" if report.topics else ""
+    say(f"{name}: deleted{with_topics}")
+    if report.left:
+        say(f"{plural(len(report.left), 'file')} in their folders are not Lithify's, and left:")
+        show(report.left)

@@ -1,0 +1,63 @@
+"""`lithify stream edit`: changes attributes of a stream, and the topics that inherit them (C43, C56)."""
+
+from __future__ import annotations
+
+import click
+
+from lithify.cli import parameters
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.terminal.output import plural, say
+from lithify.errors import RefusedError
+from lithify.reports.streams import EditedTopic, StreamEditReport
+
+
+@verb("edit")
+@parameters.stream
+@parameters.pairs("--config", "An attribute, or a topic setting; may be repeated.")
+@click.option("--unset", multiple=True, metavar="NAME", help="Reset to its default; may be repeated.")
+def edit(invocation: Invocation, stream_name: str, config: dict[str, str], unset: tuple[str, ...]) -> int:
+    """Change attributes of a stream, and the settings that its topics inherit.
+
+    Attributes that are not named stay. Topics keep the settings of their own. For the others it is
+    what `lithify topic alter` does: it applies from the next round, makes every log due for one, and restores
+    no removed records. A topic that fails is named, and the command exits with 1; repeat it then.
+
+    \b
+    Examples:
+      lithify stream edit eu --config compact=true
+      lithify stream edit eu --config ttl=30d --unset deleteretention
+    """
+    if not (config or unset):
+        raise click.UsageError("nothing to change: give --config or --unset")
+    if both := sorted(config.keys() & set(unset)):
+        raise RefusedError(f"{both[0]} is given with --config and with --unset", hint="give one of them")
+    stream = invocation.open_lake().stream(stream_name)
+    report = stream.edit(config, unset=unset)
+    if not invocation.printed(report):
+        _say(report)
+        say(f"topics keep {stream.info().keeps}")
+    return 1 if report.failed else 0
+
+
+def _say(report: StreamEditReport) -> None:
+    changed = [topic for topic in report.topics if topic.altered is not None]
+    name = report.stream
+    if not report.attributes and not changed and not report.failed:
+        say(f"{name}: nothing to change")
+        return
+    say(f"{name}: changed, and {plural(len(changed), 'topic')} of {len(report.topics)} with it")
+    for attribute, change in report.attributes.items():
+        say(f"  {attribute}  {change.before or '(not set)'} → {change.after or '(not set)'}")
+    for topic in changed:
+        say(f"  {_altered(topic)}")
+    for topic in report.failed:
+        say(f"{topic.topic}: not changed: {topic.error}")
+
+
+def _altered(topic: EditedTopic) -> str:
+    assert topic.altered is not None
+    settings = ", ".join(
+        f"{n} {c.before or '(none)'} → {c.after or '(none)'}" for n, c in topic.altered.settings.items()
+    )
+    due = f"; {plural(topic.altered.logs_due, 'log')} due once" if topic.altered.logs_due else ""
+    return f"{topic.topic}: {settings}{due}"

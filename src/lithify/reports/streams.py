@@ -1,0 +1,72 @@
+"""Streams: what `stream info`, `list`, `edit` and `delete` print. Values are text, as they are stored."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lithify.model.settings.inheritance import Origin
+from lithify.reports.cut import AlterReport, SettingChange
+from lithify.reports.report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeValue:
+    """The value in force of an attribute or topic setting, and whether it was set for the stream."""
+
+    value: str
+    origin: Origin
+
+    def to_json(self) -> dict[str, str]:
+        return {"value": self.value, "from": self.origin}
+
+
+@dataclass(frozen=True, slots=True)
+class StreamInfo(Report):
+    """A stream: its attributes, then the topic settings by Kafka's names, and the number of its topics."""
+
+    stream: str
+    namespace: str
+    """Of the catalog, in which its tables are."""
+    attributes: dict[str, AttributeValue]
+    topics: int
+    keeps: str
+    """What topics without settings of their own keep, for a person."""
+
+    def to_json(self) -> dict[str, Any]:
+        attributes = {name: value.to_json() for name, value in self.attributes.items()}
+        return {**asdict(self), "attributes": attributes}
+
+
+@dataclass(frozen=True, slots=True)
+class EditedTopic(Report):
+    """What a change of its stream did to a topic."""
+
+    topic: str
+    altered: AlterReport | None = None
+    """Null if it has settings of its own for all that changed, had them already, or failed."""
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEditReport(Report):
+    """What `stream edit` changed: attributes as text, before and after, and what became of the topics."""
+
+    stream: str
+    attributes: dict[str, SettingChange]
+    topics: tuple[EditedTopic, ...]
+
+    @property
+    def failed(self) -> tuple[EditedTopic, ...]:
+        return tuple(topic for topic in self.topics if topic.error is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamDeleteReport(Report):
+    """A stream that was deleted, and its topics with it."""
+
+    stream: str
+    deleted: bool
+    topics: tuple[str, ...]
+    left: tuple[str, ...]
+    """Files of other programs in the folders of its topics."""

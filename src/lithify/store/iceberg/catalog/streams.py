@@ -1,0 +1,178 @@
+"""Streams as namespaces of a catalog, their attributes as properties of these.
+
+    lithify.stream           true: the stream was created or changed
+    lithify.stream.<name>    an attribute that was set, as text
+
+Catalogs that cannot store properties of namespaces have streams without attributes. PyIceberg takes the dots of a
+stream for levels when it lists namespaces, and a namespace as existing when one below it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyiceberg.exceptions import NamespaceAlreadyExistsError, NamespaceNotEmptyError, NoSuchNamespaceError
+
+from lithify.errors import WarehouseError
+from lithify.model.names import TopicName
+from lithify.store.errors import stream_exists, stream_not_empty, unknown_stream
+from lithify.store.iceberg.catalog.embedded import CatalogSource
+from lithify.store.iceberg.catalog.listing import all_namespaces
+from lithify.store.iceberg.catalog.tables import TopicTables
+from lithify.store.iceberg.error_mapping import reaching
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+_KNOWN = "lithify.stream"
+_PREFIX = "lithify.stream."
+
+Properties = Mapping[str, str]
+
+
+class CatalogStreams:
+    """`Streams` of one catalog."""
+
+    def __init__(self, source: CatalogSource) -> None:
+        self._source = source
+        self._tables = TopicTables(source)
+
+    def create(self, stream: str, attributes: Properties) -> None:
+        """Raises `RefusedError` or `WarehouseError`."""
+        if self._exists(stream):
+            raise stream_exists(stream)
+        properties = _stored(attributes)
+        with self._storing():
+            catalog = self._source.created()
+            try:
+                catalog.create_namespace((stream,), properties)
+                return
+            except NamespaceAlreadyExistsError:
+                pass  # topics were in it, or it is another program's, or only one below it exists
+            except Exception as error:
+                if self._properties(catalog, [stream]):
+                    raise stream_exists(stream) from error  # another process created it at the same time
+                raise
+            if self._properties(catalog, [stream]):
+                raise stream_exists(stream)
+            catalog.update_namespace_properties((stream,), updates=dict(properties))
+
+    def names(self) -> tuple[str, ...]:
+        """Raises `WarehouseError`."""
+        with_topics = {name.stream for name in self._tables.topics()}
+        catalog = self._source.existing()
+        if catalog is None:
+            return ()
+        with reaching(self._source.where):
+            return tuple(sorted({*with_topics, *self._properties(catalog, None)}))
+
+    def attributes(self, streams: Collection[str]) -> dict[str, dict[str, str]]:
+        """Raises `WarehouseError`."""
+        catalog = self._source.existing()
+        if catalog is None or not streams:
+            return {}
+        with reaching(self._source.where):
+            found = self._properties(catalog, streams)
+        return {stream: _attributes(properties) for stream, properties in found.items()}
+
+    def topics(self, stream: str) -> tuple[TopicName, ...]:
+        """Raises `UnknownStreamError` or `WarehouseError`."""
+        found = self._tables.topics(stream)
+        if not found:
+            self._check_exists(stream)
+        return found
+
+    def change(self, stream: str, attributes: Properties, remove: Collection[str]) -> None:
+        """Raises `UnknownStreamError` or `WarehouseError`."""
+        self._check_exists(stream)
+        removals = {f"{_PREFIX}{name}" for name in remove}
+        with self._storing():
+            try:
+                self._source.created().update_namespace_properties((stream,), removals, dict(_stored(attributes)))
+            except NoSuchNamespaceError as error:
+                raise unknown_stream(stream, ()) from error
+
+    def drop(self, stream: str) -> None:
+        """Raises `UnknownStreamError`, `RefusedError` while there are tables in it, or `WarehouseError`."""
+        self._check_exists(stream)
+        with reaching(self._source.where):
+            catalog = self._source.created()
+            try:
+                if catalog.list_tables((stream,)):
+                    raise stream_not_empty(stream)
+                catalog.drop_namespace((stream,))
+            except NamespaceNotEmptyError as error:
+                raise stream_not_empty(stream) from error
+            except NoSuchNamespaceError as error:
+                raise unknown_stream(stream, ()) from error
+
+    def _exists(self, stream: str) -> bool:
+        return stream in self.attributes([stream]) or bool(self._tables.topics(stream))
+
+    def _check_exists(self, stream: str) -> None:
+        if not self._exists(stream):
+            raise unknown_stream(stream, self.names())
+
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        with reaching(self._source.where):
+            try:
+                yield
+            except NotImplementedError as error:
+                raise WarehouseError(
+                    f"{self._source.where}: the catalog stores no properties of namespaces, where attributes of "
+                    "streams are kept",
+                    hint="give topics their settings one by one, with `lithify topic alter`; nothing was changed",
+                ) from error
+
+    def _properties(self, catalog: Catalog, streams: Collection[str] | None) -> dict[str, dict[str, str]]:
+        """Our properties of those of the streams that have any; None are all of the catalog."""
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        if isinstance(catalog, SqlCatalog):
+            return _in_database(catalog, streams)
+        if streams is None:
+            spaces = {".".join(space): space for space in all_namespaces(catalog)}
+        else:
+            spaces = {stream: (stream,) for stream in streams}
+        loaded = {stream: _loaded(catalog, space) for stream, space in spaces.items()}
+        return {stream: properties for stream, properties in loaded.items() if _KNOWN in properties}
+
+
+def _in_database(catalog: Catalog, streams: Collection[str] | None) -> dict[str, dict[str, str]]:
+    """The same in one query."""
+    from pyiceberg.catalog.sql import IcebergNamespaceProperties as Row
+    from pyiceberg.catalog.sql import SqlCatalog
+    from sqlalchemy import select
+
+    assert isinstance(catalog, SqlCatalog)
+    query = select(Row.namespace, Row.property_key, Row.property_value).where(
+        Row.catalog_name == catalog.name, Row.property_key.startswith(_KNOWN)
+    )
+    if streams is not None and len(streams) == 1:
+        query = query.where(Row.namespace.in_(streams))
+    found: dict[str, dict[str, str]] = {}
+    with catalog.engine.connect() as connection:
+        for stream, key, value in connection.execute(query):
+            found.setdefault(stream, {})[key] = value
+    return {
+        s: properties for s, properties in found.items() if _KNOWN in properties and (streams is None or s in streams)
+    }
+
+
+def _loaded(catalog: Catalog, space: tuple[str, ...]) -> dict[str, str]:
+    try:
+        properties = catalog.load_namespace_properties(space)
+    except (NoSuchNamespaceError, NotImplementedError):
+        return {}
+    return {key: value for key, value in properties.items() if key.startswith(_KNOWN)}
+
+
+def _stored(attributes: Properties) -> dict[str, str]:
+    return {_KNOWN: "true", **{f"{_PREFIX}{name}": value for name, value in attributes.items()}}
+
+
+def _attributes(properties: Properties) -> dict[str, str]:
+    return {key.removeprefix(_PREFIX): value for key, value in properties.items() if key.startswith(_PREFIX)}
