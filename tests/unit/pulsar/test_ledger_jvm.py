@@ -40,6 +40,11 @@ def test_a_jvm_that_does_not_start_is_an_error(jvm_script, script, kind, said):
     [
         ("exit 0", UnusableEnvironmentError, "it has died"),
         ("exec sleep 100", UnusableEnvironmentError, "does not answer"),
+        (
+            "echo '12:55 - INFO  - [main] - os.arch=amd64' >&2; echo '12:55 - WARN - ill' >&2; exit 0",
+            UnusableEnvironmentError,
+            "said: 12:55 - WARN - ill .*another one is started the next time",
+        ),
         (r"exec 0<&-; exec sleep 100", UnusableEnvironmentError, "it has died|does not answer"),
         (r"head -c 5 >/dev/null; printf '\377\377\377\377'", UnusableEnvironmentError, "a size of 4294967295 bytes"),
         (r"head -c 5 >/dev/null; printf '\000\000\000\000'", UnusableEnvironmentError, "a size of 0 bytes"),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import select
 import struct
 import subprocess
@@ -37,6 +38,9 @@ SAID_LINES: Final = 30
 LINE_BYTES: Final = 2000
 IN_A_TRACE: Final = ("at ", "... ")
 """Lines that say where in Java an error came up; there are hundreds, and what it is stands before them."""
+CHATTER: Final = re.compile(r"[ \[-](INFO|DEBUG|TRACE)[ \]-]")
+"""In lines of a log that tell of no trouble, near their beginning."""
+CHATTER_CHARACTERS: Final = 60
 
 NEEDED: Final = ("bookkeeper-server", "pulsar-metadata")
 COMPILER: Final = ("janino", "commons-compiler")
@@ -152,7 +156,7 @@ class LedgerJvm:
             raise BrokerError(f"no client of BookKeeper: {told[1:].decode(errors='replace')}", hint=hint)
         if told[1:] != GREETING:
             raise self._broken("it is of another version")
-        self._hint = ""
+        self._hint = "another one is started the next time"
 
     def _write(self, data: memoryview, deadline: Deadline) -> None:
         self._must_be_there()
@@ -206,7 +210,8 @@ class LedgerJvm:
     def _listen(self, errors: IO[bytes]) -> None:
         with errors:
             while line := errors.readline(LINE_BYTES):
-                if (text := line.decode(errors="replace").strip()) and not text.startswith(IN_A_TRACE):
+                text = line.decode(errors="replace").strip()
+                if text and not text.startswith(IN_A_TRACE) and not CHATTER.search(text[:CHATTER_CHARACTERS]):
                     self._said.append(text)
 
 
