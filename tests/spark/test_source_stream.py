@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pyarrow as pa
 import pytest
@@ -268,3 +269,37 @@ def test_a_batch_beyond_the_log_end_is_not_planned(topic, options, connect):
     topic.append([Record(b"k", b"v", partition=0)] * 3)
     with pytest.raises(LogTruncatedError, match="t-0: the log ends at 3 now, before offset 4"):
         StreamReader(connect, options, SCHEMA).partitions({"t": {"0": 0, "1": 0}}, {"t": {"0": 4, "1": 0}})
+
+
+class TestGroup:
+    """A query reports its progress as positions of a group; its checkpoint stays what it continues at (C58)."""
+
+    def test_positions_are_those_of_the_batches_that_are_done(self, lake, topic, run):
+        topic.append(some_records(10))
+        first = run(group="g")
+        assert len(first.records) == 10
+        positions = {p.log.partition: p.cursor for p in lake.group("g").positions()}
+        ends = {log.partition: log.log_end_offset for log in topic.state().logs}
+        assert {p: cursor.offset for p, cursor in positions.items()} == ends
+        assert all(cursor.identity == topic.state().identity for cursor in positions.values())
+        assert [lag.records_left for lag in lake.group("g").describe()] == [0, 0]
+        lake.group("g").reset("t", "earliest")  # at once: the query has given its leases up
+        topic.append(some_records(4))
+        assert len(run(group="g").records) == 4
+        assert [lag.records_left for lag in lake.group("g").describe()] == [0, 0]
+
+    def test_a_group_with_members_is_refused(self, lake, topic, running, session):
+        topic.append(some_records(10))
+        with topic.reader(group="g", follow=True) as member:
+            assert len(list(member.poll())) > 0
+            options = {"startingOffsets": "earliest", "includeHeaders": True, "group": "g"}
+            query, _ = running(read_by(session.readStream, "t", **options))
+            with pytest.raises(StreamingQueryException, match="reads t"):
+                for _ in range(TIMEOUT_S):  # it is sure that the member is alive once it has seen a renewal
+                    topic.append(some_records(1))
+                    query.processAllAvailable()
+                    time.sleep(1)
+
+    def test_a_batch_query_has_no_group(self, session, topic):
+        with pytest.raises(Exception, match="a batch query has no progress"):
+            read_by(session.read, "t", group="g").collect()

@@ -36,15 +36,27 @@ JOIN_S = 1.0
 
 
 class Member:
-    """One member. `member_id` is unique among all members, past ones included. One thread uses it."""
+    """One member. `member_id` is unique among all members, past ones included. One thread uses it.
 
-    def __init__(self, groups: Groups, part: GroupTopic, member_id: str, lease_ms: int, clock: Clock) -> None:
+    One that does not share is not counted by the others, and keeps all that it has taken.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        part: GroupTopic,
+        member_id: str,
+        lease_ms: int,
+        clock: Clock,
+        *,
+        shares: bool = True,
+    ) -> None:
         self.groups, self.part, self.member_id, self.lease_ms = groups, part, member_id, lease_ms
         self.looks = 0
         """How many looks at the leases there have been: without a new one `turn` stays the same."""
         self._clock = clock
         self._keeper = LeaseKeeper(groups.leases, member_id, lease_ms, clock.monotonic_ms, part.prefix)
-        self._name = part.member(member_id)
+        self._names = frozenset({part.member(member_id)} if shares else ())
         self._renewed_ms = self._used_ms = clock.monotonic_ms()
         self._trouble: Exception | None = None
         self._left = Event()
@@ -70,7 +82,7 @@ class Member:
             case None:
                 return
             case CoordinationError() as error:
-                if not self._keeper.holds(self._name):
+                if not all(map(self._keeper.holds, self._names)):
                     raise error
             case error:
                 raise as_lithify_error(error, "a member of a group")
@@ -98,6 +110,11 @@ class Member:
     def give_up(self, partitions: Collection[int]) -> None:
         self._keeper.release([self.part.partition(partition) for partition in partitions])
 
+    def rival(self, partition: int) -> str | None:
+        """Another member that certainly holds a partition."""
+        lease = self._keeper.watched().get(self.part.partition(partition))
+        return lease.owner if lease is not None and lease.renewed and lease.left_ms > 0 else None
+
     def _until_left(self) -> None:
         look_s = min(LOOK_MS, self.lease_ms / LOOKS_PER_LEASE) / 1000
         while not self._left.wait(look_s):
@@ -124,7 +141,7 @@ class Member:
 
     def _look(self) -> None:
         self._keeper.observe()
-        if not self._keeper.holds(self._name):
-            self._keeper.release([self._name])
-            self._keeper.take([self._name])
+        lost = [name for name in self._names if not self._keeper.holds(name)]
+        self._keeper.release(lost)
+        self._keeper.take(lost)
         self.looks += 1

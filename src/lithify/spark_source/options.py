@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Start
+from lithify.model.groups.positions import checked_group
 from lithify.model.message import MessageId
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.scan import Bound, Everywhere, Listed, Matching, PerLog, ScanSettings, Subscription
@@ -40,6 +41,8 @@ READING = (
     "failOnDataLoss",
     "compacted",
     "columns",
+    "group",
+    "coordinationUrl",
 )
 WRITING = ("path", "topic", "queryId", "batchId")
 _OF_SPARK = ("checkpointLocation", "queryName")
@@ -61,6 +64,9 @@ class ReadOptions:
     include_headers: bool
     include_message_ids: bool
     columns: tuple[str, ...] | None
+    group: str | None
+    """The consumer group to which a stream reports its progress, in the database at `coordination_url`."""
+    coordination_url: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,8 @@ def read_options(options: Options) -> ReadOptions:
         include_headers=_flag(given, "includeHeaders", default=False),
         include_message_ids=_flag(given, "includeMessageIds", default=False),
         columns=_columns(given),
+        group=None if "group" not in given else checked_group(given["group"]),
+        coordination_url=given.get("coordinationUrl"),
     )
 
 

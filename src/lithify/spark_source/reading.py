@@ -27,10 +27,12 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import OFFSET
 from lithify.errors import DamagedError, RefusedError
+from lithify.groups.progress import Progress
 from lithify.model.log import TopicState
 from lithify.model.scan import Everywhere, Offsets, ScanPiece, ScanTask
 from lithify.ports.store import Warehouse
 from lithify.reading.stream_cursors import (
+    Cursors,
     check_continues,
     cursors_at,
     from_json,
@@ -43,6 +45,7 @@ from lithify.service.read.scan import offsets_at, plan_tasks, subscribed, why_mi
 from lithify.spark_source.columns import stored_columns, to_spark
 from lithify.spark_source.filters import bounds
 from lithify.spark_source.options import Connect, ReadOptions
+from lithify.wiring import groups_of, machine
 
 _EARLIEST, _LATEST = Everywhere("earliest"), Everywhere("latest")
 
@@ -112,6 +115,8 @@ class BatchReader(_TaskReader, DataSourceReader):  # type: ignore[misc]
             raise RefusedError("startingOffsets=latest: nothing would be read", hint="a stream can start there")
         if options.end == _EARLIEST:
             raise RefusedError("endingOffsets=earliest: nothing would be read")
+        if options.group is not None:
+            raise RefusedError("group: a batch query has no progress to report", hint="a stream has")
         super().__init__(connect, options, schema)
         self._filters: list[Filter] = []
 
@@ -139,6 +144,7 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
             raise RefusedError("a stream has no end: leave out endingOffsets and the like")
         super().__init__(connect, options, schema)
         self._warehouse: Warehouse | None = None
+        self._progress: Progress | None = None
         self._target: Offsets | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
@@ -153,6 +159,7 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
         cursors = from_json(start, states)
         if self._options.settings.fail_on_data_loss:
             check_continues(states, cursors, compacted=self._options.settings.compacted)
+        self._report(cursors)
         positions, ends = offsets_of(cursors), log_ends(states)
         if self._target is not None:
             ends = _capped(ends, self._target, positions)
@@ -184,6 +191,25 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
             check_continues(states, ends, compacted=settings.compacted, as_ends=True)
         tasks = plan_tasks(warehouse, states, offsets_of(starts), offsets_of(ends), settings)
         return [TaskPartition(warehouse.files.access, task) for task in tasks]
+
+    def stop(self) -> None:
+        """The query has ended."""
+        if self._progress is not None:
+            self._progress.stop()
+
+    def _report(self, cursors: Cursors) -> None:
+        """Reports where a batch begins, as those before it are done: Spark calls `commit` for no last one."""
+        if self._options.group is not None:
+            if self._progress is None:
+                self._progress = self._make_progress(self._opened(), self._options.group)
+            self._progress.report(cursors)
+
+    def _make_progress(self, warehouse: Warehouse, group: str) -> Progress:
+        def new_id() -> str:
+            return f"{machine()}/{warehouse.clock.new_id()}"
+
+        groups = groups_of(warehouse, self._options.coordination_url)
+        return Progress(groups, group, new_id, warehouse.clock, compacted=self._options.settings.compacted)
 
     def _opened(self) -> Warehouse:
         if self._warehouse is None:
