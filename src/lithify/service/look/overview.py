@@ -7,7 +7,7 @@ failures; other topics are assessed again from memory.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from lithify.errors import CoordinationError, LithifyError
 from lithify.model.names import TopicName
@@ -36,14 +36,17 @@ class StatusWatch:
 
         A topic that cannot be read is reported as unreadable; the others are assessed.
         """
+        cleaners, cleaners_error = None, None
+        try:
+            cleaners = self.cleaners()  # before the clock: no look that was completed is in the future
+        except CoordinationError as error:
+            cleaners_error = str(error)
         assessed_ms = self.warehouse.clock.now_ms() if now_ms is None else now_ms
         self._watch.look(assessed_ms)
         topics = worst_first(known.finding.value for known in self._watch.known.values())
-        found = CatalogOverview(topics, assessed_ms, now_given=now_ms is not None)
-        try:
-            return replace(found, cleaners=self.cleaners())
-        except CoordinationError as error:
-            return replace(found, cleaners_error=str(error))
+        return CatalogOverview(
+            topics, assessed_ms, now_given=now_ms is not None, cleaners=cleaners, cleaners_error=cleaners_error
+        )
 
     def found(self, topic: AssessedTopic, now_ms: int) -> Finding[TopicOverview]:
         """Its worst log; a person may release failing logs at any time, so it is looked at each time."""

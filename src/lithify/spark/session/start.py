@@ -159,6 +159,10 @@ def _interrupts_held() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, hold)
     try:
         yield
+    except Exception as error:  # a Ctrl-C at a terminal also ends the scripts that start the JVM
+        if held:
+            raise KeyboardInterrupt from error
+        raise
     finally:
         signal.signal(signal.SIGINT, before)
     if held:

@@ -12,6 +12,7 @@ from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
+from lithify.reports.events import CleanerNote
 from lithify.reports.overview import Standing
 from lithify.service.documents import put_failures
 from lithify.service.look.overview import StatusWatch
@@ -215,3 +216,14 @@ def test_where_the_catalog_gives_no_change_tokens_every_topic_is_read_each_time(
     for _ in range(2):
         catalog.look()
         assert catalog.store.calls["load"] == 1
+
+
+def test_no_cleaner_has_looked_in_the_future(catalog):
+    """One that completes its look while the status is read has done so before."""
+
+    def notes():
+        catalog.clock.advance(300)
+        return (CleanerNote("alpha", "memory", 15_000, 0, catalog.clock.now_ms()),)
+
+    found = StatusWatch(catalog.warehouse, notes).overview()
+    assert [note.looked_ms for note in found.cleaners] == [found.now_ms]
