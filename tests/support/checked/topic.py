@@ -157,7 +157,7 @@ class CheckedTopic:
         def expect(moment: Moment) -> TextbookTopic:
             model = moment.model
             wanted = len(model.logs) if partitions is None else partitions
-            return model.altered(_checked(model.settings, config), wanted)
+            return model.altered(_checked(model.settings, config), wanted, config.keys())
 
         return self._do(expect, lambda w: alter(w, NAME, config, partitions=partitions), trouble)
 

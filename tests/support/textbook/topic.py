@@ -22,7 +22,7 @@ from lithify.errors import (
 from lithify.errors import RefusedError as ProductRefusedError
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.settings.topic_settings import TopicSettings, changes
 from support.textbook.log import TextbookLog
 from support.textbook.records import at
 
@@ -60,6 +60,8 @@ class TextbookTopic:
     """The latest batch of the query that appends to it."""
     brought_back: int = 0
     """How often something was done that lets superseded records count again."""
+    own: frozenset[str] | None = None
+    """The names of its own settings (C56); None: those that differ from the defaults, as nothing was altered yet."""
 
     def with_logs(self, *changed: TextbookLog) -> TextbookTopic:
         by_partition = {log.partition: log for log in (*self.logs, *changed)}
@@ -132,18 +134,21 @@ class TextbookTopic:
             return self
         return replace(self.with_logs(log.truncated(to)), brought_back=self.brought_back + (to < log.compacted_up_to))
 
-    def altered(self, settings: TopicSettings, partitions: int) -> TextbookTopic:
-        """C43. `settings` are checked already."""
+    def altered(self, settings: TopicSettings, partitions: int, names: Collection[str]) -> TextbookTopic:
+        """C43, C56: `names` were set, and `settings` with them are checked already."""
         if partitions < len(self.logs):
             raise RefusedError(InvalidSettingError, "fewer partitions")
         before = self.settings
         if before.side_by_side and not settings.side_by_side and any(log.view is not None for log in self.logs):
             raise RefusedError(PolicyError, "a view")
         new = tuple(TextbookLog(p) for p in range(len(self.logs), partitions))
+        known = frozenset(changes(TopicSettings(), before)) if self.own is None else self.own
+        own = known.union(names)
         if settings == before:
-            return self.with_logs(*new)
-        logs = (_altered(log, before, settings) for log in self.logs)
-        return replace(self.with_logs(*logs, *new), settings=settings)
+            logs = self.logs if own == known else tuple(replace(log, epoch=log.epoch + 1) for log in self.logs)
+        else:
+            logs = tuple(_altered(log, before, settings) for log in self.logs)
+        return replace(self.with_logs(*logs, *new), settings=settings, own=own)
 
     def uncompacted(self, *, lose_trimmed: bool) -> TextbookTopic:
         """C35."""
