@@ -15,7 +15,7 @@ last ones are small, and all cleaners end at about the same time.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -65,9 +65,10 @@ class RequiredWork:
     look_at_ms: int | None = None
     """When to look again even without a commit; None is never."""
 
-    def only(self, partitions: Collection[int]) -> RequiredWork:
+    def only(self, partitions: Iterable[int]) -> RequiredWork:
         """With the rounds of these logs only. Its volume is an estimate: that of as many logs."""
-        rounds = tuple(partition for partition in self.rounds if partition in partitions)
+        wanted = frozenset(partitions)  # of thousands
+        rounds = tuple(partition for partition in self.rounds if partition in wanted)
         if len(rounds) == len(self.rounds):
             return self
         records = self.volume.records * len(rounds) // len(self.rounds)
@@ -138,7 +139,7 @@ class TopicWork:
         """Logs by the names of their leases: each log has one, so that several cleaners share a topic."""
         return {f"{self.identity}/{partition}": partition for partition in partitions}
 
-    def only(self, partitions: Collection[int]) -> TopicWork | None:
+    def only(self, partitions: Iterable[int]) -> TopicWork | None:
         """The rounds of these logs; None if none of them is due."""
         required = self.required.only(partitions)
         return replace(self, required=required) if required.rounds else None
@@ -148,7 +149,8 @@ class TopicWork:
         logs, volume = len(self.required.rounds), self.required.volume
         small = min(SMALL_BYTES / max(1, volume.size_bytes), SMALL_RECORDS / max(1, volume.records))
         least = min(SHARED_LOGS, ceil(logs * small))
-        return self.only(self.required.rounds[: min(BATCH_LOGS, max(least, ceil(logs / cleaners)))]) or self
+        most = min(BATCH_LOGS, max(least, ceil(logs / cleaners)))
+        return replace(self, required=self.required.only(self.required.rounds[:most]))
 
 
 def in_order(work: Sequence[TopicWork]) -> list[TopicWork]:
