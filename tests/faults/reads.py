@@ -16,7 +16,7 @@ from lithify.service.documents import reports_of
 from lithify.service.look.lag import group_lag
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
-from lithify.service.look.status import kept_versions, topic_info, topic_status
+from lithify.service.look.status import kept_versions, topic_info, topic_infos, topic_status
 from lithify.service.look.streams import all_streams, stream_info
 from lithify.service.proof.verify import verify
 from lithify.service.read.fetch import open_log, open_reader, open_topic, table_batches
@@ -102,6 +102,7 @@ READS: dict[str, Verb] = {
     "quarantine list": failing_logs,
     "verify": verified,
     "topic info": lambda w: topic_info(w, w.store.load(NAME)),
+    "topic infos": topic_infos,
     "stream info": lambda w: stream_info(w, NAME.stream),
     "streams": all_streams,
     "plan of a round": lambda w: plan_compact(w, 2, NAME, RunRequest()),

@@ -28,6 +28,7 @@ from lithify.reports.overview import CatalogOverview
 from lithify.reports.quarantine import QuarantineReport
 from lithify.reports.repair import RepairReport
 from lithify.reports.round import RatesReport
+from lithify.reports.status import TopicInfo
 from lithify.reports.streams import StreamInfo
 from lithify.service.change.repair import RepairRequest
 from lithify.service.change.repair import repair as run_repair
@@ -37,6 +38,7 @@ from lithify.service.creation import create_topic, creates_itself
 from lithify.service.documents import rates_note, throttle
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
+from lithify.service.look.status import topic_infos
 from lithify.service.look.streams import all_streams
 from lithify.wiring import (
     SparkChoice,
@@ -115,6 +117,10 @@ class Lake:
     def topics(self) -> tuple[Topic, ...]:
         """All topics, by stream and name."""
         return tuple(Topic(self.warehouse, name) for name in sorted(self.warehouse.store.topics()))
+
+    def topic_infos(self) -> tuple[TopicInfo, ...]:
+        """`Topic.info` of all topics, with one look at their streams."""
+        return topic_infos(self.warehouse)
 
     def status(self, *, now_ms: int | None = None) -> CatalogOverview:
         """The state of every topic, by its worst log, the worst first. Reads metadata only.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 
 from lithify.errors import TopicExistsError, UnknownTopicError
@@ -19,8 +19,13 @@ def attributes_of(store: LogStore, stream: str) -> StreamAttributes | None:
 
     Raises `InvalidSettingError` for attributes that other programs set, or `WarehouseError`.
     """
-    stored = store.stream_attributes([stream]).get(stream)
-    return None if stored is None else with_attributes(StreamAttributes(), stored)
+    return all_attributes(store, [stream]).get(stream)
+
+
+def all_attributes(store: LogStore, streams: Collection[str]) -> dict[str, StreamAttributes]:
+    """The same of several streams, without those that were neither created nor changed."""
+    stored = store.stream_attributes(streams)
+    return {stream: with_attributes(StreamAttributes(), attributes) for stream, attributes in stored.items()}
 
 
 def create_topic(

@@ -16,7 +16,7 @@ def list_topics(invocation: Invocation) -> None:
       lithify topic list
       lithify topic list --json | jq -r .topic
     """
-    infos = [topic.info() for topic in invocation.open_lake().topics()]
+    infos = invocation.open_lake().topic_infos()
     if invocation.printed(*infos):
         return
     if not infos:

@@ -27,7 +27,7 @@ from lithify.reports.status import (
     volumes_of,
 )
 from lithify.schedule.assessment import assess, entries_that_may_hide_values
-from lithify.service.creation import attributes_of
+from lithify.service.creation import all_attributes, attributes_of
 from lithify.service.documents import failures_of
 
 
@@ -56,8 +56,19 @@ def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None 
 
 def topic_info(warehouse: Warehouse, state: TopicState) -> TopicInfo:
     """Partitions, sizes and settings of the topic, from its newest metadata, and the attributes of its stream."""
+    return _info(state, attributes_of(warehouse.store, state.name.stream))
+
+
+def topic_infos(warehouse: Warehouse) -> tuple[TopicInfo, ...]:
+    """The same of all topics by name. The attributes of all streams are read at once."""
+    names = sorted(warehouse.store.topics())
+    known = all_attributes(warehouse.store, {name.stream for name in names})
+    return tuple(_info(warehouse.store.load(name), known.get(name.stream)) for name in names)
+
+
+def _info(state: TopicState, attributes: StreamAttributes | None) -> TopicInfo:
     logs, views = volumes_of(state)
-    attributes = attributes_of(warehouse.store, state.name.stream) or StreamAttributes()
+    attributes = attributes or StreamAttributes()
     found = origins(state.settings, state.own_settings, attributes.inherited)
     return TopicInfo(
         topic=str(state.name),

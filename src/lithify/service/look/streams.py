@@ -11,11 +11,10 @@ from lithify.model.settings.stream_attributes import (
     INHERITABLE,
     StreamAttributes,
     keeps,
-    with_attributes,
 )
 from lithify.ports.store import Warehouse
 from lithify.reports.streams import AttributeValue, StreamInfo
-from lithify.service.creation import attributes_of
+from lithify.service.creation import all_attributes, attributes_of
 
 
 def stream_info(warehouse: Warehouse, stream: str) -> StreamInfo:
@@ -28,10 +27,8 @@ def all_streams(warehouse: Warehouse) -> tuple[StreamInfo, ...]:
     """All streams by name. Raises `WarehouseError`."""
     streams = warehouse.store.streams()
     topics = Counter(name.stream for name in warehouse.store.topics())
-    stored = warehouse.store.stream_attributes(streams)
-    return tuple(
-        _info(stream, with_attributes(StreamAttributes(), stored.get(stream, {})), topics[stream]) for stream in streams
-    )
+    known = all_attributes(warehouse.store, streams)
+    return tuple(_info(stream, known.get(stream), topics[stream]) for stream in streams)
 
 
 def _info(stream: str, attributes: StreamAttributes | None, topics: int) -> StreamInfo:
