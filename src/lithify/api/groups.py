@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import groupby
 
 from lithify.errors import RefusedError, UnknownGroupError
@@ -14,7 +13,7 @@ from lithify.groups.reader import GroupReader
 from lithify.model.cursor import Cursor, Start
 from lithify.model.groups.positions import GroupTopic, Position, checked_group
 from lithify.model.message import MessageId, MessagePosition
-from lithify.model.names import LogId, TopicName, parse_topic
+from lithify.model.names import LogId, TopicName, nearest, parse_topic
 from lithify.model.settings.units import format_time
 from lithify.ports.groups import Groups
 from lithify.ports.store import Warehouse
@@ -59,8 +58,7 @@ class Group:
 
     def plan_reset(self, topic: str, to: Start, *, partition: int | None = None) -> GroupReset:
         """What `reset` would do now; raises what it raises, but for members."""
-        groups = self._groups()
-        return self._report(_topic(topic), self._moved(groups, _topic(topic), to, partition), groups)
+        return self._planned(self._groups(), _topic(topic), to, partition)[1]
 
     def reset(
         self,
@@ -78,8 +76,7 @@ class Group:
         `OffsetOutOfRangeError` or `ConflictError`.
         """
         groups, name = self._groups(), _topic(topic)
-        moved = self._moved(groups, name, to, partition)
-        report = self._report(name, moved, groups)
+        moved, report = self._planned(groups, name, to, partition)
         alone = Alone(groups, _new_id(self.warehouse), lease_ms, self.warehouse.clock, tell)
         reset(alone, GroupTopic(groups.scope, self.name, name), moved)
         return report
@@ -98,7 +95,10 @@ class Group:
     def _groups(self) -> Groups:
         return groups_of(self.warehouse, self.coordination_url)
 
-    def _moved(self, groups: Groups, topic: TopicName, to: Start, partition: int | None) -> list[Position]:
+    def _planned(
+        self, groups: Groups, topic: TopicName, to: Start, partition: int | None
+    ) -> tuple[list[Position], GroupReset]:
+        """The positions after a reset, and its report."""
         known = {position.log: position for position in _known(groups, self.name)}
         state = self.warehouse.store.load(topic)
         if partition is not None:
@@ -110,12 +110,10 @@ class Group:
             compacted = log in known and known[log].compacted
             cursor = open_log(self.warehouse, state, number, to, Reading(compacted=compacted)).cursor()
             moved.append(Position(self.name, log, cursor, compacted, now_ms))
-        return moved
-
-    def _report(self, topic: TopicName, moved: Sequence[Position], groups: Groups) -> GroupReset:
-        before = {p.log.partition: p.cursor.offset for p in groups.positions(self.name, topic)}
+        before = {log.partition: position.cursor.offset for log, position in known.items() if log.topic == topic}
         changed = ((p.log.partition, p.cursor.offset) for p in moved)
-        return GroupReset(self.name, str(topic), tuple(ChangedPosition(n, before.get(n), at) for n, at in changed))
+        report = GroupReset(self.name, str(topic), tuple(ChangedPosition(n, before.get(n), at) for n, at in changed))
+        return moved, report
 
 
 def all_groups(warehouse: Warehouse, coordination_url: str | None) -> tuple[GroupInfo, ...]:
@@ -183,11 +181,8 @@ def _known(groups: Groups, name: str) -> tuple[Position, ...]:
     if found:
         return found
     others = sorted({position.group for position in groups.positions()})
-    close = get_close_matches(name, others, n=1)
-    hint = (
-        f"did you mean {close[0]}?" if close else f"there are {', '.join(others[:10])}" if others else "there is none"
-    )
-    raise UnknownGroupError(f"there is no group {name}", hint=hint)
+    there = f"there are {', '.join(others[:10])}" if others else "there is none"
+    raise UnknownGroupError(f"there is no group {name}", hint=nearest(name, others, there))
 
 
 def _check_start(start: Start, partitions: int) -> None:

@@ -74,8 +74,14 @@ class Topic(TopicCuts):
         may be beyond their last record. Logs that do not end at `expected_end`, by partition, refuse the batch
         with `FencedError`. Raises `InvalidRecordError` or `InvalidInputError`, with nothing written.
         """
-        ends = {"end_offsets": end_offsets, "expected_end": expected_end}
-        return append(self.warehouse, self.topic_name, batch, keep_offsets=keep_offsets, **ends)
+        return append(
+            self.warehouse,
+            self.topic_name,
+            batch,
+            keep_offsets=keep_offsets,
+            end_offsets=end_offsets,
+            expected_end=expected_end,
+        )
 
     @overload
     def reader(

@@ -8,6 +8,7 @@ their parts, percent-encoded, name a stream under `pulsar.` or `mapr.`, no two o
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
@@ -102,9 +103,17 @@ def parse_stream(text: str) -> str:
 def original_stream(stream: str) -> str:
     """The name as its own system writes it: the inverse of `parse_stream`."""
     whole = original_name(TopicName(stream, "topic"))
-    if whole.startswith("persistent://"):
+    if whole.startswith(PULSARS):
         return whole.removesuffix("/topic")
     return whole.removesuffix(":topic") if whole.startswith("/") else stream
+
+
+def nearest(name: str, known: Iterable[str], otherwise: str) -> str:
+    """The hint for an unknown name, of whatever kind: the known one that it may stand for, or `otherwise`."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]}?" if close else otherwise
 
 
 def check_printable(reference: TopicReference) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
 from lithify.errors import (
     RefusedError,
@@ -14,7 +13,7 @@ from lithify.errors import (
     WarehouseError,
 )
 from lithify.model.log import KeptVersion, TopicEdit
-from lithify.model.names import TopicName, original_stream
+from lithify.model.names import TopicName, nearest, original_stream
 from lithify.model.segment import Segment
 
 
@@ -28,8 +27,7 @@ def topic_exists(name: TopicName) -> TopicExistsError:
 
 def unknown_stream(stream: str, there: Iterable[str]) -> UnknownStreamError:
     stream = original_stream(stream)
-    close = get_close_matches(stream, [original_stream(known) for known in there], n=1)
-    hint = f"did you mean {close[0]}?" if close else "`lithify stream list` lists the streams"
+    hint = nearest(stream, map(original_stream, there), "`lithify stream list` lists the streams")
     return UnknownStreamError(f"{stream}: no such stream", hint=hint)
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lithify.errors import InvalidSettingError
+from lithify.model.names import nearest
 from lithify.model.settings.table import MAX_PARTITIONS, SETTINGS
 from lithify.model.settings.topic_settings import TopicSettings, changed, to_config
 from lithify.model.settings.units import format_duration, parse_duration_ms
@@ -249,11 +250,8 @@ def _check_known(name: str) -> None:
             hint="give it to `lithify topic create`",
         )
     if name not in ATTRIBUTES and name not in SETTINGS:
-        from difflib import get_close_matches
-
         known = (*ATTRIBUTES, *INHERITABLE)
-        close = get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
+        hint = nearest(name, known, f"known: {', '.join(known)}")
         raise InvalidSettingError(f"{name}: no such attribute of a stream, nor a topic setting", hint=hint)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from lithify.errors import InvalidSettingError
+from lithify.model.names import nearest
 from lithify.model.settings.table import LEAST_SWEEP_GRACE_MS, NO_LIMIT, SETTINGS
 
 CompactionMode = Literal["in-place", "side-by-side"]
@@ -166,7 +167,4 @@ def _check_consistent(settings: TopicSettings) -> None:
 
 
 def _nearest(name: str) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, SETTINGS, n=1)
-    return f"did you mean {close[0]}?" if close else f"known: {', '.join(SETTINGS)}"
+    return nearest(name, SETTINGS, f"known: {', '.join(SETTINGS)}")
