@@ -12,9 +12,9 @@ default:
 check:
     @{{python}} scripts/check.py --quick
 
-# Everything
-check-all:
-    @{{python}} scripts/check.py
+# Everything; `just check-all --pulsar` with what needs a real Pulsar
+check-all *ARGS:
+    @{{python}} scripts/check.py {{ARGS}}
 
 # Some sections only, such as `just only store spark`
 only +SECTIONS:
@@ -36,7 +36,7 @@ random MINUTES="10":
 mutate MINUTES="10":
     LITHIFY_MUTATE_SECONDS=$(({{MINUTES}} * 60)) LITHIFY_MUTATE_SEED=$(date +%s) {{python}} -m pytest tests/mutated -q
 
-# Feed topics for so many minutes while three cleaners, one of which is killed every minute, compact them
+# Feed topics for so many minutes while they are compacted, read, ingested and replicated, and all of it is killed
 soak MINUTES="10" TOPICS="200":
     PYTHONPATH=tests {{python}} -m soak.run --minutes {{MINUTES}} --topics {{TOPICS}} --seed $(date +%s)
 
@@ -62,5 +62,6 @@ wire:
 lock *ARGS:
     {{compile}} {{ARGS}} --group build -o requirements-build.lock
     {{compile}} {{ARGS}} pyproject.toml -o requirements.lock
+    {{compile}} {{ARGS}} pyproject.toml --extra kafka --extra postgres -c requirements.lock -o requirements-deploy.lock
     {{compile}} {{ARGS}} pyproject.toml --group dev -c requirements.lock -c requirements-build.lock -o requirements-dev.lock
     {{compile}} {{ARGS}} --group engines -o requirements-engines.lock

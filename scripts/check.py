@@ -1,19 +1,21 @@
 """Runs the project's checks section by section and says how long each took.
 
     scripts/check.py              every section but `pulsar`
+    scripts/check.py --pulsar     that one too, beside the others
     scripts/check.py --quick      those that take seconds
     scripts/check.py store spark  only these
 
 A folder of `tests/` is a section of its own name, so that none is left out; `pulsar`, which needs Maven, runs only
-if it is named. All sections run even if one fails; the exit code is 1 if any did. `just check`, `just check-all`,
+if it is asked for. All sections run even if one fails; the exit code is 1 if any did. `just check`, `just check-all`,
 `just check-pulsar` and CI call this.
 
 Two cores are kept busy by two lanes, as much of a test is waiting for a JVM, a broker or a timeout:
 
-    the quick sections, one by one ──► lane 1  tests in two processes ──► those alone ──► summary
-                                  └──► lane 2  tests in one process  ──┘
+    lane 1  tests in two processes                     ──► those alone ──► summary
+    lane 2  checks of the code, tests in one process   ──┘
 
-When lane 1 has no tests left it takes those of lane 2, the short ones first.
+When lane 1 has no tests left it takes those of lane 2, the short ones first. Tests marked `alone` are a section of
+their own, as `backends-alone`, which `backends` on the command line names too.
 
 What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes.
 """
@@ -37,15 +39,18 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 
 QUICK = ("format", "lint", "types", "imports", "tidy", "unit", "properties", "scenarios")
-SERIAL = ("tidy", "formats", "cli", "mutated", "examples", "engines", "kafka", "cluster", "pulsar")
-"""Test folders that run in one process: they share a session, a broker or a cluster, or are too short to split."""
+CODE = ("format", "lint", "types", "imports")
+FOLDERS = ("formats", "cli", "mutated", "examples", "engines", "kafka", "cluster", "pulsar", "wheels")
+SERIAL = (*CODE, "classes", "tidy", *FOLDERS)
+"""In one process. The test folders share a session, a broker or a cluster, or are too short to split."""
 SPLIT_THEMSELVES = ("kills",)
 """One process too, but what they start keeps two cores busy."""
-ALONE = ("backends",)
-"""Nothing runs beside them: they cut the product's waits to half a second, which a busy machine would exceed."""
+WITH_ALONE = ("backends",)
+"""Test folders with tests marked `alone`: they hold the product to seconds, which a busy machine would exceed."""
+ALONE = "-alone"
 
 BY_NAME = ("pulsar",)
-"""Only where the command line names them: they need Maven, which fetches a real Pulsar."""
+"""Only where the command line asks for them: they need Maven, which fetches a real Pulsar."""
 
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)")
 
@@ -56,6 +61,15 @@ class Section:
 
     name: str
     commands: tuple[tuple[str, ...], ...]
+    folder: Path = ROOT
+    """Where they run."""
+
+    @property
+    def alone(self) -> bool:
+        return self.name.endswith(ALONE)
+
+    def is_named(self, names: Sequence[str]) -> bool:
+        return self.name.removesuffix(ALONE) in names
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +87,16 @@ class Outcome:
 
 
 def sections() -> tuple[Section, ...]:
-    """All of them, in the order in which they run: the cheap ones first."""
+    """All of them, in the order in which a lane takes them: the long ones in front, but for what others need."""
     scripts = [folder for folder in ("scripts", "examples", "bench") if any((ROOT / folder).glob("*.py"))]
     return (
+        Section("classes", (("python", "-m", "support.processes.class_archive"),), ROOT / "tests"),
         Section("format", (("ruff", "format", "--check", "."),)),
         Section("lint", (("ruff", "check", "."),)),
         Section("types", (("mypy",), ("mypy", *scripts))),
         Section("imports", (("lint-imports", "--no-cache"),)),
         _tests("tidy", [f"tests/{file.name}" for file in sorted((ROOT / "tests").glob("test_*.py"))]),
-        *(_tests(folder, [f"tests/{folder}"]) for folder in _test_folders()),
+        *(section for folder in _test_folders() for section in _tests_of(folder)),
     )
 
 
@@ -94,19 +109,27 @@ def _test_folders() -> list[str]:
         "store",
         "faults",
         "spark",
+        "backends",
         "kafka",
+        "pulsar",
         "cli",
-        "formats",
-        "kills",
-        "mutated",
         "examples",
+        "cluster",
+        "mutated",
     )
     return sorted(folders, key=lambda folder: (first.index(folder) if folder in first else len(first), folder))
 
 
-def _tests(name: str, paths: list[str]) -> Section:
+def _tests_of(folder: str) -> tuple[Section, ...]:
+    path = f"tests/{folder}"
+    if folder not in WITH_ALONE:
+        return (_tests(folder, [path]),)
+    return _tests(folder, ["-m", "not alone", path]), _tests(folder + ALONE, ["-m", "alone", path])
+
+
+def _tests(name: str, which: list[str]) -> Section:
     workers = () if name in SERIAL + SPLIT_THEMSELVES else ("-n", "2")
-    return Section(name, (("pytest", "-q", *workers, "--durations=5", "--durations-min=5", *paths),))
+    return Section(name, (("pytest", "-q", *workers, "--durations=5", "--durations-min=5", *which),))
 
 
 def run(section: Section, *, alone: bool = True) -> Outcome:
@@ -120,7 +143,9 @@ def run(section: Section, *, alone: bool = True) -> Outcome:
     for program, *arguments in section.commands:
         command = [str(BIN / program), *arguments]
         last = ""
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as process:
+        with subprocess.Popen(
+            command, cwd=section.folder, stdout=subprocess.PIPE, text=True, errors="replace"
+        ) as process:
             for line in process.stdout or ():
                 if alone:
                     print(line, end="", flush=True)
@@ -135,27 +160,26 @@ def run(section: Section, *, alone: bool = True) -> Outcome:
 
 
 def run_all(wanted: Sequence[Section]) -> list[Outcome]:
-    """The quick ones one by one, then the others in two lanes, and at the end those that run alone."""
-    done = [run(section) for section in wanted if section.name in QUICK]
-    slow = [section for section in wanted if section.name not in QUICK + ALONE]
-    split = deque(section for section in slow if section.name not in SERIAL)
-    serial = deque(section for section in slow if section.name in SERIAL)
+    """Most of them in two lanes, and at the end those that run alone."""
+    shared = [section for section in wanted if not section.alone]
+    split = deque(section for section in shared if section.name not in SERIAL)
+    serial = deque(section for section in shared if section.name in SERIAL)
 
     def lane(*queues: deque[Section]) -> list[Outcome]:
         outcomes = []
         while section := next_of(queues):
-            outcomes.append(run(section, alone=len(slow) == 1))
+            outcomes.append(run(section, alone=len(shared) == 1))
         return outcomes
 
     with ThreadPoolExecutor(2) as lanes:
         running = [lanes.submit(lane, split, serial), lanes.submit(lane, serial)]
         try:
-            done += [outcome for ended in running for outcome in ended.result()]
+            done = [outcome for ended in running for outcome in ended.result()]
         except KeyboardInterrupt:  # which the sections that run have received too
             split.clear()
             serial.clear()
             raise
-    return done + [run(section) for section in wanted if section.name in ALONE]
+    return done + [run(section) for section in wanted if section.alone]
 
 
 def next_of(queues: Sequence[deque[Section]]) -> Section | None:
@@ -172,17 +196,19 @@ def next_of(queues: Sequence[deque[Section]]) -> Section | None:
 def main() -> int:
     """Runs what the command line asks for; returns the exit code."""
     everything = sections()
-    names = [section.name for section in everything]
+    names = [section.name for section in everything if not section.alone]
     parser = argparse.ArgumentParser(description="Runs the project's checks.")
     parser.add_argument("--quick", action="store_true", help=f"only what takes seconds: {', '.join(QUICK)}")
+    parser.add_argument("--pulsar", action="store_true", help="with `pulsar`, which takes Maven")
     parser.add_argument("section", nargs="*", help=f"only these: {', '.join(names)}")
     arguments = parser.parse_args()
     if unknown := set(arguments.section) - set(names):
         parser.error(f"no such section: {', '.join(sorted(unknown))}")
-    wanted = arguments.section or (QUICK if arguments.quick else [name for name in names if name not in BY_NAME])
+    left_out = () if arguments.pulsar else BY_NAME
+    wanted = arguments.section or (QUICK if arguments.quick else [name for name in names if name not in left_out])
     os.environ.pop("JAVA_TOOL_OPTIONS", None)  # its notice on stderr would be taken for output of ours
     begun = time.monotonic()
-    outcomes = run_all([section for section in everything if section.name in wanted])
+    outcomes = run_all([section for section in everything if section.is_named(wanted)])
     total: Counter[str] = sum((outcome.counts for outcome in outcomes), Counter())
     print("\n=== summary")
     for outcome in outcomes:

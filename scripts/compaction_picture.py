@@ -16,10 +16,10 @@ from typing import assert_never
 from lithify.compaction.decisions import CountedSegment, Decision, Drop, Keep, Rewrite, decide, segments_of
 from lithify.compaction.planner import plan_log
 from lithify.compaction.survivors import survivors
-from lithify.model.log import LogState, TombstoneStep
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.log import LogState, TombstoneStep
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "compaction.svg"
 

@@ -5,7 +5,7 @@ A test compares the page with what this would write, so that the page cannot fal
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lithify.model.settings.table import SETTINGS, Setting
@@ -41,6 +41,55 @@ for all.
 | setting | kafka | pulsar | mapr |
 | --- | --- | --- | --- |
 """
+
+_DIFFERENCES = """
+Where a preset differs from the system that it is named after:
+
+- **kafka**: a topic is compacted (`cleanup.policy=compact`), where Kafka's default is `delete`: `--config
+  cleanup.policy=delete` makes such a topic. A record without a key is refused when it is appended, as Kafka does for
+  compacted topics. `segment.bytes` is 128 MiB of compressed data instead of 1 GiB, and there is no `segment.ms`: every
+  append writes segments of its own, so there is no active segment that compaction leaves out.
+- **pulsar**: a record without a key is not in the compacted view (`null.key=drop`), as Pulsar's brokers do
+  unless `topicCompactionRetainNullKey` is set. A topic is due from 100 MiB of dirty data on, where Pulsar's default is
+  never. A deleted key is gone after the round that covers its delete, in Pulsar as well.
+- **mapr**: the settings are Kafka's. What MapR's streams have beside them are attributes of a
+  [stream](../how-to/use-streams.md): `compact`, `ttl` and others.
+"""
+
+_FROM_KAFKA = """
+## For those who come from Kafka
+
+| Kafka | here |
+| --- | --- |
+"""
+
+_KAFKAS = (
+    (
+        "`retention.ms` with `cleanup.policy=compact`",
+        "no effect, as in Kafka: it counts with `delete` only. To leave the newest records untouched, as readers of "
+        "KAFKA-631 may expect of it, set `min.compaction.lag.ms`, or `min.compaction.lag.bytes` for the newest bytes",
+    ),
+    (
+        "`min.compaction.lag.ms`, `max.compaction.lag.ms`, `min.cleanable.dirty.ratio`, `delete.retention.ms`",
+        "the same",
+    ),
+    (
+        "`log.cleaner.threads`, `log.cleaner.backoff.ms`",
+        "`--threads` and `--interval` of [`cleaner run`](cli.md#cleaner-run)",
+    ),
+    (
+        "`log.cleaner.io.max.bytes.per.second`",
+        "`--read-rate` and `--write-rate`, and [`throttle`](cli.md#throttle) for what is running",
+    ),
+    (
+        "`log.cleaner.dedupe.buffer.size`",
+        "`--task-memory`; more keys are processed in parts, in one round",
+    ),
+    (
+        "`segment.ms`, `segment.jitter.ms`, `local.retention.*`, `remote.*`",
+        "none: there is no active segment, and one kind of store",
+    ),
+)
 
 _PULSAR = """
 ## For those who come from Pulsar
@@ -159,7 +208,20 @@ def page() -> str:
     """The whole page."""
     defaults = to_config(TopicSettings())
     rows = (_row(setting, defaults[setting.name]) for setting in SETTINGS.values())
-    return "".join([_OPENING, *rows, _PRESETS, *_preset_rows(), _PULSAR, *_pulsar_rows(), _CLOSING])
+    return "".join(
+        [
+            _OPENING,
+            *rows,
+            _PRESETS,
+            *_preset_rows(),
+            _DIFFERENCES,
+            _FROM_KAFKA,
+            *_table(_KAFKAS),
+            _PULSAR,
+            *_table(_PULSARS),
+            _CLOSING,
+        ]
+    )
 
 
 def _preset_rows() -> Iterator[str]:
@@ -170,8 +232,8 @@ def _preset_rows() -> Iterator[str]:
             yield f"| `{name}` | " + " | ".join(f"`{value}`" for value in values) + " |\n"
 
 
-def _pulsar_rows() -> Iterator[str]:
-    return (f"| {' | '.join(row)} |\n" for row in _PULSARS)
+def _table(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    return (f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def _row(setting: Setting, default: str) -> str:

@@ -17,6 +17,7 @@ import signal
 
 from hypothesis import HealthCheck, settings
 
+from support.processes.class_archive import spark_options
 from support.processes.programs import SHORT_LIVED
 
 settings.register_profile("steady", deadline=None, derandomize=True, database=None)
@@ -25,9 +26,7 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
-os.environ.setdefault(
-    "SPARK_SUBMIT_OPTS", " ".join(SHORT_LIVED)
-)  # read by Spark's own scripts, which say nothing of it
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(spark_options()))  # read by Spark's own scripts, which say nothing
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(SHORT_LIVED))
 
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -101,7 +101,7 @@ PULSARS_NAMES = re.compile(r"message_?(id|position)s?", re.IGNORECASE)
 """Parts of names that are Pulsar's wherever they stand."""
 
 CLOCKS_AND_CHANCE = {"time", "uuid", "random", "secrets"}
-ABOVE_THE_CLOCK = {"cli", "api", "wiring.py", "__init__.py"}
+ABOVE_THE_CLOCK = {"cli", "api", "wiring", "__init__.py"}
 DEADLINES = "from time import monotonic\n"
 """What `waits` may import: it counts the seconds of a wait, which decide over no record."""
 
@@ -121,7 +121,7 @@ class File:
 
     @property
     def place(self) -> str:
-        """Its folder or module within the package: `spark`, `wiring.py`."""
+        """Its folder or module within the package: `spark`, `wiring`."""
         return self.path.removeprefix("src/lithify/").partition("/")[0]
 
     def at(self, line: int, finding: str) -> str:
@@ -235,7 +235,7 @@ def commits_beside_the_gate(file: File) -> Iterator[str]:
 
 
 def pyspark_outside(file: File) -> Iterator[str]:
-    if file.place not in ("spark", "spark_source", "wiring.py"):
+    if file.place not in ("spark", "spark_source", "wiring"):
         yield from (file.at(line, "imports pyspark") for line, name in imported(file.tree) if name == "pyspark")
 
 

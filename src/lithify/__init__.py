@@ -32,7 +32,7 @@ Place = Cursor
 def open(warehouse: str | None = None, *, catalog: str | None = None) -> Lake:
     """A lake at a directory or URI, or behind a catalog that PyIceberg's configuration describes.
 
-    Without arguments: `$LITHIFY_WAREHOUSE`, or else `./lithify-warehouse`. Raises
+    Without arguments: `$LITHIFY_WAREHOUSE` or `$LITHIFY_CATALOG`, or else `./lithify-warehouse`. Raises
     `lithify.errors.WarehouseError` if it cannot be used.
     """
     from lithify.api.lake import open_lake

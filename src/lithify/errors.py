@@ -46,22 +46,16 @@
 
 Each also says what caused it (`Blame`): a cleaner quarantines a log for its own failures only. A
 message says what happened and where (topic-partition, offset, file), `hint` what to do next, both on one line.
+`code` is the name of the class without "Error": the command line and its JSON name an error by it.
 """
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 from functools import partial
 from typing import Any, ClassVar
 
-_PASSWORD = re.compile(r"(://[^\s/:@]*):(?!PASSWORD@)\S*@")
-"""The password of a URL, any characters up to the last '@' of the word; our own hints have that very word there."""
-
-
-def redacted(text: str) -> str:
-    """Any text without the passwords of the URLs in it."""
-    return _PASSWORD.sub(r"\1:***@", text)
+from lithify.redaction import redacted
 
 
 class Blame(Enum):
@@ -83,6 +77,11 @@ class LithifyError(Exception):
     def __init__(self, message: str, *, hint: str = "") -> None:
         self.message, self.hint = redacted(message), hint
         super().__init__(self.message)
+
+    @property
+    def code(self) -> str:
+        """`UnknownTopic` for an `UnknownTopicError`; that of the base for a class that is defined elsewhere."""
+        return next(kind.__name__ for kind in type(self).__mro__ if kind.__module__ == __name__).removesuffix("Error")
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message

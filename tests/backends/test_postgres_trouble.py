@@ -175,6 +175,7 @@ def test_a_connection_cut_at_every_chunk_of_an_append(
     assert outcomes["refused"] > 1
 
 
+@pytest.mark.alone
 def test_a_catalog_that_loses_connections_at_random(backend: Backend, place: Place, warehouse: Warehouse) -> None:
     chance = random.Random(5)
     done = threading.Event()

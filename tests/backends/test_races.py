@@ -9,8 +9,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from lithify.model.log import TopicEdit, TopicState
 from lithify.model.record import Record
+from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.commit import ATTEMPTS, commit
 from lithify.service.write.append import append

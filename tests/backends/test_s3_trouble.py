@@ -23,6 +23,8 @@ from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
 from .conftest import Backend
 
+pytestmark = pytest.mark.alone
+
 KEYS = 80
 BOUND_S = 60.0
 """How long anything here may take in all: a request is tried twice in these tests."""
@@ -194,7 +196,7 @@ def test_credentials_that_are_refused(backend: Backend, place: Place, warehouse:
 def test_a_bucket_that_is_not_there(backend: Backend) -> None:
     backend.describe(warehouse="s3://no-such-bucket/lake")
 
-    with pytest.raises(WarehouseError, match="no such bucket") as caught:
+    with pytest.raises(WarehouseError, match="there is no bucket no-such-bucket") as caught:
         backend.place().create()
 
     assert "create it" in caught.value.hint

@@ -17,6 +17,8 @@ from support.servers.tcp_proxy import wait_until
 
 from .conftest import Backend
 
+pytestmark = pytest.mark.alone
+
 ENDS_WITHIN_S = 10.0
 BOUND_S = 60.0
 

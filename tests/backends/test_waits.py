@@ -25,6 +25,8 @@ from support.topics.whole_logs import check_whole
 
 from .conftest import Backend
 
+pytestmark = pytest.mark.alone
+
 REQUEST_S = 0.5
 ANSWER_S = 0.7
 BOUND_S = 60.0

@@ -17,7 +17,7 @@ from lithify.errors import CoordinationError, WarehouseError
 from lithify.leases.memory import MemoryCoordination
 from lithify.ports.store import Warehouse
 from lithify.reports.events import CleanerEvent, EventKind
-from lithify.wiring import SystemClock
+from lithify.wiring.clock import SystemClock
 from support.topics.cleaner_lake import CleanerLake
 
 LIMIT_MS = 800

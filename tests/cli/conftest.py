@@ -59,12 +59,13 @@ class Program:
         return outcome
 
     def error(self, *arguments: object, stdin: str | bytes = b"", code: int = 2) -> str:
-        """The one line that a failing command says; nothing may be on stdout."""
+        """The one line that a failing command says, without its code; nothing may be on stdout."""
         outcome = self(*arguments, stdin=stdin, code=code)
         (line,) = outcome.err.splitlines()
         assert outcome.out == ""
-        assert line.startswith("error: ")
-        return line.removeprefix("error: ")
+        error = re.fullmatch(r"error\[\w+\]: (.*)", line)
+        assert error is not None, line
+        return error[1]
 
 
 def in_a_process_of_its_own(

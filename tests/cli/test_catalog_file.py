@@ -22,7 +22,7 @@ def test_a_file_of_catalogs_that_cannot_be_read(lithify, tmp_path, monkeypatch, 
     file.write_bytes(ODD[odd])
     monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
     said = lithify("topic", "list", "--warehouse", tmp_path / "lake", code=1).err
-    assert f"error: {file}: PyIceberg cannot read its configuration: " in said
+    assert f"error[Warehouse]: {file}: PyIceberg cannot read its configuration: " in said
     assert "correct or remove it" in said
     assert SECRET not in said
 

@@ -1,4 +1,4 @@
-"""`lithify status` tells when each cleaner of the catalog last completed a look (C50)."""
+"""`lithify status` tells when each cleaner of the catalog last completed a check (C50)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_it_shows_the_cleaners_of_this_catalog_and_makes_nothing_for_it(lithify,
         alpha.wait_for_kind("started")
         wait_until(lambda: bool(looks(lithify).get("alpha", {}).get("looked_ms")), "no look is shown", 60)
         assert re.search(
-            r"cleaner alpha completed its last look .* ago\) \(looks every 200 ms\)", lithify("status").err
+            r"cleaner alpha completed its last check .* ago\) \(checks every 200 ms\)", lithify("status").err
         )
         alpha.signal(signal.SIGTERM)
         assert alpha.ended() == 0
@@ -48,7 +48,7 @@ def test_one_that_has_not_looked_yet_and_those_of_other_catalogs(lithify, tmp_pa
     shared.put_note(CleanerNote("mine", f"file://{folder}", 15_000, 1_000_000, None))
     shared.put_note(CleanerNote("theirs", "s3://elsewhere", 15_000, 1_000_000, 1_000_000))
     assert set(looks(lithify)) == {"mine"}
-    assert "cleaner mine has not completed a look since it started 1970" in lithify("status").err
+    assert "cleaner mine has not completed a check since it started 1970" in lithify("status").err
 
 
 def test_a_database_that_cannot_be_asked_hides_no_topic(lithify, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,7 +144,7 @@ def test_the_json_of_a_round_key_by_key(orders):
 
 def test_the_json_of_a_plan(orders):
     plan = orders("compact", "orders", "--plan", "--json").json
-    assert set(plan) == {"topic", "version", "logs", "now_ms", "now_given", "extra_bytes_needed"}
+    assert set(plan) == {"topic", "version", "logs", "now_ms", "now_given", "groups_error", "extra_bytes_needed"}
     report = orders("compact", "orders", "--json").json
     for planned, done in zip(plan["logs"], report["logs"], strict=True):
         assert planned["horizon"] == done["horizon"]
@@ -164,7 +164,9 @@ def test_only_the_partitions_asked_for(orders):
 def test_limits_are_taken_with_their_units(orders):
     limits = ("--task-memory", "64MiB", "--read-rate", "100MB/s", "--write-rate", "100MB/s")
     assert orders("compact", "orders", *limits, "--json").json["changed"] is True
-    assert "is not a size such as" in orders.error("compact", "orders", "--read-rate", "fast")
+    bare = orders("compact", "orders", "--read-rate", "100000000", "--write-rate", "200MB/s")
+    assert bare.err.startswith("--read-rate 100000000 is 95.4 MiB/s\n")
+    assert "is not a rate such as" in orders.error("compact", "orders", "--read-rate", "fast")
     assert "a task needs at least" in orders.error("compact", "orders", "--task-memory", "1KiB")
 
 
@@ -196,10 +198,12 @@ def test_a_log_that_fails_is_reported_and_the_others_go_on(orders):
     first, second = failed.json["logs"]
     assert (first["error"], first["records_out"]) == (None, 2)
     assert f"{damaged}: the file is missing" in second["error"]
-    (said,) = failed.err.splitlines()
-    assert said.startswith("error: ")
-    assert str(damaged) in said
+    said = json.loads(failed.err)
+    assert (first["error_code"], second["error_code"], said["code"]) == (None, "Damaged", "Damaged")
+    assert (said["topic"], said["partition"], said["exit_code"]) == ("orders", 1, 1)
+    assert str(damaged) in said["message"]
     shown = orders("compact", "orders", code=1)
+    assert shown.err.splitlines()[-1].startswith("error[Damaged]: ")
     assert "FAILED, the log is as it was" in shown.out
     assert "1 log FAILED" in shown.err
 
@@ -246,7 +250,7 @@ def test_a_demo_whose_spark_does_not_start_shows_no_round(own_process, tmp_path)
     told = own_process("demo", SPARK_HOME=str(tmp_path))
     assert told.returncode == 1
     assert "Compacted" not in told.stdout
-    assert told.stderr.splitlines()[-1].startswith("error: Spark did not start: ")
+    assert told.stderr.splitlines()[-1].startswith("error[RoundsFailed]: Spark did not start: ")
 
 
 @pytest.mark.parametrize("busy_with", ["java", "pyspark.daemon"], ids=["starting", "working"])

@@ -94,7 +94,7 @@ def test_what_is_not_text_fails_with_the_way_out(lithify):
     lithify("produce", "t", "--encoding", "base64", stdin="\n".join([good, good, bad, good]))
     failed = lithify("consume", "t", code=1)
     assert places(failed) == [(0, 0), (0, 1)]
-    assert failed.err == "error: t-0: the record at offset 2 is not UTF-8 text (use --encoding base64)\n"
+    assert failed.err == "error[Lithify]: t-0: the record at offset 2 is not UTF-8 text (use --encoding base64)\n"
     assert len(lithify("consume", "t", "--encoding", "base64").lines) == 4
     lithify("produce", "t", "--encoding", "base64", stdin='{"key":"/w==","value":""}')
     assert lithify("table", "t", code=1).err == failed.err.replace("offset 2", "offset 4")
@@ -135,3 +135,21 @@ def test_message_ids_of_a_copied_topic_are_shown_and_are_places_to_start(lithify
     assert lithify("consume", name, "--from", "1042:18").lines == [second, third]
     assert "is not there yet: it was copied up to 1042:18:1" in lithify.error("consume", name, "--from", "1043:0")
     assert "produced records have no message ids" in lithify.error("produce", name, stdin='{"key":"k","value":"v"}')
+
+
+def test_the_records_of_one_key_are_those_of_all_partitions(lithify):
+    lithify("topic", "create", "mixed", "--partitions", 2, "--config", "null.key=retain")
+    records = [(0, "k", "1"), (0, "kk", "2"), (1, "k", "3"), (1, None, "4"), (0, "", "5"), (0, "k", None)]
+    lines = [{"partition": partition, "key": key, "value": value} for partition, key, value in records]
+    lithify("produce", "mixed", stdin="".join(json.dumps(line) + "\n" for line in lines))
+
+    def values(*how):
+        return [record["value"] for record in lithify("consume", "mixed", *how).lines]
+
+    assert values("--key", "k") == ["1", None, "3"]
+    assert values("--key", "k", "--max", 2) == ["1", None]
+    assert values("--key", "k", "--partition", 1) == ["3"]
+    assert values("--key", "") == ["5"]
+    assert values("--key", "none") == []
+    assert [(r["partition"], r["value"]) for r in lithify("table", "mixed", "--key", "k").lines] == [(1, "3")]
+    assert lithify.error("consume", "mixed", "--key", "k", "--group", "g").startswith("--key and --group")

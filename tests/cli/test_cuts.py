@@ -7,7 +7,7 @@ import json
 import pytest
 
 import lithify as package
-from lithify.model.log import TopicEdit, Verb
+from lithify.model.topic.edit import TopicEdit, Verb
 
 DAY_MS = 86_400_000
 CUT_KEYS = [
@@ -24,7 +24,7 @@ CUT_KEYS = [
     "segments_added",
     "records_added",
 ]
-REPORT_KEYS = ["topic", "verb", "version", "changed", "logs", "now_ms", "now_given", "undone_run_id"]
+REPORT_KEYS = ["topic", "verb", "version", "changed", "logs", "now_ms", "now_given", "undone_run_id", "groups_error"]
 
 
 def produce(lithify, topic, *records, partition=0):
@@ -87,7 +87,7 @@ def test_each_policy_names_the_verb_that_the_other_has(events):
     events("topic", "create", "orders")
     assert events.error("retain", "orders") == (
         "orders: cleanup.policy=compact has no retention "
-        "(`lithify compact orders` compacts it; retention needs delete in cleanup.policy)"
+        "(`lithify compact orders` compacts it; retention needs delete in cleanup.policy, or backlog.trim.groups)"
     )
 
 

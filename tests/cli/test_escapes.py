@@ -116,7 +116,7 @@ def test_what_is_printed_is_a_line_and_nothing_else(kind, capsys, monkeypatch):
     word = NASTY[kind]
     rows = output.columns(("NAME", "WHY"), [(word, word)], left=("WHY",))
     output.show([*rows, *output.fields([(word, word)]), output.styled(word, fg="red"), word])
-    output.say_error(word)
+    output.say_error(word, "Damaged")
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 5
     plain = re.sub(r"\x1b\[(0|1|2|31)m", "", out + err)

@@ -58,8 +58,9 @@ def test_describe(orders):
         "log_end_offset": 3,
         "records_left": 0,
         "lag_ms": 0,
-        "holds_tombstones": None,
+        "holds_tombstones": False,
         "error": None,
+        "error_code": None,
     }
     assert (second["records_left"], second["lag_ms"] > 10**12) == (2, True)
     (group,) = orders("group", "list", "--json").lines
@@ -72,8 +73,40 @@ def test_describe_says_where_a_group_cannot_continue(orders):
     found = orders("group", "describe", "g", "--json", code=1)
     assert [lag["records_left"] for lag in found.lines] == [None, 0]
     assert "orders-0: the log was truncated below offset 3" in found.err
+    assert found.err.count("`lithify group reset g orders --to earliest` continues there") == 1
     failed = orders("consume", "orders", "--group", "g", code=1)
     assert "lithify group reset g orders --to earliest" in failed.err
+
+
+def test_a_group_that_holds_tombstones_is_shown(lithify):
+    """C61: in `group describe`, `status` and the report of a round, until it has read them."""
+    held = ("tombstone.hold.groups=g", "tombstone.hold.max.ms=-1", "delete.retention.ms=0")
+    lithify("topic", "create", "orders", *(word for setting in held for word in ("--config", setting)))
+    lithify("produce", "orders", stdin='{"key":"a","value":"1"}\n{"key":"b","value":null}\n')
+    lithify("consume", "orders", "--group", "g", "--max", 1)
+    (log,) = lithify("compact", "orders", "--json").json["logs"]
+    assert (log["tombstones_out"], log["tombstones_read_below"], log["missed_by"]) == (1, 1, [])
+    assert [lag["holds_tombstones"] for lag in lithify("group", "describe", "g", "--json").lines] == [True]
+    shown = lithify("group", "describe", "g").out.splitlines()
+    assert [line.split()[-1] for line in shown] == ["HOLDS", "tombstones"]
+    (hold,) = lithify("status", "orders", "--json").json["logs"][0]["holds"]
+    assert (hold["group"], hold["position"], hold["tombstones"], hold["until_ms"]) == ("g", 1, 1, None)
+    shown = " ".join(lithify("status", "orders").out.split())
+    assert "1 tombstone at most is held by group g, which is at 1, since" in shown
+    lithify("consume", "orders", "--group", "g")
+    assert [lag["holds_tombstones"] for lag in lithify("group", "describe", "g", "--json").lines] == [False]
+    (log,) = lithify("compact", "orders", "--plan", "--json").json["logs"]
+    assert (log["tombstones_expire_below"], log["held_by"]) == (2, [])
+
+
+def test_a_round_without_a_database_of_groups_holds_and_says_so(lithify, monkeypatch):
+    """C61."""
+    lithify("topic", "create", "orders", "--config", "tombstone.hold.groups=g", "--config", "delete.retention.ms=0")
+    lithify("produce", "orders", stdin='{"key":"b","value":null}\n')
+    monkeypatch.setattr("lithify.wiring._database_of", lambda _: None)
+    report = lithify("compact", "orders", "--json").json
+    assert "groups need an SQL database" in report["groups_error"] and report["logs"][0]["tombstones_out"] == 1
+    assert "count as having read nothing" in " ".join(lithify("status", "orders").out.split())
 
 
 def test_reset_shows_first_and_moves_with_yes(orders):
@@ -101,6 +134,46 @@ def test_delete_shows_first_and_deletes_with_yes(orders):
     assert orders("group", "delete", "g", "--yes").err == "group g: deleted 2 positions\n"
     assert orders("group", "list", "--json").out == ""
     assert orders("group", "list").err == "no groups yet (`lithify consume TOPIC --group G` makes one)\n"
+
+
+def test_a_topic_of_many_can_be_damaged_or_deleted(orders):
+    for name in ("gone", "good"):
+        orders("topic", "create", name)
+        orders("produce", name, stdin='{"key":"k","value":"1"}\n')
+        orders("consume", name, "--group", "g")
+    orders("consume", "orders", "--group", "g", "--max", 4)
+    orders("topic", "delete", "gone", "--yes")
+    (path,) = orders.warehouse.glob("default/orders-*/data/partition=1/*.parquet")
+    path.write_bytes(b"damage")
+    found = orders("group", "describe", "g", "--json", code=1)
+    rows = [(lag["topic"], lag["position"], lag["log_end_offset"], lag["error"] is None) for lag in found.lines]
+    assert rows == [("gone", 1, None, False), ("good", 1, 1, True), ("orders", 3, 3, True), ("orders", 1, 3, False)]
+    assert path.name in found.err
+    for path in orders.warehouse.glob("default/orders-*/metadata/*.avro"):
+        path.write_bytes(b"damage")
+    found = orders("group", "describe", "g", "--json", code=1)
+    rows = [(lag["topic"], lag["position"], lag["log_end_offset"], lag["error"] is None) for lag in found.lines]
+    assert rows[2:] == [("orders", 3, None, False), ("orders", 1, None, False)]
+    assert "`lithify group delete g gone` forgets it" in found.err
+    assert ".avro" in found.err and "reset" not in found.err
+    assert "deletes 1 position" in orders("group", "delete", "g", "gone", code=2).err
+    orders("group", "delete", "g", "gone", "--yes")
+    assert [group["topics"] for group in orders("group", "list", "--json").lines] == [["good", "orders"]]
+    assert "has no position in gone" in orders("group", "delete", "g", "gone", "--yes", code=2).err
+
+
+def test_a_topic_without_positions(orders):
+    orders("topic", "create", "other")
+    orders("consume", "orders", "--group", "g")
+    (lag,) = orders("group", "describe", "g", "other", "--json").lines
+    assert (lag["position"], lag["records_left"]) == (None, 0)
+    assert "ordres" in orders("group", "describe", "g", "ordres", code=2).err
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "x" * 300, "'; drop table lithify_positions; --", "ä"])
+@pytest.mark.parametrize("verb", [("describe",), ("delete", "--yes")], ids=str)
+def test_what_cannot_be_a_group_is_said(orders, verb, name):
+    assert "is not a group: it must be 1 to 249" in orders("group", verb[0], name, *verb[1:], code=2).err
 
 
 def test_a_catalog_without_a_database_needs_a_url(orders, tmp_path, monkeypatch):

@@ -44,7 +44,7 @@ def catalog(lithify, failing):
 
 def test_without_topics_it_says_how_to_make_one(lithify):
     shown = lithify("status")
-    assert (shown.out, shown.err) == ("", "no topics yet (`lithify topic create` makes one)\n")
+    assert (shown.out, shown.err) == ("", f"no topics yet in {lithify.warehouse} (`lithify topic create` makes one)\n")
     assert lithify("status", "--json").out == ""
 
 
@@ -83,6 +83,7 @@ def test_as_json_every_topic_is_an_object(catalog):
         "dirty_ratio": 0.0,
         "failures": 8,
         "error": "s3://bucket/part-1: the file is missing",
+        "error_code": None,
         "logs": 2,
         "logs_in_state": 1,
         "records": 0,
@@ -163,7 +164,7 @@ def test_in_a_pipe_every_look_is_printed_anew_with_its_time(catalog, looks, mask
 def test_as_json_every_look_is_an_object(catalog, looks):
     looks(lambda: None)
     one, two = catalog("status", "--watch", "--interval", "1ms", "--json", code=130).lines
-    assert list(one) == ["now_ms", "now_given", "counts", "topics", "cleaners", "cleaners_error"]
+    assert list(one) == ["now_ms", "now_given", "counts", "topics", "cleaners", "cleaners_error", "cleaner_rates"]
     assert one["counts"] == {"quarantined": 1, "overdue": 1, "due": 1, "waiting": 1, "clean": 1}
     assert [topic["topic"] for topic in two["topics"]] == ["stuck", "late", "due", "kept", "clean"]
     looks(lambda: None)
@@ -180,11 +181,11 @@ def test_a_look_that_fails_is_reported_and_the_next_one_is_tried(catalog, looks)
     shown = catalog("status", "due", "--watch", code=130)
     assert shown.out.count("due  version") == 2
     assert "Traceback" not in shown.err
-    (said,) = (line for line in shown.err.splitlines() if line.startswith("error: "))
+    (said,) = (line for line in shown.err.splitlines() if line.startswith("error["))
     assert "due" in said
     looks(*steps)
     first, failed, last = catalog("status", "due", "--watch", "--json", code=130).lines
-    assert (first["topic"], list(failed), last["topic"]) == ("due", ["error"], "due")
+    assert (first["topic"], list(failed), last["topic"]) == ("due", ["error", "error_code"], "due")
 
 
 def test_a_topic_that_is_not_there_is_refused_before_the_first_look(lithify):
@@ -269,9 +270,9 @@ def test_on_a_terminal_a_look_that_fails_is_reported_above_what_was_seen_before(
     with on_a_terminal("status", "due", "--watch", "--interval", "50ms") as terminal:
         terminal.wait_for(b"version 2", times=2)
         catalog("topic", "delete", "due", "--yes")
-        terminal.wait_for(b"error: ")
+        terminal.wait_for(b"error[")
         terminal.wait_for(b"Ctrl-C", times=terminal.drawn.count(b"Ctrl-C") + 2)
         assert terminal.interrupt() == 130
     last = terminal.drawn[terminal.drawn.rindex(b"\x1b[H") :]
-    assert last.index(b"error: ") < last.index(b"version 2")
+    assert last.index(b"error[") < last.index(b"version 2")
     assert b"Traceback" not in terminal.drawn

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lithify.cli.records import record_files
+from lithify.cli.records import text_lines
 from lithify.columnar.arrivals.partitioner import partition_of
 from lithify.columnar.parquet import bounded_batches
 
@@ -69,14 +69,14 @@ def test_a_record_keeps_everything_it_was_given(orders):
 
 
 def test_batches_are_atomic_and_the_error_says_how_far_it_got(orders, monkeypatch):
-    monkeypatch.setattr(record_files, "BATCH_LINES", 10)
+    monkeypatch.setattr(text_lines, "BATCH_LINES", 10)
     lines = [a_line(f"k{n}") for n in range(30)]
     lines[27] = '{"key": "k27", "value": }\n'
     failed = orders("produce", "orders", "--json", stdin="".join(lines), code=2)
-    assert failed.err == (
-        "error: stdin, line 28: it is not JSON: Expecting value at column 25 "
-        "(nothing of its batch was written, 20 records of batches before it were)\n"
-    )
+    said = json.loads(failed.err)
+    assert said["code"] == "InvalidInput"
+    assert said["message"] == "stdin, line 28: it is not JSON: Expecting value at column 25"
+    assert said["hint"] == "nothing of its batch was written, 20 records of batches before it were"
     assert failed.json["records"] == 20
     assert sorted(key for key, _ in pairs(orders)) == sorted(f"k{n}" for n in range(20))
 
@@ -241,7 +241,7 @@ def test_parquet_refusals_name_row_column_or_file(orders, tmp_path):
     assert records(orders) == []
     said = orders("produce", "orders", bad, code=2).err
     assert said == (
-        f"error: {bad}, row 2: the record is refused: it has no key, and null.key=reject "
+        f"error[InvalidRecord]: {bad}, row 2: the record is refused: it has no key, and null.key=reject "
         "(nothing of its batch was written, 2 records of batches before it were)\n"
     )
     assert orders.error("produce", "orders", "--format", "parquet") == (
@@ -266,3 +266,42 @@ def test_a_partition_in_the_topics_name_is_where_records_go(lithify):
         "stdin, line 2: the record names partition 2, the topic's name partition 1 (nothing was written)"
     )
     assert "has no partition 3" in lithify.error("produce", f"{name}-partition-3", stdin=a_line("a"))
+
+
+def test_lines_are_values_of_the_key_that_is_given(orders):
+    orders("produce", "orders", "--key", "k", stdin='{"a":1}\nplain\tv\n\nNULL\n')
+    orders("produce", "orders", "--key", "k", "--null-marker", "NULL", stdin="NULL\n")
+    read = orders("consume", "orders", "--key", "k").lines
+    assert [(record["key"], record["value"]) for record in read] == [
+        ("k", '{"a":1}'),
+        ("k", "plain\tv"),
+        ("k", "NULL"),
+        ("k", None),
+    ]
+
+
+def test_a_key_is_refused_beside_what_has_keys_or_offsets(orders, tmp_path):
+    produce = ("produce", "orders", "--key", "k")
+    assert "give one of them" in orders.error(*produce, "--format", "json", stdin="v\n")
+    assert orders.error(*produce, "--keep-offsets", stdin="v\n").startswith("a line that is a value has no offsets")
+    assert orders.error("produce", "orders", "--key", "zz", "--key-encoding", "hex", stdin="v\n").startswith(
+        "--key: it is not hex: "
+    )
+    assert "stdin, line 2: it is not UTF-8 text" in orders.error(*produce, stdin=b"v\n\xff\n")
+    assert orders("consume", "orders", "--key", "k").out == ""
+
+
+def test_keys_and_values_are_encoded_each_in_its_way(orders):
+    as_both = ("--key-encoding", "hex", "--value-encoding", "base64")
+    orders("produce", "orders", "--key", "00ff", *as_both, stdin="/w==\n")
+    line = '{"key":"00ff","value":"/w==","headers":[["h","text"]]}\n'
+    orders("produce", "orders", *as_both, stdin=line)
+    first, second = orders("consume", "orders", "--key", "00ff", *as_both).lines
+    assert (first["key"], first["value"], first["headers"]) == ("00ff", "/w==", [])
+    assert (second["key"], second["value"], second["headers"]) == ("00ff", "/w==", [["h", "text"]])
+    assert orders("consume", "orders", "--key", "AP8=", "--encoding", "base64").lines[1]["headers"] == [
+        ["h", "dGV4dA=="]
+    ]
+    assert "is not UTF-8 text" in orders.error("consume", "orders", "--key-encoding", "hex", code=1)
+    bad = '{"key":"0","value":""}\n'
+    assert "its key is not hex: " in orders.error("produce", "orders", *as_both, stdin=bad)

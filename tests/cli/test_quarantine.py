@@ -47,6 +47,7 @@ def test_logs_of_all_topics_are_listed_the_worst_first(orders):
         "failures": 8,
         "since_ms": 0,
         "failed_ms": 1_000,
+        "error_code": None,
         "retry_ms": None,
         "error": "s3://bucket/part-1: the file is missing",
     }

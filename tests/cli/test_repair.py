@@ -25,7 +25,7 @@ def test_without_yes_the_plan_is_shown_and_nothing_changed(lithify):
         "  complete",
     ]
     assert shown.err == (
-        "error: orders: nothing was repaired (--yes has the catalog name version 2 again, as it was)\n"
+        "error[Refused]: orders: nothing was repaired (--yes has the catalog name version 2 again, as it was)\n"
     )
     assert sorted(Path(lithify.warehouse).rglob("*")) == before
 

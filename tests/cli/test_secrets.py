@@ -6,7 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
-from lithify.errors import LithifyError, WarehouseError, redacted
+from lithify.errors import LithifyError, WarehouseError
+from lithify.redaction import redacted
 from lithify.store.iceberg.catalog import configured
 
 BETWEEN = ["@", ":", "/", "?", "#", "%", "%40", "@:/", "@@", "[", "%zz"]

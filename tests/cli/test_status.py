@@ -57,7 +57,16 @@ def test_a_deadline_is_reported_before_it_has_come(lithify, masked):
 def test_status_as_json(lithify):
     lithify("topic", "create", "a", "--partitions", 2)
     a = lithify("status", "a", "--json").json
-    assert list(a) == ["topic", "version", "cleanup_policy", "compaction_mode", "logs", "now_ms", "now_given"]
+    assert list(a) == [
+        "topic",
+        "version",
+        "cleanup_policy",
+        "compaction_mode",
+        "logs",
+        "now_ms",
+        "now_given",
+        "groups_error",
+    ]
     assert [log["partition"] for log in a["logs"]] == [0, 1]
     assert list(a["logs"][0]) == [
         "partition",
@@ -74,8 +83,11 @@ def test_status_as_json(lithify):
         "dirty_bytes",
         "dirty_ratio",
         "tombstones",
+        "delete_retention_point",
         "next_tombstone_expiry_ms",
         "tombstones_held_below",
+        "holds",
+        "backlog_read_below",
         "passed_through",
         "retention_waiting_bytes",
         "owed",
@@ -86,11 +98,7 @@ def test_status_as_json(lithify):
         "last_round_ms",
         "last_round_id",
         "view",
-        "failures",
-        "failed_ms",
-        "retry_ms",
-        "error",
-        "quarantined",
+        *("failures", "failed_ms", "retry_ms", "error", "error_code", "quarantined"),
     ]
 
 
@@ -140,6 +148,17 @@ def test_a_clock_that_goes_back_makes_no_tombstone_older(lithify):
     log = lithify("status", "t", "--now", f"@{10 * HOUR_MS}", "--json").json["logs"][0]
     assert (log["tombstones"], log["next_tombstone_expiry_ms"]) == (2, 124 * HOUR_MS)
     assert (log["due"], log["due_at_ms"], log["overdue_ms"]) == (False, 124 * HOUR_MS, 0)
+
+
+@pytest.mark.usefixtures("plain_rounds")
+def test_the_offset_below_which_deletes_may_be_gone_is_told(lithify):
+    lithify("topic", "create", "t", "--config", "delete.retention.ms=1h")
+    produce(lithify, "t", a_line(0, None), {**a_line(1), "key": "other"})
+    lithify("compact", "t", "--now", f"@{10 * HOUR_MS}")
+    assert lithify("status", "t", "--json").json["logs"][0]["delete_retention_point"] == 0
+    lithify("compact", "t", "--now", f"@{12 * HOUR_MS}")
+    assert lithify("status", "t", "--json").json["logs"][0]["delete_retention_point"] == 2  # the end of its segment
+    assert "deletes below 2 may be gone" in " ".join(lithify("status", "t").out.split())
 
 
 def test_one_partition_by_its_name(lithify):

@@ -17,6 +17,13 @@ def eu(lithify):
     return lithify
 
 
+def test_a_stream_that_was_never_created_is_deleted_with_its_topics(lithify):
+    lithify("topic", "create", "eu/clicks")
+    assert lithify("stream", "delete", "eu", "--topics", "--yes").err == "eu: deleted with 1 topic\n"
+    assert lithify.error("stream", "delete", "eu", "--topics", "--yes").startswith("eu: no such stream")
+    lithify("topic", "create", "eu/clicks")
+
+
 def test_a_stream_is_created_listed_and_deleted(lithify):
     made = lithify("stream", "create", "/apps/events", "--config", "compact=false", "--config", "ttl=7d")
     assert (made.out, made.err) == ("", "/apps/events: created; topics keep every record, for 7 d 0 h\n")
@@ -46,7 +53,7 @@ def test_an_empty_warehouse_has_no_streams_and_stays_empty(lithify):
 
 def test_a_stream_as_json(eu):
     found = eu("stream", "info", "eu", "--json").json
-    assert list(found) == ["stream", "namespace", "attributes", "topics", "keeps"]
+    assert list(found) == ["stream", "namespace", "attributes", "topics", "keeps", "error", "error_code"]
     assert (found["stream"], found["topics"]) == ("eu", 2)
     assert list(found["attributes"]) == [*ATTRIBUTES, *INHERITABLE]
     assert found["attributes"]["compact"] == {"value": "true", "from": "stream"}
@@ -80,7 +87,9 @@ def test_an_edit_says_what_became_of_the_topics(eu):
     assert again == {
         "stream": "eu",
         "attributes": {},
-        "topics": [{"topic": f"eu/{name}", "altered": None, "error": None} for name in ("clicks", "orders")],
+        "topics": [
+            {"topic": f"eu/{name}", "altered": None, "error": None, "error_code": None} for name in ("clicks", "orders")
+        ],
     }
     assert eu("stream", "edit", "eu", "--unset", "autocreate").err.splitlines()[0] == "eu: nothing to change"
 
@@ -90,7 +99,7 @@ def test_a_topic_that_cannot_inherit_is_named(eu):
     eu("topic", "create", "eu/view", "--config", "compaction.mode=side-by-side")
     failed = eu("stream", "edit", "eu", "--config", "compact=false", code=1)
     assert "eu: changed, and 1 topic of 3 with it" in failed.err
-    assert "eu/view: not changed: compaction.mode=side-by-side needs compact" in failed.err
+    assert "eu/view: not changed: [InvalidSetting] compaction.mode=side-by-side needs compact" in failed.err
     assert eu("topic", "info", "eu/orders", "--json").json["config"]["cleanup.policy"] == "delete"
     assert "needs compact in cleanup.policy" in eu.error("compact", "eu/view")
 
@@ -132,3 +141,13 @@ def test_produce_creates_a_topic_where_its_stream_says_so(eu):
     assert "no such topic" in eu.error("status", "eu/new")
     assert eu("produce", "eu/new", stdin=line).err == "eu/new: 1 record written, version 2\n"
     assert eu("topic", "info", "eu/new", "--json").json["partitions"] == 2
+
+
+def test_an_existing_stream_is_left_as_it_is_if_that_is_asked_for(lithify):
+    create = ("stream", "create", "eu", "--if-not-exists")
+    made = lithify(*create, "--config", "compact=true", "--json").json
+    again = lithify(*create, "--config", "compact=false").err
+    assert again == "eu: exists already, nothing was changed; topics keep the latest record of every key, for ever\n"
+    assert lithify(*create, "--json").json == made
+    assert "no such" in lithify.error(*create, "--config", "nope=1")
+    assert "exists already" in lithify.error("stream", "create", "eu")

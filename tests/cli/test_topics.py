@@ -21,7 +21,8 @@ def test_a_topic_is_made_listed_shown_and_deleted(lithify, masked):
 
 
 def test_an_empty_warehouse_has_no_topics_and_stays_empty(lithify):
-    assert lithify("topic", "list").err == "no topics yet (`lithify topic create` makes one)\n"
+    nothing = f"no topics yet in {lithify.warehouse} (`lithify topic create` makes one)\n"
+    assert lithify("topic", "list").err == nothing
     assert lithify("topic", "list", "--json").out == ""
     assert not lithify.warehouse.exists()
 
@@ -57,6 +58,10 @@ def test_topics_as_json(lithify):
         "created_ms",
         "config",
         "config_from",
+        "source",
+        "source_version",
+        "compacts_by_itself",
+        "not_compacting",
     ]
     assert list(made["config"]) == list(made["config_from"]) == list(SETTINGS)
     deleted = lithify("topic", "delete", "orders", "--yes", "--json").json
@@ -121,3 +126,44 @@ def test_refusals_say_what_would_be_taken(lithify):
     assert lithify.error(*create, "t", "--partitions", 0) == "partitions=0: a topic has 1 to 10000"
     assert lithify.error(*create, "persistent://a/b/c-partition-1").startswith("persistent://a/b/c-partition-1 names a")
     assert [topic["topic"] for topic in lithify("topic", "list", "--json").lines] == ["orders"]
+
+
+def test_an_existing_topic_is_left_as_it_is_if_that_is_asked_for(lithify):
+    create = ("topic", "create", "orders", "--if-not-exists")
+    assert lithify(*create, "--partitions", 3).err == "orders: created with 3 partitions\n"
+    made = lithify("topic", "info", "orders", "--json").json
+    again = lithify(*create, "--partitions", 4, "--config", "null.key=drop")
+    assert (again.out, again.err) == ("", "orders: exists already with 3 partitions; nothing was changed\n")
+    assert lithify(*create, "--json").json == made
+    assert "no such setting" in lithify.error(*create, "--config", "nope=1")
+
+
+def test_a_topic_that_is_not_there_is_deleted_if_that_is_asked_for(lithify):
+    lithify("topic", "create", "orders")
+    delete = ("topic", "delete", "order", "--if-exists", "--yes")
+    assert lithify(*delete).err == "order: there is no such topic; nothing was deleted\n"
+    assert lithify(*delete, "--json").json == {"topic": "order", "deleted": False, "records": 0, "left": []}
+    assert [topic["topic"] for topic in lithify("topic", "list", "--json").lines] == ["orders"]
+    assert "nothing was deleted (--yes" in lithify.error("topic", "delete", "orders", "--if-exists")
+    lithify("topic", "delete", "orders", "--if-exists", "--yes")
+    assert lithify("topic", "list").out == ""
+
+
+def test_an_unknown_topic_is_answered_with_the_nearest_one(lithify):
+    lithify("topic", "create", "orders")
+    lithify("topic", "create", "persistent://shop/eu/states")
+    for verb in (("consume",), ("produce",), ("compact",), ("status",), ("topic", "info"), ("topic", "delete")):
+        assert lithify.error(*verb, "order") == "order: no such topic (did you mean orders?)"
+    assert lithify.error("table", "persistent://shop/eu/state").endswith("(did you mean persistent://shop/eu/states?)")
+    assert lithify.error("status", "nope") == "nope: no such topic (`lithify topic list` lists the topics)"
+
+
+def test_verbs_have_the_names_of_other_nouns_and_of_kafka_as_well(lithify):
+    lithify("topic", "create", "orders")
+    for given, own in (("describe", "info"), ("edit", "alter"), ("add", "create"), ("remove", "delete")):
+        told = lithify("topic", given, "--help").out
+        assert told == lithify("topic", own, "--help").out.replace(f"lithify topic {own} [", f"lithify topic {given} [")
+    assert lithify("topic", "describe", "orders", "--json").json == lithify("topic", "info", "orders", "--json").json
+    assert "describe for info, edit for alter, add for create" in lithify("topic", "--help").out
+    assert "info for describe" in " ".join(lithify("group", "--help").out.split())
+    assert lithify.error("quarantine", "describe").startswith("No such command 'describe'")

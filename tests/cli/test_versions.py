@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 import lithify as lithify_package
-from lithify.model.log import KeptVersion
 from lithify.model.record import Record
+from lithify.model.topic.edit import KeptVersion
 from lithify.service.change.undo import plan_undo
 from lithify.service.look.status import kept_versions
 from support.topics.memory_topic import ORDERS, MemoryTopic

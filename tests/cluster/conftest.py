@@ -19,6 +19,8 @@ RACING = {
     "spark.speculation.minTaskRuntime": "100ms",
 }
 """Tasks are tried twice at once as soon as one is a little slower than others."""
+WATCHED = {"spark.ui.liveUpdate.period": "0"}
+"""The status tracker knows at once that a task runs or has failed: by default it may not know until a stage ends."""
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +31,7 @@ def cluster() -> Iterator[SparkCluster]:
 
 @pytest.fixture(scope="session")
 def session(cluster: SparkCluster) -> Iterator[SparkSession]:
-    session = kafka_session({**cluster.conf, **RACING, **QUICKLY})
+    session = kafka_session({**cluster.conf, **RACING, **WATCHED, **QUICKLY})
     yield session
     session.stop()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
@@ -31,6 +31,8 @@ from support.servers.tcp_proxy import wait_until
 
 PARTITIONS, SEGMENTS, RECORDS = 3, 3, 400
 NOW_MS = 1_700_000_000_000
+HEARD_WITHIN_S = 1.0
+"""A task of a process that was killed has failed by then. If none has, the process had none."""
 Kill = Callable[[], list[int]]
 """Tells whom to kill."""
 
@@ -48,7 +50,6 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def filled(lake: Lake, name: str) -> Topic:
-    """Values of 4 KiB, so that a round under a rate takes some seconds."""
     topic = lake.create_topic(name, PARTITIONS, config={"delete.retention.ms": 0, "compression.type": "none"})
     for segment in range(SEGMENTS):
         topic.append(
@@ -66,29 +67,37 @@ def filled(lake: Lake, name: str) -> Topic:
 
 
 @contextmanager
-def struck(session: SparkSession, victims: Kill) -> Iterator[None]:
-    """Kills while tasks are under way on every executor, and sees to it that a task failed of it."""
+def struck(session: SparkSession, victims: Kill, then: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Kills while tasks are under way, until a task has failed of it; then does what is to be done `then`."""
     tracker = session.sparkContext.statusTracker()
     failed, over = Event(), Event()
     spark: Any = session.sparkContext._jsc.sc()
     wait_until(lambda: spark.getExecutorMemoryStatus().size() > WORKERS, "an executor is missing")  # and the driver
+    wait_until(lambda: not tracker.getActiveStageIds(), "what is before this goes on, and would be hit instead")
 
     def running() -> list[int]:
         stages = tracker.getActiveStageIds()
         return [s for s in stages if (info := tracker.getStageInfo(s)) is not None and info.numActiveTasks]
 
+    def has_failed(stages: Collection[int]) -> bool:
+        return any((info := tracker.getStageInfo(s)) is not None and info.numFailedTasks for s in stages)
+
     def strike() -> None:
         seen: set[int] = set()
-        while not over.is_set():
-            if not failed.is_set() and (busy := running()):
+        while not over.is_set() and not failed.is_set():
+            if busy := running():
                 seen.update(busy)
                 time.sleep(0.3)  # well into it
-                for pid in victims() if running() else ():
+                hit = victims() if running() else []
+                for pid in hit:
                     with suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
-                time.sleep(0.5)
-            if any((info := tracker.getStageInfo(s)) is not None and info.numFailedTasks for s in seen):
+                until_s = time.monotonic() + (HEARD_WITHIN_S if hit else 0)
+                while not has_failed(seen) and time.monotonic() < until_s:
+                    time.sleep(0.05)
+            if has_failed(seen):
                 failed.set()
+                then()
             time.sleep(0.05)
 
     striking = Thread(target=strike)
@@ -118,8 +127,8 @@ def records(topic: Topic) -> list[tuple[object, ...]]:
 
 def test_a_round(lake: Lake, session: SparkSession, victims: Kill) -> None:
     topic, twin = filled(lake, "topic"), filled(lake, "twin")
-    with struck(session, victims):
-        report = topic.compact(spark=session, read_rate="1MiB", now_ms=NOW_MS + 10_000)
+    with struck(session, victims, then=topic.throttle):  # at a byte a second it cannot end before
+        report = topic.compact(spark=session, write_rate=1, now_ms=NOW_MS + 10_000)
     assert report.failed == ()
     compact_without_spark(twin, NOW_MS + 10_000)
     assert records(topic) == records(twin)

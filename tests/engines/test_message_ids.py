@@ -15,10 +15,10 @@ from lithify.api.topic import Topic
 from lithify.compaction.planner import plan_log
 from lithify.errors import InvalidRecordError, InvalidSettingError, OffsetOutOfRangeError, RefusedError
 from lithify.model.cursor import Start
-from lithify.model.log import LastRecord
 from lithify.model.message import EARLIEST, LATEST, Envelope, MessageId, MessagePosition
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.topic.log import LastRecord
 from lithify.service.proof.verify import verify
 from lithify.service.round.compact import RunRequest, compact
 from support.builders import some_settings

@@ -1,10 +1,11 @@
-"""Other engines read a topic right: the programs of the how-to page, run as they stand there."""
+"""Other engines read a topic right: the programs of the how-to pages, run as they stand there."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,13 @@ from lithify.service.round.compact import RunRequest, compact
 from support.engines.oracle import OracleEngine
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "how-to" / "read-from-other-engines.md"
+PAGES = ROOT / "docs" / "how-to"
 DUCKDB_PYTHON = Path(sys.prefix) / "engines" / "bin" / "python"
 
 
-def program(heading: str) -> str:
-    """The Python program under a heading of the page."""
-    section = PAGE.read_text("utf-8").partition(f"\n## {heading}\n")[2]
+def program(heading: str, page: str = "read-from-other-engines.md") -> str:
+    """The first Python program under a heading of the page."""
+    section = (PAGES / page).read_text("utf-8").partition(f"\n## {heading}\n")[2]
     block = re.search(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     assert block is not None, heading
     return block[1]
@@ -73,6 +74,24 @@ def test_duckdb_finds_the_latest_value_of_every_key(orders, tmp_path):
     assert printed(DUCKDB_PYTHON, program("DuckDB"), tmp_path) == latest
     ours = orders.table().sort_by("key").select(["key", "value"]).to_pylist()
     assert [f"{row['key'].decode()} {row['value'].decode()}" for row in ours] == latest
+
+
+@pytest.mark.parametrize(
+    ("heading", "python"),
+    [
+        pytest.param("DuckDB", DUCKDB_PYTHON, marks=pytest.mark.engines),
+        pytest.param("Spark SQL", Path(sys.executable), marks=pytest.mark.spark),
+        ("PyIceberg", Path(sys.executable)),
+    ],
+)
+def test_a_view_of_the_latest_has_them_before_and_after_a_round(heading, python, orders, tmp_path):
+    orders.append([lithify.Record(b"o-3", b"late", 1_600_000_000_000, partition=1)])
+    year = str(datetime.now(UTC).year)
+    latest = [f"{year} o-0 placed", f"{year} o-1 ", f"{year} o-2 paid", "2020 o-3 late", f"{year} o-5 placed"]
+    source = program(heading, "query-the-latest.md")
+    assert printed(python, source, tmp_path) == latest
+    a_round(orders.warehouse, orders)
+    assert printed(python, source, tmp_path) == latest
 
 
 @pytest.mark.engines

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lithify.errors import EngineError, LithifyError, RefusedError
+from lithify.errors import CoordinationError, EngineError, LithifyError, RefusedError
 from lithify.lifecycle.clocks import LEAP_MS
-from lithify.model.log import WrittenBatch
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates
 from lithify.model.source import IngestRequest
 from lithify.model.stored_file import FileKind
+from lithify.model.topic.log import WrittenBatch
+from lithify.ports.documents import DocumentKind
 from lithify.ports.store import Warehouse
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
@@ -21,8 +22,9 @@ from lithify.service.change.retain import retain
 from lithify.service.change.streams import create_stream, edit_stream
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
+from lithify.service.change.upgrade import upgrade
 from lithify.service.clock_check import trust_clock
-from lithify.service.documents import failures_of, put_heartbeat, rates_note, throttle
+from lithify.service.documents import failures_of, put_cleaners, put_heartbeat, rates_note, throttle, warehouse_format
 from lithify.service.ingest.ingest import ingest
 from lithify.service.look.quarantine import release
 from lithify.service.look.streams import stream_info
@@ -33,8 +35,9 @@ from lithify.service.write.append import append
 from support.engines.kernel import KernelEngine
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
-from support.faults.ports import Kind, Verb
+from support.faults.ports import FaultyPort, Kind, Verb
 from support.faults.topics import IN_PLACE, NAME, PARTITIONS, SIDE_BY_SIDE, picture, records
+from support.topics.known_positions import KnownPositions
 from support.topics.listed_source import ListedSource
 from support.topics.staged_batches import append_batch
 
@@ -101,6 +104,19 @@ def an_ingest(warehouse: Warehouse, *, start: int = 0, accepts_loss: bool = Fals
     return report
 
 
+def a_trim(warehouse: Warehouse) -> object:
+    """Of a backlog that a group has read; it raises why the positions could not be read."""
+    state, groups = getattr(warehouse.store, "_real", warehouse.store).load(NAME), KnownPositions()
+    for log in state.logs:
+        groups.commit(state, log.partition, "g", log.log_end_offset, 1_000_000)
+    striker = getattr(warehouse.groups, "_striker", None)
+    known = replace(warehouse, groups=groups if striker is None else FaultyPort(groups, striker))
+    report = retain(known, NAME)
+    if report.groups_error is not None:
+        raise CoordinationError(report.groups_error)
+    return report
+
+
 def a_stream(warehouse: Warehouse) -> object:
     """Created and looked at."""
     create_stream(warehouse, CREATED.stream, {"ttl": 5})
@@ -153,6 +169,10 @@ def has_rates(warehouse: Warehouse) -> object:
     return rates_note(warehouse.store, warehouse.store.load(NAME)).id is not None
 
 
+def stored_cleaners(warehouse: Warehouse) -> object:
+    return warehouse.store.get_document(None, DocumentKind.CLEANERS)
+
+
 def heartbeats(warehouse: Warehouse) -> object:
     files = warehouse.store.stored_files(warehouse.store.load(NAME))
     return {file.path for file in files if file.kind is FileKind.HEARTBEAT}
@@ -160,6 +180,7 @@ def heartbeats(warehouse: Warehouse) -> object:
 
 CASES = {
     "retain": Case(lambda w: retain(w, NAME, now_ms=1_545), IN_PLACE),
+    "trim": Case(a_trim, {**SIDE_BY_SIDE, "backlog.trim.groups": "g"}),
     "delete-records": Case(lambda w: delete_records(w, NAME, 0, 12), IN_PLACE),
     "truncate": Case(lambda w: truncate(w, NAME, 0, 25), IN_PLACE),
     "truncate-view": Case(lambda w: truncate(w, NAME, 0, 12, below_compacted=True), SIDE_BY_SIDE),
@@ -171,6 +192,7 @@ CASES = {
     "view": Case(a_round, SIDE_BY_SIDE),
     "trust-clock": Case(years_later, IN_PLACE, look=is_trusted),
     "throttle": Case(lambda w: throttle(w, NAME, Rates(1, 2)), IN_PLACE, look=has_rates),
+    "cleaners": Case(lambda w: put_cleaners(w.store, 2), IN_PLACE, look=stored_cleaners),
     "heartbeat": Case(lambda w: put_heartbeat(w.store, w.store.load(NAME), "run"), IN_PLACE, look=heartbeats),
     "expire": Case(lambda w: expire_versions(w, NAME), IN_PLACE, look=kept),
     "expire-view": Case(lambda w: expire_versions(w, NAME), SIDE_BY_SIDE, look=kept),
@@ -181,6 +203,7 @@ CASES = {
     "create-stream": Case(a_stream, IN_PLACE, look=streams),
     "edit-stream": Case(an_edit, IN_PLACE, look=inherited),
     "first-append": Case(a_first_append, IN_PLACE, again=False, look=appended),
+    "upgrade": Case(upgrade, IN_PLACE, look=lambda w: warehouse_format(w.store)),
     "sweep": Case(lambda w: sweep(w, NAME, delete=True), {**IN_PLACE, "versions.kept": 1}),
 }
 

@@ -6,19 +6,23 @@ from lithify.model.cursor import AtTime, Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId
 from lithify.model.scan import Everywhere, Listed, Matching, ScanSettings
+from lithify.ports.engine import RunLimits
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
 from lithify.service.change.alter import plan_uncompact
 from lithify.service.change.cut import plan_delete_records, plan_truncate
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import plan_undo
+from lithify.service.cleaner_rates import with_rates_of_cleaners
 from lithify.service.documents import reports_of
 from lithify.service.look.lag import group_lag
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
 from lithify.service.look.status import kept_versions, topic_info, topic_infos, topic_status
 from lithify.service.look.streams import all_streams, stream_info
+from lithify.service.look.warehouse import warehouse_info
 from lithify.service.proof.verify import verify
+from lithify.service.read.as_of import records_to, table_at
 from lithify.service.read.fetch import open_log, open_reader, open_topic, table_batches
 from lithify.service.read.scan import offsets_at, plan_tasks, subscribed, why_missing
 from lithify.service.round.compact import RunRequest, plan_compact
@@ -94,8 +98,14 @@ READS: dict[str, Verb] = {
     "resumed": resumed,
     "scanned": scanned,
     "table": lambda w: [r for batch in table_batches(w, w.store.load(NAME)) for r in batch.records()],
+    "table at an offset": lambda w: [r for batch in table_at(w, NAME, 25, 0) for r in batch.records()],
+    "table at a time": lambda w: [r for batch in table_at(w, NAME, AtTime(1_000_000), None) for r in batch.records()],
+    "read to": lambda w: [
+        r for batch in records_to(w, NAME, {0: 25}, 0, "earliest", compacted=True) for r in batch.records()
+    ],
     "status": lambda w: topic_status(w, w.store.load(NAME)),
     "status of all": lambda w: StatusWatch(w).overview(),
+    "limits of a cleaner": lambda w: with_rates_of_cleaners(w.store, RunLimits()),
     "group describe": lagged,
     "versions": lambda w: kept_versions(w, NAME),
     "history": lambda w: list(reports_of(w.store, w.store.load(NAME))),
@@ -105,6 +115,7 @@ READS: dict[str, Verb] = {
     "topic infos": topic_infos,
     "stream info": lambda w: stream_info(w, NAME.stream),
     "streams": all_streams,
+    "warehouse info": warehouse_info,
     "plan of a round": lambda w: plan_compact(w, 2, NAME, RunRequest()),
     "plan of delete-records": lambda w: plan_delete_records(w, NAME, 0, 12),
     "plan of truncate": lambda w: plan_truncate(w, NAME, 0, 25),

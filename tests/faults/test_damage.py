@@ -23,9 +23,11 @@ from lithify.columnar.files.access import local_path
 from lithify.errors import DamagedError
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates
+from lithify.ports.documents import DocumentKind
 from lithify.ports.store import Warehouse
 from lithify.service.change.alter import uncompact
 from lithify.service.change.cut import truncate
+from lithify.service.change.upgrade import upgrade
 from lithify.service.documents import throttle
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
@@ -66,6 +68,7 @@ FILES: dict[str, Place] = {
     "report": lambda w, name: beside(w, name, "reports/*"),
     "rates": lambda w, name: beside(w, name, "rates.json"),
     "failures": lambda w, name: beside(w, name, "failures.json"),
+    "format": lambda w, _: [w.store.document_path(None, DocumentKind.FORMAT)],
 }
 
 
@@ -97,7 +100,6 @@ OPENS_MANIFESTS = {
     "read compacted",
     "table",
     "status",
-    "group describe",
     "undo",
     "truncate",
     "delete-records",
@@ -116,6 +118,7 @@ MEETS: dict[str, set[str]] = {
     "report": {"history", "undo"},
     "rates": set(),
     "failures": {"status", "quarantine release"},
+    "format": {*VERBS},
 }
 """Which verbs fail where such a file is damaged. What they change, they change by reading no more than they must."""
 
@@ -148,6 +151,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Saved:
     folder = tmp_path_factory.mktemp("damaged")
     warehouse = prepared(iceberg_warehouse, folder / "warehouse", {**IN_PLACE, "retention.ms": 10 * DAY_MS})
     throttle(warehouse, NAME, Rates(3, 4))
+    upgrade(warehouse)
     shutil.copytree(folder / "warehouse", folder / "copy")
     return Saved(folder / "warehouse", folder / "copy")
 
@@ -179,6 +183,19 @@ def test_the_verbs_that_meet_damage_name_it_and_the_others_do_not_mind(kind: str
             assert error.hint
             assert kind == "metadata" or any(Path(path).name in error.message for path in paths), f"{name}: {error}"
             assert saved.again().store.load(NAME) == before, name
+
+
+@pytest.mark.parametrize("kind", ["manifest", "manifest list"])
+def test_a_group_is_described_also_where_a_topic_is_damaged(kind: str, saved: Saved) -> None:
+    """C8, C59: each log that cannot be read is a line with an error, which names the file."""
+    warehouse = saved.opened()
+    paths = FILES[kind](warehouse, NAME)
+    with damaged(paths):
+        rows = READS["group describe"](saved.again())
+    errors = [row.error for row in rows if row.error is not None]
+    assert errors
+    assert all(any(Path(path).name in error for path in paths) for error in errors)
+    assert all(row.error is None for row in READS["group describe"](saved.again()))
 
 
 def test_damaged_metadata_is_named(saved: Saved) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from lithify.errors import LithifyError, UnknownOutcomeError
-from lithify.model.log import TopicEdit, TopicState
+from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import CommitUnknownError, LogStore, Warehouse
 from lithify.service.commit import ATTEMPTS
 from lithify.service.write.append import append

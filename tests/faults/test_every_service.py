@@ -20,11 +20,13 @@ from faults.cases import CASES
 from faults.history import several_topics
 from faults.reads import READS
 from faults.test_accepted_losses import a_lossy_ingest
+from faults.test_copied_positions import copied_positions
 from faults.test_every_repair import a_repair
 from faults.test_every_step import finished
 from faults.test_every_step import prepared as a_cleaners_lake
 from faults.test_every_topic import a_stream, deletion
 from faults.test_live_topics import live_rounds
+from faults.test_replicas import a_replica
 from faults.test_several_topics import a_run
 from lithify.api.lake import Lake
 from lithify.service.round.compact import RunRequest, compact
@@ -36,7 +38,7 @@ from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, memory_warehouse
 
 LOAD = 2
 """Which of the calls of a look at a catalog loads the first topic."""
-PORTS = ("Warehouse", "Run", "LogStore", "Documents", "RoundWorld", "PulsarCluster")
+PORTS = ("Warehouse", "Run", "LogStore", "Documents", "RoundWorld", "PulsarCluster", "GroupPositions", "Groups")
 """What is given to services that reach ports."""
 
 
@@ -102,6 +104,8 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
     unreadable = faulty(warehouse, Injector(LOAD, Kind.FAILS))
     found |= called(lambda: READS["status of all"](unreadable))
     found |= called(live_rounds)
+    found |= called(lambda: a_replica(folder))
+    found |= called(lambda: copied_positions(folder))
     return found
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from lithify.api.lake import Lake
 from lithify.errors import LithifyError, TopicExistsError, UnknownTopicError
+from lithify.model.formats.warehouse import NEWEST_FORMAT
 from lithify.ports.store import Warehouse
+from lithify.service.documents import warehouse_format
 from lithify.service.write.append import append
 from support.faults.ports import CrashError, Injector, Kind, faulty
 from support.faults.struck import strikes
@@ -17,8 +19,8 @@ from support.faults.topics import MAKERS, NAME, PARTITIONS, records
 from support.topics.whole_logs import check_whole, contents
 
 CONFIG = {"cleanup.policy": "compact,delete", "retention.ms": 500}
-CREATES, DROPS = 2, 1
-"""Which call of the store does it; `tests/kills` ends them on the way. Before, a creation reads what it inherits."""
+DROPS = 1
+"""Which call of the store does it; `tests/kills` ends them on the way."""
 
 
 def made(lake: Lake) -> None:
@@ -37,20 +39,22 @@ def is_there(warehouse: Warehouse) -> bool:
 
 @pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
 @pytest.mark.parametrize("store", MAKERS)
-def test_a_topic_is_made_or_not(store: str, kind: Kind, tmp_path: Path) -> None:
-    """C6: one that was made can be used, and one that was not can be made."""
-    warehouse = MAKERS[store](tmp_path)
-    injector = Injector(CREATES, kind)
-    with pytest.raises((LithifyError, CrashError), match="create_topic"):
-        made(Lake(faulty(warehouse, injector)))
-    there = is_there(warehouse)
-    assert there == (kind in (Kind.LOSES_ANSWER, Kind.CRASHES_AFTER))
-    with suppress(TopicExistsError):
-        made(Lake(warehouse))
-        assert not there
-    assert is_there(warehouse)
-    append(warehouse, NAME, records(range(4), keys=2))
-    assert [len(log) for log in contents(warehouse, NAME)] == [2, 2]
+def test_the_first_topic_is_made_or_not(store: str, kind: Kind, tmp_path: Path) -> None:
+    """C6: one that was made can be used, and one that was not can be made; its warehouse is a new one (C66)."""
+    for injector in strikes(kind):
+        warehouse = MAKERS[store](tmp_path / str(injector.at))
+        with suppress(LithifyError, CrashError):
+            made(Lake(faulty(warehouse, injector)))
+        there, *before = is_there(warehouse), *injector.calls[: injector.at - 1]
+        happens = injector.struck and kind in (Kind.LOSES_ANSWER, Kind.CRASHES_AFTER)
+        assert there == ("create_topic" in (*before, injector.calls[-1] if happens else ""))
+        with suppress(TopicExistsError):
+            made(Lake(warehouse))
+            assert not there
+        assert is_there(warehouse)
+        assert warehouse_format(warehouse.store) == NEWEST_FORMAT
+        append(warehouse, NAME, records(range(4), keys=2))
+        assert [len(log) for log in contents(warehouse, NAME)] == [2, 2]
 
 
 @pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())

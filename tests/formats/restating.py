@@ -37,9 +37,9 @@ def _json_checksum(value: Any) -> str:
 
 
 def _place(path: Path) -> str:
-    """The topic's folder, `lithify`, and the path below it."""
+    """The topic's folder, `lithify`, and the path below it; of a document of the warehouse `.lithify` and its name."""
     parts = path.parts
-    at = max(n for n, part in enumerate(parts) if part == "lithify")
+    at = max((n for n, part in enumerate(parts) if part == "lithify"), default=len(parts) - 1)
     return "/".join(parts[at - 1 :])
 
 

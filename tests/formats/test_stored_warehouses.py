@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,22 @@ def test_a_round_of_every_topic_can_be_done_and_taken_back(archive, lake):
         topic.undo()
         after = [repr(record) for compacted in (False, True) for record in topic.reader(compacted=compacted)]
         assert after == before, topic.name
+
+
+def test_a_stored_warehouse_stays_of_its_format_until_it_is_upgraded(archive, lake):
+    """C66: what is done in it before, and the upgrade, leave it to earlier versions; topics are read as before."""
+    expected = json.loads(archive.with_suffix(".json").read_text("utf-8"))
+    lake.create_topic("another")
+    lake.topic("another").append([lithify.Record(b"k", b"v", partition=0)])
+    before = lake.info()
+    assert (before.format, before.features, before.unreadable) == (3, (), {})
+    formats = Counter({archive.stem[1:]: len(expected["topics"])}) + Counter({"3": 1})
+    assert before.topics_by_format == formats
+    done = lake.upgrade()
+    assert (done.changed, done.format_before, done.format) == (True, 3, 4)
+    again = lithify.open(lake.warehouse.store.where)
+    assert (again.info().format, again.info().features) == (4, ("compacted-logs",))
+    assert again.info().topics_by_format == before.topics_by_format
+    assert not again.upgrade().changed
+    again.delete_topic("another")
+    assert len(list(again.topic("orders").reader())) == len(expected["topics"]["orders"]["records"])

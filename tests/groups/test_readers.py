@@ -24,11 +24,13 @@ from lithify.errors import (
 )
 from lithify.groups.reader import GroupReader
 from lithify.leases import database as databases
+from lithify.service.round.compact import RunRequest, compact
+from support.engines.oracle import OracleEngine
 
 
-def numbers(topic: Topic, **how: object) -> list[int]:
+def numbers(topic: Topic, lease_ms: int = 30_000, **how: object) -> list[int]:
     """What a member reads that ends at the log ends; nothing is committed."""
-    with topic.reader(group="g", **how) as reader:  # type: ignore[call-overload]
+    with topic.reader(group=Membership("g", lease_ms), **how) as reader:  # type: ignore[call-overload]
         return sorted(int(record.value) for record in reader)
 
 
@@ -62,6 +64,31 @@ def test_it_continues_where_the_group_has_committed_to(lake: Lake, topic: Topic)
     assert numbers(topic) == []
     put(topic, range(100, 103))
     assert numbers(topic) == [100, 101, 102]
+
+
+@pytest.mark.parametrize("beyond", [{"null.key": "drop"}, {"compaction.strategy": "timestamp"}])
+def test_a_group_that_follows_holds_nothing_of_a_log_whose_last_records_are_gone(
+    lake: Lake, beyond: dict[str, str]
+) -> None:
+    """C58, C61: it has read everything, also where the log ends beyond the last record that is left."""
+    topic = lake.create_topic("late", config={"tombstone.hold.groups": "g", "delete.retention.ms": 0, **beyond})
+    gone = Record(None, b"2") if "null.key" in beyond else Record(b"b", b"2", 1)
+    topic.append([Record(b"a", b"1", 5), Record(b"b", b"1", 5), Record(b"a", None, 6), gone])
+    request, engine = RunRequest(), OracleEngine(lake.warehouse.files)
+    compact(lake.warehouse, engine, topic.topic_name, request)
+    with topic.reader(group="g", follow=True) as reader:
+        found = [reader.read_next(), reader.read_next()]
+        assert [record and record.value for record in found] == [b"1", None]
+        reader.commit()
+        assert reader.positions() == {0: 3}
+        assert stored(lake) == {0: 4}
+        reader.commit()
+        compact(lake.warehouse, engine, topic.topic_name, request)
+        assert topic.state().log(0).tombstones == 0
+        topic.append([Record(b"c", b"3", 7)])
+        found = [reader.read_next()]
+        assert [record and record.value for record in found] == [b"3"]
+    assert numbers(topic) == [3]
 
 
 def test_where_the_group_has_no_position_it_starts_as_it_is_told(lake: Lake, topic: Topic) -> None:
@@ -200,6 +227,27 @@ def test_a_topic_that_is_recreated_under_a_reader_ends_it(join: Join, lake: Lake
         pulled(reader)
 
 
+def test_one_that_ends_at_the_log_ends_waits_for_what_one_holds_that_has_died(lake: Lake) -> None:
+    """C58: a run after a kill reads everything, also where it is due no partition beside the one that died."""
+    topic = lake.create_topic("single")
+    topic.append([Record(b"k%d" % n, b"%d" % n) for n in range(9)])
+    killed = topic.reader(group=Membership("g", LEASE_MS))
+    assert killed.read_next() is not None
+    stalled(killed)
+    assert numbers(topic, LEASE_MS) == list(range(9))
+    alive = topic.reader(group=Membership("g", LEASE_MS), follow=True)
+    assert alive.read_next() is not None
+    assert numbers(topic, 600_000) == [], "another one has it, and is there"
+    alive.close()
+
+
+def test_a_topic_that_was_recreated_with_fewer_partitions_before_it_had_any(lake: Lake, topic: Topic) -> None:
+    with topic.reader(group="g", follow=True) as reader:
+        lake.delete_topic("orders")
+        lake.create_topic("orders").append([Record(b"k", b"7")])
+        assert pulled(reader) == [7] and reader.partitions == (0,)
+
+
 def test_compaction_between_commits_loses_nothing(join: Join, lake: Lake, topic: Topic) -> None:
     reader = join(compacted=True)
     got = [int(next(iter(reader)).value or b"") for _ in range(30)]
@@ -307,7 +355,7 @@ class TestResetAndDelete:
         lake.group("g").reset("orders", "earliest", lease_ms=LEASE_MS)
         assert time.monotonic() - begun >= LEASE_MS / 1000
         put(topic, range(100, 104))
-        reader._assigned[0].committed = 0
+        reader._assigned[0].committed = reader._assigned[0].stored = 0
         with pytest.raises(PartitionTakenOverError):
             reader.commit()
         assert stored(lake) == dict.fromkeys(range(PARTITIONS), 0)

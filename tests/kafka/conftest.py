@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from support.kafka.broker import KafkaBroker, a_broker_behind_a_proxy
 from support.kafka.ingest import QUICKLY, kafka_session
+from support.kafka.secured import SecuredBroker, a_secured_broker
 from support.servers.tcp_proxy import TcpProxy
 
 
@@ -30,3 +31,10 @@ def session() -> Iterator[SparkSession]:
     session = kafka_session(QUICKLY)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def secured() -> Iterator[SecuredBroker]:
+    """With TLS, passwords and rights."""
+    with a_secured_broker() as broker:
+        yield broker

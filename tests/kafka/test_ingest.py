@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 import lithify
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying
-from lithify.reports.ingest import IngestBatch, IngestReport
+from lithify.reports.ingest import IngestBatch, IngestNote, IngestReport
 from lithify.service.ingest.commit_copied import commit_copied
 from lithify.spark.kafka.copying import copied_logs
 from support.kafka.broker import KafkaBroker, read_all
@@ -147,12 +147,23 @@ def test_small_batches_and_new_partitions(place: KafkaCopy) -> None:
 
 
 def test_settings_come_along(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
-    settings = {"cleanup_policy": "compact", "min_compaction_lag_ms": "60000", "delete_retention_ms": "1234"}
+    settings = {"cleanup_policy": "compact,delete", "min_compaction_lag_ms": "60000", "delete_retention_ms": "1234"}
     place = KafkaCopy(lithify.open(str(tmp_path / "lake")), broker, session, broker.make_topic(1, **settings))
-    place.ingest(config={"min.cleanable.dirty.ratio": 0.1})
+    notes: list[IngestNote] = []
+    place.ingest(config={"min.cleanable.dirty.ratio": 0.1}, notes=notes.append)
     found = place.lake.topic("copy").state().settings
     assert (found.cleanup_policy, found.min_compaction_lag_ms, found.delete_retention_ms) == ("compact", 60_000, 1234)
     assert found.min_cleanable_dirty_ratio == 0.1
+    assert [note.event for note in notes] == ["settings", "begins"]
+    said = notes[0].text
+    assert said.startswith(f"{place.topic}: created with Kafka's cleanup.policy=compact, min.compaction.lag.ms=60000, ")
+    assert "and with min.cleanable.dirty.ratio=0.1 as given; " in said
+    assert said.endswith(
+        "not with cleanup.policy=compact,delete, retention.ms=604800000, "
+        "as a copy keeps its history unless --config sets a limit"
+    )
+    place.ingest(notes=notes.append)
+    assert [note.event for note in notes[2:]] == ["begins"], "only a topic that it creates gets settings"
 
 
 def test_a_topic_that_was_made_again_is_refused(place: KafkaCopy) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import InvalidSettingError
-from lithify.kafka.client import Cluster
+from lithify.kafka_client.client import Cluster
 from lithify.model.source import IngestRequest
 from support.kafka.broker import KafkaBroker
 from support.kafka.ingest import ingest_program, wait_for_batches

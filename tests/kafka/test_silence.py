@@ -6,6 +6,7 @@ and the consumer.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -100,6 +101,26 @@ def test_an_ingest_in_mid_stream_is_stopped_and_goes_on(tmp_path: Path, proxy: T
     assert stopped(process, signal.SIGINT) < STOP_S
     lake = lithify.open(str(tmp_path / "lake"))
     assert [len(list(lake.topic(topic).reader(0))) for topic in topics] == [50] * TOPICS
+
+
+def test_an_outage_is_told_and_its_end(tmp_path: Path, proxy: TcpProxy, topics: list[str]) -> None:
+    """With `--json` as objects on stderr: results have stdout for themselves."""
+    process = ingest_program(tmp_path, proxy, "--continuous", "--topic", topics[0])
+
+    def told() -> list[str]:
+        lines = (tmp_path / "err").read_text().splitlines()
+        return [json.loads(line)["event"] for line in lines if line.startswith("{")]
+
+    begun = ["asking", "starting_spark", "settings", "begins", "waiting"]
+    wait_until(lambda: told() == begun, "it does not wait for records", COPIED_S)
+    proxy.silent = True
+    wait_until(lambda: told() == [*begun, "outage"], "no outage is told", COPIED_S)
+    proxy.mend()
+    proxy.drop()
+    wait_until(lambda: told() == [*begun, "outage", "recovered"], "its end is not told", COPIED_S)
+    assert stopped(process, signal.SIGTERM) < STOP_S
+    results = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert all("records" in result for result in results)
 
 
 def test_many_topics_wait_no_longer_than_one(

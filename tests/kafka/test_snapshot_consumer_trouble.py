@@ -8,7 +8,7 @@ import pytest
 
 from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, RefusedError, SourceWentBackError
 from lithify.kafka import SnapshotConsumer, publish
-from lithify.kafka.client import Cluster
+from lithify.kafka_client.client import Cluster
 from lithify.model.record import Record
 from lithify.reports.ingest import CopiedTopic
 from lithify.service.documents import put_source

@@ -8,13 +8,11 @@ deleted again. Prints a line for each step, and figures by verb as JSON at the e
 
 from __future__ import annotations
 
-import importlib
 import json
 import random
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -30,7 +28,8 @@ from support.checked.topic import NAME, CheckedTopic
 from support.checked.trouble import RandomPlace
 from support.engines.kernel import KernelEngine
 from support.fake_clock import FakeClock
-from support.processes.forked import result
+from support.processes.forked import warm
+from support.topics.known_positions import KnownPositions
 
 STEPS = 20
 """Verbs in the life of one topic."""
@@ -40,6 +39,8 @@ MOST_RECORDS = 400
 """A log with more is cut, so that reading all of it after every kill stays cheap."""
 
 VERSIONS_RETENTION_MS = 50
+GROUP = "g"
+"""It reads now and then, which is no verb of the topic."""
 
 VERBS = (
     "topic create",
@@ -62,6 +63,7 @@ ALTERATIONS: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("empty.value", ("value", "tombstone")),
     ("null.key", ("drop", "retain")),
     ("delete.retention.ms", (0, 15)),
+    ("tombstone.hold.groups", ("", GROUP)),
     ("versions.kept", (3, 20)),
 )
 
@@ -75,9 +77,13 @@ class Life:
         self.clock = FakeClock(ICEBERG_NOW_MS)
         store, files = open_store(str(folder), None, self.clock.new_id)
         engine = KernelEngine(ranges=self.luck.choice([1, 2]))
-        place = RandomPlace(Warehouse(store, files, self.clock), engine, self.clock)
+        place = RandomPlace(Warehouse(store, files, self.clock, KnownPositions()), engine, self.clock)
+        mode = self.luck.choice(["in-place", "side-by-side"])
         config = {
-            "compaction.mode": self.luck.choice(["in-place", "side-by-side"]),
+            "compaction.mode": mode,
+            "tombstone.hold.groups": self.luck.choice(["", GROUP]),
+            "tombstone.hold.max.ms": 60,
+            "backlog.trim.groups": self.luck.choice(["", GROUP]) if mode == "side-by-side" else "",
             "cleanup.policy": "compact,delete",
             "retention.ms": 200,
             "null.key": "retain",
@@ -91,6 +97,9 @@ class Life:
     def step(self) -> None:
         """The verb that was killed least, of those that would write something now; or another one."""
         self.clock.advance(self.luck.choice([1, 1, 15, 40]))
+        if self.luck.random() < 0.5:
+            log = self.luck.choice(self.topic.model.logs)
+            self.topic.group_reads(log.partition, GROUP, self.luck.randint(log.start, log.end))
         order = sorted(self.ways(), key=lambda verb: (self.killer.verbs[verb].count, self.luck.random()))
         if self.luck.random() < 0.4:
             self.luck.shuffle(order)
@@ -166,30 +175,21 @@ class Life:
             readers.append(OpenReader.open(self.topic, log.partition, compacted=self.luck.random() < 0.5))
 
 
-def warm(folder: Path) -> None:
-    """Imports what a child that did some of everything has imported, so that no other child has to."""
-
-    def some_of_everything() -> list[str]:
-        store, files = open_store(str(folder), None, FakeClock().new_id)
-        topic = CheckedTopic.create(
-            RandomPlace(Warehouse(store, files, FakeClock()), KernelEngine(), FakeClock()), 1, {}
-        )
-        topic.append([Record(b"key", b"value", 0, (), 0)])
-        check_round(topic)
-        check_topic(topic)
-        check_table(topic)
-        topic.truncate(0, 0, below_compacted=True)
-        return [name for name, module in sys.modules.items() if getattr(module, "__spec__", None) is not None]
-
-    for name in result(some_of_everything):
-        with suppress(ModuleNotFoundError):  # parts of extensions that are no modules of their own
-            importlib.import_module(name)
+def some_of_everything(folder: Path) -> None:
+    """What children import for it, they need not import again."""
+    store, files = open_store(str(folder), None, FakeClock().new_id)
+    topic = CheckedTopic.create(RandomPlace(Warehouse(store, files, FakeClock()), KernelEngine(), FakeClock()), 1, {})
+    topic.append([Record(b"key", b"value", 0, (), 0)])
+    check_round(topic)
+    check_topic(topic)
+    check_table(topic)
+    topic.truncate(0, 0, below_compacted=True)
 
 
 def main() -> None:
     folder, seed, wanted = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     killer = Killer(random.Random(seed), {verb: Kills() for verb in VERBS}, wanted)
-    warm(folder / "warm")
+    warm(lambda: some_of_everything(folder / "warm"))
     begun_s = time.monotonic()
     for number in count():
         if killer.is_done:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from lithify.errors import LithifyError, UnknownTopicError
-from lithify.model.log import TopicState
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import FileKind
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore, Warehouse
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep

@@ -1,6 +1,7 @@
 """Real processes, ended by SIGKILL at random moments (C6).
 
     any verb         children of a warm program, on a real warehouse, without a JVM: most of the kills
+    groups           such children that read as members of a group, move its positions, or edit a stream
     producers        whole programs, with the machine's clock
     lithify compact  whole programs, with Spark, its JVM and its workers
 
@@ -23,6 +24,7 @@ from pathlib import Path
 import pytest
 
 import lithify
+from kills import any_group
 from kills.any_verb import VERBS
 from lithify.api.topic import Topic
 from support.processes import producer
@@ -37,6 +39,8 @@ KILLS = int(os.environ.get("LITHIFY_KILLS", "60"))
 """How many processes are killed in all: `LITHIFY_KILLS=1000 pytest tests/kills`."""
 WHOLE_PROGRAMS = max(1, KILLS // 20)
 """So many are producers and as many rounds, with the programs as people start them; the rest are children."""
+KILLS_OF_GROUPS = KILLS // 5
+"""So many more are children of another program."""
 CHILDREN = KILLS - 2 * WHOLE_PROGRAMS
 PROGRAMS = 2
 """So many kill at a time, each in warehouses of its own."""
@@ -62,6 +66,16 @@ def test_killed_verbs_happen_or_do_not(tmp_path: Path, capsys: pytest.CaptureFix
             print(f"\n{verb:<22}" + "".join(f"{n:>6} {what}" for what, n in counts.items()), end="")
     assert sum(counts.total() for counts in came.values()) == CHILDREN
     assert 20 * len(VERBS) > CHILDREN or all(counts.total() > 5 for counts in came.values())
+
+
+def test_killed_verbs_of_a_group_move_all_positions_or_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """C56, C58: and so do edits of a stream, which a topic has followed by its next round."""
+    program = start(any_group.__file__, str(tmp_path), "0", str(KILLS_OF_GROUPS), env={"PYTHONPATH": str(HERE.parent)})
+    kills = json.loads(finished(program, timeout_s=120 + 20 * KILLS_OF_GROUPS).splitlines()[-1])["kills"]
+    with capsys.disabled():
+        for verb, counts in kills.items():
+            print(f"\n{verb:<22}" + "".join(f"{n:>6} {what}" for what, n in counts.items()), end="")
+    assert sum(sum(counts.values()) for counts in kills.values()) == KILLS_OF_GROUPS
 
 
 def compacting(warehouse: Path) -> subprocess.Popen[str]:

@@ -21,8 +21,8 @@ from lithify.leases.groups_memory import MemoryGroups
 from lithify.leases.groups_sql import SqlGroups
 from lithify.leases.transactions import Transactions
 from lithify.model.cursor import Cursor
-from lithify.model.groups.positions import GroupTopic, Position, checked_group
-from lithify.model.names import LogId, TopicName
+from lithify.model.groups.positions import GroupTopic, Position
+from lithify.model.names import LogId, TopicName, checked_group
 from lithify.ports.groups import Groups
 from lithify.ports.leases import Lease
 from support.servers.postgres import Postgres
@@ -82,6 +82,30 @@ def test_positions_are_of_a_group_a_topic_and_a_warehouse(opened: Open) -> None:
     assert (here.positions("g"), here.positions("g", CLICKS)) == (tuple(ours[:2]), (ours[1],))
     assert (here.positions(topic=ORDERS), here.positions("i")) == ((ours[0], ours[2]), ())
     assert elsewhere.positions() == (at(9),)
+
+
+def test_a_file_that_is_not_there_is_no_database_in_which_named_groups_have_read_nothing(tmp_path: Path) -> None:
+    """C61: a mistake in its path is told, rather than that all groups hold everything."""
+    groups = SqlGroups(Transactions(engine_at(f"sqlite:///{tmp_path}/gruops.db")), SCOPE)
+    with pytest.raises(CoordinationError, match=r"there is no sqlite:///.*gruops\.db"):
+        groups.positions_of(["g"])
+    assert groups.positions_of([]) == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_positions_of_named_groups_are_read_together(opened: Open) -> None:
+    """C61: in one topic or in all, and of more groups than one statement may name."""
+    groups = opened(SCOPE)
+    take(groups, ALPHA, at(1))
+    assert groups.positions_of(["g"]) == groups.positions_of([]) == ()
+    ours = [at(1), at(2, topic=CLICKS), at(3, group="h"), at(4, group="i")]
+    for position in ours:
+        take(groups, ALPHA, position)
+        groups.commit([position], ALPHA)
+    assert groups.positions_of(["h", "g", "unknown"]) == tuple(ours[:3])
+    assert groups.positions_of({"g", "i"}, ORDERS) == (ours[0], ours[3])
+    assert groups.positions_of([f"none{n}" for n in range(3_000)] + ["i"]) == (ours[3],)
+    assert groups.positions_of([]) == ()
 
 
 def test_only_the_holder_of_every_lease_commits(opened: Open) -> None:
@@ -249,10 +273,24 @@ def test_a_database_that_others_write_to_for_long_is_an_error_and_nothing_is_sto
     assert groups.commit([at(6)], ALPHA) == frozenset()
 
 
+@pytest.mark.parametrize("column", ["partition", "position", "epoch", "committed_ms"])
+def test_a_row_that_is_no_position_is_an_error_that_names_it(tmp_path: Path, column: str) -> None:
+    groups = SqlGroups(Transactions(engine_at(f"sqlite:///{tmp_path}/groups.db")), SCOPE)
+    take(groups, ALPHA, at(5), at(5, 1))
+    groups.commit([at(5), at(5, 1)], ALPHA)
+    with closing(sqlite3.connect(tmp_path / "groups.db")) as other:
+        other.execute(f"UPDATE lithify_positions SET {column} = 'x' WHERE partition = 0")
+        other.commit()
+    with pytest.raises(CoordinationError, match="of group g in default/orders cannot be read"):
+        groups.positions()
+
+
 def test_names_of_leases_are_read_back_and_never_mistaken() -> None:
     part = GroupTopic("s3://a@b", "g", CLICKS)
     assert part.read(part.partition(3)) == 3
     assert part.read(part.member("host-1.x/9")) == "host-1.x/9"
+    for later in ("fence:1", "", "-1", "٣"):
+        assert part.read(f"{part.prefix}{later}@{part.scope}") is None
     for other in (
         GroupTopic("b", "g", CLICKS),
         GroupTopic("a@b", "g", CLICKS),

@@ -23,6 +23,7 @@ from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
 from lithify.reports.ingest import CopiedTopic, Hole
 from lithify.reports.overview import Standing
+from lithify.service.creation import create_warehouse
 from lithify.service.documents import failures_of, put_failures, put_source, rates_note, reports_of, source_of, throttle
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.status import kept_versions, topic_status
@@ -61,6 +62,7 @@ def opened(folder: Path, *, later_ms: int = 0, ids_from: int = 0) -> Warehouse:
 def prepare(folder: Path) -> None:
     """Makes the warehouse."""
     warehouse = opened(folder)
+    create_warehouse(warehouse.store)
     for name, config in TOPICS.items():
         settings = settings_of({"delete.retention.ms": DAY_MS, "versions.kept": 3, **config})
         warehouse.store.create_topic(name, str(name), settings, PARTITIONS, NOW_MS)
@@ -169,6 +171,7 @@ READERS: Mapping[str, tuple[str, ...]] = {
     "source": ("source",),
     "rates": ("rates",),
     "catalog.db": ("state", "topics", "overview", "records"),
+    "format": ("state", "topics", "overview", "records"),
 }
 """Which parts are read from each kind of file."""
 

@@ -53,6 +53,7 @@ MUTATIONS_OF = {
     "source": 6,
     "rates": 6,
     "catalog.db": 14,
+    "format": 8,
 }
 """How many in a normal run: more of what has more in it."""
 
@@ -61,8 +62,9 @@ MEMORY_BYTES = 768 * 2**20
 CPU_SECONDS = 15
 
 CATALOG = "catalog.db"
+FORMAT = "format"
 KINDS = tuple(READERS)
-MAY_BE_MISSING = ("failures", "source", "rates")
+MAY_BE_MISSING = ("failures", "source", "rates", FORMAT)
 """Documents that not every topic has."""
 WRITES = 6
 """Of so many mutations in a normal run one is tried with verbs that write as well."""
@@ -89,8 +91,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     result(lambda: prepare(folder))
     shutil.copytree(folder, root / "copy")
     files = result(lambda: kinds(folder))
-    assert files.keys() == set(KINDS) - {CATALOG}
+    assert files.keys() == set(KINDS) - {CATALOG, FORMAT}
     files[CATALOG] = {name: [folder / CATALOG] for name in TOPICS}
+    files[FORMAT] = {name: [folder / ".lithify" / "format.json"] for name in TOPICS}
     truth = result(lambda: {name: looked(folder, name) for name in TOPICS})
     assert [found for looks in truth.values() for found in looks.values() if isinstance(found, Told)] == []
     return Place(folder, root / "copy", files, truth)

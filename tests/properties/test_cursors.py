@@ -17,8 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from lithify.errors import LithifyError
 from lithify.model.cursor import Cursor
-from lithify.model.log import LogState
 from lithify.model.record import Record
+from lithify.model.topic.log import LogState
 from lithify.reading.continuation import Continuation, Continues, MissedDeletes, continuation
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import truncate

@@ -174,7 +174,12 @@ class Rounds(RuleBasedStateMachine):
         for last, records in ((state.last_record, plain), (state.compacted_last_record, log.compacted)):
             assert (last.offset if last else None) == (at(records[-1]) if records else None)
         if state.view is not None:
-            assert state.view == view_of(log.view, state.view.last_record, state.view.start_offset)
+            assert state.view == view_of(
+                log.view,
+                state.view.last_record,
+                state.view.start_offset,
+                losers_removed=state.view.losers_removed,
+            )
 
     @invariant()
     def every_step_counts_its_tombstones(self) -> None:

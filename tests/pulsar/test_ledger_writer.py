@@ -49,7 +49,8 @@ def test_a_broker_serves_a_ledger_of_ours_at_once_and_after_an_unload(pulsar_ser
         wait_until(lambda: pulsar_server.compacted_ledger(topic) == ledger, "the broker takes no notice")
     assert read(pulsar_server, topic, 2, is_read_compacted=True) == [b"2", b"2"]
     pulsar_server.unload(topic)
-    assert read(pulsar_server, topic, 2, is_read_compacted=True) == [b"2", b"2"]
+    # Seen once, on a busy machine: a broker that had just loaded the topic had more messages to serve than these.
+    wait_until(lambda: read(pulsar_server, topic, 2, is_read_compacted=True) == [b"2", b"2"], "not served after unload")
 
 
 def test_ledgers_are_found_by_their_topic_and_deleted(pulsar_server, writer):

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from lithify.model.cursor import Start
-from lithify.model.log import LastRecord
 from lithify.model.record import Record
+from lithify.model.topic.log import LastRecord
 
 DATA = Path(__file__).parent / "data"
 CASES = {path.stem: json.loads(path.read_text()) for path in sorted(DATA.glob("*.json"))}

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from lithify.model.cursor import Start
-from lithify.model.log import LogState
 from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.log import LogState
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading

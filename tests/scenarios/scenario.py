@@ -17,6 +17,8 @@
     > expire                           expires kept versions whose time is over; `expire --now 2h`
     > delete-records 3, truncate 3     of partition 0; `truncate 1: --below-compacted 3` of partition 1
     > alter null.key=drop              also `--unset null.key` and `--partitions 2`
+    > position g 3                     the group `g` has read partition 0 up to offset 3; `position 1: g 3`
+    > forget-groups                    the database of groups cannot be read from now on
     > trust-clock                      a user confirms that the clock is right
     > uncompact                        also `--lose-trimmed`
     > make-again                       the topic is deleted and recreated
@@ -30,11 +32,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
 from lithify.compaction.round_report import plan_report
 from lithify.errors import LithifyError
 from lithify.model.segment import Segment
 from lithify.model.settings.units import format_duration, parse_duration_ms
+from lithify.ports.groups import NoGroups
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
@@ -42,6 +46,7 @@ from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.clock_check import trust_clock
+from lithify.service.group_reads import read_groups
 from lithify.service.look.status import topic_status
 from lithify.service.read.fetch import table_batches
 from lithify.service.round.topic_run import plan_rounds
@@ -159,7 +164,9 @@ class Player:
         yield from ()
 
     def _plan(self, _: str) -> Iterator[str]:
-        for plan in plan_rounds(self._topic.warehouse, self._topic.state, None, self._topic.clock.now_ms()):
+        state, warehouse = self._topic.state, self._topic.warehouse
+        reads = read_groups(warehouse.groups, state)
+        for plan in plan_rounds(warehouse, state, None, self._topic.clock.now_ms(), reads):
             report = plan_report(plan, 1)
             expiring = f", tombstones below {report.tombstones_expire_below} expire"
             held = next((segment_range(s) for s in self._segments() if s.path == report.horizon_held_by), None)
@@ -187,6 +194,8 @@ class Player:
         yield from (f"meanwhile: {line}" for line in printed)
         for log in report.logs:
             yield round_line(log)
+        if report.groups_error is not None:
+            yield f"  {report.groups_error}"
         after, view_after = set(self._segments()), set(self._views())
         if before != after:
             yield f"  {ranges(before - after)} became {ranges(after - before)}"
@@ -233,6 +242,16 @@ class Player:
 
     def _trust_clock(self, _: str) -> Iterator[str]:
         trust_clock(self._topic.warehouse, ORDERS)
+        yield from ()
+
+    def _position(self, what: str) -> Iterator[str]:
+        place, rest = _placed(what)
+        group, offset = rest.split()
+        self._topic.group_reads(group, int(offset), place)
+        yield from ()
+
+    def _forget_groups(self, _: str) -> Iterator[str]:
+        self._topic.warehouse = replace(self._topic.warehouse, groups=NoGroups())
         yield from ()
 
     def _undo(self, _: str) -> Iterator[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
-from lithify.model.log import LogState
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.units import format_duration
+from lithify.model.topic.log import LogState
 from lithify.reports.cut import CutReport
 from lithify.reports.round import LogReport
-from lithify.reports.status import LogStatus
+from lithify.reports.status import GroupHold, LogStatus
 from support.builders import draw
 
 
@@ -35,6 +35,7 @@ def round_line(log: LogReport) -> str:
     if log.error is not None:
         return f"log {log.partition}: failed: {log.error}"
     losers = [f"{count} {cause}" for cause, count in asdict(log.losers).items() if count]
+    held_by, missed_by = ", ".join(log.held_by), ", ".join(log.missed_by)
     start = f"S {log.log_start_offset} to {log.log_start_offset_after}, "
     return (
         f"log {log.partition}: {'' if log.log_start_offset == log.log_start_offset_after else start}"
@@ -43,6 +44,7 @@ def round_line(log: LogReport) -> str:
         f"{': ' if losers else ''}{', '.join(losers)}"
         f"{f'; {log.tombstones_held} tombstones held' if log.tombstones_held else ''}"
         f"{f'; {log.tombstones_unversioned} tombstones unversioned' if log.tombstones_unversioned else ''}"
+        f"{f'; held by {held_by}' if held_by else ''}{f'; missed by {missed_by}' if missed_by else ''}"
         f"{'' if log.changed else '; nothing changed'}"
     )
 
@@ -87,8 +89,23 @@ def status_lines(log: LogStatus) -> Iterator[str]:
         yield f"  {log.retention_waiting_bytes} bytes past retention wait for a round"
     if log.tombstones_held_below is not None:
         yield f"  expired tombstones below {log.tombstones_held_below} are held"
+    for hold in log.holds:
+        yield f"  {_hold(hold)}"
     when = "" if log.due_at_ms is None else f"; by the clock at {format_duration(log.due_at_ms)}"
     yield f"  {'due' if log.due else 'not due'}: {_plain(log.due_reason)}{when}"
+
+
+def _hold(hold: GroupHold) -> str:
+    """What a group holds, and until when at the latest."""
+    place = "no position" if hold.position is None else f"position {hold.position}"
+    missed = "" if hold.missed_below is None else f", has missed deletes below {hold.missed_below}"
+    if hold.since_ms is None:
+        return f"{hold.group}: {place}, holds nothing{missed}"
+    until = "for ever" if hold.until_ms is None else f"until {format_duration(hold.until_ms)}"
+    return (
+        f"{hold.group}: {place}, holds {hold.tombstones} tombstones since {format_duration(hold.since_ms)}, "
+        f"{until}{missed}"
+    )
 
 
 def _plain(reason: str) -> str:

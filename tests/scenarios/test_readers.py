@@ -9,8 +9,8 @@ import pytest
 from lithify.api.topic import Topic
 from lithify.errors import DamagedError, LogTruncatedError, RefusedError, UnknownTopicError, VersionSweptError
 from lithify.model.cursor import Cursor
-from lithify.model.log import LastRecord
 from lithify.model.record import Record
+from lithify.model.topic.log import LastRecord
 from lithify.service.change.alter import uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.sweep import sweep

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.api.topic import Topic
-from lithify.model.log import LastRecord, TopicEdit
 from lithify.model.log_arithmetic import view_of
 from lithify.model.segment import Segment
+from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.log import LastRecord
 
 Change = Callable[[pa.Table], pa.Table]
 
@@ -27,7 +28,8 @@ def replaced(topic: Topic, segment: Segment, change: Change, *, in_view: bool = 
     log = state.log(0)
     if in_view:  # or the store itself would refuse to read the view
         assert log.view is not None
-        log = replace(log, view=view_of(written, LastRecord(written[-1].end_offset - 1, 0), log.view.start_offset))
+        last = LastRecord(written[-1].end_offset - 1, 0)
+        log = replace(log, view=view_of(written, last, log.view.start_offset, losers_removed=True))
     warehouse.store.commit(state, TopicEdit(run_id="damage", time_ms=0, logs={0: log}, **files))
 
 

@@ -82,7 +82,7 @@ is_back(alpha)
 MASTER_AWAY = """
 spark(**{"spark.master": "spark://127.0.0.1:1", "spark.ui.enabled": "false"})
 alpha = lake.cleaner()
-fails(alpha, 1, "Spark did not start")
+fails(alpha, 1, "no Spark master accepts connections there")
 spark()
 is_back(lake.cleaner("beta"))
 """

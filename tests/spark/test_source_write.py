@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from lithify import Record
 from lithify.columnar.arrivals.partitioner import partition_of
-from lithify.model.log import RUN_IDS_KEPT
+from lithify.model.topic.log import RUN_IDS_KEPT
 from spark.topics import files_of, forget_commit, read_by, some_records
 
 TIMEOUT_S = 120

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,17 +15,20 @@ from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
 from lithify.model.record import Record
 from lithify.model.segment import Segment
+from lithify.ports.engine import RunLimits
 from lithify.ports.inspector import RecordFinding
 from lithify.proof.inspection import inspected
 from lithify.proof.transition import Proof, Source
 from lithify.reports.verification import FindingKind, TombstoneCount
 from lithify.spark.proof.inspector import SparkInspector
+from lithify.spark.tasks import Pace, Workers
 from lithify.store.memory_files import MemoryFiles
 from support.engines.inspector import OracleInspector
 from support.topics.stored_topics import silent, write_segments
 
 pytestmark = pytest.mark.spark
 
+WORKERS = Workers(FileAccess(), 2, Pace(time.monotonic, time.sleep), lambda: "secret")
 PROOFS = 120
 TASKS = 8
 """Far fewer than there are files, so that a task has many of them."""
@@ -137,7 +141,7 @@ def test_spark_says_of_every_record_what_the_oracle_says(
     current = [segment for proof in whole for segment in proof.after]
     counts = {s.path: TombstoneCount(2, 20, (6, 11), random.random() < 0.5) for s in current}
     segments = inspected(whole, current, counts)
-    spark = SparkInspector(lambda: session, FileAccess(), lambda: "secret").inspect(segments, whole, 10_000, silent)  # type: ignore[arg-type,return-value]
+    spark = SparkInspector(lambda: session, WORKERS, RunLimits()).inspect(segments, whole, 10_000, silent)  # type: ignore[arg-type,return-value]
     oracle = OracleInspector(case.files).inspect(segments, whole, 10_000, silent)
     assert spark.files == ()
     assert set(spark.tombstones.items()) == set(oracle.tombstones.items())

@@ -14,8 +14,8 @@ import pytest
 import lithify
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import local_path
-from lithify.model.log import TopicEdit
 from lithify.model.segment import Segment
+from lithify.model.topic.edit import TopicEdit
 from lithify.reports.verification import Finding, FindingKind
 from spark.damage import replaced, with_value, without
 from support.engines.kernel import compact_without_spark
@@ -61,6 +61,13 @@ def test_keys_that_spark_hashes_alike_take_no_longer_than_others(tmp_path: Path)
         assert made.verify().clean
         seconds.append(time.monotonic() - begun)
     assert seconds[1] < 2 * seconds[0] + 5
+
+
+def test_it_keeps_to_a_read_rate(topic: Topic) -> None:
+    rate = sum(segment.size_bytes for segment in segments(topic)) // 4
+    report = topic.verify(read_rate=rate)
+    assert report.clean
+    assert report.duration_ms >= 1_000, "compressed columns alone, without footers"
 
 
 def segments(topic: Topic) -> tuple[Segment, ...]:

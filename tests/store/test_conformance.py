@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from lithify.errors import UnknownVersionError
-from lithify.model.log import TopicState
 from lithify.model.record import Record
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.service.write.append import append
 from lithify.store.iceberg import IcebergStore, open_store

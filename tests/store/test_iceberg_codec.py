@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
 
 from lithify.errors import DamagedError, UnknownTopicError, UnsupportedFormatError
-from lithify.model.log import (
+from lithify.model.missed import DroppedDeletes, Undone
+from lithify.model.segment import Segment, Volume
+from lithify.model.settings.table import SETTINGS
+from lithify.model.settings.topic_settings import TopicSettings, settings_of, to_config
+from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.log import (
     CommittedEnd,
     HeldTombstones,
     LastRecord,
     LogState,
     TombstoneStep,
-    TopicEdit,
     View,
     WrittenBatch,
 )
-from lithify.model.missed import DroppedDeletes, Undone
-from lithify.model.segment import Segment, Volume
-from lithify.model.settings.table import SETTINGS
-from lithify.model.settings.topic_settings import TopicSettings, settings_of, to_config
 from lithify.store.iceberg.commit.kept_versions import closings
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
@@ -53,6 +53,7 @@ LOGS = st.builds(
     run_ids=st.lists(st.text(max_size=12), max_size=8).map(tuple),
     last_round_ms=st.none() | TIMES,
     last_round=st.text(max_size=12),
+    losers_removed=st.booleans(),
     deleted_below=OFFSETS,
     compacted_below=OFFSETS,
     round_required=st.text(max_size=40),
@@ -66,6 +67,7 @@ LOGS = st.builds(
         first_offset=st.none() | OFFSETS,
         start_offset=OFFSETS,
         last_record=st.none() | st.builds(LastRecord, OFFSETS, TIMES),
+        losers_removed=st.booleans(),
     ),
     batches=st.lists(st.builds(WrittenBatch, st.text(max_size=36), OFFSETS, st.text(max_size=36)), max_size=4).map(
         tuple
@@ -100,6 +102,25 @@ def test_a_log_state_goes_through_json_unchanged(log: LogState) -> None:
     text = json.dumps(log_to_json(log))
 
     assert log_from_json(0, json.loads(text)) == log
+
+
+@pytest.mark.parametrize(
+    ("stored", "lacks", "view_lacks"),
+    [
+        ({"end": 9}, False, None),
+        ({"end": 9, "last_round": 0}, True, None),
+        ({"end": 9, "compacted_below": 4}, True, None),
+        ({"end": 9, "last_round": 0, "losers_removed": False}, False, None),
+        ({"end": 9, "last_round": 0, "view": {}}, True, True),
+        ({"end": 9, "last_round": 0, "losers_removed": False, "view": {"losers_removed": False}}, False, False),
+    ],
+)
+def test_a_log_that_does_not_say_whether_rounds_removed_records_is_taken_to_lack_some(
+    stored: dict[str, object], lacks: bool, view_lacks: bool | None
+) -> None:
+    """Once a round was done, as an earlier Lithify does not say (C66)."""
+    log = log_from_json(0, stored)
+    assert (log.losers_removed, log.view and log.view.losers_removed) == (lacks, view_lacks)
 
 
 @pytest.mark.parametrize("closed_ms", ["x", None, []])
@@ -144,9 +165,9 @@ def test_another_format_is_refused_by_name(iceberg: Place, foreign: Catalog) -> 
     state = iceberg.append(iceberg.create(), some_records("a"))
     table = foreign.load_table(("default", "orders"))
     with table.transaction() as newer:
-        newer.set_properties({"lithify.format-version": str(topic_codec.FORMAT_VERSION + 1)})
+        newer.set_properties({"lithify.format-version": str(topic_codec.NEWEST_FORMAT + 1)})
 
-    today = topic_codec.FORMAT_VERSION
+    today = topic_codec.NEWEST_FORMAT
     refused = rf"orders: written in format {today + 1}, .* up to {today} \(use the newer"
     for call in (
         lambda: iceberg.store.load(ORDERS),
@@ -158,6 +179,32 @@ def test_another_format_is_refused_by_name(iceberg: Place, foreign: Catalog) -> 
         with pytest.raises(UnsupportedFormatError, match=refused):
             call()
     assert iceberg.store.topics() == (ORDERS,)
+
+
+def test_a_feature_that_is_not_known_is_refused_by_name(iceberg: Place, foreign: Catalog) -> None:
+    """Also where the format's number is, and for reading."""
+    state = iceberg.append(iceberg.create(), some_records("a"))
+    set_sealed(foreign.load_table(("default", "orders")), {"lithify.features": '["compacted-logs","fast-logs"]'})
+    for call in (
+        lambda: iceberg.store.load(ORDERS),
+        lambda: iceberg.store.commit(state, TopicEdit("run", NOW_MS, {})),
+        lambda: iceberg.store.drop_topic(ORDERS),
+    ):
+        with pytest.raises(UnsupportedFormatError, match=r"orders: has the feature fast-logs, .* \(use a newer"):
+            call()
+
+
+def test_a_topic_with_a_feature_is_of_a_format_that_earlier_versions_refuse(iceberg: Place, foreign: Catalog) -> None:
+    """As long as it has it; what does not name features leaves them."""
+    state = iceberg.append(iceberg.create(), some_records("a"))
+    table = foreign.load_table(("default", "orders"))
+    formats = [table.properties["lithify.format-version"]]
+    for features in (("compacted-logs",), None, ()):
+        state = iceberg.store.commit(state, TopicEdit("run", NOW_MS, {}, features=features))
+        assert state == iceberg.store.load(ORDERS)
+        formats.append(table.refresh().properties["lithify.format-version"])
+    assert formats == ["3", "4", "4", "3"]
+    assert state.features == ()
 
 
 def test_an_earlier_format_is_written_on_in_the_one_of_today(iceberg: Place, foreign: Catalog) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import psycopg2
 import pytest
 import requests
 from pyiceberg.exceptions import CommitFailedException
+from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -83,3 +86,20 @@ def test_what_the_message_says(error: Exception, text: str, hint: str) -> None:
 
     assert told.message == text
     assert hint in told.hint
+
+
+def test_a_catalog_that_is_moved_away_while_it_is_used_is_not_said_to_be_read_only(tmp_path: Path) -> None:
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    engine = create_engine(f"sqlite:///{folder}/catalog.db")
+    with pytest.raises(OperationalError) as failure, engine.connect() as connection:
+        connection.execute(text("CREATE TABLE topics (name TEXT)"))
+        connection.commit()
+        folder.rename(tmp_path / "elsewhere")
+        connection.execute(text("INSERT INTO topics VALUES ('orders')"))
+    error = warehouse_error("lake", failure.value)
+    assert (error.message, error.hint) == (
+        "lake: its catalog.db was moved or deleted while it was used",
+        "bring it back to where it was, or mount its disk, then try again; nothing was changed",
+    )
+    assert never_landed(failure.value)

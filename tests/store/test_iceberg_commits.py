@@ -19,8 +19,8 @@ from pyiceberg.table.update import (
 from sqlalchemy.exc import OperationalError
 
 from lithify.errors import WarehouseError
-from lithify.model.log import RUN_IDS_KEPT
 from lithify.model.record import Record
+from lithify.model.topic.log import RUN_IDS_KEPT
 from lithify.ports.store import CommitUnknownError, StaleVersionError, Warehouse
 from lithify.service.write.append import append
 from support.store.builders import NOW_MS, ORDERS, Place, some_records

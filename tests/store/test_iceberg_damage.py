@@ -11,11 +11,13 @@ import pytest
 from pyiceberg.catalog import Catalog
 
 from lithify.columnar.files.access import local_path
-from lithify.errors import UnknownTopicError, WarehouseError
+from lithify.errors import CoordinationError, UnknownTopicError, WarehouseError
 from lithify.model.record import Record
+from lithify.ports.store import Warehouse
 from lithify.service.documents import put_report
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.catalog import embedded as catalog_module
+from lithify.wiring import SystemClock, groups_of
 from support.fake_clock import FakeClock
 from support.servers.disks import an_open_folder, no_file_larger_than, read_only, small_disk
 from support.store.builders import NOW_MS, ORDERS, Place, a_report, an_iceberg_place, some_records
@@ -107,6 +109,26 @@ def test_a_file_that_may_not_grow_refuses_the_write(iceberg: Place) -> None:
     assert [r.offset for r in iceberg.records(iceberg.append(state, big))] == [0, 1]
 
 
+def test_a_folder_that_is_unmounted_while_it_is_used_gets_no_new_catalog(tmp_path: Path) -> None:
+    """SQLite makes a file that is not there: it would look like a warehouse, and get what is meant for the real one."""
+    folder, away = tmp_path / "lake", tmp_path / "away"
+    place = an_iceberg_place(folder, FakeClock())
+    state = place.create()
+    groups = groups_of(Warehouse(place.store, place.files, SystemClock()), None)
+    folder.rename(away)
+    folder.mkdir()
+    for call in (place.store.topics, lambda: place.store.load(ORDERS), lambda: list(place.store.change_tokens())):
+        refused(call, "its catalog.db is gone or cannot be opened", "mount its disk")
+    with pytest.raises(CoordinationError) as failure:
+        groups.positions()
+    assert f"check sqlite+pysqlite:///{folder}/catalog.db" in str(failure.value)
+    assert list(folder.iterdir()) == []
+    folder.rmdir()
+    away.rename(folder)
+    assert place.store.load(ORDERS) == state
+    assert groups.positions() == ()
+
+
 def test_what_is_no_warehouse_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("mine")
@@ -148,7 +170,7 @@ def test_looking_makes_nothing(tmp_path: Path) -> None:
         ("w", "c", "one of the two"),
         ("/tmp/a?b", None, "cannot have"),
         ("/tmp/a#b", None, "cannot have"),
-        (None, "no-such-catalog-here", "no-such-catalog-here"),
+        (None, "no-such-catalog-here", "describes no catalog no-such-catalog-here"),
     ],
 )
 def test_a_warehouse_that_cannot_be(warehouse: str | None, catalog: str | None, what: str) -> None:

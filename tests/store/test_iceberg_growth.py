@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 
 from lithify.columnar.files.access import FileAccess
-from lithify.model.log import TopicEdit
+from lithify.model.topic.edit import TopicEdit
 from lithify.store.iceberg.layout import METADATA_FILES_KEPT
 from lithify.store.iceberg.manifests import adapter
 from support.fake_clock import FakeClock

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from lithify.model.log import TopicEdit, TopicState
+from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.commit import commit
 from lithify.wiring import open_warehouse

@@ -12,8 +12,9 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
 from lithify.errors import DamagedError
-from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.record import Record
+from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.change.alter import uncompact
 from lithify.store.iceberg.catalog.embedded import EmbeddedCatalog

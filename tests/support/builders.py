@@ -18,13 +18,14 @@ from dataclasses import dataclass, replace
 
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.rules import SurvivorRules
-from lithify.model.log import LastRecord, LogState, TombstoneStep, TopicState
 from lithify.model.log_arithmetic import measured
 from lithify.model.message import Envelope, MessageId
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings, settings_of
+from lithify.model.topic.log import LastRecord, LogState, TombstoneStep
+from lithify.model.topic.state import TopicState
 from lithify.store.memory_files import segment_of
 
 WHOLE = "□"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from lithify.errors import RefusedError, UnknownGroupError
+from lithify.errors import RefusedError, UnknownGroupError, UnknownTopicError
 from lithify.groups.alone import Alone, TellWait, delete, reset
 from lithify.groups.member import LEASE_MS, Member
 from lithify.groups.reader import GroupReader
 from lithify.model.cursor import Cursor, Start
-from lithify.model.groups.positions import GroupTopic, Position, checked_group
+from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.message import MessageId, MessagePosition
-from lithify.model.names import LogId, TopicName, nearest, parse_topic
+from lithify.model.names import LogId, TopicName, checked_group, nearest, parse_topic
 from lithify.model.settings.units import format_time
 from lithify.ports.groups import Groups
 from lithify.ports.store import Warehouse
@@ -39,21 +39,31 @@ class Group:
     name: str
     coordination_url: str | None = None
 
-    def positions(self) -> tuple[Position, ...]:
-        """The positions of the group. Raises `CoordinationError`."""
-        return self._groups().positions(self.name)
+    def positions(self, topic: str | None = None) -> tuple[Position, ...]:
+        """The positions of the group, in one topic or in all.
+
+        Raises `UnknownTopicError` where it has none in that topic, or `CoordinationError`.
+        """
+        found = self._groups().positions(self.name)
+        if topic is None:
+            return found
+        if there := _by_topic(found).get(_topic(topic)):
+            return there
+        topics = sorted({str(position.log.topic) for position in found})
+        raise UnknownTopicError(
+            f"group {self.name} has no position in {topic}",
+            hint=nearest(topic, topics, f"it has some in {', '.join(topics[:10])}"),
+        )
 
     def describe(self, topic: str | None = None) -> tuple[GroupLag, ...]:
         """What it has left to read, by topic and partition: in records that are really there, and in time (C59).
 
-        Partitions without a position are among them. Raises `UnknownGroupError`.
+        Partitions without a position are among them. A topic that cannot be read has its error there. Raises
+        `UnknownGroupError`, or `UnknownTopicError` for a topic that does not exist and in which it has no position.
         """
-        found = _known(self._groups(), self.name)
-        wanted = None if topic is None else _topic(topic)
-        by_topic = groupby(found, lambda position: position.log.topic)
-        lags = (
-            group_lag(self.warehouse, self.name, name, tuple(some)) for name, some in by_topic if wanted in (None, name)
-        )
+        found = _by_topic(_known(self._groups(), self.name))
+        wanted = found if topic is None else {(name := _topic(topic)): found.get(name, ())}
+        lags = (group_lag(self.warehouse, self.name, name, positions) for name, positions in wanted.items())
         return tuple(lag for of_topic in lags for lag in of_topic)
 
     def plan_reset(self, topic: str, to: Start, *, partition: int | None = None) -> GroupReset:
@@ -81,11 +91,13 @@ class Group:
         reset(alone, GroupTopic(groups.scope, self.name, name), moved)
         return report
 
-    def delete(self, *, lease_ms: int = LEASE_MS, tell: TellWait = tell_nobody) -> tuple[GroupReset, ...]:
-        """Deletes all positions, only while it has no members. Raises as `reset` does."""
+    def delete(
+        self, topic: str | None = None, *, lease_ms: int = LEASE_MS, tell: TellWait = tell_nobody
+    ) -> tuple[GroupReset, ...]:
+        """Deletes all positions, or those in one topic, only while no member reads it. Raises as `reset` does."""
         groups, reports = self._groups(), []
         alone = Alone(groups, _new_id(self.warehouse), lease_ms, self.warehouse.clock, tell)
-        for name, some in groupby(_known(groups, self.name), lambda position: position.log.topic):
+        for name, some in _by_topic(self.positions(topic) or _known(groups, self.name)).items():
             before = {position.log.partition: position.cursor.offset for position in some}
             delete(alone, GroupTopic(groups.scope, self.name, name), before)
             changed = tuple(ChangedPosition(partition, offset, None) for partition, offset in before.items())
@@ -176,13 +188,17 @@ def _topic(name: str) -> TopicName:
 
 
 def _known(groups: Groups, name: str) -> tuple[Position, ...]:
-    """The positions of a group. Raises `UnknownGroupError` if it has none."""
-    found = groups.positions(name)
+    """The positions of a group. Raises `UnknownGroupError` if it has none, or `InvalidNameError`."""
+    found = groups.positions(checked_group(name))
     if found:
         return found
     others = sorted({position.group for position in groups.positions()})
     there = f"there are {', '.join(others[:10])}" if others else "there is none"
     raise UnknownGroupError(f"there is no group {name}", hint=nearest(name, others, there))
+
+
+def _by_topic(positions: Iterable[Position]) -> dict[TopicName, tuple[Position, ...]]:
+    return {name: tuple(some) for name, some in groupby(positions, lambda position: position.log.topic)}
 
 
 def _check_start(start: Start, partitions: int) -> None:

@@ -6,24 +6,22 @@ Its methods return what the verbs of the command line print, as typed values wit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lithify.api.groups import Group, all_groups, known_group
 from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, rates, run_limits
+from lithify.api.replicas import LakeReplicas
 from lithify.api.stream import Stream
 from lithify.api.topic import Topic
+from lithify.api.warehouse import WholeWarehouse
 from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, EventListener
-from lithify.errors import UnknownTopicError, WarehouseError
 from lithify.model.names import parse_stream, parse_topic
-from lithify.model.settings.rates import RatesNote
 from lithify.model.settings.topic_settings import preset
 from lithify.model.source import IngestRequest
-from lithify.ports.store import Warehouse
 from lithify.reports.groups import GroupInfo
-from lithify.reports.ingest import IngestReport, TellBatch
+from lithify.reports.ingest import IngestReport, TellBatch, TellNote
 from lithify.reports.overview import CatalogOverview
 from lithify.reports.quarantine import QuarantineReport
 from lithify.reports.repair import RepairReport
@@ -34,8 +32,9 @@ from lithify.service.change.repair import RepairRequest
 from lithify.service.change.repair import repair as run_repair
 from lithify.service.change.streams import create_stream
 from lithify.service.change.topics import delete_topic
-from lithify.service.creation import create_topic, creates_itself
-from lithify.service.documents import rates_note, throttle
+from lithify.service.cleaner_rates import with_rates_of_cleaners
+from lithify.service.creation import check_known, create_topic
+from lithify.service.documents import throttle
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
 from lithify.service.look.status import topic_infos
@@ -51,6 +50,7 @@ from lithify.wiring import (
     salvage_of,
     scope_of,
     status_watch,
+    with_groups,
 )
 
 if TYPE_CHECKING:
@@ -60,10 +60,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Lake:
+class Lake(WholeWarehouse):
     """A warehouse of topics. Made by `lithify.open`."""
-
-    warehouse: Warehouse
 
     def create_topic(
         self,
@@ -85,14 +83,10 @@ class Lake:
     def topic(self, name: str) -> Topic:
         """The topic of that name; it need not exist if its stream creates it at the first append (`autocreate`).
 
-        Raises `UnknownTopicError` or `InvalidNameError`.
+        Raises `UnknownTopicError`, with the nearest name, or `InvalidNameError`.
         """
         topic = Topic(self.warehouse, parse_topic(name).name)
-        try:
-            topic.state()
-        except UnknownTopicError:
-            if not creates_itself(self.warehouse.store, topic.topic_name):
-                raise
+        check_known(self.warehouse.store, topic.topic_name)
         return topic
 
     def create_stream(self, name: str, config: Mapping[str, object] | None = None) -> Stream:
@@ -155,13 +149,10 @@ class Lake:
     ) -> Loop:
         """A cleaner of all topics, whose `run` runs until `stop.ask` is called.
 
-        `tell` is called with every event. Raises `CoordinationError` where the database of
-        leases cannot be used.
+        `tell` is called with every event. Positions of groups are read from the database of leases. Raises
+        `CoordinationError` where that cannot be used.
         """
         limits = run_limits(task_memory, read_rate, write_rate)
-        notes: tuple[RatesNote, ...] = ()
-        with suppress(WarehouseError):  # a warehouse that does not exist yet has no documents
-            notes = (rates_note(self.warehouse.store, None),)
         options = CleanerOptions(
             cleaner_id=cleaner_id or machine(),
             scope=scope_of(self.warehouse),
@@ -169,10 +160,11 @@ class Lake:
             interval_ms=interval_ms,
             lease_ms=lease_ms,
             sweep_interval_ms=sweep_interval_ms,
-            limits=replace(limits, notes=notes, sharing=threads),
+            limits=replace(with_rates_of_cleaners(self.warehouse.store, limits), sharing=threads),
         )
         coordination = coordination_of(self.warehouse, coordination_url)
-        return cleaner_loop(self.warehouse, SparkChoice(spark, spark_conf or {}), options, coordination, tell)
+        warehouse = self.warehouse if coordination_url is None else with_groups(self.warehouse, coordination_url)
+        return cleaner_loop(warehouse, SparkChoice(spark, spark_conf or {}), options, coordination, tell)
 
     def ingest(  # noqa: PLR0913 - the flags of the verb, by name
         self,
@@ -192,13 +184,14 @@ class Lake:
         spark: SparkSession | None = None,
         spark_conf: Mapping[str, str] | None = None,
         tell: TellBatch = lambda _batch: None,
+        notes: TellNote = lambda _note: None,
         stops: Callable[[], bool] = lambda: False,
     ) -> tuple[IngestReport, ...]:
-        """Copies topics of a Kafka cluster, with their offsets; `kafka` are settings of Kafka's clients.
+        """Copies topics of a Kafka cluster, with their offsets; `kafka` are settings of its client, by Java's names.
 
-        Ends after the current records, or with `continuous` when `stops` returns true. A topic that fails has
-        its error in its report. Raises `BrokerError`, `ConnectorError` or `UnknownSourceError` where
-        nothing can begin.
+        Ends after the current records, or with `continuous` when `stops` returns true. `tell` gets every batch,
+        `notes` what else there is to say. A topic that fails has its error in its report. Raises `RefusedError`,
+        `BrokerError`, `ConnectorError` or `UnknownSourceError` where nothing can begin, if it can before Spark starts.
         """
         request = IngestRequest(
             config=kafka,
@@ -213,7 +206,7 @@ class Lake:
             accepts_loss=accepts_loss,
             checkpoint=checkpoint,
         )
-        return kafka_ingest(self.warehouse, SparkChoice(spark, spark_conf or {}), jars, request, tell, stops)
+        return kafka_ingest(self.warehouse, SparkChoice(spark, spark_conf or {}), jars, request, tell, notes, stops)
 
     def ingest_pulsar(  # noqa: PLR0913 - the flags of the verb, by name
         self,
@@ -229,6 +222,7 @@ class Lake:
         spark: SparkSession | None = None,
         spark_conf: Mapping[str, str] | None = None,
         tell: TellBatch = lambda _batch: None,
+        notes: TellNote = lambda _note: None,
         stops: Callable[[], bool] = lambda: False,
     ) -> tuple[IngestReport, ...]:
         """Copies topics of a Pulsar cluster, with their message ids; as `ingest` ends, and raises as it does."""
@@ -246,7 +240,7 @@ class Lake:
             max_records=max_records,
             accepts_loss=accepts_loss,
         )
-        return pulsar_ingest(self.warehouse, SparkChoice(spark, spark_conf or {}), cluster, request, tell, stops)
+        return pulsar_ingest(self.warehouse, SparkChoice(spark, spark_conf or {}), cluster, request, tell, notes, stops)
 
     def groups(self, *, coordination_url: str | None = None) -> tuple[GroupInfo, ...]:
         """All consumer groups, in the database at the URL, `$LITHIFY_COORDINATION_URL` or the catalog's own.
@@ -259,9 +253,18 @@ class Lake:
         """The consumer group of that name. Raises `UnknownGroupError`, and what `groups` raises."""
         return known_group(self.warehouse, name, coordination_url)
 
-    def throttle(self, *, read_rate: Size | None = None, write_rate: Size | None = None) -> RatesReport:
-        """Changes the rates of running cleaners within 10 seconds, each for all its rounds together (C40)."""
-        return throttle(self.warehouse, None, rates(read_rate, write_rate))
+    def replicas(self, *, coordination_url: str | None = None) -> LakeReplicas:
+        """The replicas of its topics in other warehouses, in the database that `groups` uses."""
+        return LakeReplicas(self.warehouse, coordination_url)
+
+    def throttle(
+        self, *, read_rate: Size | None = None, write_rate: Size | None = None, shared: bool = False
+    ) -> RatesReport:
+        """Bounds the rounds of each cleaner, or with `shared` of all together, within 10 seconds (C40).
+
+        A limit lasts, also for cleaners that start later; without one these have their own.
+        """
+        return throttle(self.warehouse, None, rates(read_rate, write_rate), shared=shared)
 
     def repair(
         self, name: str, repair: bool = False, folder: str | None = None, metadata: str | None = None

@@ -23,7 +23,17 @@ def run_limits(task_memory: Size, read_rate: Size | None = None, write_rate: Siz
 
 def rates(read_rate: Size | None, write_rate: Size | None) -> Rates:
     """In bytes per second; None is no limit. Raises `RefusedError`."""
-    return Rates(_rate("read_rate", read_rate), _rate("write_rate", write_rate))
+    return Rates(rate_bytes("read_rate", read_rate), rate_bytes("write_rate", write_rate))
+
+
+def rate_bytes(name: str, rate: Size | None) -> int | None:
+    """Bytes per second; None is no limit. Raises `RefusedError`, which says the name of the parameter."""
+    if rate is None:
+        return None
+    try:
+        return parse_rate_bytes(str(rate))
+    except ValueError as error:
+        raise RefusedError(f"{name}: {error}") from None
 
 
 def _bytes(name: str, size: Size) -> int:
@@ -34,12 +44,3 @@ def _bytes(name: str, size: Size) -> int:
     if count < LEAST_TASK_MEMORY:
         raise RefusedError(f"{name}={size}: a task needs at least {LEAST_TASK_MEMORY} bytes")
     return count
-
-
-def _rate(name: str, rate: Size | None) -> int | None:
-    if rate is None:
-        return None
-    try:
-        return parse_rate_bytes(str(rate))
-    except ValueError as error:
-        raise RefusedError(f"{name}: {error}") from None

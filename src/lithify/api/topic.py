@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, overload
 from lithify.api.groups import Membership, open_member, start_of_group
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
 from lithify.api.topic_cuts import TopicCuts
+from lithify.errors import RefusedError
 from lithify.groups.reader import GroupReader
-from lithify.model.cursor import AtTime, Cursor, Start
-from lithify.model.log import TopicState
+from lithify.model.cursor import AtTime, Cursor, From, Start
 from lithify.model.message import MessagePosition
 from lithify.model.record import Record
+from lithify.model.topic.state import TopicState
 from lithify.ports.engine import Progress
 from lithify.ports.files import Batch
 from lithify.reading.message_positions import check_has_ids, last_message_position, message_position
@@ -29,6 +30,7 @@ from lithify.service.documents import reports_of, throttle
 from lithify.service.look.quarantine import release
 from lithify.service.look.status import kept_versions, topic_info, topic_status
 from lithify.service.proof.verify import verify
+from lithify.service.read.as_of import At, records_to, table_at
 from lithify.service.read.fetch import LogReader, TopicReader, open_reader, table_batches, version_of
 from lithify.service.round.compact import RunRequest, compact, plan_compact
 from lithify.service.round.run import silent
@@ -226,26 +228,50 @@ class Topic(TopicCuts):
         self,
         *,
         against: int | None = None,
+        read_rate: int | str | None = None,
         spark: SparkSession | None = None,
         spark_conf: Mapping[str, str] | None = None,
         progress: Progress = silent,
     ) -> VerifyReport:
-        """Reads everything and proves that nothing was lost since a kept version, on Spark."""
-        inspector = spark_inspector(self.warehouse, SparkChoice(spark, spark_conf or {}))
+        """Reads everything and proves that nothing was lost since a kept version, on Spark.
+
+        `read_rate` is in bytes per second over all tasks, or text with a unit.
+        """
+        limits = run_limits(DEFAULT_TASK_MEMORY, read_rate)
+        inspector = spark_inspector(self.warehouse, SparkChoice(spark, spark_conf or {}), limits)
         return verify(self.warehouse, inspector, self.topic_name, against=against, progress=progress)
 
-    def table_batches(self, *, version: int | None = None) -> Iterator[Batch]:
-        """The latest value of every live key, log by log, in batches. Deleted keys are left out."""
+    def table_batches(
+        self, *, version: int | None = None, at: At | None = None, partition: int | None = None
+    ) -> Iterator[Batch]:
+        """The latest value of every live key, log by log, in batches. Deleted keys are left out.
+
+        As of `at`: an offset of one log, exclusive, `AtTime(ms)`, or offsets by partition (C69). Raises
+        `OffsetOutOfRangeError` where neither the newest version nor a kept one covers that.
+        """
+        if at is not None and version is None:
+            return table_at(self.warehouse, self.topic_name, at, partition)
+        if at is not None or partition is not None:
+            raise RefusedError("partition goes with at, and at without version")
         return table_batches(self.warehouse, version_of(self.warehouse, self.topic_name, version))
 
-    def table(self, *, version: int | None = None) -> pa.Table:
-        """The latest value of every live key as one Arrow table, one row per (partition, key)."""
+    def records_to(
+        self, at: At, *, partition: int | None = None, start: From = "earliest", compacted: bool = False
+    ) -> Iterator[Batch]:
+        """The records from `start` to a point, log by log, with all that counted there; `at` as in `table` (C69)."""
+        return records_to(self.warehouse, self.topic_name, at, partition, start, compacted=compacted)
+
+    def table(self, *, version: int | None = None, at: At | None = None, partition: int | None = None) -> pa.Table:
+        """The latest value of every live key as one Arrow table, one row per (partition, key).
+
+        As it was at a point with `at`, as in `table_batches`.
+        """
         import pyarrow
 
         from lithify.columnar.segment.schema import schema_of
 
         state = version_of(self.warehouse, self.topic_name, version)
-        batches = table_batches(self.warehouse, state)
+        batches = self.table_batches(version=version, at=at, partition=partition)
         return pyarrow.concat_tables([schema_of(state.settings).empty_table(), *(b.to_arrow() for b in batches)])
 
     def alter(

@@ -33,11 +33,11 @@ class EventReporter:
 
     def trouble(self, topic: TopicName | None, error: LithifyError) -> None:
         """A topic cannot be read, or without one the catalog or the database of leases cannot be reached."""
-        self.report(EventKind.TROUBLE, topic, error=str(error))
+        self.report(EventKind.TROUBLE, topic, error=str(error), error_code=error.code)
 
     def look_failed(self, error: LithifyError, last_look_ms: int | None) -> None:
         """A look at the topics failed; `last_look_ms` is when one was last completed."""
-        self.report(EventKind.TROUBLE, error=str(error), last_look_ms=last_look_ms)
+        self.report(EventKind.TROUBLE, error=str(error), error_code=error.code, last_look_ms=last_look_ms)
 
     def round_done(self, topic: TopicName, report: RoundReport, overdue_ms: int) -> None:
         """A round was committed, or found nothing to change."""
@@ -78,9 +78,9 @@ class EventReporter:
         """The round of a log failed and left it unchanged; `failure` has the time of the next try."""
         kind = EventKind.QUARANTINED if failure.quarantined else EventKind.FAILED
         retry_ms = None if failure.quarantined else failure.retry_ms
-        facts = {"partition": log.partition, "error": str(error), "failures": failure.failures}
-        self.report(kind, log.topic, **facts, retry_ms=retry_ms)
+        facts = {"partition": log.partition, "error": str(error), "error_code": error.code}
+        self.report(kind, log.topic, **facts, failures=failure.failures, retry_ms=retry_ms)
 
     def left(self, kind: EventKind, log: LogId, error: LithifyError) -> None:
         """A round was abandoned or lost a race, and left its log unchanged; this is no failure of the log."""
-        self.report(kind, log.topic, partition=log.partition, error=str(error))
+        self.report(kind, log.topic, partition=log.partition, error=str(error), error_code=error.code)

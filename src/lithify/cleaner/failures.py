@@ -8,8 +8,8 @@ from threading import Lock
 
 from lithify.errors import Blame, DamagedError, LithifyError, UnknownTopicError, WarehouseError
 from lithify.model.failure import LogFailure
-from lithify.model.log import TopicState
 from lithify.model.names import TopicName
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.schedule.backoff import ALONE_AFTER, after_failure
 from lithify.service.documents import failures_of, put_failures
@@ -61,7 +61,7 @@ class Failures:
             known = self._known(state).get(partition)
         except WarehouseError:
             known = self._in_mind(state).get(partition)
-        failure = after_failure(known, str(error), now_ms, counts=self._counts(error, known))
+        failure = after_failure(known, error, now_ms, counts=self._counts(error, known))
         self._change(state, {partition: failure})
         return failure
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from lithify.cleaner.events import EventReporter
-from lithify.model.log import TopicState
 from lithify.model.settings.stream_attributes import StreamAttributes, with_attributes
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.change.streams import inherit
 
@@ -46,7 +46,7 @@ class Inheritance:
 
         Raises `InvalidSettingError` where that contradicts settings of its own, or what `alter` raises.
         """
-        stored = self._of(state.name.stream)
+        stored = None if state.replica is not None else self._of(state.name.stream)
         if stored is None:
             return state
         report = inherit(self.warehouse, state, with_attributes(StreamAttributes(), stored))

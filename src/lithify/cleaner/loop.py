@@ -4,6 +4,7 @@
     look      looks at the topics, wait, look ...     a thread of its own, as a round may take hours
     worker    step, step, step, wait, step ...        as many as there are threads
     heartbeat renews the leases, a few times in each lease
+    count     counts the running cleaners as often, for a rate that they share
 
 After a request to stop no new step begins. Running rounds have `FINISH_S` to complete and are then
 abandoned; the end of the process ends threads that still hang after `GIVE_UP_S`: a round that is not
@@ -26,10 +27,11 @@ from lithify.cleaner.failures import Failures
 from lithify.cleaner.liveness import NoteWriter, Watchdog
 from lithify.cleaner.options import CleanerOptions, EventListener
 from lithify.cleaner.rounds import Rounds
+from lithify.cleaner.sharing import CleanerCount
 from lithify.cleaner.stop import Stop
 from lithify.cleaner.work_finder import WorkFinder
 from lithify.defects import as_lithify_error
-from lithify.errors import CoordinationError
+from lithify.errors import ConflictError, CoordinationError, LithifyError, UnusableEnvironmentError
 from lithify.leases.keeper import LeaseKeeper
 from lithify.leases.outcomes import Refused, Registered
 from lithify.model.settings.units import format_duration
@@ -45,6 +47,7 @@ FAREWELL_S = 1.0
 """For the release of the leases and the last event."""
 HEARTBEATS_PER_LEASE = 6
 REGISTER_EVERY_S = 0.5
+COUNT_WAIT_S = 5.0
 AFTER_A_DEFECT_S = 5.0
 """How long a thread waits after an unexpected error."""
 
@@ -59,6 +62,7 @@ class Loop:
     stop: Stop
     options: CleanerOptions
     coordination: Coordination
+    count: CleanerCount
 
     def run(self, *, once: bool = False) -> bool:
         """Runs until it is asked to stop, or with `once` until there is nothing to do.
@@ -74,11 +78,11 @@ class Loop:
             notes = NoteWriter(self.coordination, self.options, self.reporter, self.cleaner.clock.now_ms())
             steps.append(partial(self._guarded, partial(self._look, notes), self.stop.asked))
         workers = _started(*steps)
-        _started(partial(self._guarded, self._heartbeat, self.stop.gives_up))
+        _started(*(partial(self._guarded, beat, self.stop.gives_up) for beat in (self._heartbeat, self._count)))
         watchdog = Watchdog(self.options.interval_ms)
         while any(worker.is_alive() for worker in workers) and not self.stop.asked.wait(TICK_S):
             if watchdog.stands_still(self.cleaner.look_steps, self.cleaner.clock.monotonic_ms()):
-                self.stop.ask(self._no_look(watchdog.limit_ms), failed=True)
+                self.stop.fail(self._no_look(watchdog.limit_ms))
         self.stop.ask("there is nothing left to do")
         ended = _joined(workers, FINISH_S)
         if not ended:
@@ -87,9 +91,9 @@ class Loop:
         self.stop.gives_up.set()
         return _joined(_started(self._leave, self._report_stopped), FAREWELL_S) and ended
 
-    def _no_look(self, limit_ms: int) -> str:
+    def _no_look(self, limit_ms: int) -> LithifyError:
         trouble = self.cleaner.last_trouble
-        return (
+        return UnusableEnvironmentError(
             f"no look at the topics has been completed for {format_duration(limit_ms)}"
             f"{f': {trouble}' if trouble else ''}; this process ends so that another one is started"
         )
@@ -113,6 +117,7 @@ class Loop:
             if self.stop.asked.wait(REGISTER_EVERY_S):
                 return False
         options = self.options
+        self.count.observed.set()
         self.reporter.report(
             EventKind.STARTED,
             id=options.cleaner_id,
@@ -151,11 +156,16 @@ class Loop:
             self.reporter.trouble(None, renewal.error)
             return True
         if renewal.replaced_by is not None:
-            self.stop.ask(f"another cleaner has taken over this one's id: {renewal.replaced_by}", failed=True)
+            self.stop.fail(ConflictError(f"another cleaner has taken over this one's id: {renewal.replaced_by}"))
         try:
             self.leases.observe()
+            self.count.observed.set()
         except CoordinationError as error:
             self.reporter.trouble(None, error)
+        return True
+
+    def _count(self) -> bool:
+        self.count.store_when_observed(COUNT_WAIT_S)
         return True
 
     def _guarded(self, work: Callable[[], bool], ends: Event) -> None:
@@ -170,7 +180,7 @@ class Loop:
                     self.reporter.trouble(None, as_lithify_error(error, "a step of the cleaner"))
                     ends.wait(AFTER_A_DEFECT_S)
         except Exception as error:
-            self.stop.ask(str(as_lithify_error(error, "its events cannot be written")), failed=True)
+            self.stop.fail(as_lithify_error(error, "its events cannot be written"))
 
 
 def _started(*works: Callable[[], None]) -> list[Thread]:
@@ -222,4 +232,5 @@ def make_loop(
     owner = f"{options.cleaner_id}/{warehouse.clock.new_id()}"
     leases = LeaseKeeper(coordination, owner, options.lease_ms, warehouse.clock.monotonic_ms)
     cleaner = make_cleaner(warehouse, engine, leases, options, stop, listener)
-    return Loop(cleaner, leases, cleaner.reporter, stop, options, coordination)
+    count = CleanerCount(warehouse.store, coordination, leases, options.scope)
+    return Loop(cleaner, leases, cleaner.reporter, stop, options, coordination, count)

@@ -19,14 +19,15 @@ from lithify.cleaner.work_finder import WorkFinder
 from lithify.defects import as_lithify_error
 from lithify.errors import Blame, ConflictError, EngineError, LithifyError, RoundAbandonedError
 from lithify.leases.keeper import LeaseKeeper
-from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
+from lithify.model.topic.state import TopicState
 from lithify.ports.engine import RewriteEngine, RunLimits
 from lithify.ports.store import Warehouse
 from lithify.reports.events import EventKind
 from lithify.reports.round import LogReport
 from lithify.schedule.agenda import TopicWork
 from lithify.schedule.backoff import LONGEST_BACKOFF_MS, may_run
+from lithify.service.group_reads import read_groups
 from lithify.service.look.catalog_watch import assess_topic
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
@@ -74,7 +75,8 @@ class Rounds:
                 return None
             now_ms = self.warehouse.clock.now_ms()
             if state.version != work.version:
-                required = self.finder.required(assess_topic(self.warehouse.store, state, now_ms), now_ms)
+                reads = read_groups(self.warehouse.groups, state)
+                required = self.finder.required(assess_topic(self.warehouse.store, state, reads, now_ms), now_ms)
                 required = required.only(work.required.rounds)
             else:  # another cleaner's round may have failed
                 known = self.failures.of(state)

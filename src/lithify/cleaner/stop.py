@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from threading import Event
 
+from lithify.errors import LithifyError
+
 
 @dataclass(slots=True)
 class Stop:
@@ -14,10 +16,22 @@ class Stop:
     gives_up: Event = field(default_factory=Event)
     """Set when running rounds are to be abandoned."""
     reason: str = ""
-    failed: bool = False
+    code: str | None = None
+    """Of the error that is the reason; None if it stops in order."""
 
-    def ask(self, reason: str, *, failed: bool = False) -> None:
+    @property
+    def failed(self) -> bool:
+        return self.code is not None
+
+    def ask(self, reason: str) -> None:
         """Requests the stop: no new step begins from now on. The first reason is kept."""
+        self._ask(reason, None)
+
+    def fail(self, error: LithifyError) -> None:
+        """The same, for an error."""
+        self._ask(str(error), error.code)
+
+    def _ask(self, reason: str, code: str | None) -> None:
         if not self.asked.is_set():
-            self.reason, self.failed = reason, failed
+            self.reason, self.code = reason, code
         self.asked.set()

@@ -18,11 +18,13 @@ from lithify.cleaner.failures import Failures
 from lithify.cleaner.inheritance import Inheritance
 from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError
 from lithify.model.failure import LogFailure
-from lithify.model.log import LogState, TopicState
 from lithify.model.names import LogId, TopicName
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.schedule.agenda import RequiredWork, TopicWork, required_work
 from lithify.schedule.backoff import after_failure, may_run
+from lithify.service.group_reads import read_groups
 from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding, assess_topic
 
 TURN_MS = 60_000
@@ -64,7 +66,7 @@ class WorkFinder:
 
     def __post_init__(self) -> None:
         self.inheritance = Inheritance(self.warehouse, self.reporter)
-        self.watch = CatalogWatch(self.warehouse.store, self)
+        self.watch = CatalogWatch(self.warehouse.store, self, groups=self.warehouse.groups)
 
     def look(self, now_ms: int) -> Look:
         """Looks at every topic. Raises `WarehouseError` where the catalog cannot be reached."""
@@ -76,6 +78,8 @@ class WorkFinder:
         for name in [name for name in self.watch.known if name.stream in changed]:
             self.watch.replace_finding(name, Finding(None, 0), now_ms)
         reads = self.watch.look(now_ms)
+        if self.watch.groups_error is not None:
+            self.reporter.trouble(None, self.watch.groups_error)
         with self._lock:  # other threads report failures meanwhile
             self._failed = {name: failure for name, failure in self._failed.items() if name in self.watch.known}
             self._resting = {name: logs for name, logs in self._resting.items() if name in self.watch.known}
@@ -141,7 +145,8 @@ class WorkFinder:
         """The finding for a topic that was read, and has inherited what its stream says (`Watcher`)."""
         state = self.inheritance.settled(topic.state)
         if state is not topic.state:
-            topic = assess_topic(self.warehouse.store, state, now_ms)
+            reads = read_groups(self.warehouse.groups, state)
+            topic = assess_topic(self.warehouse.store, state, reads, now_ms)
         required = self.required(topic, now_ms)
         if not required.rounds and not required.retains:
             self.succeeded(state.name)
@@ -159,7 +164,7 @@ class WorkFinder:
 
 
 def _after(before: LogFailure | None, error: LithifyError, now_ms: int) -> LogFailure:
-    return after_failure(before, str(error), now_ms, counts=error.blames is Blame.LOG)
+    return after_failure(before, error, now_ms, counts=error.blames is Blame.LOG)
 
 
 def _backed_off(failure: LogFailure) -> Finding[Found]:

@@ -36,7 +36,7 @@ class Check:
 
 @verb("doctor")
 def doctor(invocation: Invocation) -> int:
-    """Check Python, Java, Spark, jars of Kafka and Pulsar, catalog, warehouse.
+    """Check Python, Java, Spark, the jars for Kafka and Pulsar, the catalog and the warehouse.
 
     Prints what is there, what is missing and how to get it; exit code 3 if something is missing.
     Starts nothing and changes nothing.
@@ -96,17 +96,24 @@ def _libraries() -> Check:
 
 
 def _connector() -> Check:
-    """Spark's Kafka connector, which only `kafka ingest` needs; without a folder Spark fetches it then."""
-    from lithify.spark.kafka.connector import NEEDED, connector_conf, find_connector
+    """Kafka's client for Python, and Spark's connector; without a folder the first `kafka ingest` fetches that."""
+    from lithify.kafka_client.client import client
+    from lithify.spark.kafka.connector import NEEDED, checked, find_connector
+    from lithify.spark.kafka.fetched import fetched_folder
 
     found = find_connector()
-    if found.folder is None:
-        return Check("Kafka", True, f"{found.package}, fetched by Spark when it is needed")
     try:
-        connector_conf()
+        client()
+        note = "" if found.folder is None else checked(found)
     except LithifyError as error:
         return Check("Kafka", False, error.message, error.hint)
-    return Check("Kafka", True, f"{', '.join(NEEDED)} in {found.folder}")
+    if found.folder is None:
+        there = fetched_folder(found.package)
+        when = (
+            f"in {there}" if (there.parent / "complete").exists() else "fetched from Maven by the first `kafka ingest`"
+        )
+        return Check("Kafka", True, f"{found.package}, {when}")
+    return Check("Kafka", True, note or f"{', '.join(NEEDED)} in {found.folder}")
 
 
 def _pulsars_jars() -> Check:
@@ -132,11 +139,16 @@ def _catalog(invocation: Invocation) -> Check:
 
 def _warehouse(invocation: Invocation) -> list[Check]:
     """Whether a local warehouse can be written to and has room; the catalog answers for others."""
-    from lithify.wiring import DEFAULT_WAREHOUSE, WAREHOUSE_VARIABLE
+    from lithify.wiring.place import default_place
 
-    if invocation.catalog is not None:
+    given, catalog = invocation.warehouse, invocation.catalog
+    if given is None and catalog is None:
+        try:
+            given, catalog = default_place()
+        except LithifyError:  # `_catalog` says it
+            return []
+    if given is None or catalog is not None:
         return []
-    given = invocation.warehouse or os.environ.get(WAREHOUSE_VARIABLE) or DEFAULT_WAREHOUSE
     folder = Path(given.removeprefix("file://")).expanduser().absolute()
     there = folder.exists()
     place = next(parent for parent in (folder, *folder.parents) if parent.exists())

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from lithify.cli.terminal.output import print_json, say_lines
+from lithify.cli.terminal.output import print_json, say_error, say_lines
 from lithify.errors import RefusedError
 from lithify.model.names import parse_topic
 
@@ -40,6 +40,8 @@ class Invocation:
     debug: bool = False
     warehouse: str | None = None
     catalog: str | None = None
+    place: dict[str, Any] = field(default_factory=dict)
+    """The topic and partition that the verb works on, for the JSON of an error."""
 
     def open_lake(self) -> Lake:
         """The lake that the flags name. Raises `WarehouseError`."""
@@ -54,6 +56,7 @@ class Invocation:
     def open_topic(self, name: str) -> tuple[Topic, int | None]:
         """A topic, and the partition if its name has one (`…-partition-3`). Raises `UnknownTopicError`."""
         reference = parse_topic(name)
+        self.place = {"topic": reference.original, "partition": reference.partition}
         topic = self.open_lake().topic(name)
         if reference.partition is not None and reference.partition not in topic.state().partitions:
             raise RefusedError(f"{reference.original} has no partition {reference.partition}")
@@ -66,6 +69,19 @@ class Invocation:
             whole = parse_topic(name).original
             raise RefusedError(f"{name} names a partition", hint=f"this verb takes the whole topic: {whole}")
         return topic
+
+    def say_error(self, text: str, code: str | None, **where: Any) -> None:
+        """Prints an error of a part of the work, such as one log; as JSON if that is the form of the output."""
+        self.say_failure(text, "", code, 1, **where)
+
+    def say_failure(self, message: str, hint: str, code: str | None, exit_code: int, **where: Any) -> None:
+        """Prints an error on one line of stderr: for people, or as a JSON object."""
+        if self.json:
+            place = {name: value for name, value in {**self.place, **where}.items() if value is not None}
+            told = {"code": code, "message": message, "hint": hint or None, "exit_code": exit_code}
+            print_json({**told, **place}, err=True)
+        else:
+            say_error(message.rstrip(".") + (f" ({hint})" if hint else ""), code)
 
     def printed(self, *results: Result) -> bool:
         """Prints the results as JSON, an object a line, if that is the form of the output; returns whether it is."""
@@ -101,14 +117,18 @@ def _shared_options() -> list[click.Parameter]:
         return click.Option(names, expose_value=False, callback=_remember, **more)
 
     return [
-        option("--json", is_flag=True, help="Print JSON: one object, or one a line for lists and records."),
+        option("--json", is_flag=True, help="Print JSON: one object, or one object per line for lists and records."),
         option(
             "--warehouse",
-            metavar="DIR|URI",
-            help="Where the topics are. Default: $LITHIFY_WAREHOUSE, or ./lithify-warehouse.",
+            metavar="DIR",
+            help="Local directory of the warehouse. Default: $LITHIFY_WAREHOUSE, or ./lithify-warehouse.",
         ),
-        option("--catalog", metavar="NAME", help="A catalog that PyIceberg's configuration describes, instead."),
-        option("--debug", is_flag=True, help="On failure print the traceback as well."),
+        option(
+            "--catalog",
+            metavar="NAME",
+            help="Catalog from PyIceberg's configuration, required for s3://. Default: $LITHIFY_CATALOG.",
+        ),
+        option("--debug", is_flag=True, help="Print the traceback of a failure as well."),
     ]
 
 
@@ -127,6 +147,19 @@ class Verb(click.Command):
         self.params += _shared_options()
 
 
+_SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "info": ("describe", "status"),
+    "describe": ("info", "status"),
+    "alter": ("edit",),
+    "edit": ("alter",),
+    "create": ("add",),
+    "add": ("create",),
+    "delete": ("remove",),
+    "remove": ("delete",),
+}
+"""Verbs that nouns name differently, as each was there first: every noun takes all of these names."""
+
+
 class Nouns(click.Group):
     """A group of verbs, listed in the order in which they were added; alone it prints its help."""
 
@@ -134,6 +167,19 @@ class Nouns(click.Group):
         super().__init__(*args, **more)
         self.no_args_is_help = True
         self.params += _shared_options()
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb of that name, or the one for which other nouns, or Kafka's tools, have that name."""
+        return self.commands.get(self._own_name(cmd_name))
+
+    def _own_name(self, name: str) -> str:
+        return next((own for own in (name, *_SYNONYMS.get(name, ())) if own in self.commands), name)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        names = [(name, self._own_name(name)) for name in _SYNONYMS]
+        if others := [f"{name} for {own}" for name, own in names if own != name]:
+            formatter.write_paragraph()
+            formatter.write_text(f"Other names: {', '.join(others)}.")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)

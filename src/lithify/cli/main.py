@@ -39,6 +39,7 @@ from lithify.cli.pulsar.ingest import ingest as ingest_pulsar
 from lithify.cli.pulsar.uncompact import uncompact as uncompact_live
 from lithify.cli.records.consume import consume, table
 from lithify.cli.records.produce import produce
+from lithify.cli.replicas.noun import REPLICA_VERBS, replica_group
 from lithify.cli.rounds.compact import compact
 from lithify.cli.rounds.demo import demo
 from lithify.cli.rounds.history import history
@@ -50,7 +51,7 @@ from lithify.cli.streams.delete import delete as delete_stream
 from lithify.cli.streams.edit import edit as edit_stream
 from lithify.cli.streams.info import info as stream_info
 from lithify.cli.streams.list import list_streams
-from lithify.cli.terminal.output import say_error, say_lines, show
+from lithify.cli.terminal.output import say_lines, show
 from lithify.cli.terminal.stopping import end_in_time, leave
 from lithify.cli.topics.alter import alter
 from lithify.cli.topics.create import create
@@ -58,13 +59,16 @@ from lithify.cli.topics.delete import delete
 from lithify.cli.topics.info import info
 from lithify.cli.topics.list import list_topics
 from lithify.cli.topics.uncompact import uncompact
-from lithify.errors import LithifyError
+from lithify.cli.warehouse.info import info as warehouse_info
+from lithify.cli.warehouse.upgrade import upgrade as upgrade_warehouse
+from lithify.defects import OF_THE_MACHINE
+from lithify.errors import DefectError, LithifyError, UnusableEnvironmentError
 
 INTERRUPTED = 130
 _STDIN, _STDOUT, _STDERR = range(3)
 
 
-@click.group("lithify", cls=Nouns)
+@click.group("lithify", cls=Nouns, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(lithify.__version__, message="%(prog)s %(version)s")
 def lithify_group() -> None:
     """Log compaction for keyed topics in a data lake, on Spark.
@@ -95,6 +99,14 @@ def stream_group() -> None:
 
     A stream is what topics are in, STREAM/TOPIC, and has attributes that they inherit: whether they are
     compacted, how long they keep records, how many partitions they get. Those of MapR are /path/stream.
+    """
+
+
+@click.group("warehouse", cls=Nouns)
+def warehouse_group() -> None:
+    """Show and upgrade what a warehouse can hold.
+
+    A warehouse has a format. One that an earlier Lithify has made stays as it is until it is upgraded.
     """
 
 
@@ -143,10 +155,12 @@ NOUNS: Mapping[click.Group, tuple[click.Command, ...]] = {
     topic_group: (create, list_topics, info, alter, uncompact, delete),
     stream_group: (create_stream, edit_stream, stream_info, list_streams, delete_stream),
     group_group: (list_groups, describe, reset, delete_group),
+    replica_group: REPLICA_VERBS,
     cleaner_group: (cleaner_run,),
     kafka_group: (ingest, publish),
     pulsar_group: (ingest_pulsar, compact_live, uncompact_live),
     quarantine_group: (list_quarantine, release),
+    warehouse_group: (warehouse_info, upgrade_warehouse),
 }
 VERBS: tuple[click.Command, ...] = (
     demo,
@@ -156,6 +170,7 @@ VERBS: tuple[click.Command, ...] = (
     consume,
     table,
     group_group,
+    replica_group,
     compact,
     throttle,
     cleaner_group,
@@ -172,6 +187,7 @@ VERBS: tuple[click.Command, ...] = (
     undo,
     sweep,
     repair,
+    warehouse_group,
     doctor,
 )
 
@@ -183,6 +199,8 @@ for command in VERBS:
 
 
 _LIBRARIES = logging.NullHandler()
+USAGE = "Usage"
+"""The code of wrong usage, which is found before a verb runs."""
 
 
 def main() -> None:
@@ -225,7 +243,8 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if invocation.debug:
             say_lines(traceback.format_exc())
-        return _failed(error)
+        invocation.json = invocation.json or "--json" in arguments  # wrong usage may have ended the parsing before it
+        return _failed(error, invocation)
 
 
 def _invoked(arguments: Sequence[str], invocation: Invocation) -> int:
@@ -237,24 +256,29 @@ def _invoked(arguments: Sequence[str], invocation: Invocation) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _failed(error: Exception) -> int:
-    """Prints the error on one line with the next step; returns the exit code."""
+def _failed(error: Exception, invocation: Invocation) -> int:
+    """Prints the error on one line with its code and the next step; returns the exit code."""
     match error:
         case click.exceptions.NoArgsIsHelpError():
             show(error.format_message().splitlines())
             return 0
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else "lithify"
-            text, hint, code = error.format_message(), f"see `{path} --help`", error.exit_code
+            kind, text, hint, code = USAGE, error.format_message(), f"see `{path} --help`", error.exit_code
         case LithifyError():
-            text, hint, code = error.message, error.hint, error.exit_code
+            kind, text, hint, code = error.code, error.message, error.hint, error.exit_code
         case OSError() if _is_of_printing(error):
             text = f"stdout: what is printed cannot be written: {error.strerror}"
-            hint, code = "free space or print elsewhere; what the command has done is done", 1
+            kind, hint, code = (
+                UnusableEnvironmentError("").code,
+                "free space or print elsewhere; what the command has done is done",
+                1,
+            )
             _discard_output()
         case _:  # a defect, or an unexpected failure of the machine
+            kind = (UnusableEnvironmentError if isinstance(error, OF_THE_MACHINE) else DefectError)("").code
             text, hint, code = f"{type(error).__name__}: {error}", "`--debug` shows where", 1
-    say_error(text.rstrip(".") + (f" ({hint})" if hint else ""))
+    invocation.say_failure(text, hint, kind, code)
     return code
 
 

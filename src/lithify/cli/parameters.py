@@ -10,9 +10,10 @@ from typing import Any
 
 import click
 
+from lithify.cli.terminal.output import say
 from lithify.model.cursor import AtTime, Start
 from lithify.model.message import MessageId
-from lithify.model.settings.units import parse_duration_ms, parse_time_ms
+from lithify.model.settings.units import format_bytes, parse_duration_ms, parse_rate_bytes, parse_time_ms
 
 Function = Callable[..., Any]
 Option = Callable[[Function], Function]
@@ -49,6 +50,26 @@ class DurationType(click.ParamType[int]):
         return duration_ms
 
 
+class RateType(click.ParamType[int]):
+    """`20MB/s`, or a bare number of bytes per second; with `says` it says how it understands that."""
+
+    name = "RATE"
+
+    def __init__(self, *, says: bool) -> None:
+        self._says = says
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            rate = parse_rate_bytes(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if self._says and value.strip().isdecimal() and param is not None:
+            say(f"{param.opts[0]} {value} is {format_bytes(rate)}/s")
+        return rate
+
+
 class StartType(click.ParamType[Start]):
     """`earliest`, `latest`, an offset, a message id or a time (C37, C52)."""
 
@@ -71,6 +92,22 @@ class StartType(click.ParamType[Start]):
             return AtTime(parse_time_ms(value))
         except ValueError as error:
             self.fail(f"{error}; or earliest, latest, an offset, LEDGER:ENTRY", param, ctx)
+
+
+class PointType(click.ParamType[int | AtTime]):
+    """An offset or a time (C69)."""
+
+    name = "OFFSET|TIME"
+
+    def convert(
+        self, value: str | int | AtTime, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | AtTime:
+        if not isinstance(value, str):
+            return value
+        try:
+            return int(value) if value.isdecimal() else AtTime(parse_time_ms(value))
+        except ValueError as error:
+            self.fail(f"{error}; or an offset", param, ctx)
 
 
 class PairType(click.ParamType[tuple[str, str]]):
@@ -105,24 +142,31 @@ def pairs(option: str, shown: str) -> Option:
 
 topic = click.argument("topic_name", metavar="TOPIC")
 stream = click.argument("stream_name", metavar="STREAM")
+if_not_exists = click.option("--if-not-exists", is_flag=True, help="If it exists already, change nothing and succeed.")
+if_exists = click.option("--if-exists", is_flag=True, help="If there is none, change nothing and succeed.")
 task_memory = click.option(
     "--task-memory",
     default="1GiB",
     show_default=True,
     metavar="SIZE",
-    help="Memory of one task; more keys are processed in parts.",
+    help="Memory of one task; keys beyond it are processed in parts.",
 )
-spark_conf = pairs("--spark-conf", "A setting of Spark; may be repeated.")
+spark_conf = pairs("--spark-conf", "A Spark setting. Repeatable.")
 
 
 coordination_url = click.option(
     "--coordination-url",
     metavar="URL",
     envvar="LITHIFY_COORDINATION_URL",
-    help="A SQL database for leases. Default: the catalog's own, if it is one.",
+    help="SQL database for leases. Default: the catalog's own database, if it has one.",
 )
 _lease = click.option(
-    "--lease", "lease_ms", type=DurationType(), default="30s", show_default=True, help="Until other members take over."
+    "--lease",
+    "lease_ms",
+    type=DurationType(),
+    default="30s",
+    show_default=True,
+    help="How long a member may be silent before others take over its partitions.",
 )
 
 
@@ -144,15 +188,21 @@ def members(function: Function) -> Function:
     return coordination_url(_lease(with_members))
 
 
-def rates(shared_by: str) -> Option:
-    """The options `--read-rate` and `--write-rate` (C40)."""
+def rates(shared_by: str, *, says: bool = True) -> Option:
+    """The options `--read-rate` and `--write-rate` (C40). `says`: see `RateType`."""
+    kind = RateType(says=says)
 
     def decorate(function: Function) -> Function:
         most = f"over all {shared_by}"
-        function = click.option("--write-rate", metavar="RATE", help=f"At most this much written per second, {most}.")(
+        function = click.option("--write-rate", type=kind, help=f"At most this much written per second, {most}.")(
             function
         )
-        shown = f"At most this much read per second, {most}: 50MB/s."
-        return click.option("--read-rate", metavar="RATE", help=shown)(function)
+        return read_rate(shared_by, says=says)(function)
 
     return decorate
+
+
+def read_rate(shared_by: str, *, says: bool = True) -> Option:
+    """The option `--read-rate` (C40)."""
+    shown = f"At most this much read per second, over all {shared_by}: 50MB/s."
+    return click.option("--read-rate", type=RateType(says=says), help=shown)

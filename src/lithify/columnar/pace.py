@@ -11,6 +11,7 @@ rates allowed.
 
     at most every LOOK_SECONDS, while the task moves bytes or waits:
         read each rates.json ─► id differs from the noted one? ─► its rates / concurrent tasks
+                 it is shared by all cleaners? ─► a bound of these rates / cleaners / concurrent tasks, in any case
 
 Each task reads the documents itself. If that fails, the rates stay as they are, so the round neither stops
 nor goes faster.
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.sealed import unsealed
-from lithify.model.settings.rates import Rates, RatesDocument, RatesNote
+from lithify.model.settings.rates import Rates, RatesDocument, RatesNote, cleaners_from_json
 
 BURST_SECONDS = 1.0
 """Size of the bucket: idle time that may be made up for later."""
@@ -97,19 +98,24 @@ class FollowedRates:
         self._access = access
         self._clock = clock
         self._refreshed_at: float | None = None
+        self._shared = Rates()
+        self._cleaners = 1
 
     def read(self) -> float | None:
         """This task's share of the run's read rate, None for no limit."""
         self._refresh()
-        return self._share(self._rates.read_rate_bytes)
+        return self._share(self._rates.read_rate_bytes, self._shared.read_rate_bytes)
 
     def write(self) -> float | None:
         """This task's share of the run's write rate, None for no limit."""
         self._refresh()
-        return self._share(self._rates.write_rate_bytes)
+        return self._share(self._rates.write_rate_bytes, self._shared.write_rate_bytes)
 
-    def _share(self, rate_bytes: int | None) -> float | None:
-        return None if rate_bytes is None else rate_bytes / max(1, self._tasks)
+    def _share(self, rate_bytes: int | None, shared_bytes: int | None) -> float | None:
+        of_run = [] if rate_bytes is None else [float(rate_bytes)]
+        of_cleaner = [] if shared_bytes is None else [shared_bytes / self._cleaners]
+        least = min(of_run + of_cleaner, default=None)
+        return None if least is None else least / max(1, self._tasks)
 
     def _refresh(self) -> None:
         if not self._notes:
@@ -121,10 +127,26 @@ class FollowedRates:
         for note in self._notes:
             with suppress(Exception):  # after any error the rates stay as they are
                 found = read_rates(self._access, note.path)
-                if found.id != note.id:
-                    self._rates = found.rates
+                if found.id == note.id:
+                    continue
+                if note.cleaners_path is not None:
+                    self._cleaners = read_cleaners(self._access, note.cleaners_path) if found.shared else 1
+                    self._shared = found.rates if found.shared else Rates()
+                self._rates = found.rates
 
 
 def read_rates(access: FileAccess, path: str) -> RatesDocument:
     """The document at `path`. Raises `OSError`, `DamagedError` or `ValueError`."""
     return RatesDocument.from_json(unsealed(path, access.read(path)))
+
+
+def read_cleaners(access: FileAccess, path: str) -> int:
+    """The number of running cleaners, as they have stored it: one without a document.
+
+    Raises `OSError`, `DamagedError` or `ValueError`.
+    """
+    try:
+        text = access.read(path)
+    except FileNotFoundError:
+        return 1
+    return cleaners_from_json(unsealed(path, text))

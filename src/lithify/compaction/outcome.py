@@ -14,8 +14,8 @@ from typing import assert_never
 from lithify.compaction.decisions import CountedSegment, Decision, Drop, Keep, Rewrite, decide, segments_of
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import Cause
-from lithify.model.log import HeldTombstones
 from lithify.model.segment import Segment, without
+from lithify.model.topic.log import HeldTombstones
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +136,17 @@ class LogOutcome:
         lost = (s for s in self.plan.scanned if left[s.path] < s.records)
         held = (s.end_offset for s in lost if s.may_hold_tombstones(empty_is_tombstone=rules.empty_is_tombstone))
         return min(rules.tombstones_expire_below, max(held))
+
+    @property
+    def removes_losers(self) -> bool:
+        """Whether records at or above the log start go, those aside that retention drops with whole segments."""
+        return any(count for cause, count in self.findings.losers.items() if cause is not Cause.BELOW_START)
+
+    @property
+    def missed_by(self) -> tuple[str, ...]:
+        """The groups that should have held tombstones which the round drops, had that not taken too long (C61)."""
+        below = self.deletes_dropped_below
+        return tuple(read.group for read in self.plan.reads.holding if read.offset < below)
 
     @property
     def changes(self) -> bool:

@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 from lithify.compaction.eligible.horizon import Horizon, compaction_horizon
 from lithify.compaction.eligible.required import round_clears
 from lithify.compaction.eligible.retention import gone_segments, may_age, start_after, values_expire_before_ms
+from lithify.compaction.holds import holding
 from lithify.compaction.key_bounds import KeyBounds, key_bounds_of
 from lithify.compaction.rules import Cause, SurvivorRules
-from lithify.compaction.tombstones import tombstones_expire_below
-from lithify.model.log import LogState
+from lithify.compaction.tombstones import expiry_of, tombstones_expire_below
+from lithify.model.groups.reads import NONE_NAMED, LogReads
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.log import LogState
 
 FOOTER_BYTES = 16_384
 """Bytes for the header and footer of one written segment, in the upper bounds of a plan."""
@@ -53,6 +55,12 @@ class LogPlan:
     """The round checks values of the clean part for their age (C24)."""
     clears_requirement: bool = False
     """The round clears a reason for which one is required (C26, C43)."""
+    reads: LogReads = NONE_NAMED
+    """How far the groups that the topic names have read the log (C61, C62)."""
+    held_by: tuple[str, ...] = ()
+    """Those that hold tombstones which would have expired (C61)."""
+    keeps_log: bool = False
+    """Nothing of the log is dropped, also not what lies below its start: it is a copy, and only its source cuts it."""
 
     @property
     def partition(self) -> int:
@@ -137,27 +145,27 @@ def plan_log(
     settings: TopicSettings,
     now_ms: int,
     view: tuple[Segment, ...] = (),
+    reads: LogReads = NONE_NAMED,
 ) -> LogPlan:
     """The round that would run now over one log.
 
-    `segments` are those of the log, `view` those of its compacted view if it has one, each in offset
-    order.
+    `segments` are those of the log, `view` those of its compacted view, if it has one, in offset order.
     """
-    gone = gone_segments(state, segments, settings, now_ms)
+    gone = gone_segments(state, segments, settings, now_ms, reads.backlog_below)
     left = segments[len(gone) :]
     started = _started(state, start_after(state, gone))
     horizon = compaction_horizon(started, left, settings, now_ms)
     if settings.side_by_side:
         # The view has what this round covers after its commit, so retention need not wait (C33, C41).
-        gone = gone_segments(replace(started, first_dirty_offset=horizon.offset), segments, settings, now_ms)
-    rules = _rules(started, horizon, settings, now_ms)
+        covered = replace(started, first_dirty_offset=horizon.offset)
+        gone = gone_segments(covered, segments, settings, now_ms, reads.backlog_below)
+    rules = _rules(started, horizon, settings, now_ms, reads)
     compacted = tuple(s for s in view if s.end_offset > rules.log_start) if settings.side_by_side else left
     clean = tuple(s for s in compacted if s.end_offset <= started.first_dirty_offset)
     dirty = tuple(s for s in left if started.first_dirty_offset < s.end_offset <= horizon.offset)
     if state.uncovered:
         clean, dirty = (), clean + dirty
-    above = tuple(s for s in left if s.end_offset > horizon.offset)
-    rules = _while_values_are_hidden(rules, clean + dirty, above)
+    rules = _while_values_are_hidden(rules, clean + dirty, tuple(s for s in left if s.end_offset > horizon.offset))
     expiring = _expiring(started, horizon, rules)
     dirty_keys = key_bounds_of(dirty)
     aging = {s.path for s in clean if may_age(s, rules.values_expire_before_ms, state.aged_before_ms)}
@@ -178,7 +186,14 @@ def plan_log(
         expires_tombstones=expiring,
         ages_values=bool(aging),
         clears_requirement=round_clears(state, segments, settings, horizon),
+        reads=reads,
+        held_by=holding(started, settings, reads, now_ms),
     )
+
+
+def of_view_alone(plan: LogPlan) -> LogPlan:
+    """The same round where the log is a copy: it writes the view, and leaves the log as its source has it (C67)."""
+    return replace(plan, gone=(), keeps_log=True)
 
 
 def _started(state: LogState, log_start: int) -> LogState:
@@ -186,7 +201,7 @@ def _started(state: LogState, log_start: int) -> LogState:
     return replace(state, log_start_offset=log_start, first_dirty_offset=max(log_start, state.first_dirty_offset))
 
 
-def _rules(state: LogState, horizon: Horizon, settings: TopicSettings, now_ms: int) -> SurvivorRules:
+def _rules(state: LogState, horizon: Horizon, settings: TopicSettings, now_ms: int, reads: LogReads) -> SurvivorRules:
     return SurvivorRules(
         # Trimming the backlog removes nothing from the view; only `delete-records` does (C26, C33).
         log_start=state.deleted_below if settings.side_by_side else state.log_start_offset,
@@ -196,7 +211,7 @@ def _rules(state: LogState, horizon: Horizon, settings: TopicSettings, now_ms: i
         tombstones_expire_below=tombstones_expire_below(
             state.steps,
             horizon=horizon.offset,
-            retention_ms=settings.delete_retention_ms,
+            expiry=expiry_of(settings, reads),
             now_ms=now_ms,
         ),
         strategy=settings.compaction_strategy,

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from lithify.compaction.eligible.required import stored_deletion
 from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.planner import LogPlan
-from lithify.compaction.tombstones import Drops, Steps, folded, with_drop, with_round
-from lithify.model.log import HeldTombstones, LastRecord, LogState
+from lithify.compaction.tombstones import Drops, Steps, folded, held_at_most_ms, with_drop, with_round
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.missed import DroppedDeletes, Undone
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.log import HeldTombstones, LastRecord, LogState, View
 
 
 def conflict(
@@ -70,6 +70,7 @@ def state_after(
     """The state of a log once `outcome` is laid over `current`, the newest state."""
     plan = outcome.plan
     log_start = max(current.log_start_offset, plan.log_start)
+    view = None if plan.view is None else _view_after(outcome, current, after.view_last_record)
     moved = replace(
         current,
         log_start_offset=log_start,
@@ -78,15 +79,16 @@ def state_after(
         last_record=last_readable(after.last_record, log_start),
         last_round_ms=now_ms,
         last_round=run_id,
+        losers_removed=current.losers_removed or (view is None and outcome.removes_losers),
         uncovered=False,
         held=_held_after(outcome),
         aged_before_ms=plan.rules.values_expire_before_ms,
-        view=None if plan.view is None else view_of(outcome.result, after.view_last_record, _view_start(plan.base)),
+        view=view,
         dropped=_drops_after(outcome, current),
         undone=_undone_after(plan, current.undone),
     )
     # What was deleted while the round went on, or lies above its horizon, requires another one (C26).
-    reason = stored_deletion(moved, after.segments, outcome.result)
+    reason = stored_deletion(moved, () if plan.keeps_log else after.segments, outcome.result)
     return measured(replace(moved, round_required=reason), after.segments)
 
 
@@ -103,7 +105,7 @@ def steps_after(outcome: LogOutcome, settings: TopicSettings, now_ms: int) -> St
         kept = found.dirty_tombstones_kept
         steps = with_round(steps, horizon=plan.horizon.offset, now_ms=now_ms, tombstones=kept)
     # Where the log start has moved since the plan, what is below it is still there, and counted.
-    return folded(steps, log_start=plan.rules.log_start, retention_ms=settings.delete_retention_ms, now_ms=now_ms)
+    return folded(steps, log_start=plan.rules.log_start, held_ms=held_at_most_ms(settings), now_ms=now_ms)
 
 
 def _counted_anew(steps: Steps, expire_below: int, left: int) -> Steps:
@@ -136,6 +138,9 @@ def _undone_after(plan: LogPlan, undone: Undone | None) -> Undone | None:
     return undone
 
 
-def _view_start(base: LogState) -> int:
-    """From where on a view covers a log that a round was planned on (C37)."""
-    return base.log_start_offset if base.view is None else base.view.start_offset
+def _view_after(outcome: LogOutcome, current: LogState, last_record: LastRecord | None) -> View:
+    """The view that a round leaves; it covers the log from where the first round began (C37)."""
+    base, before = outcome.plan.base, current.view
+    start = base.log_start_offset if base.view is None else base.view.start_offset
+    lacks = outcome.removes_losers or (before is not None and before.losers_removed)
+    return view_of(outcome.result, last_record, start, losers_removed=lacks)

@@ -11,8 +11,8 @@ from lithify.compaction.outcome import LogFindings, LogOutcome, applied
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import Cause
 from lithify.errors import LithifyError
-from lithify.model.log import LogState
 from lithify.model.segment import volume_of
+from lithify.model.topic.log import LogState
 from lithify.reports.round import LogPlanReport, LogReport, Losers
 
 
@@ -60,6 +60,10 @@ def outcome_report(outcome: LogOutcome, phases_ms: Mapping[str, int]) -> LogRepo
         bytes_read=outcome.bytes_read,
         bytes_written=sum(s.size_bytes for s in outcome.written),
         tombstones_expire_below=plan.rules.tombstones_expire_below,
+        tombstones_read_below=plan.reads.tombstones_below if plan.reads.holding else None,
+        held_by=plan.held_by,
+        missed_by=outcome.missed_by,
+        backlog_read_below=plan.reads.backlog_below if plan.reads.trimming else None,
         values_expire_before_ms=plan.rules.values_expire_before_ms,
         phases_ms=dict(phases_ms),
         changed=outcome.changes,
@@ -102,6 +106,7 @@ def failed_report(state: LogState, error: LithifyError, phases_ms: Mapping[str, 
         bytes_out=state.volume.size_bytes,
         phases_ms=dict(phases_ms),
         error=str(error),
+        error_code=error.code,
     )
 
 
@@ -127,5 +132,6 @@ def plan_report(plan: LogPlan, key_reads: int) -> LogPlanReport:
         bytes_written_at_most=bounds.bytes_written,
         tombstones_expire_below=plan.rules.tombstones_expire_below,
         values_expire_before_ms=plan.rules.values_expire_before_ms,
+        held_by=plan.held_by,
         idle=plan.is_idle,
     )

@@ -17,9 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lithify.model.log import LogState
 from lithify.model.record import Header, Record
 from lithify.model.settings.topic_settings import Strategy, TopicSettings
+from lithify.model.topic.log import LogState
 
 ORDER_BYTES = 8
 """An order in a header is a signed big-endian integer of so many bytes."""

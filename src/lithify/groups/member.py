@@ -94,13 +94,16 @@ class Member:
     def turn(self, partitions: int, mine: Collection[int]) -> Turn:
         """What to take and to give up, as of the last look."""
         holders, members = dict.fromkeys(mine, self.member_id), set()
-        for name, lease in self._keeper.watched().items():
+        watched = self._keeper.watched()
+        heard = {lease.owner for lease in watched.values() if lease.renewed}
+        for name, lease in watched.items():
             match self.part.read(name) if lease.left_ms > 0 else None:
                 case int(partition):
                     holders[partition] = lease.owner
                 case str(member):
                     members.add(member)
-        return next_turn(self.member_id, partitions, holders, members)
+        silent = {*holders.values()} - heard - {self.member_id}
+        return next_turn(self.member_id, partitions, holders, members, silent)
 
     def take(self, partitions: Collection[int]) -> list[int]:
         """Tries to take partitions; returns those taken."""
@@ -115,17 +118,22 @@ class Member:
         lease = self._keeper.watched().get(self.part.partition(partition))
         return lease.owner if lease is not None and lease.renewed and lease.left_ms > 0 else None
 
+    def beat(self) -> None:
+        """Renews its leases, when it is time, and looks at those of the others. Its thread does it all the time."""
+        if self._clock.monotonic_ms() - self._used_ms > IDLE_MS:
+            return
+        try:
+            self._renew()
+            self._look()
+            self._trouble = None
+        except CoordinationError as error:
+            self._trouble = error
+
     def _until_left(self) -> None:
         look_s = min(LOOK_MS, self.lease_ms / LOOKS_PER_LEASE) / 1000
         while not self._left.wait(look_s):
-            if self._clock.monotonic_ms() - self._used_ms > IDLE_MS:
-                continue
             try:
-                self._renew()
-                self._look()
-                self._trouble = None
-            except CoordinationError as error:
-                self._trouble = error
+                self.beat()
             except Exception as error:  # a defect: the reader raises it
                 self._trouble = error
                 return

@@ -19,8 +19,8 @@ from lithify.groups.member import Member
 from lithify.model.cursor import Cursor, Start
 from lithify.model.groups.positions import Position
 from lithify.model.groups.sharing import Turn
-from lithify.model.log import TopicState
 from lithify.model.names import LogId
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import Continues, Gone, continuation, lost_error
 from lithify.reading.pieces import Reading
@@ -37,8 +37,8 @@ class _Assigned:
 
     log: VersionReader
     committed: int
-    is_stored: bool
-    """Whether the group has a position here."""
+    stored: int | None
+    """The offset of the group's position; None if it has none here."""
 
     @property
     def is_committed(self) -> bool:
@@ -93,7 +93,7 @@ class GroupReader(LogsReader):
         """
         self._check_open()
         self._member.use()
-        changed = {p: self._position(p) for p, at in self._assigned.items() if not (at.is_stored and at.is_committed)}
+        changed = {p: self._position(p) for p, at in self._assigned.items() if at.stored != at.log.settled.offset}
         while changed:
             refused = self._member.groups.commit(list(changed.values()), self._member.member_id)
             if not refused:
@@ -102,7 +102,7 @@ class GroupReader(LogsReader):
             changed = {p: position for p, position in changed.items() if p in self._assigned}
         for partition, position in changed.items():
             at = self._assigned[partition]
-            at.committed, at.is_stored = position.cursor.offset, True
+            at.committed, at.stored = at.log.position, position.cursor.offset
         if self._forfeited:
             lost, self._forfeited = self._forfeited, {}
             raise self._taken_over(lost)
@@ -177,8 +177,10 @@ class GroupReader(LogsReader):
             state = self._warehouse.store.load(self._name)
             part = self._member.part
             stored = {p.log.partition: p for p in self._member.groups.positions(part.group, part.topic)}
-            for partition in taken:
+            self._partitions = len(state.logs)  # a recreated topic may have fewer
+            for partition in {*stored, *state.partitions}.intersection(taken):
                 self._assigned[partition] = self._opened(state, partition, stored.get(partition))
+            self._member.give_up([p for p in taken if p not in self._assigned])
         except BaseException:
             self._member.give_up([p for p in taken if p not in self._assigned])
             raise
@@ -190,7 +192,7 @@ class GroupReader(LogsReader):
             self._check_continues(state, partition, stored.cursor)
         start = self._start if stored is None else stored.cursor
         log = VersionReader(self._warehouse, state, partition, start, self._how)
-        return _Assigned(log, log.position, stored is not None)
+        return _Assigned(log, log.position, None if stored is None else stored.cursor.offset)
 
     def _drop(self, partitions: Collection[int]) -> None:
         """Ends to read partitions, and gives up those that it still holds."""
@@ -206,7 +208,7 @@ class GroupReader(LogsReader):
         return Position(
             self._member.part.group,
             LogId(self._name, partition),
-            self._assigned[partition].log.cursor,
+            self._assigned[partition].log.settled,  # C61: or tombstones of a log that nobody appends to stay held
             self._how.compacted,
             self._warehouse.clock.now_ms(),
         )

@@ -46,7 +46,7 @@ def parsed(url: str) -> URL:
 
 def shown(url: URL) -> str:
     """The URL for messages, without secrets."""
-    return url.set(query={}).render_as_string(hide_password=True)
+    return url.set(query={}, database=(url.database or "").removeprefix("file://")).render_as_string(hide_password=True)
 
 
 def in_memory(url: URL) -> bool:

@@ -1,7 +1,7 @@
 """Groups in an SQL database: that of the catalog, or one that its members name.
 
-    lithify_positions      scope, consumer_group, topic, partition (primary key)   identity, ... , committed_ms
-    lithify_group_leases   name (primary key)   owner   beats
+    lithify_positions      how far each group has read
+    lithify_group_leases   who reads, and may commit
 
 A transaction that has written positions reads the leases that it needed, and is rolled back if they are another
 owner's. It locks their rows, so that a takeover waits for its end; SQLite, which has no locks of rows, lets one
@@ -15,47 +15,20 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Connection,
-    Engine,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    and_,
-    delete,
-    or_,
-    select,
-)
+from sqlalchemy import Connection, Engine, and_, delete, func, or_, select
 
 from lithify.errors import RefusedError
-from lithify.leases.sql import SqlCoordination, table_of_leases
+from lithify.leases.copies_sql import SqlCopies
+from lithify.leases.group_tables import GROUP_LEASES, POSITIONS, position_of, row_of
+from lithify.leases.sql import SqlCoordination
 from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, shared_database
-from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
+from lithify.ports.groups import PositionCopies, PositionToken
 from lithify.ports.leases import Coordination
 
-GROUP_LEASES = table_of_leases("lithify_group_leases")
-POSITIONS = Table(
-    "lithify_positions",
-    MetaData(),
-    Column("scope", String, primary_key=True),
-    Column("consumer_group", String, primary_key=True),
-    Column("stream", String, primary_key=True),
-    Column("topic", String, primary_key=True),
-    Column("partition", Integer, primary_key=True),
-    Column("identity", String, nullable=False),
-    Column("generation", BigInteger, nullable=False),
-    Column("position", BigInteger, nullable=False),
-    Column("epoch", BigInteger, nullable=False),
-    Column("compacted", Boolean, nullable=False),
-    Column("committed_ms", BigInteger, nullable=False),
-)
-_KEY = tuple(POSITIONS.primary_key.columns)
+_MODULUS = 2**31 - 1
+"""Sums of a million rows stay below SQLite's largest number."""
 
 
 class _NotHeldError(Exception):
@@ -72,9 +45,7 @@ class SqlGroups:
     def __init__(self, transactions: Transactions, scope: str) -> None:
         self._scope = scope
         self._transactions = transactions
-        insert = self._transactions.insert_into(POSITIONS)
-        new = {column.name: insert.excluded[column.name] for column in POSITIONS.columns if column not in _KEY}
-        self._upsert = insert.on_conflict_do_update(index_elements=_KEY, set_=new)
+        self._upsert = transactions.upsert_into(POSITIONS)
         self._has_table = False
 
     @property
@@ -86,21 +57,49 @@ class SqlGroups:
         return SqlCoordination(self._transactions, table=GROUP_LEASES)
 
     def positions(self, group: str | None = None, topic: TopicName | None = None) -> tuple[Position, ...]:
+        return self._positions(None if group is None else [group], topic)
+
+    def positions_of(self, groups: Collection[str], topic: TopicName | None = None) -> tuple[Position, ...]:
+        if not groups:
+            return ()
+        self._transactions.check_there()
+        return self._positions(sorted(groups), topic)
+
+    def _positions(self, groups: Sequence[str] | None, topic: TopicName | None) -> tuple[Position, ...]:
+        """Those of some groups, or of all."""
         wanted = select(POSITIONS).where(POSITIONS.c.scope == self._scope)
-        if group is not None:
-            wanted = wanted.where(POSITIONS.c.consumer_group == group)
         if topic is not None:
             wanted = wanted.where(POSITIONS.c.stream == topic.stream, POSITIONS.c.topic == topic.topic)
+        of_group = POSITIONS.c.consumer_group
+        parts = [wanted] if groups is None else [wanted.where(of_group.in_(some)) for some in in_parts(groups)]
+
+        def read(connection: Connection) -> list[Any]:
+            if not has_table(connection, POSITIONS):
+                return []
+            return [row for part in parts for row in connection.execute(part).all()]
+
+        found = (position_of(row) for row in self._transactions.done(read))
+        return tuple(sorted(found, key=lambda position: (position.group, position.log)))
+
+    @cached_property
+    def copies(self) -> PositionCopies:
+        return SqlCopies(self._transactions, self._scope)
+
+    def tokens(self) -> Mapping[TopicName, PositionToken]:
+        c = POSITIONS.c
+        # A commit changes the time, one that a clock which was set back gives the same time changes the offset.
+        sums = [func.sum(column % _MODULUS) for column in (c.position, c.committed_ms, c.epoch)]
+        of_topic = select(c.stream, c.topic, func.count(), *sums)
+        wanted = of_topic.where(c.scope == self._scope).group_by(c.stream, c.topic)
 
         def read(connection: Connection) -> Sequence[Any]:
             return connection.execute(wanted).all() if has_table(connection, POSITIONS) else ()
 
-        found = (_position(row) for row in self._transactions.done(read))
-        return tuple(sorted(found, key=lambda position: (position.group, position.log)))
+        return {TopicName(row[0], row[1]): tuple(map(int, row[2:])) for row in self._transactions.done(read)}
 
     def commit(self, positions: Sequence[Position], owner: str) -> frozenset[LogId]:
         # Sorted, so that two writers lock the same rows in the same order.
-        rows = [self._row(p) for p in sorted(positions, key=lambda position: position.log)]
+        rows = [row_of(p, self._scope) for p in sorted(positions, key=lambda position: position.log)]
         leases = self._leases({(p.group, p.log) for p in positions})
 
         def write(connection: Connection) -> None:
@@ -138,22 +137,6 @@ class SqlGroups:
         """By the name of its lease, each log."""
         return {GroupTopic(self._scope, g, log.topic).partition(log.partition): log for g, log in sorted(logs)}
 
-    def _row(self, position: Position) -> dict[str, Any]:
-        log, cursor = position.log, position.cursor
-        return {
-            "scope": self._scope,
-            "consumer_group": position.group,
-            "stream": log.topic.stream,
-            "topic": log.topic.topic,
-            "partition": log.partition,
-            "identity": cursor.identity,
-            "generation": cursor.generation,
-            "position": cursor.offset,
-            "epoch": cursor.epoch,
-            "compacted": position.compacted,
-            "committed_ms": position.committed_ms,
-        }
-
 
 def open_groups(url: str | None, catalogs: Engine | None, scope: str) -> SqlGroups:
     """The groups of a warehouse, in the database at `url`, else in the catalog's own; connects to none yet.
@@ -175,12 +158,6 @@ def _is_of(log: LogId) -> Any:
         POSITIONS.c.topic == log.topic.topic,
         POSITIONS.c.partition == log.partition,
     )
-
-
-def _position(row: Any) -> Position:
-    log = LogId(TopicName(row.stream, row.topic), row.partition)
-    cursor = Cursor(row.identity, row.generation, row.position, row.epoch)
-    return Position(row.consumer_group, log, cursor, row.compacted, row.committed_ms)
 
 
 def _check_held(connection: Connection, leases: Mapping[str, LogId], owner: str) -> None:

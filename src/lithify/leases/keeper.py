@@ -152,10 +152,17 @@ class LeaseKeeper:
                 if seen.lease.owner != self._owner
             }
 
+    def other_cleaners(self) -> frozenset[str]:
+        """The ids of the other running cleaners: those that renewed the lease of their id in time."""
+        return frozenset(
+            name.removeprefix(CLEANER)
+            for name, lease in self.watched().items()
+            if name.startswith(CLEANER) and lease.left_ms > 0
+        )
+
     def cleaners(self) -> int:
-        """The number of running cleaners: this one, and those that renewed the lease of their id in time."""
-        ids = (lease for name, lease in self.watched().items() if name.startswith(CLEANER))
-        return 1 + sum(lease.left_ms > 0 for lease in ids)
+        """The number of running cleaners, this one included."""
+        return 1 + len(self.other_cleaners())
 
     def lost(self, name: str) -> bool:
         """Whether this cleaner held it and has certainly lost it; False again once it is released or retaken."""

@@ -6,10 +6,12 @@ So what a transaction does must have the same result when it is done twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
 
-from sqlalchemy import Connection, Engine, Table, inspect
+from sqlalchemy import URL, Connection, Engine, Table, inspect
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.schema import CreateTable
@@ -42,6 +44,16 @@ class Transactions:
         except SQLAlchemyError as error:
             raise self._unusable(error) from error
 
+    def check_there(self) -> None:
+        """Raises `CoordinationError` for an SQLite file that is not there: a connection would make an empty one."""
+        url = self._engine.url
+        is_file = url.get_backend_name() == "sqlite" and url.database and not url.database.startswith("file:")
+        if is_file and not Path(str(url.database)).exists():
+            raise CoordinationError(
+                f"the database of leases cannot be used: there is no {shown(url)}",
+                hint="check the path, or name another with --coordination-url",
+            )
+
     def _once(self, work: Callable[[Connection], T]) -> T:
         with self._engine.begin() as connection:
             return work(connection)
@@ -49,6 +61,12 @@ class Transactions:
     def insert_into(self, table: Table) -> Any:
         """An INSERT that may say what to do about an existing row."""
         return (postgresql if self._engine.dialect.name == "postgresql" else sqlite).insert(table)
+
+    def upsert_into(self, table: Table) -> Any:
+        """An INSERT of whole rows, which takes the place of the row of the same primary key."""
+        insert, key = self.insert_into(table), tuple(table.primary_key.columns)
+        new = {column.name: insert.excluded[column.name] for column in table.columns if column not in key}
+        return insert.on_conflict_do_update(index_elements=key, set_=new)
 
     def _unusable(self, error: SQLAlchemyError) -> CoordinationError:
         # Not SQLAlchemy's own text, which has the statement and its parameters.
@@ -63,12 +81,38 @@ class Transactions:
 def shared_database(url: str | None, catalogs: Engine | None) -> Transactions | None:
     """The database at a SQLAlchemy URL, else that of a catalog, on separate connections; opens none yet.
 
-    None if no other process can reach it. Raises `CoordinationError`.
+    In one process all who name the same database share its connections, so that a hundred readers of groups need no
+    more of them than one. None if no other process can reach it. Raises `CoordinationError`.
     """
     if url is not None:
-        return Transactions(engine_at(url))
-    beside = None if catalogs is None else engine_beside(catalogs)
-    return None if beside is None else Transactions(beside)
+        return _shared(engine_at(url))
+    if catalogs is None:
+        return None
+    beside = engine_beside(catalogs)
+    if beside is None:
+        return None
+    shared = _shared(beside)
+    _OF_CATALOGS[catalogs] = shared
+    return shared
+
+
+_IN_USE: WeakValueDictionary[URL, Transactions] = WeakValueDictionary()
+_OF_CATALOGS: WeakKeyDictionary[Engine, Transactions] = WeakKeyDictionary()
+"""Kept for as long as the catalog is, so that one reader after the other finds connections that are open."""
+_OPENING = Lock()
+
+
+def _shared(engine: Engine) -> Transactions:
+    """The transactions of that database that this process has, or else new ones on this engine.
+
+    Connections are closed when the last user is gone, and not some time later by the garbage collector.
+    """
+    with _OPENING:
+        found = _IN_USE.get(engine.url)
+        if found is None:
+            found = _IN_USE[engine.url] = Transactions(engine)
+            finalize(found, engine.dispose).atexit = False
+        return found
 
 
 def make_table(connection: Connection, table: Table) -> None:

@@ -13,9 +13,9 @@ settings, and `LEAP_MS` more. A commit by a clock that leaps does not count, so 
 
 from __future__ import annotations
 
-from lithify.model.log import TopicState
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.settings.units import format_time
+from lithify.model.topic.state import TopicState
 
 LEAP_MS = 2 * 365 * 86_400_000
 """How long a topic may be without commits once nothing in it waits any more."""
@@ -50,6 +50,7 @@ def _longest_rest_ms(settings: TopicSettings) -> int:
     waits = (
         settings.retention_ms if settings.deletes else 0,
         settings.delete_retention_ms,
+        settings.tombstone_hold_max_ms if settings.holding_groups else 0,
         settings.min_compaction_lag_ms,
         settings.max_compaction_lag_ms,
         settings.versions_retention_ms,

@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.errors import InvalidRecordError
-from lithify.model.log import LastRecord, LogState
 from lithify.model.message import MessageId
 from lithify.model.names import LogId
+from lithify.model.topic.log import LastRecord, LogState
 
 
 def with_copied(log: LogState, last: LastRecord | None) -> LogState:

@@ -14,17 +14,17 @@ from dataclasses import dataclass, replace
 
 from lithify.compaction.eligible.required import carried_reason, deletion_reason
 from lithify.compaction.eligible.retention import start_after
-from lithify.compaction.tombstones import Steps, folded, with_drop, without_view
+from lithify.compaction.tombstones import Steps, folded, held_at_most_ms, with_drop, without_view
 from lithify.errors import OffsetOutOfRangeError, PolicyError
 from lithify.lifecycle.copied import copied_after_cut
 from lithify.model.cursor import whole_offset
-from lithify.model.log import TRUNCATIONS_KEPT, LastRecord, LogState
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.message import MessageId
 from lithify.model.missed import DroppedDeletes
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.log import TRUNCATIONS_KEPT, LastRecord, LogState
 
 
 def retained(
@@ -36,7 +36,7 @@ def retained(
     if not settings.side_by_side:  # else the steps are those of the view, which retention does not change
         # Records deleted below S in the first remaining segment are still stored there, and counted.
         stored_from = min(start, left[0].base_offset) if left else start
-        steps = folded(steps, log_start=stored_from, retention_ms=settings.delete_retention_ms, now_ms=now_ms)
+        steps = folded(steps, log_start=stored_from, held_ms=held_at_most_ms(settings), now_ms=now_ms)
     moved = replace(
         state,
         log_start_offset=start,
@@ -131,6 +131,9 @@ def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
             dropped, DroppedDeletes(state.next_epoch, undone.below, of_view=undone.of_view, restored=True)
         )
         undone = None
+    view = state.view and view_of(
+        cut.view, cut.view_last_record, state.view.start_offset, losers_removed=state.view.losers_removed
+    )
     moved = replace(
         state,
         log_end_offset=how.end_offset,
@@ -141,7 +144,7 @@ def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
         last_record=last_readable(cut.last_record, state.log_start_offset),
         held=None,
         compacted_below=min(state.compacted_below, how.end_offset),
-        view=state.view and view_of(cut.view, cut.view_last_record, state.view.start_offset),
+        view=view,
         dropped=dropped,
         undone=undone,
         copied_to=copied_after_cut(state, cut.first_removed),

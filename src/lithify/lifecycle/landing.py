@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
-from lithify.model.log import KEEPS_EPOCH, RUN_IDS_KEPT, LogState, TopicEdit, TopicState
 from lithify.model.segment import Segment
+from lithify.model.topic.edit import KEEPS_EPOCH, TopicEdit
+from lithify.model.topic.log import RUN_IDS_KEPT, LogState
+from lithify.model.topic.state import TopicState
 
 SegmentsOf = Callable[[Sequence[int]], Iterable[Segment]]
 """By partitions, the segments of a version."""

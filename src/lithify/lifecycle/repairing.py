@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lithify.errors import RefusedError
-from lithify.model.log import LogState, segments_of
 from lithify.model.remains import ClosedState, Entry, MetadataFile, Remains
-from lithify.model.segment import Segment, volume_of
+from lithify.model.segment import Segment, segments_of, volume_of
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.log import LogState
 
 
 class Way(StrEnum):
@@ -166,6 +166,7 @@ def _rebuilt(log: LogState, segments: tuple[Segment, ...]) -> RebuiltLog:
         oldest_dirty_timestamp_ms=min((s.min_timestamp_ms for s in segments), default=None),
         deleted_below=min(log.deleted_below, start),
         compacted_below=end,  # what rounds had taken away is not known
+        losers_removed=end > start,
         round_required="the topic was repaired",
         uncovered=True,
         batches=log.batches,

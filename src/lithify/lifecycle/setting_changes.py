@@ -17,9 +17,10 @@ from dataclasses import replace
 from lithify.errors import InvalidSettingError, PolicyError
 from lithify.lifecycle.admission import check_partitions
 from lithify.lifecycle.cuts import uncompacted
-from lithify.model.log import LogState, TopicState, segments_of
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, segments_of
 from lithify.model.settings.topic_settings import TopicSettings, changes
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 
 
 def altered(
@@ -46,12 +47,18 @@ def altered(
         _check_no_view(state)
     changed = changes(state.settings, settings)
     logs = (
-        {} if not changed else {log.partition: _altered(log, segments, state.settings, settings) for log in state.logs}
+        {}
+        if not changed
+        else {
+            log.partition: altered_log(log, segments_of(segments, log.partition), state.settings, settings)
+            for log in state.logs
+        }
     )
     return logs | {new: LogState(new) for new in range(len(state.logs), partitions)}
 
 
-def _altered(log: LogState, segments: tuple[Segment, ...], before: TopicSettings, after: TopicSettings) -> LogState:
+def altered_log(log: LogState, segments: tuple[Segment, ...], before: TopicSettings, after: TopicSettings) -> LogState:
+    """The state of one log, whose `segments` these are, under other settings (C43)."""
     if log.log_end_offset == 0:
         return log
     if after.compacts:
@@ -60,7 +67,7 @@ def _altered(log: LogState, segments: tuple[Segment, ...], before: TopicSettings
     if after.empty_is_tombstone and not before.empty_is_tombstone:
         log = replace(log, steps=(), uncovered=True)
     if (after.compacts and not before.compacts) or (after.side_by_side and not before.side_by_side):
-        return replace(uncompacted(log, segments_of(segments, log.partition)), round_required=log.round_required)
+        return replace(uncompacted(log, segments), round_required=log.round_required)
     return log
 
 

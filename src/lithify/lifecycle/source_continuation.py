@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lithify.model.log import TopicState
 from lithify.model.source import SourceLog, SourcePosition
+from lithify.model.topic.state import TopicState
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from lithify.compaction.eligible.required import carried_reason, stored_deletion
-from lithify.model.log import LastRecord, LogState
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.missed import Undone
 from lithify.model.segment import Segment
+from lithify.model.topic.log import LastRecord, LogState
 from lithify.reports.round import LogReport
 
 
@@ -63,7 +63,9 @@ def state_after_undo(
     """The state of the log with `files`, the ones that `files_after` gave."""
     moved_since = now.log_start_offset > round_.log_start_offset_after
     start = now.log_start_offset if moved_since else max(then.log_start_offset, now.deleted_below)
-    view = then.view and view_of(files.view, then.view.last_record, then.view.start_offset)
+    view = then.view and view_of(
+        files.view, then.view.last_record, then.view.start_offset, losers_removed=then.view.losers_removed
+    )
     back = replace(
         now,
         log_start_offset=start,
@@ -74,6 +76,7 @@ def state_after_undo(
         last_record=last_readable(last_record, start),
         last_round_ms=then.last_round_ms,
         last_round=then.last_round,
+        losers_removed=then.losers_removed,
         uncovered=then.uncovered,
         view=view,
         dropped=then.dropped,  # the deletes that the round dropped are restored; the epoch still grows

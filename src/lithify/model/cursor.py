@@ -8,9 +8,10 @@ from operator import index
 from typing import Any, Literal
 
 from lithify.errors import OffsetOutOfRangeError
-from lithify.model.log import LogState, TopicState
 from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import LogId
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ class LogFailure:
     """The log is not retried before this time; without meaning once it is quarantined."""
     error: str
     quarantined: bool = False
+    error_code: str | None = None
+    """None where an earlier version of Lithify noted it."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -51,7 +53,8 @@ def _checked(failure: LogFailure) -> LogFailure:
     for number in (failure.failures, failure.first_ms, failure.last_ms, failure.retry_ms):
         if type(number) is not int:
             raise TypeError(f"{number!r} is not a number")
-    if type(failure.error) is not str or type(failure.quarantined) is not bool:
+    code = failure.error_code
+    if type(failure.error) is not str or type(failure.quarantined) is not bool or not isinstance(code, str | None):
         raise TypeError(f"{failure!r} is not a failure")
     return failure
 

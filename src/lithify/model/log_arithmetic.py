@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.model.log import LastRecord, LogState, View
 from lithify.model.segment import Segment, volume_of
+from lithify.model.topic.log import LastRecord, LogState, View
 
 
 def measured(state: LogState, segments: tuple[Segment, ...]) -> LogState:
@@ -26,13 +26,16 @@ def measured(state: LogState, segments: tuple[Segment, ...]) -> LogState:
     )
 
 
-def view_of(segments: tuple[Segment, ...], last_record: LastRecord | None, start_offset: int) -> View:
+def view_of(
+    segments: tuple[Segment, ...], last_record: LastRecord | None, start_offset: int, *, losers_removed: bool
+) -> View:
     """What the metadata keeps about a view with these segments, in offset order."""
     return View(
         volume=volume_of(segments),
         first_offset=segments[0].base_offset if segments else None,
         last_record=last_record,
         start_offset=start_offset,
+        losers_removed=losers_removed,
     )
 
 

@@ -149,6 +149,15 @@ def original_name(name: TopicName) -> str:
         return name.stored
 
 
+def checked_group(name: str) -> str:
+    """`name` if it can be one of a consumer group. Raises `InvalidNameError`."""
+    if len(name) > MAX_NAME_LENGTH or not _NAME.fullmatch(name):
+        raise InvalidNameError(
+            f"{name!r} is not a group: it must be 1 to {MAX_NAME_LENGTH} letters, digits, '.', '_', '%' or '-'"
+        )
+    return name
+
+
 _ACCEPTED_STREAMS = "write STREAM, persistent://TENANT/NAMESPACE or /PATH/STREAM"
 _ACCEPTED = "write STREAM/TOPIC, TOPIC, persistent://TENANT/NAMESPACE/TOPIC or /PATH/STREAM:TOPIC"
 

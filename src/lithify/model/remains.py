@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 
 
 class Entry(StrEnum):

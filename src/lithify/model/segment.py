@@ -81,3 +81,8 @@ def volume_of(segments: tuple[Segment, ...]) -> Volume:
         sum(s.size_bytes for s in segments),
         sum(s.passed_through for s in segments),
     )
+
+
+def segments_of(segments: tuple[Segment, ...], partition: int) -> tuple[Segment, ...]:
+    """The segments of one log in offset order."""
+    return tuple(sorted((s for s in segments if s.partition == partition), key=lambda s: s.base_offset))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lithify.model.log import TopicState
 from lithify.model.message import MessageId
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.state import TopicState
 
 
 @dataclass(frozen=True, slots=True)

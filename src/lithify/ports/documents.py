@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Protocol
 
-from lithify.model.log import TopicState
+from lithify.model.topic.state import TopicState
 
 
 class DocumentKind(StrEnum):
@@ -22,10 +22,14 @@ class DocumentKind(StrEnum):
     """Of a round, by the id that its commit names (C42)."""
     RATES = "rates"
     """What rounds under way keep to; without a topic, what all cleaners keep to (C40)."""
+    CLEANERS = "cleaners"
+    """How many cleaners are running, for a rate that they share; of no topic (C40)."""
     FAILURES = "failures"
     """The logs whose last rounds failed (C31)."""
     SOURCE = "source"
     """The topic elsewhere that this one is a copy of."""
+    FORMAT = "format"
+    """What the warehouse can hold; of no topic (C66)."""
     HEARTBEAT = "runs"
     """The last heartbeat of a run, by its id (C45)."""
 

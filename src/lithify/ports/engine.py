@@ -18,10 +18,10 @@ from lithify.compaction.decisions import Rewrite
 from lithify.compaction.outcome import LogFindings
 from lithify.compaction.planner import LogPlan
 from lithify.errors import LithifyError
-from lithify.model.log import TopicState
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
 from lithify.model.settings.rates import RatesNote
+from lithify.model.topic.state import TopicState
 
 Progress = Callable[[str, int, int], None]
 """Called as (phase, done, total) during a round. It may raise `RoundAbandonedError`: the engine then

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from lithify.compaction.rules import SurvivorRules
-from lithify.model.log import TopicState
 from lithify.model.message import MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
+from lithify.model.topic.state import TopicState
 from lithify.reading.lag import Left
+from lithify.reports.verification import Finding
 
 
 class Batch(Protocol):
@@ -22,6 +23,10 @@ class Batch(Protocol):
     def end_offset(self) -> int: ...
 
     def records(self) -> Iterator[Record]: ...
+    def below(self, end_offset: int) -> Batch:
+        """Those of the records whose offsets are below that one."""
+        ...
+
     def offset_at(self, timestamp_ms: int) -> int | None:
         """The offset of the first record whose timestamp is at or after that time, if there is one."""
         ...
@@ -87,11 +92,36 @@ class SegmentFiles(Protocol):
         ...
 
     def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[Batch]:
-        """The records of one log that survive `rules`, in offset order: `rules.table_rules` leaves its table."""
+        """The records of one log that survive `rules`, in offset order: `rules.table_rules` leaves its table.
+
+        Records at or above the horizon count as not there.
+        """
         ...
 
     def cut(self, state: TopicState, segment: Segment, end_offset: int, run_id: str) -> tuple[Segment, ...]:
         """New segments with the records of `segment` below `end_offset`; none if there are none."""
+        ...
+
+    def pieces(self, segment: Segment) -> Iterator[Any]:
+        """A file as it is stored, in pieces of some MiB. Raises `DamagedError` if it is missing, or of another size."""
+        ...
+
+    def checked_pieces(self, segment: Segment) -> Iterator[Any]:
+        """The same, checked while they pass; once the last was taken, the file held what its metadata says.
+
+        Raises `DamagedError`, which names the file.
+        """
+        ...
+
+    def copy(self, state: TopicState, segment: Segment, pieces: Iterable[Any], run_id: str) -> Segment:
+        """Writes a file of these pieces, as the copy of a segment that a run makes in a topic (C65).
+
+        Raises `WarehouseError` where nothing can be written, and what `pieces` raises, with no file left.
+        """
+        ...
+
+    def findings(self, segment: Segment) -> tuple[Finding, ...]:
+        """What is wrong with a file, which is read whole: nothing, if it holds what its metadata says."""
         ...
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:

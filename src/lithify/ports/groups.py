@@ -10,15 +10,62 @@ position when it continues, whatever it believes to hold.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from lithify.errors import RefusedError
+from lithify.model.groups.copies import CopiedPositions
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId, TopicName
 from lithify.ports.leases import Coordination
 
 
-class Groups(Protocol):
+class GroupPositions(Protocol):
+    """What rounds, looks and retention need of groups: how far those have read that a topic names (C61, C62)."""
+
+    def positions_of(self, groups: Collection[str], topic: TopicName | None = None) -> tuple[Position, ...]:
+        """The positions of these groups, in one topic or in all, by group, topic and partition. Creates nothing.
+
+        Raises `CoordinationError` when the database cannot be used, or `RefusedError` where there is none.
+        """
+        ...
+
+
+class NoGroups:
+    """`GroupPositions` of a warehouse without a database of groups."""
+
+    def positions_of(self, groups: Collection[str], topic: TopicName | None = None) -> tuple[Position, ...]:
+        raise RefusedError(f"no database of consumer groups is known: {', '.join(sorted(groups))}")
+
+
+PositionToken = tuple[int, ...]
+"""Of the positions in a topic: another one once one of them was committed, reset, added or deleted."""
+
+NEVER_COPIED = 0
+"""The fence of a topic into which no positions were copied yet."""
+
+
+class PositionCopies(Protocol):
+    """What replicas need of the groups of the warehouse that they are in: positions that were copied there (C68).
+
+    A copy reads the fence first, then the positions of the source, then the source. It changes nothing where another
+    one has written in between: so one that was frozen for long sets no position back.
+    """
+
+    def fence(self, topic: TopicName) -> int:
+        """The number of the last copy into a topic. Creates nothing. Raises `CoordinationError`."""
+        ...
+
+    def copy(self, topic: TopicName, positions: Sequence[Position], fence: int) -> CopiedPositions:
+        """Stores the positions in a topic, and removes those that were copied earlier and are not among them.
+
+        In transactions of a few hundred, each of which decides by what it finds (`model/groups/copies.py`). Raises
+        `CoordinationError`, after which some may be stored; the next copy stores the rest.
+        """
+        ...
+
+
+class Groups(GroupPositions, Protocol):
     """The groups of one warehouse. Every method raises `CoordinationError` when the database cannot be used."""
 
     @property
@@ -33,6 +80,15 @@ class Groups(Protocol):
 
     def positions(self, group: str | None = None, topic: TopicName | None = None) -> tuple[Position, ...]:
         """All positions, or those of a group or topic, by group, topic and partition. Creates nothing."""
+        ...
+
+    @property
+    def copies(self) -> PositionCopies:
+        """Positions of topics that are replicas."""
+        ...
+
+    def tokens(self) -> Mapping[TopicName, PositionToken]:
+        """The token of every topic in which a group has a position: one query, of all positions. Creates nothing."""
         ...
 
     def commit(self, positions: Sequence[Position], owner: str) -> frozenset[LogId]:

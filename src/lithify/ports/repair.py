@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.remains import Remains
 from lithify.model.segment import Segment
+from lithify.model.topic.state import TopicState
 
 
 class Salvage(Protocol):

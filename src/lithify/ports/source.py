@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 from lithify.errors import LithifyError
 from lithify.lifecycle.source_continuation import CopyContinuation
-from lithify.model.log import TopicState
 from lithify.model.source import SourcePosition, SourceTopic
 from lithify.model.staged import Destination, StagedLog
+from lithify.model.topic.state import TopicState
 from lithify.reports.ingest import IngestedEntries, IngestedLog
 
 
@@ -77,6 +77,11 @@ class Source(Protocol):
     @property
     def where(self) -> str:
         """Its address, for messages."""
+        ...
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it is waited for an answer right now; False for a source that says itself that it waits."""
         ...
 
     @property

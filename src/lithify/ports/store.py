@@ -12,17 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
+from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
+from lithify.model.topic.edit import KeptVersion, TopicEdit
+from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.documents import Documents
 from lithify.ports.files import SegmentFiles
+from lithify.ports.groups import GroupPositions, NoGroups
 from lithify.ports.streams import Streams
 
 
@@ -38,8 +41,17 @@ class LogStore(Documents, Streams, Protocol):
     """Topics and their versions, the documents beside them, and the streams that they are in."""
 
     @property
+    def where(self) -> str:
+        """The warehouse, as errors name it."""
+        ...
+
+    @property
     def at_once(self) -> int:
         """How many calls are worth having under way: several where each of them waits for other machines."""
+        ...
+
+    def create_warehouse(self) -> None:
+        """Creates the warehouse without topics, if there is none yet. Raises `WarehouseError`."""
         ...
 
     def create_topic(
@@ -50,10 +62,11 @@ class LogStore(Documents, Streams, Protocol):
         partitions: int,
         created_ms: int,
         own_settings: frozenset[str] | None = None,
+        replica: ReplicaOf | None = None,
     ) -> TopicState:
         """Creates a topic with these settings of its own; None are those that differ from the defaults.
 
-        Raises `TopicExistsError`.
+        With `replica` it is one from its first version on (C63). Raises `TopicExistsError`.
         """
         ...
 
@@ -146,8 +159,9 @@ class LogStore(Documents, Streams, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """What stands behind one warehouse: its topics, their data files, and a clock."""
+    """What stands behind one warehouse: its topics, their data files, a clock, and how far groups have read."""
 
     store: LogStore
     files: SegmentFiles
     clock: Clock
+    groups: GroupPositions = field(default_factory=NoGroups)

@@ -7,6 +7,7 @@ A stream exists once it was created, or has a topic. Its attributes are text by 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from lithify.model.names import TopicName
@@ -36,6 +37,10 @@ class Streams(Protocol):
 
     def change_stream(self, stream: str, attributes: Mapping[str, str], remove: Collection[str]) -> None:
         """Sets these attributes and removes those. Raises `UnknownStreamError` or `WarehouseError`."""
+        ...
+
+    def edit_lock(self, stream: str) -> AbstractContextManager[object]:
+        """Lets edits of a stream take turns, where its processes have a disk or database to take them on."""
         ...
 
     def drop_stream(self, stream: str) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from lithify.model.log import LastRecord, LogState, TopicState, segments_of
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.names import LogId
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, segments_of
+from lithify.model.topic.log import LastRecord, LogState
+from lithify.model.topic.state import TopicState
 from lithify.reports.verification import Finding, FindingKind
 
 
@@ -112,6 +113,7 @@ def _view(log: _Log) -> Said:
         yield "there is a view, though the topic is compacted in place", None
     if not 0 <= said.start_offset <= log.state.log_start_offset:
         yield f"the view is said to start at {said.start_offset}, the log starts at {log.state.log_start_offset}", None
-    found = view_of(log.view, _last(log.view, said.last_record), said.start_offset)
+    last = _last(log.view, said.last_record)
+    found = view_of(log.view, last, said.start_offset, losers_removed=said.losers_removed)
     if said != found:
         yield f"the view is said to be {said}, its segments say {found}", None

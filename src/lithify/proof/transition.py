@@ -19,9 +19,11 @@ from dataclasses import dataclass, replace
 from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.rules import SurvivorRules
 from lithify.lifecycle.undoing import LogFiles, files_after
-from lithify.model.log import LogState, Verb
+from lithify.model.groups.reads import GroupRead, LogReads
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.edit import Verb
+from lithify.model.topic.log import LogState
 from lithify.reports.round import LogReport
 
 NO_END = 2**63 - 1
@@ -148,7 +150,14 @@ def _planned(how: Transition) -> LogPlan | None:
         return None
     before, end = how.before, how.round_.log_end_offset
     segments = tuple(s for s in before.files.segments if s.base_offset < end)  # without what was appended since
-    return plan_log(before.state, segments, before.settings, how.now_ms, before.files.view)
+    return plan_log(before.state, segments, before.settings, how.now_ms, before.files.view, _reads(before, how.round_))
+
+
+def _reads(before: LogVersion, round_: LogReport) -> LogReads:
+    """How far groups had read by the report; where they were named and it does not say, they had read nothing."""
+    holding = [GroupRead(group, round_.tombstones_read_below or 0) for group in before.settings.holding_groups]
+    trimming = [GroupRead(group, round_.backlog_read_below or 0) for group in before.settings.trimming_groups]
+    return LogReads(tuple(holding), tuple(trimming))
 
 
 def _of_log(how: Transition, planned: LogPlan | None) -> Proof:
@@ -216,7 +225,7 @@ def _rules(planned: LogPlan, round_: LogReport, log_start: int) -> SurvivorRules
 def _visible_from(how: Transition, planned: LogPlan | None) -> int:
     """The log start, but no higher than this commit can have raised it."""
     before, after = how.before.state, how.after.state
-    if how.verb is Verb.RETAIN and how.before.settings.deletes:
+    if how.verb is Verb.RETAIN and how.before.settings.retains:
         return after.log_start_offset
     moved = max(before.log_start_offset, after.deleted_below, 0 if planned is None else planned.log_start)
     return min(after.log_start_offset, moved)

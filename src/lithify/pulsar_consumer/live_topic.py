@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TypeVar
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.lifecycle.source_continuation import NeverCopied, SourceWentBack
-from lithify.model.log import LogState
 from lithify.model.message import MessageId
+from lithify.model.topic.log import LogState
 from lithify.ports.clock import Clock
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicEnd
 from lithify.pulsar.client.names import partition_name
@@ -56,8 +56,8 @@ class PulsarTopic:
             raise missing
         return None
 
-    def end(self, partition: int) -> Reached:
-        return Reached(0, self._last_id(partition))
+    def ends(self, partitions: Collection[int]) -> Mapping[int, Reached]:
+        return {partition: Reached(0, self._last_id(partition)) for partition in partitions}
 
     def missing(self, partition: int, at: Reached) -> LithifyError | None:
         return self._missing(partition, at.message, self._ledgers(partition))

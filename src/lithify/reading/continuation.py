@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 from lithify.compaction.tombstones import missed_deletes
 from lithify.errors import LogTruncatedError
 from lithify.model.cursor import Cursor
-from lithify.model.log import LogState, TopicState
 from lithify.model.names import LogId
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.reading.pieces import Reading
 
 

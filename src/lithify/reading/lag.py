@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lithify.model.log import LogState
 from lithify.model.segment import Segment
+from lithify.model.topic.log import LogState
 from lithify.reading.pieces import Piece, Reading, pieces_of
 
 

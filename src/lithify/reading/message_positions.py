@@ -9,9 +9,9 @@ The first reads one segment, found by the bounds in the manifests; the second on
 from __future__ import annotations
 
 from lithify.errors import RefusedError
-from lithify.model.log import TopicState
 from lithify.model.message import EARLIEST, MessagePosition
 from lithify.model.record import Record
+from lithify.model.topic.state import TopicState
 from lithify.reading.pieces import Reading
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lithify.model.log import LastRecord, LogState
 from lithify.model.segment import Segment
+from lithify.model.topic.log import LastRecord, LogState
 
 
 @dataclass(frozen=True, slots=True)

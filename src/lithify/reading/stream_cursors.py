@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from lithify.model.cursor import Cursor
-from lithify.model.log import TopicState
 from lithify.model.names import LogId, parse_topic
 from lithify.model.scan import Offsets
+from lithify.model.topic.state import TopicState
 from lithify.reading.continuation import Continues, Gone, MissedDeletes, continuation, lost_error
 
 CURSORS = "#cursors"

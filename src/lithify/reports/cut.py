@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lithify.model.log import LogState, TopicState, Verb
 from lithify.model.segment import Segment, volume_of
+from lithify.model.topic.edit import Verb
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.reports.report import Report
 
 
@@ -45,6 +47,8 @@ class CutReport(Report):
     now_given: bool = False
     undone_run_id: str | None = None
     """The `run_id` of the round that `undo` undid."""
+    groups_error: str | None = None
+    """Why `retain` could not read positions of groups: as if they had read nothing (C62)."""
 
 
 def log_cut(before: LogState, after: LogState, removed: tuple[Segment, ...], added: tuple[Segment, ...] = ()) -> LogCut:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, astuple, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any
 
+from lithify.errors import LithifyError
 from lithify.reports.report import Report
 
 
@@ -123,7 +124,12 @@ class IngestReport:
     duration_ms: int
     holes: tuple[Hole | IdHole, ...] = ()
     error: str | None = None
+    error_code: str | None = None
     refused: bool = False
+
+    def failed(self, error: LithifyError, *, refused: bool) -> IngestReport:
+        """This report, with the error that ended the copy."""
+        return replace(self, error=str(error), error_code=error.code, refused=refused)
 
     @property
     def records_per_s(self) -> float:
@@ -133,5 +139,34 @@ class IngestReport:
         return {**asdict(self), "records_per_s": self.records_per_s}
 
 
+@dataclass(frozen=True, slots=True)
+class IngestNote:
+    """What an ingest says besides its batches, such as that it waits for a broker. `text` is for people.
+
+    `topic` is that of the lake and `source` what it is copied from, both None for a note about all of them.
+    """
+
+    event: str
+    text: str
+    source: str | None = None
+    topic: str | None = None
+    logs: tuple[IngestedLog | IngestedEntries, ...] = ()
+    """Where the copy is, in notes about one topic that say so."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "logs": [{**asdict(log), "lag": log.lag} for log in self.logs]}
+
+
+def lag_text(logs: Sequence[IngestedLog | IngestedEntries]) -> str:
+    """How far the source is ahead: of Kafka in offsets, markers of transactions included; of Pulsar in entries."""
+    lags = [log.lag for log in logs]
+    if None in lags:
+        return "lag not known"
+    total, unit = sum(lag or 0 for lag in lags), "offset" if all(isinstance(x, IngestedLog) for x in logs) else "entry"
+    plural = {"offset": "offsets", "entry": "entries"}[unit]
+    return f"lag {total:,} {unit if total == 1 else plural}"
+
+
 TellBatch = Callable[[IngestBatch], None]
 """Called after every commit."""
+TellNote = Callable[[IngestNote], None]

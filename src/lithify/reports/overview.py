@@ -8,6 +8,7 @@ from typing import Any
 
 from lithify.reports.events import CleanerNote
 from lithify.reports.report import Report
+from lithify.reports.round import RatesReport
 
 
 class Standing(StrEnum):
@@ -39,6 +40,7 @@ class LogStanding:
     dirty_ratio: float
     failures: int
     error: str | None
+    error_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class TopicOverview(Report):
     """Failures of its rounds in a row (C31)."""
     error: str | None = None
     """Why the last of them failed, or why the topic cannot be read."""
+    error_code: str | None = None
     logs: int | None = None
     logs_in_state: int | None = None
     records: int | None = None
@@ -78,6 +81,8 @@ class CatalogOverview:
     """The cleaners of the catalog, and when each last looked; None where that cannot be read."""
     cleaners_error: str | None = None
     """Why the cleaners could not be read."""
+    cleaner_rates: RatesReport | None = None
+    """What the cleaners keep to; None is no limit, or their own."""
 
     def counts(self) -> dict[Standing, int]:
         """The number of topics in each state, the worst first; states without topics are left out."""
@@ -92,4 +97,5 @@ class CatalogOverview:
             "topics": [topic.to_json() for topic in self.topics],
             "cleaners": None if self.cleaners is None else [note.to_json() for note in self.cleaners],
             "cleaners_error": self.cleaners_error,
+            "cleaner_rates": None if self.cleaner_rates is None else self.cleaner_rates.to_json(),
         }

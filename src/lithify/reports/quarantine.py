@@ -25,6 +25,8 @@ class FailingLog(Report):
     retry_ms: int | None
     """Cleaners do not retry it before this time; null if it is quarantined."""
     error: str
+    error_code: str | None
+    """Null if an earlier version of Lithify noted it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class UnreadableTopic:
 
     topic: str
     error: str
+    error_code: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ def failing_log(log: LogId, failure: LogFailure) -> FailingLog:
         failed_ms=failure.last_ms,
         retry_ms=None if failure.quarantined else failure.retry_ms,
         error=failure.error,
+        error_code=failure.error_code,
     )
 
 

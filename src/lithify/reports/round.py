@@ -20,13 +20,15 @@ REPORTS_KEPT = 100
 
 @dataclass(frozen=True, slots=True)
 class RatesReport(Report):
-    """The rates that `throttle` has stored for running rounds."""
+    """The rates that `throttle` has stored for running rounds, or for cleaners."""
 
     topic: str | None
     """None for the cleaners of the whole warehouse."""
     id: str
     read_rate_bytes: int | None
     write_rate_bytes: int | None
+    shared: bool = False
+    """Whether they are for all cleaners together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +80,19 @@ class LogReport:
     bytes_read: int = 0
     bytes_written: int = 0
     tombstones_expire_below: int = 0
+    tombstones_read_below: int | None = None
+    """All groups of `tombstone.hold.groups` had read those below; null where none is named (C61)."""
+    held_by: tuple[str, ...] = ()
+    """The groups that hold tombstones which would have expired."""
+    missed_by: tuple[str, ...] = ()
+    """The groups that had not read all tombstones that the round dropped, after `tombstone.hold.max.ms`."""
+    backlog_read_below: int | None = None
+    """All groups of `backlog.trim.groups` had read what is below; null where none is named (C62)."""
     values_expire_before_ms: int | None = None
     phases_ms: Mapping[str, int] = field(default_factory=dict)
     changed: bool = False
     error: str | None = None
+    error_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +109,8 @@ class RoundReport(Report):
     now_given: bool = False
     """Whether `now_ms` was given with `--now` instead of taken from the clock."""
     run_id: str = ""
+    groups_error: str | None = None
+    """Why positions of groups could not be read: as if they had read nothing (C61, C62)."""
 
     @property
     def failed(self) -> tuple[LogReport, ...]:
@@ -119,7 +132,7 @@ class RoundReport(Report):
 
         Raises `AttributeError`, `LookupError`, `TypeError` or `ValueError` for any other document.
         """
-        logs = tuple(_made(LogReport, {**log, "losers": _made(Losers, log["losers"])}) for log in data["logs"])
+        logs = tuple(_made(LogReport, _decoded(log)) for log in data["logs"])
         return _made(cls, {**data, "logs": logs})
 
 
@@ -145,6 +158,8 @@ class LogPlanReport:
     bytes_written_at_most: int
     tombstones_expire_below: int
     values_expire_before_ms: int | None
+    held_by: tuple[str, ...]
+    """The groups that hold tombstones which would expire (C61)."""
     idle: bool
 
 
@@ -157,6 +172,7 @@ class PlanReport:
     logs: tuple[LogPlanReport, ...]
     now_ms: int
     now_given: bool = False
+    groups_error: str | None = None
 
     @property
     def extra_bytes_needed(self) -> int:
@@ -175,8 +191,20 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "Mapping[str, int]": (dict,),
     "Losers": (Losers,),
     "tuple[LogReport, ...]": (tuple,),
+    "tuple[str, ...]": (tuple,),
 }
 """The Python types of a report's fields in JSON, by their annotations."""
+
+
+def _decoded(log: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a log's report. Raises `TypeError` for lists of groups that are none."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for name in ("held_by", "missed_by"):
+        found = log.get(name, [])
+        if not isinstance(found, list | tuple) or not all(isinstance(group, str) for group in found):
+            raise TypeError(f"{name} is {found!r:.100}")
+        groups[name] = tuple(found)
+    return {**log, **groups, "losers": _made(Losers, log["losers"])}
 
 
 def _made(kind: type[Made], data: Mapping[str, Any]) -> Made:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lithify.model.log import KeptVersion, TopicState, Verb
 from lithify.model.segment import Volume
+from lithify.model.topic.edit import KeptVersion, Verb
+from lithify.model.topic.state import TopicState
 from lithify.reports.report import Report
 
 
@@ -25,8 +26,26 @@ class ViewStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupHold:
+    """A group of `tombstone.hold.groups` and one log (C61)."""
+
+    group: str
+    position: int | None
+    """The offset below which it has read everything; null without a position that counts: it has read nothing."""
+    committed_ms: int | None
+    tombstones: int
+    """How many it holds at most, which would have expired by `delete.retention.ms`."""
+    since_ms: int | None
+    """When the first of them would have; null if it holds none."""
+    until_ms: int | None
+    """When the first of them goes although it has not read it; null if it holds none, or for ever."""
+    missed_below: int | None
+    """Deletes that it has not read are gone, by `tombstone.hold.max.ms`: below this offset. Null if none are."""
+
+
+@dataclass(frozen=True, slots=True)
 class LogStatus:
-    """One log. Offsets as in `model.log`; bytes compressed; times epoch ms.
+    """One log. Offsets as in `model.topic.log`; bytes compressed; times epoch ms.
 
     Side by side, records, bytes and segments are of the backlog, `clean_bytes` those of the view.
     """
@@ -46,9 +65,15 @@ class LogStatus:
     dirty_ratio: float
     tombstones: int
     """Null values: those that a round has covered and left, at most, and those in the dirty part."""
+    delete_retention_point: int
+    """Deletes below this offset may be gone: a consumer that has not read them in time has to start again (C49)."""
     next_tombstone_expiry_ms: int | None
     tombstones_held_below: int | None
     """Expired tombstones below this offset stay: records that they beat wait above the horizon (C20)."""
+    holds: tuple[GroupHold, ...]
+    """What each group of `tombstone.hold.groups` holds (C61)."""
+    backlog_read_below: int | None
+    """All groups of `backlog.trim.groups` have read what is below; null where none is named (C62)."""
     passed_through: int
     """Whole entries of Pulsar that may hide what tombstones delete: while there are any, none expires (C53)."""
     retention_waiting_bytes: int
@@ -74,6 +99,7 @@ class LogStatus:
     """Cleaners do not retry it before this time; null if nothing failed, or if it is quarantined."""
     error: str | None = None
     """Why the last one failed."""
+    error_code: str | None = None
     quarantined: bool = False
     """Whether cleaners skip it until it is released; since `failed_ms`."""
 
@@ -89,6 +115,8 @@ class TopicStatus(Report):
     logs: tuple[LogStatus, ...]
     now_ms: int
     now_given: bool = False
+    groups_error: str | None = None
+    """Why positions of groups could not be read: as if they had read nothing (C61, C62)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +139,14 @@ class TopicInfo(Report):
     config: dict[str, str]
     config_from: dict[str, str]
     """Where each setting's value comes from: `topic`, `stream` or `default` (C56)."""
+    source: str | None
+    """Of a replica: the warehouse of the topic that it is a copy of (C63)."""
+    source_version: int | None
+    """The version of that topic that the replica has."""
+    compacts_by_itself: bool | None
+    """Of a replica: whether it has rounds of its own (C67)."""
+    not_compacting: str | None
+    """Of one that is to: why it has none."""
 
 
 @dataclass(frozen=True, slots=True)

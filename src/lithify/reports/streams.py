@@ -32,6 +32,9 @@ class StreamInfo(Report):
     topics: int
     keeps: str
     """What topics without settings of their own keep, for a person."""
+    error: str | None = None
+    """Why its attributes, which are then those that are stored, are invalid."""
+    error_code: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         attributes = {name: value.to_json() for name, value in self.attributes.items()}
@@ -46,6 +49,7 @@ class EditedTopic(Report):
     altered: AlterReport | None = None
     """Null if it has settings of its own for all that changed, had them already, or failed."""
     error: str | None = None
+    error_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

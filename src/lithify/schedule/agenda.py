@@ -20,9 +20,10 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from lithify.model.failure import LogFailure
-from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
 from lithify.model.segment import Volume
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.schedule.assessment import Assessment
 from lithify.schedule.backoff import ALONE_AFTER, may_run
 

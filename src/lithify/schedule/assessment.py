@@ -20,13 +20,14 @@ from lithify.compaction.eligible.retention import (
     segments_awaiting_round,
     values_expire_before_ms,
 )
-from lithify.compaction.tombstones import next_expiry_ms
+from lithify.compaction.tombstones import expiry_of, next_expiry_ms
 from lithify.lifecycle.cuts import retained
-from lithify.model.log import LogState
+from lithify.model.groups.reads import NONE_NAMED, LogReads
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings.table import NO_LIMIT
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.settings.units import format_time
+from lithify.model.topic.log import LogState
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,10 @@ class Due:
     """Whether it takes a round, now or once these segments have gone."""
 
 
+OF_A_REPLICA = Due(False, "a replica: only its source is compacted", by_round=False)
+"""A replica changes as its source does, and by nothing else (C64)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Assessment:
     """One log at one time."""
@@ -92,18 +97,27 @@ def dirtiness(state: LogState, segments: tuple[Segment, ...], horizon: Horizon) 
     )
 
 
-def assess(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> Assessment:
-    """The log at `now_ms`, whose `segments` are in offset order; if it is not due, also when it will be."""
-    found = _assessed_at(state, segments, settings, now_ms)
+def assess(
+    state: LogState,
+    segments: tuple[Segment, ...],
+    settings: TopicSettings,
+    now_ms: int,
+    reads: LogReads = NONE_NAMED,
+) -> Assessment:
+    """The log at `now_ms`, whose `segments` are in offset order; if it is not due, also when it will be.
+
+    That is as long as the groups that the topic names read no further than `reads` says (C61, C62).
+    """
+    found = _assessed_at(state, segments, settings, now_ms, reads)
     if found.verdict.due:
         return found
 
     def is_due(time_ms: int) -> bool:
-        return _assessed_at(state, segments, settings, time_ms).verdict.due
+        return _assessed_at(state, segments, settings, time_ms, reads).verdict.due
 
     # Once due by the clock, a log stays due until a commit: a binary search over the times at which
     # anything can change finds the first one.
-    times = sorted({t for t in _turning_points(state, segments, settings) if t > now_ms})
+    times = sorted({t for t in _turning_points(state, segments, settings, reads) if t > now_ms})
     first = bisect_left(times, True, key=is_due)
     if first == len(times):
         return found
@@ -121,15 +135,15 @@ def _halved(before_ms: int, at_ms: int, is_due: Callable[[int], bool]) -> int:
     return at_ms
 
 
-def next_tombstone_expiry_ms(state: LogState, horizon: Horizon, settings: TopicSettings) -> int | None:
-    """When the next tombstone expires, without those that wait for the horizon to move (C20, C21).
+def next_tombstone_expiry_ms(state: LogState, horizon: Horizon, settings: TopicSettings, reads: LogReads) -> int | None:
+    """When the next tombstone expires, without those that wait for the horizon to move (C20, C21, C61).
 
     None does while whole entries of Pulsar may hide what it deletes (C53).
     """
     if entries_that_may_hide_values(state, settings):
         return None
     held = state.held_below(horizon.offset) or 0
-    return next_expiry_ms(tuple(s for s in state.steps if s.end_offset > held), settings.delete_retention_ms)
+    return next_expiry_ms(tuple(s for s in state.steps if s.end_offset > held), expiry_of(settings, reads))
 
 
 def entries_that_may_hide_values(state: LogState, settings: TopicSettings) -> int:
@@ -139,23 +153,30 @@ def entries_that_may_hide_values(state: LogState, settings: TopicSettings) -> in
     return compacted.passed_through + above
 
 
-def _assessed_at(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> Assessment:
+def _assessed_at(
+    state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int, reads: LogReads
+) -> Assessment:
     """As `assess`, without a look ahead."""
     horizon = compaction_horizon(state, segments, settings, now_ms)
     found = Assessment(
         horizon,
         dirtiness(state, segments, horizon),
-        next_tombstone_expiry_ms(state, horizon, settings),
+        next_tombstone_expiry_ms(state, horizon, settings, reads),
         Due(False, "nothing is past retention"),
     )
-    return replace(found, verdict=_verdict(state, segments, settings, now_ms, found))
+    return replace(found, verdict=_verdict(state, segments, settings, now_ms, reads, found))
 
 
 def _verdict(
-    state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int, found: Assessment
+    state: LogState,
+    segments: tuple[Segment, ...],
+    settings: TopicSettings,
+    now_ms: int,
+    reads: LogReads,
+    found: Assessment,
 ) -> Due:
     """Whether it is due, given the rest of its assessment in `found`; deadlines come before ratios."""
-    gone = gone_segments(state, segments, settings, now_ms) if settings.deletes else ()
+    gone = gone_segments(state, segments, settings, now_ms, reads.backlog_below) if settings.retains else ()
     dirt = found.dirtiness
     deadline_ms = _deadline_ms(dirt, settings) if settings.compacts else None
     if deadline_ms is not None and deadline_ms <= now_ms:
@@ -166,7 +187,7 @@ def _verdict(
         what = f"whole segments can go: {len(gone)}, of {volume_of(gone).size_bytes} bytes"
         # A log whose oldest segments expire before each look would never have a round otherwise.
         left = segments[len(gone) :]
-        after = _assessed_at(retained(state, gone, left, settings, now_ms), left, settings, now_ms)
+        after = _assessed_at(retained(state, gone, left, settings, now_ms), left, settings, now_ms, reads)
         return Due(True, what, now_ms, by_retention=True, by_round=after.verdict.due)
     if not settings.compacts:
         return found.verdict
@@ -200,11 +221,14 @@ def _reasons(
         yield Due(True, "segments past retention wait for a round: the view does not have them yet")
 
 
-def _turning_points(state: LogState, segments: tuple[Segment, ...], settings: TopicSettings) -> Iterator[int]:
+def _turning_points(
+    state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, reads: LogReads
+) -> Iterator[int]:
     """Times at which the clock alone can make a log due."""
     dirty = [s for s in segments if s.end_offset > state.first_dirty_offset]
     if settings.compacts:
-        yield from (step.time_ms + settings.delete_retention_ms for step in state.steps if step.tombstones > 0)
+        expiry = expiry_of(settings, reads)
+        yield from (at_ms for s in state.steps if s.tombstones > 0 and (at_ms := expiry.at_ms(s)) is not None)
         yield from (s.max_timestamp_ms + settings.min_compaction_lag_ms for s in dirty)
         yield from (c.time_ms + settings.min_compaction_lag_ms for c in state.committed)
         if settings.max_compaction_lag_ms != NO_LIMIT:

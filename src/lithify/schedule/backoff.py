@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lithify.errors import LithifyError
 from lithify.model.failure import LogFailure
 
 FIRST_BACKOFF_MS = 15_000
@@ -28,12 +29,12 @@ ERROR_CHARACTERS = 1_000
 """What is kept of an error's text."""
 
 
-def after_failure(before: LogFailure | None, error: str, now_ms: int, *, counts: bool) -> LogFailure:
+def after_failure(before: LogFailure | None, error: LithifyError, now_ms: int, *, counts: bool) -> LogFailure:
     """What is known of a log once it has failed (again).
 
     `counts` is False for an error that is not the log's own.
     """
-    text = error[:ERROR_CHARACTERS]
+    text = str(error)[:ERROR_CHARACTERS]
     if before is None:
         before = LogFailure(0, now_ms, now_ms, now_ms, text)
     if counts or before.failures == 0:
@@ -48,6 +49,7 @@ def after_failure(before: LogFailure | None, error: str, now_ms: int, *, counts:
         last_ms=now_ms,
         retry_ms=now_ms + backoff_ms,
         error=text,
+        error_code=error.code,
         quarantined=failures > FAILURES_ALLOWED,
     )
 

@@ -14,24 +14,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lithify.compaction.eligible.horizon import LIMITED_BY_END, Horizon
-from lithify.model.log import LogState
+from lithify.model.groups.reads import NONE_NAMED, LogReads
 from lithify.model.settings.table import NO_LIMIT
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.schedule.assessment import Assessment, Dirtiness, Due, next_tombstone_expiry_ms
+from lithify.model.topic.log import LogState
+from lithify.schedule.assessment import OF_A_REPLICA, Assessment, Dirtiness, Due, next_tombstone_expiry_ms
 
 
-def may_be_due_at_ms(state: LogState, settings: TopicSettings, now_ms: int) -> int | None:
-    """The first time from `now_ms` on at which the log may be due; None if only a commit can make it so."""
-    times = [*_retention_times(state, settings, now_ms), *_round_times(state, settings, now_ms)]
+def may_be_due_at_ms(state: LogState, settings: TopicSettings, now_ms: int, reads: LogReads = NONE_NAMED) -> int | None:
+    """The first time from `now_ms` on at which the log may be due; None if only a commit can make it so.
+
+    A commit, or groups that the topic names, if they read further than `reads` says (C61, C62).
+    """
+    times = [
+        *_trimming_times(state, now_ms, reads),
+        *_retention_times(state, settings, now_ms),
+        *_round_times(state, settings, now_ms, reads),
+    ]
     return max(now_ms, min(times)) if times else None
 
 
-def assess_idle(state: LogState, settings: TopicSettings, now_ms: int) -> Assessment | None:
+def assess_idle(
+    state: LogState, settings: TopicSettings, now_ms: int, reads: LogReads = NONE_NAMED
+) -> Assessment | None:
     """The assessment of a log that is not due by its state alone; None if its segments have to be read.
 
     It assumes the horizon at the log end: no more than this is dirty, and no tombstone expires earlier.
     """
-    due_at_ms = may_be_due_at_ms(state, settings, now_ms)
+    due_at_ms = may_be_due_at_ms(state, settings, now_ms, reads)
     if due_at_ms is not None and due_at_ms <= now_ms:
         return None
     dirt = _dirtiness(state)
@@ -43,7 +53,15 @@ def assess_idle(state: LogState, settings: TopicSettings, now_ms: int) -> Assess
         reason = "dirty records are too young"
     else:
         reason = dirt.too_little(settings)
-    return Assessment(_log_end(state), dirt, _tombstone_expiry_ms(state, settings), Due(False, reason, due_at_ms))
+    expiry_ms = _tombstone_expiry_ms(state, settings, reads)
+    return Assessment(_log_end(state), dirt, expiry_ms, Due(False, reason, due_at_ms))
+
+
+def assess_replica(state: LogState, settings: TopicSettings) -> Assessment:
+    """The assessment of a log of a replica, which is never due: no segments have to be read for it (C64)."""
+    return Assessment(
+        _log_end(state), _dirtiness(state), _tombstone_expiry_ms(state, settings, NONE_NAMED), OF_A_REPLICA
+    )
 
 
 def _log_end(state: LogState) -> Horizon:
@@ -56,9 +74,15 @@ def _dirtiness(state: LogState) -> Dirtiness:
     return Dirtiness(clean.size_bytes, state.dirty.size_bytes, state.oldest_dirty_timestamp_ms)
 
 
-def _tombstone_expiry_ms(state: LogState, settings: TopicSettings) -> int | None:
+def _tombstone_expiry_ms(state: LogState, settings: TopicSettings, reads: LogReads) -> int | None:
     """The horizon is at the log end at most, and the further it is the fewer tombstones are held (C20)."""
-    return next_tombstone_expiry_ms(state, _log_end(state), settings)
+    return next_tombstone_expiry_ms(state, _log_end(state), settings, reads)
+
+
+def _trimming_times(state: LogState, now_ms: int, reads: LogReads) -> Iterator[int]:
+    """Now, if the front of the backlog may hold a segment that the view has and all groups have read (C62)."""
+    if state.log_start_offset < min(state.first_dirty_offset, reads.backlog_below) and state.clean.records:
+        yield now_ms
 
 
 def _retention_times(state: LogState, settings: TopicSettings, now_ms: int) -> Iterator[int]:
@@ -77,13 +101,13 @@ def _retention_times(state: LogState, settings: TopicSettings, now_ms: int) -> I
         yield state.oldest_dirty_timestamp_ms + settings.retention_ms + 1
 
 
-def _round_times(state: LogState, settings: TopicSettings, now_ms: int) -> Iterator[int]:
+def _round_times(state: LogState, settings: TopicSettings, now_ms: int, reads: LogReads) -> Iterator[int]:
     """When a round may be due for another reason (C28)."""
     if not settings.compacts:
         return
     if state.round_required:
         yield now_ms
-    expiry_ms = _tombstone_expiry_ms(state, settings)
+    expiry_ms = _tombstone_expiry_ms(state, settings, reads)
     if expiry_ms is not None:
         yield expiry_ms
     touched_ms = _dirt_touched_from_ms(state, settings, now_ms)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lithify.model.failure import LogFailure
-from lithify.model.log import LogState, TopicState
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.reports.overview import LogStanding, Standing, TopicOverview
 from lithify.schedule.assessment import Assessment, Due
 
@@ -31,6 +32,7 @@ def log_standing(state: LogState, assessment: Assessment, failure: LogFailure | 
         dirty_ratio=round(assessment.dirtiness.ratio, 4),
         failures=0 if failure is None else failure.failures,
         error=None if failure is None else failure.error,
+        error_code=None if failure is None else failure.error_code,
     )
 
 
@@ -47,6 +49,7 @@ def topic_overview(state: TopicState, standings: Sequence[LogStanding]) -> Topic
         dirty_ratio=worst.dirty_ratio if state.settings.compacts else None,
         failures=worst.failures,
         error=worst.error,
+        error_code=worst.error_code,
         logs=len(state.logs),
         logs_in_state=sum(log.standing is worst.standing for log in standings),
         records=sum(log.volume.records for log in state.logs),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from lithify.errors import ClockError
 from lithify.lifecycle.clocks import clock_fault
-from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.names import TopicName
+from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.store import Warehouse
 from lithify.service.commit import commit

@@ -35,9 +35,11 @@ from lithify.errors import (
 )
 from lithify.lifecycle.clocks import vouched_ms
 from lithify.lifecycle.landing import Landing, landing
+from lithify.lifecycle.replicas import check_done_to
 from lithify.lifecycle.sweeping import run_of
-from lithify.model.log import KEEPS_EPOCH, TopicEdit, TopicState
 from lithify.model.names import TopicName
+from lithify.model.topic.edit import KEEPS_EPOCH, TopicEdit, Verb
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import CommitUnknownError, StaleVersionError, Warehouse
 
 ATTEMPTS = 25
@@ -112,6 +114,7 @@ def _decided(warehouse: Warehouse, run_id: str, decide: Decide, state: TopicStat
         check_not_abandoned(state, [run_id])  # first, as `decide` may read its files
         edit = decide(state)
         if edit is not None:
+            check_done_to(state, edit.verb)
             check_written(warehouse, state, edit)
         return edit
     except LithifyError as error:
@@ -132,6 +135,8 @@ def _marked(edit: TopicEdit, base: TopicState) -> TopicEdit:
             p: replace(log, epoch=base.log(p).next_epoch) if p in base.partitions else log for p, log in logs.items()
         }
     clock_ms = vouched_ms(base, edit.time_ms) if edit.clock_ms is None else edit.clock_ms
+    if edit.verb is Verb.REPLICATE:  # the states are those of its source
+        return replace(edit, logs=logs)
     settings = edit.settings or base.settings
     logs = {p: replace(log, committed=committed_after(log, settings, clock_ms)) for p, log in logs.items()}
     return replace(edit, logs=logs, clock_ms=clock_ms)

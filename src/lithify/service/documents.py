@@ -6,14 +6,16 @@ No other module reads or writes them. Contents are checked, and an error about d
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from lithify.defects import readable
 from lithify.errors import DamagedError
 from lithify.model.failure import LogFailure, failures_from_json, failures_to_json
-from lithify.model.log import TopicState
+from lithify.model.formats.warehouse import UNSTATED_FORMAT, WarehouseFormat, check_supported
 from lithify.model.names import TopicName
-from lithify.model.settings.rates import Rates, RatesDocument, RatesNote
+from lithify.model.settings.rates import Rates, RatesDocument, RatesNote, cleaners_from_json
+from lithify.model.topic.state import TopicState
 from lithify.ports.documents import DocumentKind, Documents
 from lithify.ports.store import LogStore, Warehouse
 from lithify.reports.ingest import CopiedTopic
@@ -45,24 +47,60 @@ def put_rates(store: Documents, topic: TopicState | None, rates: RatesDocument) 
     store.put_document(topic, DocumentKind.RATES, rates.to_json())
 
 
-def throttle(warehouse: Warehouse, name: TopicName | None, rates: Rates) -> RatesReport:
-    """What `throttle` does: `put_rates`, with a new id. Raises `UnknownTopicError` or `WarehouseError`."""
-    document = RatesDocument(warehouse.clock.new_id(), rates)
+def throttle(warehouse: Warehouse, name: TopicName | None, rates: Rates, *, shared: bool = False) -> RatesReport:
+    """What `throttle` does: `put_rates`, with a new id; `shared` is for cleaners, and one bound for all of them.
+
+    Raises `UnknownTopicError` or `WarehouseError`.
+    """
+    document = RatesDocument(warehouse.clock.new_id(), rates, shared if name is None else None)
     put_rates(warehouse.store, None if name is None else warehouse.store.load(name), document)
-    return RatesReport(None if name is None else str(name), document.id, rates.read_rate_bytes, rates.write_rate_bytes)
+    return rates_report(name, document)
+
+
+def rates_report(name: TopicName | None, document: RatesDocument) -> RatesReport:
+    """Stored rates as `throttle` and `status` print them."""
+    rates = document.rates
+    return RatesReport(
+        None if name is None else str(name),
+        document.id,
+        rates.read_rate_bytes,
+        rates.write_rate_bytes,
+        shared=bool(document.shared),
+    )
+
+
+def rates_of(store: Documents, topic: TopicState | None) -> RatesDocument | None:
+    """The stored rates. Raises `WarehouseError`. A damaged document counts as none."""
+    try:
+        content = store.get_document(topic, DocumentKind.RATES)
+        return None if content is None else RatesDocument.from_json(content)
+    except (DamagedError, ValueError):
+        return None
 
 
 def rates_note(store: Documents, topic: TopicState | None) -> RatesNote:
-    """The current rates: a round follows later ones. Raises `WarehouseError`.
+    """The current rates: a round follows later ones, and those of cleaners that last. Raises `WarehouseError`."""
+    found = rates_of(store, topic)
+    known = None if found is None or found.lasts else found.id
+    return cleaners_note(store, known) if topic is None else RatesNote(_rates_path(store, topic), known)
 
-    A damaged document counts as none.
-    """
-    path = store.document_path(topic, DocumentKind.RATES)
-    try:
-        content = store.get_document(topic, DocumentKind.RATES)
-        return RatesNote(path, None if content is None else RatesDocument.from_json(content).id)
-    except (DamagedError, ValueError):
-        return RatesNote(path, None)
+
+def cleaners_note(store: Documents, known: str | None) -> RatesNote:
+    """Where the rates of cleaners are, as a cleaner follows them that knows those with this id."""
+    return RatesNote(_rates_path(store, None), known, store.document_path(None, DocumentKind.CLEANERS))
+
+
+def _rates_path(store: Documents, topic: TopicState | None) -> str:
+    return store.document_path(topic, DocumentKind.RATES)
+
+
+def put_cleaners(store: Documents, count: int) -> None:
+    """Stores how many cleaners are running, unless that is what is stored. Raises `WarehouseError`."""
+    with suppress(DamagedError, ValueError):
+        content = store.get_document(None, DocumentKind.CLEANERS)
+        if content is not None and cleaners_from_json(content) == count:
+            return
+    store.put_document(None, DocumentKind.CLEANERS, {"cleaners": count})
 
 
 def put_failures(store: Documents, topic: TopicState, failures: Mapping[int, LogFailure]) -> None:
@@ -96,6 +134,22 @@ def source_of(store: Documents, topic: TopicState) -> CopiedTopic | None:
         return None
     with readable(store.document_path(topic, DocumentKind.SOURCE)):
         return CopiedTopic.from_json(content)
+
+
+def put_warehouse_format(store: Documents, of: WarehouseFormat) -> None:
+    """Stores what the warehouse can hold. Raises `WarehouseError`, also where there is no warehouse yet."""
+    store.put_document(None, DocumentKind.FORMAT, of.to_json())
+
+
+def warehouse_format(store: LogStore) -> WarehouseFormat:
+    """What the warehouse can hold. Raises `UnsupportedFormatError`, `DamagedError` or `WarehouseError`."""
+    content = store.get_document(None, DocumentKind.FORMAT)
+    if content is None:
+        return UNSTATED_FORMAT
+    with readable(f"{store.where}: the format of the warehouse"):
+        found = WarehouseFormat.from_json(content)
+    check_supported(store.where, found)
+    return found
 
 
 def put_heartbeat(store: Documents, topic: TopicState, run_id: str) -> None:

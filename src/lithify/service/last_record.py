@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lithify.errors import DamagedError
-from lithify.model.log import LastRecord
 from lithify.model.message import MessageId
 from lithify.model.segment import Segment
+from lithify.model.topic.log import LastRecord
 from lithify.ports.store import Warehouse
 
 

@@ -17,13 +17,14 @@ from contextlib import suppress
 from typing import Self
 
 from lithify.errors import BrokerError, RefusedError, SourceLostError, UnknownSourceError
-from lithify.model.log import TopicState
 from lithify.model.message import MessageId
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.snapshot.cursors import Cursors, compacted_records, copied_from, first_cursor, log_of
 from lithify.snapshot.live import LiveSource, LiveTail, Reached
+from lithify.snapshot.newest import Newest
 from lithify.snapshot.numbering import check_numbering
 from lithify.snapshot.position_file import PositionFile, StoredPosition
 from lithify.snapshot.table_fold import Table, TableFold, collector_at_rest
@@ -54,7 +55,8 @@ class LakeAndLive:
         self._warehouse, self._name = warehouse, name
         self._live, self._wanted, self._file = live, partitions, file
         try:
-            state = self._warehouse.store.load(self._name)
+            self._newest = Newest(self._warehouse, self._name)
+            state = self._newest.load()
             stored = StoredPosition({}) if self._file is None else self._file.load()
             partitions = self._chosen(len(state.logs))
             for known in (stored.source_id, self._copied_from(state)):
@@ -126,7 +128,7 @@ class LakeAndLive:
             )
         self._live.check_same(self._live.topic_id)
         self._settle()
-        ends = {partition: self._live.end(partition) for partition in self._settled}
+        ends = self._live.ends(self._settled)
         taken = 0
         with collector_at_rest():
             while self._ahead or not self._reached(ends):
@@ -220,7 +222,7 @@ class LakeAndLive:
     def _endless(self) -> Iterator[Sequence[Record]]:
         while True:  # again whenever the topic got more partitions
             for partition in list(self._read):
-                yield from self._from_lake(partition)
+                yield from self._from_lake(partition, self._newest.recent())
             for partition in list(self._read):
                 yield from self._up_to_live(partition)
             self._tail = self._live.tail(self._read)
@@ -232,8 +234,7 @@ class LakeAndLive:
                 else:
                     yield taken
 
-    def _from_lake(self, partition: int) -> Iterator[Sequence[Record]]:
-        state = self._warehouse.store.load(self._name)
+    def _from_lake(self, partition: int, state: TopicState) -> Iterator[Sequence[Record]]:
         log, at = log_of(state, partition), self._read[partition]
         check_numbering(self._warehouse, state, partition, at)
         self._cursors.see(partition, state, self._settled[partition].offset, at.offset)
@@ -248,7 +249,7 @@ class LakeAndLive:
         """Records that were ingested meanwhile, if the cluster has deleted them since."""
         while (missing := self._live.missing(partition, self._read[partition])) is not None:
             before = self._read[partition]
-            yield from self._from_lake(partition)
+            yield from self._from_lake(partition, self._newest.load())
             if self._read[partition] == before:
                 raise missing
 

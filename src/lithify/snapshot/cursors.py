@@ -8,9 +8,10 @@ from itertools import islice
 
 from lithify.errors import LithifyError
 from lithify.model.cursor import Cursor
-from lithify.model.log import LogState, TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import BeyondEnd, Continues, advanced, continuation, lost_error
 from lithify.reading.pieces import Reading

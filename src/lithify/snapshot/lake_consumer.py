@@ -6,19 +6,20 @@ counts as deleted there, so that it is read from the lake, with the checks of a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
-from lithify.model.log import LogState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.topic.log import LogState
 from lithify.ports.store import Warehouse
 from lithify.service.read.fetch import POLL_S
 from lithify.snapshot.consumer import LakeAndLive
 from lithify.snapshot.cursors import log_of
 from lithify.snapshot.live import Reached
+from lithify.snapshot.newest import Newest
 from lithify.snapshot.position_file import PositionFile
 
 SYSTEM = "Lithify"
@@ -51,25 +52,25 @@ class LakeTopic:
     topic_id = ""
 
     def __init__(self, warehouse: Warehouse, name: TopicName) -> None:
-        self._warehouse, self._name, self.topic = warehouse, name, str(name)
+        self.topic = str(name)
+        self._warehouse, self._newest = warehouse, Newest(warehouse, name)
 
     def check_same(self, known: str) -> None: ...
 
     def partitions(self) -> int:
-        return len(self._warehouse.store.load(self._name).logs)
+        return len(self._newest.load().logs)
 
     def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
         return None
 
-    def end(self, partition: int) -> Reached:
-        return self.ends((partition,))[partition]
-
-    def ends(self, partitions: Sequence[int]) -> dict[int, Reached]:
-        state = self._warehouse.store.load(self._name)
+    def ends(self, partitions: Collection[int]) -> Mapping[int, Reached]:
+        state = self._newest.load()
         return {partition: Reached(log_of(state, partition).log_end_offset) for partition in partitions}
 
     def missing(self, partition: int, at: Reached) -> LithifyError | None:
-        end = self.end(partition).offset
+        end = log_of(self._newest.recent(), partition).log_end_offset
+        if at.offset > end:  # the consumer may have read a later version
+            end = log_of(self._newest.load(), partition).log_end_offset
         if at.offset < end:
             return SourceLostError(f"{self.topic}-{partition}: records from {at.offset} on are in the lake")
         if at.offset > end:
@@ -108,5 +109,5 @@ class LakeTail:
     def close(self) -> None: ...
 
     def _moved(self) -> list[int]:
-        ends = self._source.ends(tuple(self.reached))
+        ends = self._source.ends(self.reached)
         return [partition for partition, at in self.reached.items() if at.offset != ends[partition].offset]

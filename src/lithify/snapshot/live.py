@@ -6,13 +6,13 @@ LiveTail      its records as they arrive, from where the lake ended
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, Self
 
 from lithify.errors import LithifyError, SourceWentBackError
-from lithify.model.log import LogState
 from lithify.model.message import MessageId
 from lithify.model.record import Record
+from lithify.model.topic.log import LogState
 
 COPY_AGAIN: Final = "copy it into a new topic of the lake, and begin there"
 """The hint where a consumer cannot go on in the topic that the cluster has now."""
@@ -86,8 +86,8 @@ class LiveSource(Protocol):
         Raises `SourceLostError` or `SourceWentBackError` unless the cluster has all that comes after both.
         """
 
-    def end(self, partition: int) -> Reached:
-        """What the partition has now."""
+    def ends(self, partitions: Collection[int]) -> Mapping[int, Reached]:
+        """What the partitions have now."""
 
     def missing(self, partition: int, at: Reached) -> LithifyError | None:
         """Why the cluster cannot continue there: `SourceLostError` or `SourceWentBackError`."""

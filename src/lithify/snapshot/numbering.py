@@ -10,9 +10,9 @@ A consumer that continued at offset 8 would then pass over messages, so it does 
 from __future__ import annotations
 
 from lithify.errors import LogTruncatedError
-from lithify.model.log import TopicState
 from lithify.model.message import NO_BATCH, MessageId
 from lithify.model.names import LogId
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
 from lithify.service.read.fetch import open_log

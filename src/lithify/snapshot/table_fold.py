@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
 
 from lithify.compaction.rules import SurvivorRules, order_of, table_rules
-from lithify.model.log import LogState
 from lithify.model.record import Record, is_tombstone
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.log import LogState
 
 Table = MutableMapping[bytes, Record]
 

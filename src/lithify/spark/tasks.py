@@ -31,6 +31,7 @@ from lithify.errors import EngineError, EngineUnavailableError, LithifyError
 from lithify.model.settings.rates import Rates
 from lithify.ports.engine import RunLimits
 from lithify.spark.payloads import packed
+from lithify.spark.session.reasons import reason
 
 PART = "part"
 PAYLOAD = "payload"
@@ -148,33 +149,18 @@ def job_errors() -> Iterator[None]:
     except LithifyError:
         raise
     except Exception as error:
-        reason = _reason(error)
-        raised = isinstance(error, PythonException) and not _is_of_the_machine(reason)
+        why = reason(error)
+        raised = isinstance(error, PythonException) and not _is_of_the_machine(why)
         kind = EngineError if raised else EngineUnavailableError
         raise kind(
-            f"a Spark job failed: {reason}",
+            f"a Spark job failed: {why}",
             hint="the log is as it was before; run it again with --debug for the traceback",
         ) from error
 
 
-_OF_PY4J = "An error occurred while calling "
-_ABORTED = "Job aborted"
-
-
-def _reason(error: Exception) -> str:
-    """One line about the cause: the exception that a task raised, else the first line of the text."""
-    _, traceback, raised = str(error).rpartition("Traceback (most recent call last):")
-    lines = [line for line in raised.splitlines() if line.strip()]
-    if lines and lines[0].startswith(_OF_PY4J):  # a Java exception with its causes
-        lines = [line for line in lines if _ABORTED in line] or [line.lstrip(": ") for line in lines[1:]]
-    if traceback:  # the exception is the first line after the traceback that is not indented
-        lines = [line for line in lines if not line[0].isspace()] or lines
-    return (lines[0].strip() if lines else type(error).__name__)[:300]
-
-
-def _is_of_the_machine(reason: str) -> bool:
+def _is_of_the_machine(why: str) -> bool:
     """Whether a task's exception, known only by its text, is of a class in `OF_THE_MACHINE`."""
-    name = reason.partition(":")[0].rpartition(".")[2]
+    name = why.partition(":")[0].rpartition(".")[2]
     kinds = (getattr(module, name, None) for module in (builtins, pa))
     return any(isinstance(kind, type) and issubclass(kind, OF_THE_MACHINE) for kind in kinds)
 

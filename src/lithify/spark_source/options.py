@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 
 from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Start
-from lithify.model.groups.positions import checked_group
 from lithify.model.message import MessageId
-from lithify.model.names import TopicName, parse_topic
+from lithify.model.names import TopicName, checked_group, parse_topic
 from lithify.model.scan import Bound, Everywhere, Listed, Matching, PerLog, ScanSettings, Subscription
 from lithify.ports.store import Warehouse
 

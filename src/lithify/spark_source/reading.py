@@ -28,8 +28,8 @@ from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import OFFSET
 from lithify.errors import DamagedError, RefusedError
 from lithify.groups.progress import Progress
-from lithify.model.log import TopicState
 from lithify.model.scan import Everywhere, Offsets, ScanPiece, ScanTask
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.stream_cursors import (
     Cursors,

@@ -9,7 +9,6 @@ writing     batch and streaming writers: tasks write segments, the driver commit
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +20,8 @@ from lithify.spark_source.columns import check_schema, schema_of
 from lithify.spark_source.options import Connect, place, read_options, write_options
 from lithify.spark_source.reading import BatchReader, StreamReader
 from lithify.spark_source.writing import BatchWriter, StreamWriter
-from lithify.wiring import DEFAULT_WAREHOUSE, WAREHOUSE_VARIABLE, open_warehouse
+from lithify.wiring import open_warehouse
+from lithify.wiring.place import default_place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,10 +31,10 @@ def register(spark: SparkSession, warehouse: str | None = None, *, catalog: str 
     """Registers the format `lithify` with a session.
 
     Reads and writes use this warehouse or catalog unless they have an option `warehouse` or `catalog`;
-    the default is `$LITHIFY_WAREHOUSE`, or else `./lithify-warehouse`.
+    the default is `$LITHIFY_WAREHOUSE` or `$LITHIFY_CATALOG`, or else `./lithify-warehouse`.
     """
     if warehouse is None and catalog is None:
-        warehouse = os.environ.get(WAREHOUSE_VARIABLE) or DEFAULT_WAREHOUSE
+        warehouse, catalog = default_place()
     if warehouse is not None and "://" not in warehouse:
         warehouse = str(Path(warehouse).expanduser().absolute())  # Spark's processes may have another directory
     source = type("RegisteredSource", (LithifySource,), {"default": (warehouse, catalog)})

@@ -23,9 +23,9 @@ from pyspark.sql.types import StructType
 from lithify.columnar.arrivals.stage import Stage, renumbered
 from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, VALUE
 from lithify.errors import InvalidInputError, RefusedError
-from lithify.model.log import WrittenBatch
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.staged import Destination, StagedLog
+from lithify.model.topic.log import WrittenBatch
 from lithify.service.creation import load_or_create
 from lithify.service.write.append_staged import StagedBatch, append_staged
 from lithify.spark.tasks import attempt

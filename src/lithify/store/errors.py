@@ -12,9 +12,9 @@ from lithify.errors import (
     UnknownVersionError,
     WarehouseError,
 )
-from lithify.model.log import KeptVersion, TopicEdit
 from lithify.model.names import TopicName, nearest, original_stream
 from lithify.model.segment import Segment
+from lithify.model.topic.edit import KeptVersion, TopicEdit
 
 
 def unknown_topic(name: TopicName) -> UnknownTopicError:
@@ -51,7 +51,7 @@ def unknown_version(name: TopicName, version: int, kept: Sequence[KeptVersion]) 
 
 def no_warehouse(where: str) -> WarehouseError:
     return WarehouseError(
-        f"{where}: there is no warehouse yet, so no cleaner compacts its topics",
+        f"{where}: there is no warehouse yet",
         hint="check the path; `lithify topic create` makes the first topic",
     )
 

@@ -18,12 +18,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lithify.lifecycle.expiring import unexpired
-from lithify.model.log import KeptVersion, LogState, TopicEdit, TopicState
+from lithify.model.formats.features import format_with
 from lithify.model.names import TopicName
+from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.segment import Segment, without
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
+from lithify.model.topic.edit import KeptVersion, TopicEdit
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.documents import DocumentKind
 from lithify.ports.store import StaleVersionError, Warehouse
@@ -70,8 +74,15 @@ class MemoryStore(MemoryStreams):
         self._all_versions: dict[tuple[str, int], _Version] = {}
 
     @property
+    def where(self) -> str:
+        return "memory"
+
+    @property
     def at_once(self) -> int:
         return 1
+
+    def create_warehouse(self) -> None:
+        """None: it is there."""
 
     def create_topic(
         self,
@@ -81,6 +92,7 @@ class MemoryStore(MemoryStreams):
         partitions: int,
         created_ms: int,
         own_settings: frozenset[str] | None = None,
+        replica: ReplicaOf | None = None,
     ) -> TopicState:
         """Raises `TopicExistsError`."""
         identity = self._new_id()
@@ -94,6 +106,7 @@ class MemoryStore(MemoryStreams):
             logs=tuple(LogState(partition) for partition in range(partitions)),
             created_ms=created_ms,
             own_settings=own_names(own_settings, settings),
+            replica=replica,
         )
         with self._lock:
             if name in self._topics:
@@ -243,14 +256,19 @@ class MemoryStore(MemoryStreams):
 
 def _edited(before: _Version, edit: TopicEdit) -> _Version:
     logs = {log.partition: log for log in before.state.logs} | dict(edit.logs)
+    version = before.state.version + 1
+    features = before.state.features if edit.features is None else edit.features
     state = replace(
         before.state,
-        version=before.state.version + 1,
+        version=version,
         settings=edit.settings or before.state.settings,
         own_settings=before.state.own_settings if edit.own_settings is None else edit.own_settings,
         abandoned=before.state.abandoned if edit.abandon is None else edit.abandon,
+        features=features,
+        format_version=format_with(features),
         logs=tuple(logs[partition] for partition in sorted(logs)),
         clock_ms=before.state.clock_ms if edit.clock_ms is None else edit.clock_ms,
+        replica=edit.replica_after(before.state.replica, before.state.version, version),
     )
     return _Version(
         state,

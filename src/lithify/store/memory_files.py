@@ -8,90 +8,36 @@ time, in the order of the batch; sizes are plain sums.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from lithify.columnar.arrivals.columns import given_batches, given_schema, refused_record
 from lithify.columnar.arrivals.partitioner import partition_of
-from lithify.columnar.segment.convert import envelope_columns, to_records, to_table
-from lithify.columnar.segment.schema import ENVELOPE_SCHEMA, SEGMENT_SCHEMA, TIMESTAMP_TYPE, VALUE_SIZE
+from lithify.columnar.segment.convert import to_records
+from lithify.columnar.segment.schema import TIMESTAMP_TYPE
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
 from lithify.errors import DamagedError
 from lithify.lifecycle.admission import keeps_times, message_id_refusal, offset_refusal, partition_refusal, refusal
 from lithify.lifecycle.sweeping import run_of
-from lithify.model.log import TopicState
-from lithify.model.message import EnvelopeFacts, MessageId
+from lithify.model.message import EnvelopeFacts
 from lithify.model.record import Record
+from lithify.model.replicas.file_names import copied_name
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import FileKind, StoredFile
+from lithify.model.topic.state import TopicState
 from lithify.ports.files import Arrivals
 from lithify.reading.lag import Left
+from lithify.reports.verification import Finding, FindingKind
+from lithify.store.memory_batches import RecordArrivals, RecordBatch, offset_of
 
 RECORD_BYTES = 16
 """What a record takes in this store beyond its payload."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordBatch:
-    """Records of one segment, in offset order."""
-
-    content: tuple[Record, ...]
-
-    def __len__(self) -> int:
-        return len(self.content)
-
-    @property
-    def end_offset(self) -> int:
-        return _offset(self.content[-1]) + 1
-
-    def records(self) -> Iterator[Record]:
-        return iter(self.content)
-
-    def offset_at(self, timestamp_ms: int) -> int | None:
-        return next((r.offset for r in self.content if r.timestamp is not None and r.timestamp >= timestamp_ms), None)
-
-    def offset_of(self, sought: MessageId) -> int | None:
-        return next((r.offset for r in self.content if r.envelope is not None and r.envelope.id >= sought), None)
-
-    def to_arrow(self) -> pa.Table:
-        sizes = pa.array([None if r.value is None else len(r.value) for r in self.content], pa.int32())
-        table, schema = to_table(self.content).append_column(VALUE_SIZE, sizes), SEGMENT_SCHEMA
-        if any(r.envelope is not None for r in self.content):
-            schema = ENVELOPE_SCHEMA
-            for name, column in envelope_columns(self.content).items():
-                table = table.append_column(name, column)
-        return table.select(schema.names).cast(schema)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordArrivals:
-    """Records to append to one log, complete except for their offsets."""
-
-    content: tuple[Record, ...]
-
-    @property
-    def records(self) -> int:
-        return len(self.content)
-
-    @property
-    def first_offset(self) -> int | None:
-        return self.content[0].offset
-
-    @property
-    def last_timestamp_ms(self) -> int:
-        timestamp = self.content[-1].timestamp
-        assert timestamp is not None  # `receive` gives every record a timestamp
-        return timestamp
-
-    @property
-    def message_ids(self) -> tuple[MessageId, MessageId] | None:
-        first, last = self.content[0].envelope, self.content[-1].envelope
-        return None if first is None or last is None else (first.id, last.id)
 
 
 class MemoryFiles:
@@ -154,7 +100,7 @@ class MemoryFiles:
                 f"{segment.path}: holds {len(records)} records, the metadata says {segment.records}",
                 hint="restore it; nothing was changed",
             )
-        wanted = tuple(r for r in records if _offset(r) >= start_offset)
+        wanted = tuple(r for r in records if offset_of(r) >= start_offset)
         if wanted:
             yield RecordBatch(wanted)
 
@@ -165,16 +111,45 @@ class MemoryFiles:
 
     def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[RecordBatch]:
         """The records of one log that survive `rules`, in offset order."""
-        left = survivors((r for s in segments for batch in self.read(s, 0) for r in batch.content), rules).records
+        every = (r for s in segments for batch in self.read(s, 0) for r in batch.content)
+        left = survivors((r for r in every if offset_of(r) < rules.horizon), rules).records
         if left:
             yield RecordBatch(left)
 
     def cut(self, state: TopicState, segment: Segment, end_offset: int, run_id: str) -> tuple[Segment, ...]:
         """Raises `DamagedError`."""
-        records = [r for batch in self.read(segment, 0) for r in batch.content if _offset(r) < end_offset]
+        records = [r for batch in self.read(segment, 0) for r in batch.content if offset_of(r) < end_offset]
         # One run may cut a segment of the log and one of its view that begin at the same offset.
         origin = segment.path.rpartition("/")[2]
         return self.write_records(state, records, f"{run_id}-{origin}-{end_offset}")
+
+    def pieces(self, segment: Segment) -> Iterator[bytes]:
+        """The records of a segment, pickled. Raises `DamagedError`."""
+        for batch in self.read(segment, 0):
+            yield pickle.dumps(batch.content)
+
+    def checked_pieces(self, segment: Segment) -> Iterator[bytes]:
+        """Raises `DamagedError`."""
+        for finding in self.findings(segment):
+            raise DamagedError(finding.message, hint="restore it; nothing was changed")
+        yield from self.pieces(segment)
+
+    def copy(self, state: TopicState, segment: Segment, pieces: Iterable[bytes], run_id: str) -> Segment:
+        path = f"{state.location}/partition={segment.partition}/{copied_name(segment.path, run_id)}"
+        self.data[path] = pickle.loads(b"".join(pieces))
+        self._written_ms[path] = self._now_ms()
+        return replace(segment, path=path)
+
+    def findings(self, segment: Segment) -> tuple[Finding, ...]:
+        """What is wrong with a segment, by its records."""
+        records = self.data.get(segment.path)
+        if records is None:
+            message = f"{segment.path}: the file is missing"
+            return (Finding(segment.partition, FindingKind.FILE_MISSING, message, path=segment.path),)
+        if segment_of(segment.path, records) != segment:
+            message = f"{segment.path}: it does not hold what the metadata says"
+            return (Finding(segment.partition, FindingKind.WRONG_METADATA, message, path=segment.path),)
+        return ()
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
         return tuple(path for path in paths if path not in self.data)
@@ -217,8 +192,8 @@ def segment_of(path: str, records: Sequence[Record]) -> Segment:
     return Segment(
         path=path,
         partition=partition,
-        base_offset=_offset(records[0]),
-        end_offset=_offset(records[-1]) + 1,
+        base_offset=offset_of(records[0]),
+        end_offset=offset_of(records[-1]) + 1,
         records=len(records),
         size_bytes=sum(r.size_bytes + RECORD_BYTES for r in records),
         scan_bytes=sum(len(r.key or b"") + RECORD_BYTES for r in records),
@@ -263,7 +238,7 @@ def _refusal(
         reason = message_id_refusal(record.envelope.id, None if last is None else last.id)
     if reason is not None or not keep_offsets:
         return reason
-    return offset_refusal(record.partition, record.offset, _offset(before[-1]) if before else None)
+    return offset_refusal(record.partition, record.offset, offset_of(before[-1]) if before else None)
 
 
 def _completed(record: Record, partition: int, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> Record:
@@ -291,8 +266,3 @@ def _pieces(records: Sequence[Record], segment_bytes: int) -> Iterator[tuple[Rec
             piece, size = [], 0
     if piece:
         yield tuple(piece)
-
-
-def _offset(record: Record) -> int:
-    assert record.offset is not None  # every stored record has one
-    return record.offset

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
 from threading import Lock
 
 from lithify.model.names import TopicName
@@ -16,6 +17,7 @@ class MemoryStreams:
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._edits = Lock()
         self._streams: dict[str, dict[str, str]] = {}
 
     def create_stream(self, stream: str, attributes: Mapping[str, str]) -> None:
@@ -45,6 +47,9 @@ class MemoryStreams:
             self._check_stream(stream)
             kept = {name: text for name, text in self._streams.get(stream, {}).items() if name not in remove}
             self._streams[stream] = kept | dict(attributes)
+
+    def edit_lock(self, stream: str) -> AbstractContextManager[object]:
+        return self._edits
 
     def drop_stream(self, stream: str) -> None:
         """Raises `UnknownStreamError`, or `RefusedError` while it has topics."""

@@ -8,6 +8,7 @@ from store.conformance.commits import CommitRules
 from store.conformance.documents import DocumentRules
 from store.conformance.expiring import ExpiryRules
 from store.conformance.files import FileRules
+from store.conformance.replicas import ReplicaRules
 from store.conformance.streams import StreamRules
 from store.conformance.sweeping import SweepRules
 from store.conformance.topics import TopicRules
@@ -17,6 +18,7 @@ from store.conformance.views import ViewRules
 
 class StoreConformance(
     TopicRules,
+    ReplicaRules,
     StreamRules,
     ChangeTokenRules,
     CommitRules,

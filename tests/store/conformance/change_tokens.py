@@ -8,9 +8,9 @@ import pytest
 
 from lithify.errors import UnknownTopicError
 from lithify.model.failure import LogFailure
-from lithify.model.log import TopicState
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.state import TopicState
 from lithify.service.documents import put_failures
 from store.conformance.topics import NAMES
 from support.store.builders import NOW_MS, ORDERS, Place, some_records

@@ -8,9 +8,11 @@ from threading import Barrier
 
 import pytest
 
-from lithify.model.log import HeldTombstones, LastRecord, LogState, TombstoneStep, TopicEdit, TopicState
 from lithify.model.segment import Volume
 from lithify.model.settings.topic_settings import changed
+from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.log import HeldTombstones, LastRecord, LogState, TombstoneStep
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import StaleVersionError
 from support.store.builders import NOW_MS, ORDERS, Place, some_records
 

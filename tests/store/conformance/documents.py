@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from lithify.model.failure import LogFailure
-from lithify.model.log import TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates, RatesDocument
+from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore, StaleVersionError, Warehouse
 from lithify.reports.ingest import CopiedTopic, Hole
 from lithify.reports.round import REPORTS_KEPT

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import NothingToUndoError, UnknownVersionError
-from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.stored_file import FileKind
+from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lithify.errors import RefusedError, UnknownStreamError
-from lithify.model.log import TopicEdit
 from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.edit import TopicEdit
 from support.store.builders import NOW_MS, Place
 
 STREAMS = ["eu", "eu.shop", "eu_shop", "EU", "mapr.%2Fapps%2Fevents", "s" * 249]
@@ -69,6 +69,12 @@ class StreamRules:
         place.create(TOPIC)
         place.store.change_stream("eu", {"ttl": "8"}, [])
         assert place.store.stream_attributes(["eu"]) == {"eu": {"ttl": "8"}}
+
+    def test_the_lock_of_edits_can_be_taken_again_and_is_not_that_of_a_topic(self, place: Place) -> None:
+        place.create(TOPIC)
+        for _ in range(2):
+            with place.store.edit_lock("eu"), place.store.commit_lock(TOPIC):
+                place.store.change_stream("eu", {"ttl": "8"}, [])
 
     def test_an_empty_stream_is_deleted(self, place: Place) -> None:
         place.store.create_stream("eu", {"ttl": "7"})

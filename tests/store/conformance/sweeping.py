@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.segment import Segment
 from lithify.model.settings.rates import Rates, RatesDocument
 from lithify.model.stored_file import Closing
+from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.change.sweep import sweep
 from lithify.service.documents import put_rates, put_report, reports_of

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import UnknownVersionError
-from lithify.model.log import KeptVersion, TopicEdit, Verb
 from lithify.model.settings.topic_settings import changed
+from lithify.model.topic.edit import KeptVersion, TopicEdit, Verb
 from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
 

@@ -9,8 +9,10 @@ from threading import Barrier
 import pytest
 
 from lithify.errors import UnknownVersionError
-from lithify.model.log import TopicEdit, TopicState, Verb, View
 from lithify.model.record import Record
+from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.log import View
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import StaleVersionError
 from support.store.builders import NOW_MS, ORDERS, Place, a_view, some_records
 

@@ -36,6 +36,7 @@ from support.checked.strategies import (
     CONFIG,
     GIVEN_MS,
     GRACE_MS,
+    GROUPS,
     KIND,
     LOGS,
     LONG_MS,
@@ -130,6 +131,8 @@ class RandomTopicMachine(RuleBasedStateMachine):
         self.begun_ms = place.clock.now_ms()
         if config["compaction.mode"] == "side-by-side" and config["cleanup.policy"] == "delete":
             config["cleanup.policy"] = "compact,delete"
+        if config["compaction.mode"] == "in-place":
+            config["backlog.trim.groups"] = ""
         config = {"compaction.strategy.header": ORDER_HEADER, **config}
         config = {name: self._sized(name, value, place.size_unit) for name, value in config.items()}
         plain = to_config(settings_of({}))
@@ -272,6 +275,14 @@ class RandomTopicMachine(RuleBasedStateMachine):
         luck, (now_ms, told) = self._luck("retain", trouble), self._given(given)
         self.tell("retain", told)
         self.topic.retain(now_ms, luck)
+
+    @rule(group=GROUPS, partition=PARTITIONS, share=SHARES)
+    def group_reads(self, group: str, partition: int, share: float, _: None = None) -> None:
+        """To any offset, so that it also goes back."""
+        log = self._log(partition)
+        offset = min(log.end, round(log.start + share * (log.end - log.start + 1)))
+        self.tell("position", f"{log.partition}:", group, offset)
+        self.topic.group_reads(log.partition, group, offset)
 
     @rule(partition=PARTITIONS, share=SHARES, trouble=TROUBLES)
     def delete_records(self, partition: int, share: float, trouble: Trouble) -> None:

@@ -21,6 +21,7 @@ from support.checked.trouble import RandomPlace
 from support.engines.kernel import KernelEngine
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
+from support.topics.known_positions import KnownPositions
 
 MEMORY_NOW_MS = 1_000
 ICEBERG_NOW_MS = 4_000_000_000_000
@@ -31,7 +32,8 @@ ICEBERG_NOW_MS = 4_000_000_000_000
 def memory_place() -> Iterator[RandomPlace]:
     clock = FakeClock(MEMORY_NOW_MS)
     made = MemoryWarehouse(clock.new_id, clock.now_ms)
-    yield RandomPlace(made.with_clock(clock), OracleEngine(made.files), clock)
+    warehouse = Warehouse(made.store, made.files, clock, KnownPositions())
+    yield RandomPlace(warehouse, OracleEngine(made.files), clock)
 
 
 @contextmanager
@@ -40,7 +42,8 @@ def iceberg_place() -> Iterator[RandomPlace]:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(lock, "MAX_WAIT_S", 0.0)  # a paused verb may have the turn, and would be waited for in vain
         store, files = open_store(str(Path(folder) / "warehouse"), None, clock.new_id)
-        yield RandomPlace(Warehouse(store, files, clock), KernelEngine(ranges=2), clock, size_unit=40)
+        warehouse = Warehouse(store, files, clock, KnownPositions())
+        yield RandomPlace(warehouse, KernelEngine(ranges=2), clock, size_unit=40)
 
 
 PLACES = {"memory": memory_place, "iceberg": iceberg_place}

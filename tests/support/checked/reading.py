@@ -13,10 +13,11 @@ import pytest
 
 from lithify.errors import OffsetOutOfRangeError, VersionSweptError
 from lithify.model.cursor import AtTime, Start
-from lithify.model.log import LastRecord, LogState, TopicState
 from lithify.model.message import EARLIEST, MessageId, MessagePosition
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.log import LastRecord, LogState
+from lithify.model.topic.state import TopicState
 from lithify.reading.pieces import Reading
 from lithify.service.look.status import topic_status
 from lithify.service.proof.verify import verify
@@ -57,6 +58,8 @@ def check_picture(topic: CheckedTopic, state: TopicState, model: TextbookTopic) 
         )
         assert (found.view is None, found.generation, found.epoch) == (log.view is None, len(log.cuts), log.epoch)
         assert found.copied_to == log.copied_to
+        lost = found.losers_removed, found.view is not None and found.view.losers_removed
+        assert lost == (log.lost, log.view_lost)
         for compacted in BOTH:
             reader = open_log(topic.place.warehouse, state, log.partition, "earliest", Reading(compacted=compacted))
             wanted = log.reading(compacted=compacted)
@@ -164,8 +167,9 @@ def check_due(topic: CheckedTopic) -> None:
             last = log.ages(at(record))[1]
             if record.key is None or not deletes(record, settings) or last is None or log.uncovered:
                 continue
+            _, expired = log.may_go(record, settings, now_ms, horizon)
             held = any(r.key == record.key and order(r, settings) < order(record, settings) for r in above_horizon)
-            if last + settings.delete_retention_ms <= now_ms and not held:
+            if expired and last + settings.delete_retention_ms <= now_ms and not held:
                 assert status.due, f"the tombstone at {at(record)} has expired (C21): {status.due_reason}"
 
 

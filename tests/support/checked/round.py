@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from lithify.errors import LithifyError, PolicyError, UnknownVersionError
-from lithify.model.log import TopicState
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.state import TopicState
 from lithify.reports.round import LogReport, RoundReport
 from lithify.service.documents import reports_of
 from lithify.service.round.compact import RunRequest, compact
@@ -30,7 +31,7 @@ def check_round(
     trouble: Trouble = None,
 ) -> bool:
     """A round; returns whether it got through without trouble."""
-    round_ = _Round(topic, given_ms, [topic.moment()])
+    round_ = _Round(topic, given_ms, [topic.moment()], may_be_blind=isinstance(trouble, tuple))
     request = RunRequest(partitions, given_ms)
     reports: list[RoundReport] = []
 
@@ -65,6 +66,8 @@ class _Round:
     landed: set[int] = field(default_factory=set)
     was_loaded: bool = True
     """Before others came in between."""
+    may_be_blind: bool = False
+    """A strike may have kept it from reading the positions of groups."""
 
     @property
     def times_ms(self) -> set[int]:
@@ -88,7 +91,9 @@ class _Round:
             horizons = {log.partition: log.horizon for log in report.logs if log.changed}
             after = [self._after(p, report, state, horizons[p]) for p in over]
             past = PastRound(report.run_id, over, horizons, {log.partition: log.start for log in after})
-            topic.model = replace(topic.model.with_logs(*after), rounds=(*topic.model.rounds, past))
+            topic.model = replace(topic.model.with_logs(*after), rounds=(*topic.model.rounds, past)).read_as(
+                topic.model
+            )
             kept = topic.place.warehouse.store.versions(NAME)
             assert report.run_id in [v.closed_by for v in kept] or len(kept) == topic.model.settings.versions_kept
             assert not over.keys() & self.landed, "a log was done twice"
@@ -104,10 +109,27 @@ class _Round:
         assert min(self.times_ms) <= committed_ms <= max(self.times_ms), "a time that no clock showed (C18)"
         assert min(self.times_ms) <= report.now_ms <= max(self.times_ms), "judged by a time that no clock showed"
         there = self.topic.offsets(partition)
-        done = planned.logs[partition].rounded(segments[partition], planned.settings, report.now_ms, there)
+        log = self._as_read(planned.logs[partition], planned.settings, report)
+        done = log.rounded(segments[partition], planned.settings, report.now_ms, there)
         assert done.horizon == horizon, f"H of log {partition} is {done.horizon}, not {horizon} (C14)"
         log = self.topic.model.logs[partition]
         return log.with_round(done, planned.settings, committed_ms, report.run_id)
+
+    def _as_read(self, log: TextbookLog, settings: TopicSettings, report: RoundReport) -> TextbookLog:
+        """The log with the positions that the round found: those of a moment (C61, C62)."""
+        assert report.groups_error is None or self.may_be_blind, report.groups_error
+        said = next(part for part in report.logs if part.partition == log.partition)
+        for way in self._ways_read(log):
+            found = way.read_by(settings.holding_groups), way.read_by(settings.trimming_groups)
+            if found == (said.tombstones_read_below, said.backlog_read_below):
+                return way
+        raise AssertionError(f"groups had not read so far at any time: {said}")
+
+    def _ways_read(self, log: TextbookLog) -> list[TextbookLog]:
+        """A log as groups had read it at each moment, or as it seems where the positions could not be read."""
+        logs = [m.model.logs[log.partition] for m in self.moments if log.partition < len(m.model.logs)]
+        ways = [*(way.readers for way in logs), *([{}] if self.may_be_blind else [])]
+        return [replace(log, readers=readers) for readers in ways]
 
     def _planned(self, partition: int) -> Moment:
         """What the round of a log was planned on at last: a conflict has it planned again (C44)."""
@@ -136,13 +158,17 @@ class _Round:
         """C41: a log that no report says was changed had nothing to change, when it was planned first or last."""
         for partition in partitions:
             ways = [moment for moment in self.moments if partition in moment.state.partitions]
-            quiet = any(self._is_quiet(partition, way, now_ms) for way in ways for now_ms in self.times_ms)
+            quiet = any(
+                self._is_quiet(read, way, now_ms)
+                for way in ways
+                for now_ms in self.times_ms
+                for read in self._ways_read(way.model.logs[partition])
+            )
             assert quiet, f"log {partition} was left as it was"
 
-    def _is_quiet(self, partition: int, moment: Moment, now_ms: int) -> bool:
-        planned, segments = moment.model, moment.segments[partition]
-        log = planned.logs[partition]
-        done = log.rounded(segments, planned.settings, now_ms, self.topic.offsets(partition))
+    def _is_quiet(self, log: TextbookLog, moment: Moment, now_ms: int) -> bool:
+        planned, segments = moment.model, moment.segments[log.partition]
+        done = log.rounded(segments, planned.settings, now_ms, self.topic.offsets(log.partition))
         after = log.with_round(done, planned.settings, now_ms, "")
         same = after.reading(compacted=True) == log.reading(compacted=True) and after.dirty_from == log.dirty_from
         return (

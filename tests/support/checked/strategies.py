@@ -16,6 +16,7 @@ KEYS = st.sampled_from([b"a", b"a", b"a", b"a", b"b", b"b", b"b", b"c", b"c", b"
 """Few, so that records meet; and rarely none, since that refuses a whole batch in most topics."""
 VALUES = st.sampled_from([None, None, b"", b"1", b"22", b"x" * 40, b"x" * 600, b"x" * 600])
 ORDERS = st.sampled_from([None, None, -1, 0, 1, 2])
+GROUPS = st.sampled_from(["g", "g", "h"])
 PARTITIONS = st.integers(0, MOST_PARTITIONS - 1)
 SHARES = st.floats(0, 1)
 TIMES_MS = st.sampled_from([-60, -45, -30, -30, -15, -15, 0, 0, 1, 15, 30])
@@ -58,6 +59,9 @@ SETTINGS: dict[str, Sequence[object]] = {
     "null.key": ["reject", "drop", "retain"],
     "empty.value": ["value", "tombstone"],
     "delete.retention.ms": [0, 15, 15, 30],
+    "tombstone.hold.groups": ["", "", "g", "g,h"],
+    "tombstone.hold.max.ms": [-1, 0, 30, 60],
+    "backlog.trim.groups": ["", "", "h"],
     "min.compaction.lag.ms": [0, 15],
     "min.compaction.lag.bytes": [0, 0, 60],
     "retention.ms": [-1, 30, 60],
@@ -100,6 +104,7 @@ OTHERS = st.one_of(
     st.tuples(st.just("alter"), SETTING | KIND),
     st.tuples(st.just("uncompact"), st.booleans()),
     st.tuples(st.just("expire"), GIVEN_MS),
+    st.tuples(st.just("group_reads"), GROUPS, PARTITIONS, SHARES),
 )
 """What others do while a verb is paused: a rule of the machine, and what it is given."""
 

@@ -15,10 +15,12 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from lithify.errors import DamagedError, InvalidSettingError, RunExpiredError
-from lithify.model.log import TopicState, WrittenBatch, segments_of
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.segment import segments_of
 from lithify.model.settings.topic_settings import TopicSettings, changed, settings_of
+from lithify.model.topic.log import WrittenBatch
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
 from lithify.service.change.alter import alter, uncompact
@@ -139,6 +141,11 @@ class CheckedTopic:
             trouble,
         )
 
+    def group_reads(self, partition: int, group: str, offset: int) -> None:
+        """A group commits a position, which is no commit of the topic."""
+        self.place.groups.commit(self.state, partition, group, offset, self.place.clock.now_ms())
+        self.model = self.model.read(partition, group, offset)
+
     def delete_records(self, partition: int, before: int, trouble: Trouble = None) -> bool:
         return self._do(
             lambda moment: moment.model.records_deleted(partition, before),
@@ -173,7 +180,7 @@ class CheckedTopic:
 
     def _do(self, expect: Expect, act: Callable[[Warehouse], object], trouble: Trouble) -> bool:
         """Does a verb to both; returns whether it was acknowledged."""
-        doing = _Doing(self, expect, [self.moment()])
+        doing = _Doing(self, expect, [self.moment()], isinstance(trouble, tuple))
         done = self.attempt(lambda place: act(place.warehouse), trouble, doing.meanwhile)
         doing.settle()
         doing.judge(done)
@@ -237,6 +244,8 @@ class _Doing:
     expect: Expect
     moments: list[Moment]
     """Before it, and once others have come in between."""
+    may_be_blind: bool
+    """A strike may have kept it from reading the positions of groups."""
     has_landed: bool = False
 
     def meanwhile(self, others: Callable[[], object], _: Sequence[str]) -> None:
@@ -254,7 +263,7 @@ class _Doing:
         wanted = [model for model in self._of(last) if isinstance(model, TextbookTopic)]
         assert wanted, f"{next(iter(self._of(last)))} was done all the same"
         found = wanted if len(wanted) == 1 else [model for model in wanted if topic.agrees(model)]
-        topic.model = (found or wanted)[0]
+        topic.model = (found or wanted)[0].read_as(last.model)
         topic.look(self.moments[0].now_ms)
 
     def judge(self, done: Attempt) -> None:
@@ -280,7 +289,12 @@ class _Doing:
         first = self.moments[0]
         times = dict.fromkeys((moment.now_ms, first.now_ms))
         read = dict.fromkeys((moment.settings, first.settings))
-        return [self._at(replace(moment, now_ms=t, settings=s)) for t, s in product(times, read)]
+        models = [moment.model, moment.model.read_as(first.model)]
+        if self.may_be_blind:
+            nobody = replace(first.model, logs=tuple(replace(log, readers={}) for log in first.model.logs))
+            models.append(moment.model.read_as(nobody))
+        ways = product(models if moment.model.settings.trimming_groups else models[:1], times, read)
+        return [self._at(replace(moment, model=m, now_ms=t, settings=s)) for m, t, s in ways]
 
     def _at(self, moment: Moment) -> TextbookTopic | RefusedError:
         try:

@@ -13,6 +13,7 @@ from lithify.errors import LithifyError
 from lithify.ports.store import Warehouse
 from support.fake_clock import FakeClock
 from support.faults.ports import CrashError, FaultyEngine, Freezer, Injector, Kind, faulty
+from support.topics.known_positions import KnownPositions
 
 Strike = tuple[int, Kind]
 """Which port call of a verb is struck, from 1, and how."""
@@ -37,6 +38,11 @@ class RandomPlace:
     engine: object
     clock: FakeClock
     size_unit: int = 1
+
+    @property
+    def groups(self) -> KnownPositions:
+        assert isinstance(self.warehouse.groups, KnownPositions)
+        return self.warehouse.groups
 
 
 @dataclass(slots=True)

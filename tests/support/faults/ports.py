@@ -20,7 +20,7 @@ from typing import Any
 from lithify.errors import LithifyError, WarehouseError
 from lithify.ports.store import CommitUnknownError, Warehouse
 
-NEVER_STRUCK = ("commit_lock", "document_path")
+NEVER_STRUCK = ("commit_lock", "edit_lock", "document_path")
 """The lock is for progress only, and a path is put together."""
 
 LONG_MS = 10 * 86_400_000
@@ -129,7 +129,8 @@ class FaultyEngine:
 
 def faulty(warehouse: Warehouse, striker: Injector | Freezer) -> Warehouse:
     """The same warehouse behind ports that can be struck."""
-    return Warehouse(FaultyPort(warehouse.store, striker), FaultyPort(warehouse.files, striker), warehouse.clock)
+    store, files, groups = (FaultyPort(p, striker) for p in (warehouse.store, warehouse.files, warehouse.groups))
+    return Warehouse(store, files, warehouse.clock, groups)
 
 
 def call_name(method: str, given: tuple[object, ...]) -> str:

@@ -90,11 +90,20 @@ def kafka_session(conf: Mapping[str, str] | None = None) -> SparkSession:
 
 def ingest_program(folder: Path, broker: KafkaBroker | TcpProxy, *arguments: str) -> subprocess.Popen[bytes]:
     """`lithify kafka ingest --json` into `folder/lake`, in a session of its own. It prints to `out` and `err` there."""
-    command = ["--warehouse", str(folder / "lake"), "kafka", "ingest", "--json", *arguments]
-    command += ["--bootstrap-servers", broker.address, "--jars", str(connector_jars()), "--interval", "100ms"]
-    command += [word for name, value in QUICKLY.items() for word in ("--spark-conf", f"{name}={value}")]
+    command = [
+        "--warehouse",
+        str(folder / "lake"),
+        *ingest_command(broker, "--json", "--interval", "100ms", *arguments),
+    ]
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         return subprocess.Popen([*PROGRAM, *command], stdout=out, stderr=err, start_new_session=True)
+
+
+def ingest_command(broker: KafkaBroker | TcpProxy | None, *arguments: str) -> list[str]:
+    """What `lithify` is called with to ingest from the broker; without one `arguments` have its address."""
+    servers = [] if broker is None else ["--bootstrap-servers", broker.address]
+    command = ["kafka", "ingest", *servers, "--jars", str(connector_jars()), *arguments]
+    return command + [word for name, value in QUICKLY.items() for word in ("--spark-conf", f"{name}={value}")]
 
 
 def wait_for_batches(folder: Path, process: subprocess.Popen[bytes], batches: int) -> None:

@@ -1,4 +1,4 @@
-"""`lithify cleaner run` as a process of its own, with its events as they come."""
+"""`lithify cleaner run` or `lithify replica run` as a process of its own, with its events as they come."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ WAIT_S = 240.0
 class CleanerProcess:
     """Started at once, in a session of its own, so that a signal to it reaches no test."""
 
+    noun = "cleaner"
+
     def __init__(self, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "lithify", "cleaner", "run", "--json", *arguments],
+            [sys.executable, "-m", "lithify", self.noun, "run", "--json", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -105,3 +107,9 @@ class CleanerProcess:
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self._errors.append(line)
+
+
+class ReplicaProcess(CleanerProcess):
+    """A daemon that keeps replicas up."""
+
+    noun = "replica"

@@ -8,13 +8,16 @@ A child costs some milliseconds where a program of its own costs the start of Py
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +72,18 @@ def killed(action: Callable[[], Any], after_s: float) -> Reply | None:
         return None
     assert isinstance(reply, Reply)
     return reply
+
+
+def warm(action: Callable[[], Any]) -> None:
+    """Does it in a child, and imports here what that has imported, so that no other child has to."""
+
+    def imported() -> list[str]:
+        action()
+        return [name for name, module in sys.modules.items() if getattr(module, "__spec__", None) is not None]
+
+    for name in result(imported):
+        with suppress(ModuleNotFoundError):  # parts of extensions that are no modules of their own
+            importlib.import_module(name)
 
 
 def _start(action: Callable[[], Any], *, stays: bool = False) -> tuple[int, int]:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from lithify.errors import ConflictError
-from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.service.write.append import append
 from lithify.store.iceberg.catalog import lock
@@ -119,7 +119,7 @@ def append_until(barrier: Barrier, folder: str, worker: int, stop: str) -> int:
 def _add_one(warehouse: Warehouse, state: TopicState) -> None:
     from dataclasses import replace
 
-    from lithify.model.log import TopicEdit
+    from lithify.model.topic.edit import TopicEdit
 
     log = replace(state.log(0), generation=state.log(0).generation + 1)
     warehouse.store.commit(state, TopicEdit(warehouse.clock.new_id(), 0, {0: log}))

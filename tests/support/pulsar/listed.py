@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from lithify.errors import LithifyError
 from lithify.lifecycle.source_continuation import CopyContinuation
-from lithify.model.log import TopicState
 from lithify.model.message import MessageId
 from lithify.model.settings.topic_settings import preset
 from lithify.model.source import SourcePosition, SourceTopic
 from lithify.model.staged import StagedLog
+from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, OnBatch
 from lithify.ports.store import Warehouse
 from lithify.pulsar.columns import messages_of
@@ -32,6 +32,7 @@ class ListedEntries:
     system: str = "Pulsar"
     where: str = "a list"
     look_interval_ms: int = 0
+    is_silent: bool = False
 
     def topics(self, pattern: str) -> tuple[str, ...]:
         raise NotImplementedError(pattern)

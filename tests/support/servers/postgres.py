@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -29,7 +29,8 @@ SETTINGS = {"fsync": "off", "unix_socket_directories": "", "listen_addresses": "
 class Postgres:
     """A server. PostgreSQL does not run as root, so there it runs as the user `nobody`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
+        self._settings = SETTINGS | (settings or {})
         self._binaries = _binaries()
         self._data = folder / "data"
         self._log = folder / "log"
@@ -74,7 +75,7 @@ class Postgres:
 
     def start(self) -> None:
         """Starts it, on the same port and data as before."""
-        settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
+        settings = [f"--{name}={value}" for name, value in self._settings.items()]
         self._process = self._spawn("postgres", "-D", str(self._data), "-p", str(self.port), *settings)
         wait_until(self._answers, f"PostgreSQL does not start: {self._log}", START_S)
 
@@ -115,10 +116,10 @@ def _binaries() -> Path:
 
 
 @contextmanager
-def a_postgres() -> Iterator[Postgres]:
+def a_postgres(**settings: str) -> Iterator[Postgres]:
     folder = Path(tempfile.mkdtemp(prefix="lithify-postgres-"))
     try:
-        server = Postgres(folder)
+        server = Postgres(folder, settings)
         try:
             yield server
         finally:

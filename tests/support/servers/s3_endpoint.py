@@ -5,6 +5,7 @@ It takes any credentials, so what a real one refuses is answered by a proxy in f
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -47,6 +48,13 @@ class S3Endpoint:
             "s3.secret-access-key": "a-secret",
             "s3.region": "us-east-1",
         }
+
+    def freeze(self) -> None:
+        """From now on it takes connections and answers nothing."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
         self._process.terminate()

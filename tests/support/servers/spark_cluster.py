@@ -21,6 +21,7 @@ from pathlib import Path
 import pyspark
 
 from lithify.spark.session.java import find_java
+from support.processes.class_archive import spark_options
 from support.servers.tcp_proxy import free_port, takes_connections, wait_until
 
 WORKERS = 2
@@ -57,6 +58,7 @@ class SparkCluster:
             "spark.master": self.master,
             "spark.executor.cores": "1",
             "spark.executor.memory": "600m",
+            "spark.executor.extraJavaOptions": " ".join(spark_options()),
             "spark.executorEnv.PYTHONPATH": _python_path(),
         }
 

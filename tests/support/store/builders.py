@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lithify.columnar.files.access import local_path
-from lithify.model.log import LastRecord, LogState, TopicEdit, TopicState, Verb, View
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.log import LastRecord, LogState, View
+from lithify.model.topic.state import TopicState
 from lithify.ports.files import SegmentFiles
 from lithify.ports.store import LogStore
 from lithify.reports.round import LogReport, Losers, RoundReport

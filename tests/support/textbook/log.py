@@ -10,15 +10,18 @@ where they end, how large they are, and how old (C14, C24).
 
 from __future__ import annotations
 
-from collections.abc import Container
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from lithify.model.message import MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from support.textbook.records import Records, at, deletes, order, winners_of
-from support.textbook.rounds import Cover, Covers, Dropped, Rounded, ended_at
+from support.textbook.rounds import Cover, Covers, Dropped, Rounded, ended_at, longest_ms
+
+TRUNCATIONS_KEPT = 8
+"""A position from before more of them does not count any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,10 @@ class TextbookLog:
     cuts: tuple[int, ...] = ()
     """Where every truncation cut; their number is the generation."""
     last_round: str = ""
+    lost: bool = False
+    """Rounds have removed records that could be read from the log."""
+    view_lost: bool = False
+    """They have from its view."""
     epoch: int = 1
     """Grows by every commit that a round has to know of (C44)."""
     dropped: tuple[Dropped, ...] = ()
@@ -55,6 +62,8 @@ class TextbookLog:
     """C52: the log has everything up to there."""
     undone: tuple[int, bool] = (0, True)
     """How far rounds that were undone had compacted the log, and whether in its view alone."""
+    readers: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """How far groups have read, by their positions, and how often the log had been truncated then (C58)."""
 
     @property
     def compacted_up_to(self) -> int:
@@ -98,15 +107,42 @@ class TextbookLog:
         first, last = (next((c.time_ms for c in covers if offset < c.end), None) for covers in (self.low, self.high))
         return first, last
 
+    def read_by(self, groups: Sequence[str]) -> int | None:
+        """All of these groups have read what is below (C61, C62); None where none is named."""
+        return min(map(self._read, groups), default=None)
+
+    def _read(self, group: str) -> int:
+        offset, cuts = self.readers.get(group, (0, len(self.cuts)))
+        since = self.cuts[cuts:]
+        return 0 if len(since) > TRUNCATIONS_KEPT else min(offset, self.end, *since)
+
+    def may_go(self, tombstone: Record, settings: TopicSettings, now_ms: int, horizon: int) -> tuple[bool, bool]:
+        """Whether one may go, and whether it has to, by its age and by what groups have read (C18, C61)."""
+        read = self.read_by(settings.holding_groups)
+        least_ms, most_ms = settings.delete_retention_ms, longest_ms(settings)
+        if least_ms == 0 and (read is None or read >= horizon or most_ms == 0):
+            return True, True
+
+        def goes(covers: Covers) -> bool:
+            cover = next((c for c in covers if at(tombstone) < c.end), None)
+            if cover is None:
+                return False
+            all_have_read = read is None or cover.end <= read
+            in_time = now_ms >= cover.time_ms + least_ms or least_ms == 0
+            return (all_have_read and in_time) or now_ms >= cover.time_ms + most_ms
+
+        return goes(self.low), goes(self.high)
+
     def gone(self, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> tuple[Segment, ...]:
-        """The segments at the front that retention takes (C24, C25), with those wholly below S (C26)."""
+        """The segments at the front that retention takes (C24, C25), that groups have read (C62), or below S (C26)."""
+        read = self.read_by(settings.trimming_groups) or 0
         taken: list[Segment] = []
         for index, segment in enumerate(segments):
             rest = sum(s.size_bytes for s in segments[index + 1 :])
             old = settings.retention_ms != -1 and segment.max_timestamp_ms < now_ms - settings.retention_ms
             large = settings.retention_bytes != -1 and rest >= settings.retention_bytes
             waits = settings.side_by_side and segment.end_offset > self.dirty_from  # C33
-            below = segment.end_offset <= self.start
+            below = segment.end_offset <= max(self.start, read)
             if waits or not (below or (settings.deletes and (old or large))):
                 break
             taken.append(segment)
@@ -154,7 +190,6 @@ class TextbookLog:
         oldest_ms = None
         if settings.deletes and not settings.side_by_side and settings.retention_ms != -1:
             oldest_ms = now_ms - settings.retention_ms
-
         hiding = any(r.passed_through for r in (below if settings.compaction_strategy == "offset" else every))  # C53
         expired: list[Record] = []
         aged: list[Record] = []
@@ -165,7 +200,8 @@ class TextbookLog:
             if record.key is not None and winners[record.key] is not record:
                 return False
             if record.key is not None and deletes(record, settings):
-                goes, into = not hiding and self._goes(record, above_horizon, settings, now_ms, there), expired
+                goes = not hiding and self._goes(record, above_horizon, settings, now_ms, horizon, there)
+                into = expired
             else:
                 goes, into = oldest_ms is not None and (record.timestamp or 0) < oldest_ms, aged
             if goes:
@@ -186,23 +222,26 @@ class TextbookLog:
             expired=tuple(expired),
             known_below=horizon if settings.side_by_side else known,
             aged=tuple(aged),
+            loses=left != below,
         )
 
     def _goes(
-        self, tombstone: Record, above_horizon: Records, settings: TopicSettings, now_ms: int, there: Container[int]
+        self,
+        tombstone: Record,
+        above_horizon: Records,
+        settings: TopicSettings,
+        now_ms: int,
+        horizon: int,
+        there: Container[int],
     ) -> bool:
-        """Whether a winning tombstone goes in a round (C18, C20, C53)."""
+        """Whether a winning tombstone goes in a round (C18, C20, C53, C61)."""
         mine = order(tombstone, settings)
         if any(r.key == tombstone.key and order(r, settings) < mine for r in above_horizon):
             return False  # C20
         if at(tombstone) in there and self.whole_entries:
             return False  # C53: a round may count those that were deleted and are stored still
-        if settings.delete_retention_ms == 0:
-            return True
-        first, last = self.ages(at(tombstone))
-        if first is None or last is None or now_ms < first + settings.delete_retention_ms:
-            return False
-        return now_ms >= last + settings.delete_retention_ms or at(tombstone) not in there
+        may, must = self.may_go(tombstone, settings, now_ms, horizon)
+        return must or (may and at(tombstone) not in there)
 
     def with_round(self, done: Rounded, settings: TopicSettings, now_ms: int, run_id: str) -> TextbookLog:
         """The log, as it is now, after a round that was committed at `now_ms`."""
@@ -230,6 +269,8 @@ class TextbookLog:
             round_required=False,
             hidden=self.hidden and (done.held or self.deleted_below > planned.deleted_below),
             last_round=run_id,
+            lost=self.lost or (done.loses and not done.side_by_side),
+            view_lost=self.view_lost or (done.loses and done.side_by_side),
             epoch=self.epoch + 1,
             dropped=self.dropped + done.dropped(self.epoch + 1),
             aged=self.aged + done.aged,
@@ -261,6 +302,8 @@ class TextbookLog:
             round_required=self.round_required or before.round_required,
             hidden=self.hidden or before.hidden,
             last_round=before.last_round,
+            lost=before.lost,
+            view_lost=before.view_lost,
             epoch=self.epoch + 1,
             dropped=before.dropped,
             aged=before.aged,
@@ -334,6 +377,7 @@ class TextbookLog:
             high=(),
             uncovered=False,
             last_round="",
+            view_lost=False,
             dropped=tuple(d for d in self.dropped if d.restored or not d.of_view),
         )
 
@@ -345,7 +389,7 @@ class TextbookLog:
     def _aged(self, settings: TopicSettings, now_ms: int) -> TextbookLog:
         """C19: expired steps may become the newest of them; those at or below S cover nothing any more."""
         below = self.deleted_below if settings.side_by_side else self.start
-        expired = [c for c in self.high if c.time_ms + settings.delete_retention_ms <= now_ms]
+        expired = [c for c in self.high if c.time_ms + longest_ms(settings) <= now_ms]
         return replace(
             self,
             low=tuple(c for c in self.low if c.end > below),

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from lithify.model.settings.topic_settings import TopicSettings
 from support.textbook.records import Records, at
 
 if TYPE_CHECKING:
     from support.textbook.log import TextbookLog
+
+
+FOR_EVER_MS = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,14 @@ class Dropped:
     of_view: bool
     restored: bool = False
     """Nothing went: a truncation made superseded values current again."""
+
+
+def longest_ms(settings: TopicSettings) -> int:
+    """How long a tombstone stays that some group has not read (C18, C61)."""
+    if not settings.holding_groups:
+        return settings.delete_retention_ms
+    most_ms = settings.tombstone_hold_max_ms
+    return FOR_EVER_MS if most_ms == -1 else max(settings.delete_retention_ms, most_ms)
 
 
 def ended_at(covers: Covers, to: int, *, at_the_latest: bool = False) -> Covers:
@@ -62,6 +74,8 @@ class Rounded:
     """Up to where that is known: the end of the segment in which the last of them stood."""
     aged: Records
     """The values, and records without a key, that it drops for their age (C24)."""
+    loses: bool
+    """Records go that could be read."""
 
     def dropped(self, epoch: int) -> tuple[Dropped, ...]:
         """What a commit that begins `epoch` says of the deletes that went in it."""

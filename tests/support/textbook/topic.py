@@ -109,8 +109,8 @@ class TextbookTopic:
         return self.with_logs(replace(log, end=end))
 
     def retained(self, segments: Segments, now_ms: int) -> TextbookTopic:
-        """C24."""
-        if not self.settings.deletes:
+        """C24, C62."""
+        if not (self.settings.deletes or self.settings.trimming_groups):
             raise RefusedError(PolicyError, "policy compact")
         return self.with_logs(
             *(log.retained(segments.get(log.partition, ()), self.settings, now_ms) for log in self.logs)
@@ -122,6 +122,16 @@ class TextbookTopic:
         if not 0 <= before <= log.end:
             raise RefusedError(OffsetOutOfRangeError)
         return self.with_logs(log.records_deleted(before))
+
+    def read(self, partition: int, group: str, offset: int) -> TextbookTopic:
+        """C58: a group commits a position."""
+        log = self.logs[partition]
+        return self.with_logs(replace(log, readers={**log.readers, group: (offset, len(log.cuts))}))
+
+    def read_as(self, other: TextbookTopic) -> TextbookTopic:
+        """With the positions of another moment."""
+        readers = {log.partition: log.readers for log in other.logs}
+        return self.with_logs(*(replace(log, readers=readers.get(log.partition, {})) for log in self.logs))
 
     def truncated(self, partition: int, to: int, *, below_compacted: bool) -> TextbookTopic:
         """C26."""

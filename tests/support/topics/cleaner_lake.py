@@ -14,9 +14,9 @@ from lithify.cleaner.stop import Stop
 from lithify.errors import CoordinationError, LithifyError
 from lithify.leases.keeper import LeaseKeeper
 from lithify.leases.memory import MemoryCoordination
-from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
+from lithify.model.topic.state import TopicState
 from lithify.ports.engine import PlannedLog, Progress, RunLimits
 from lithify.ports.store import Warehouse
 from lithify.reports.events import CleanerEvent, EventKind
@@ -26,6 +26,7 @@ from lithify.store.memory import MemoryWarehouse
 from support.builders import some_settings
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
+from support.topics.known_positions import KnownPositions
 
 LEASE_MS = 30_000
 INTERVAL_MS = 15_000
@@ -95,7 +96,8 @@ class CleanerLake:
     def __init__(self, now_ms: int = 1_000_000) -> None:
         self.clock = FakeClock(now_ms)
         memory = MemoryWarehouse(self.clock.new_id, self.clock.now_ms)
-        self.warehouse = Warehouse(memory.store, memory.files, self.clock)
+        self.groups = KnownPositions()
+        self.warehouse = Warehouse(memory.store, memory.files, self.clock, self.groups)
         self.engine = TroubledEngine(OracleEngine(memory.files))
         self.coordination = MemoryCoordination()
 

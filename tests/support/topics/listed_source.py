@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from lithify.errors import LithifyError
 from lithify.lifecycle.source_continuation import CopyContinuation, copy_continuations
-from lithify.model.log import TopicState
 from lithify.model.record import Record
 from lithify.model.source import SourceLog, SourceTopic
 from lithify.model.staged import StagedLog
+from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, OnBatch
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestedLog
@@ -29,6 +29,7 @@ class ListedSource:
     system: str = "Listed"
     where: str = "a list"
     look_interval_ms: int = 0
+    is_silent: bool = False
 
     def topics(self, pattern: str) -> tuple[str, ...]:
         return tuple(name for name in self.records if re.fullmatch(pattern, name))

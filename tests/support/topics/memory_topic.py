@@ -7,10 +7,12 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from lithify.model.log import LogState, TopicEdit, TopicState, segments_of
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, segments_of
+from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
 from lithify.reports.round import RoundReport
@@ -22,6 +24,7 @@ from support.builders import some_settings
 from support.engines.oracle import OracleEngine
 from support.engines.phased import PhasedEngine
 from support.fake_clock import FakeClock
+from support.topics.known_positions import KnownPositions
 
 ORDERS = TopicName("default", "orders")
 
@@ -43,7 +46,8 @@ class MemoryTopic:
         memory = MemoryWarehouse(self.clock.new_id, self.clock.now_ms)
         self.files = memory.files
         self.store = memory.store
-        self.warehouse = Warehouse(memory.store, memory.files, self.clock)
+        self.groups = KnownPositions()
+        self.warehouse = Warehouse(memory.store, memory.files, self.clock, self.groups)
         """What verbs go through; a test may put something in between."""
         self.engine: Any = OracleEngine(memory.files)
         memory.store.create_topic(ORDERS, "orders", some_settings(**config), partitions, now_ms)
@@ -91,6 +95,10 @@ class MemoryTopic:
 
         engine = PhasedEngine(self.engine, {"open" if early else "commit": happens})
         return compact(self.warehouse, engine, ORDERS, RunRequest(partitions, now_ms))
+
+    def group_reads(self, group: str, offset: int, partition: int = 0) -> None:
+        """A group commits a position."""
+        self.groups.commit(self.state, partition, group, offset, self.clock.now_ms())
 
     def edit(self, **changes: Any) -> None:
         """A commit of another writer: settings, or what it makes of partition 0."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lithify.model.log import TopicState, WrittenBatch
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.staged import StagedLog
+from lithify.model.topic.log import WrittenBatch
+from lithify.model.topic.state import TopicState
 from lithify.ports.files import SegmentFiles
 from lithify.ports.store import Warehouse
 from lithify.service.write.append_staged import StagedBatch, append_staged

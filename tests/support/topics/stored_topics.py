@@ -26,12 +26,13 @@ from lithify.compaction.planner import LogPlan, plan_log
 from lithify.compaction.round_commit import After, state_after
 from lithify.compaction.survivors import survivors
 from lithify.errors import LithifyError
-from lithify.model.log import LastRecord, LogState, TopicState
 from lithify.model.log_arithmetic import measured
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.log import LastRecord, LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, Rewritten, RunLimits
 from support.engines.oracle import findings_of
 

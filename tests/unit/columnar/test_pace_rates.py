@@ -131,3 +131,51 @@ def test_a_look_that_fails_changes_nothing(path, tmp_path, text):
 def test_without_a_place_to_look_the_rates_stay(path):
     store(path, "new", read=80)
     assert FollowedRates(TaskRates(Rates(400), 4, ()), ACCESS, Moment()).read() == 100
+
+
+@pytest.fixture
+def of_cleaners(path, tmp_path):
+    """What a cleaner notes, and a place for the number of cleaners."""
+    return RatesNote(path, None, str(tmp_path / "cleaners.json"))
+
+
+def store_shared(path, read, id_="shared"):
+    Path(path).write_text(json.dumps(RatesDocument(id_, Rates(read), shared=True).to_json()))
+
+
+def test_a_rate_that_cleaners_share_is_divided_by_their_number(path, of_cleaners):
+    store_shared(path, read=120)
+    moment = Moment()
+    rates = FollowedRates(TaskRates(Rates(400, 400), 4, (of_cleaners,)), ACCESS, moment)
+    assert (rates.read(), rates.write()) == (30, None)
+    for cleaners in (3, 2, 1):
+        Path(of_cleaners.cleaners_path).write_text(json.dumps({"cleaners": cleaners}))
+        moment.pass_a_look()
+        assert rates.read() == 120 / 4 / cleaners
+    Path(path).write_text(json.dumps(RatesDocument("each", Rates(120), shared=False).to_json()))
+    Path(of_cleaners.cleaners_path).write_text(json.dumps({"cleaners": 3}))
+    moment.pass_a_look()
+    assert rates.read() == 30
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"cleaners": 0}', '{"cleaners": true}', '{"cleaners": "2"}', "[]"])
+def test_the_last_known_number_of_cleaners_stays(path, of_cleaners, text):
+    store_shared(path, read=120)
+    Path(of_cleaners.cleaners_path).write_text('{"cleaners": 3}')
+    moment = Moment()
+    rates = FollowedRates(TaskRates(Rates(), 1, (of_cleaners,)), ACCESS, moment)
+    assert rates.read() == 40
+    Path(of_cleaners.cleaners_path).write_text(text)
+    moment.pass_a_look()
+    assert rates.read() == 40
+
+
+def test_the_rates_of_a_topic_go_no_higher_than_what_the_cleaners_share(path, of_cleaners, tmp_path):
+    of_topic = str(tmp_path / "topic.json")
+    store_shared(path, read=100)
+    moment = Moment()
+    rates = FollowedRates(TaskRates(Rates(), 1, (of_cleaners, RatesNote(of_topic, None))), ACCESS, moment)
+    for of_the_topic, expected in ((30, 30), (300, 100), (None, 100)):
+        store(of_topic, f"{of_the_topic}", read=of_the_topic)
+        moment.pass_a_look()
+        assert rates.read() == expected

@@ -11,7 +11,7 @@ from lithify.compaction.decisions import CountedSegment, Drop, Keep, Rewrite
 from lithify.compaction.outcome import Applied
 from lithify.compaction.rules import Cause
 from lithify.errors import AuditError
-from lithify.model.log import TombstoneStep
+from lithify.model.topic.log import TombstoneStep
 from support.builders import some_settings
 from support.topics.pure_rounds import a_pure_log
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.compaction.tombstones import DROPS_KEPT, missed_deletes, with_drop
+from lithify.compaction.tombstones import DROPS_KEPT, delete_retention_point, missed_deletes, with_drop
 from lithify.lifecycle.cuts import uncompacted
-from lithify.model.log import FIRST_EPOCH, LogState
 from lithify.model.missed import DroppedDeletes
+from lithify.model.topic.log import FIRST_EPOCH, LogState
 from support.builders import some_settings
 from support.topics.pure_rounds import a_pure_log
 
@@ -43,6 +43,17 @@ def test_a_later_drop_that_reaches_further_says_it_all():
     assert log.dropped == (DroppedDeletes(9, 60),)
     lower = dropping((2, 60), (5, 40))
     assert [missed(lower, *cursor) for cursor in ((50, 1), (50, 2), (30, 4), (30, 5))] == [True, False, True, False]
+
+
+def test_the_delete_retention_point_is_where_no_delete_has_gone_any_more():
+    """C49: a reader that starts there has missed none, whatever it has read before; one below may have."""
+    log = dropping((2, 60), (5, 40))
+    assert delete_retention_point(log) == 60
+    assert missed(log, 59, 1)
+    assert not missed(log, 60, 0)
+    restored = replace(log, dropped=(*log.dropped, DroppedDeletes(7, 90, restored=True)))
+    assert delete_retention_point(restored) == 60
+    assert delete_retention_point(replace(log, log_start_offset=70)) == 70
 
 
 def test_entries_are_few_and_what_is_folded_errs_towards_missed():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.compaction.round_commit import After, state_after
-from lithify.model.log import HeldTombstones, LastRecord, TombstoneStep
 from lithify.model.segment import volume_of
+from lithify.model.topic.log import HeldTombstones, LastRecord, TombstoneStep
 from support.builders import some_settings
 from support.topics.pure_rounds import a_pure_log, offsets
 

@@ -8,7 +8,7 @@ import pytest
 
 from lithify.compaction.planner import FOOTER_BYTES, plan_log
 from lithify.compaction.rules import Cause
-from lithify.model.log import HeldTombstones, LogState, TombstoneStep, View
+from lithify.model.topic.log import HeldTombstones, LogState, TombstoneStep, View
 from support.builders import a_log, a_segment, some_settings
 from support.tables import cases_of
 

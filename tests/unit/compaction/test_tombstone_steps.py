@@ -6,12 +6,14 @@ import pytest
 
 from lithify.compaction.tombstones import (
     STEPS_KEPT,
+    Expiry,
     folded,
     next_expiry_ms,
     tombstones_expire_below,
     with_round,
 )
-from lithify.model.log import TombstoneStep
+from lithify.model.groups.reads import EVERYTHING
+from lithify.model.topic.log import TombstoneStep
 from support.engines.oracle import step_of
 from support.tables import cases_of
 
@@ -47,7 +49,39 @@ EXPIRE = {
 def test_below_which_offset_tombstones_go(now_ms, given, below):
     """C18."""
     given = {"steps": STEPS, "horizon": 120, "retention_ms": 100} | given
-    assert tombstones_expire_below(now_ms=now_ms, **given) == below
+    expiry = Expiry(given.pop("retention_ms"), given.pop("held_ms", None), given.pop("read_below", EVERYTHING))
+    assert tombstones_expire_below(now_ms=now_ms, expiry=expiry, **given) == below
+
+
+HOLD = {
+    "groups that hold for no time hold nothing of a round that would drop it otherwise": [
+        (0, {"read_below": 0, "retention_ms": 0, "held_ms": 0, "horizon": 200, "steps": ()}, 200),
+        (0, {"read_below": 0, "retention_ms": 0, "held_ms": 0}, 120),
+    ],
+    "groups that have read nothing hold everything": [(99_999, {"read_below": 0}, 0)],
+    "a step goes once all groups have read up to its end": [
+        (99_999, {"read_below": 89}, 40),
+        (99_999, {"read_below": 90}, 90),
+        (2099, {"read_below": 90}, 40),
+    ],
+    "held or not, it goes after the longest time": [
+        (1999, {"read_below": 0, "held_ms": 1000}, 0),
+        (2000, {"read_below": 0, "held_ms": 1000}, 40),
+        (3999, {"read_below": 40, "held_ms": 1000}, 90),
+    ],
+    "with a retention of 0 what all have read goes at once, whatever the clock says": [
+        (0, {"retention_ms": 0, "horizon": 200, "read_below": 200}, 200),
+        (0, {"retention_ms": 0, "horizon": 200, "read_below": 199}, 120),
+        (0, {"retention_ms": 0, "read_below": 95}, 90),
+        (99_999, {"retention_ms": 0, "horizon": 200, "read_below": 0, "held_ms": 1000}, 120),
+    ],
+}
+
+
+@pytest.mark.parametrize(("now_ms", "given", "below"), cases_of(HOLD))
+def test_below_which_offset_tombstones_go_that_groups_hold(now_ms, given, below):
+    """C61."""
+    test_below_which_offset_tombstones_go(now_ms, given, below)
 
 
 def test_the_age_of_an_offset_is_that_of_the_first_step_above_it():
@@ -65,7 +99,7 @@ def test_a_round_adds_its_step_never_earlier_than_the_one_before(now_ms, time_ms
 
 
 def fold(steps, *, log_start=0, retention_ms=100, now_ms=0):
-    return folded(steps, log_start=log_start, retention_ms=retention_ms, now_ms=now_ms)
+    return folded(steps, log_start=log_start, held_ms=retention_ms, now_ms=now_ms)
 
 
 BARE = (TombstoneStep(40, 1000, 0), TombstoneStep(90, 2000, 1), TombstoneStep(120, 3000, 0))
@@ -86,8 +120,8 @@ def test_which_steps_are_folded(steps, given, left):
     assert fold(steps, **given) == left
 
 
-def test_too_many_steps_become_fewer_by_merging_the_closest_in_time():
-    """C19: of two that become one the later time counts, so no tombstone gets older by it."""
+def test_too_many_steps_become_fewer_by_merging_those_of_one_stretch_of_time():
+    """C19: of those that become one the latest time counts, so no tombstone gets older by it."""
     many = tuple(TombstoneStep(10 * n, 1000 * n, 1) for n in range(1, STEPS_KEPT + 1))
     one_more = (*many, TombstoneStep(9999, many[-1].time_ms + 1, 5))
     result = fold(one_more)
@@ -97,7 +131,7 @@ def test_too_many_steps_become_fewer_by_merging_the_closest_in_time():
 
 def test_the_next_expiry_is_that_of_the_oldest_step_with_tombstones():
     """C21: a log with none has no such time."""
-    assert next_expiry_ms(STEPS, 100) == 1100
-    assert next_expiry_ms((TombstoneStep(40, 1000, 0), TombstoneStep(90, 2000, 1)), 100) == 2100
-    assert next_expiry_ms((TombstoneStep(40, 1000, 0),), 100) is None
-    assert next_expiry_ms((), 100) is None
+    assert next_expiry_ms(STEPS, Expiry(100)) == 1100
+    assert next_expiry_ms((TombstoneStep(40, 1000, 0), TombstoneStep(90, 2000, 1)), Expiry(100)) == 2100
+    assert next_expiry_ms((TombstoneStep(40, 1000, 0),), Expiry(100)) is None
+    assert next_expiry_ms((), Expiry(100)) is None

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Uuid
 
-from lithify.errors import BrokerError
-from lithify.kafka.client import Cluster
+from lithify.errors import BrokerError, SourceWentBackError
+from lithify.kafka.consumer.live_topic import KafkaTopic
+from lithify.kafka_client.client import Cluster, as_kafka_writes
 
-ID = Uuid(3, 4)
+ID = Uuid(0x0134A2B934D30C60, 0x6AF834FDC477E44E)
+WRITTEN = "ATSiuTTTDGBq-DT9xHfkTg"
+"""As Kafka's programs write it, `toString()` of its `Uuid`: not as `str()` does, with a `+`."""
 
 
 class FakeAdmin:
@@ -38,11 +41,26 @@ def a_cluster(*failures: int) -> Cluster:
 
 def test_a_topic_is_looked_up_again_where_the_client_has_just_dropped_the_connection():
     """C50: Kafka's client does that itself, when the address of a broker is no longer needed."""
-    assert a_cluster().topic_id("orders") == str(ID)
-    assert a_cluster(KafkaError._DESTROY_BROKER).topic_id("orders") == str(ID)
+    assert a_cluster().topic_id("orders") == WRITTEN
+    assert a_cluster(KafkaError._DESTROY_BROKER).topic_id("orders") == WRITTEN
 
 
 @pytest.mark.parametrize("failures", [(KafkaError._DESTROY_BROKER,) * 2, (KafkaError._TRANSPORT,)])
 def test_a_cluster_that_does_not_answer_is_an_error(failures):
     with pytest.raises(BrokerError, match=r"Kafka at 127\.0\.0\.1:1 fails"):
         a_cluster(*failures).topic_id("orders")
+
+
+@pytest.mark.parametrize(("most", "written"), [(0, ""), (-1, "__________8AAAAAAAAAAA"), (3, "AAAAAAAAAAMAAAAAAAAAAA")])
+def test_ids_of_topics_are_written_as_kafka_does(most, written):
+    assert as_kafka_writes(most, 0) == written
+
+
+@pytest.mark.parametrize("known", [WRITTEN, str(ID), ""])
+def test_a_topic_is_the_same_however_its_id_was_stored(known):
+    """A copy has the id from Spark, a position of an earlier version from the client for Python."""
+    topic = KafkaTopic.__new__(KafkaTopic)
+    topic._cluster, topic.topic = a_cluster(), "orders"
+    topic.check_same(known)
+    with pytest.raises(SourceWentBackError):
+        topic.check_same(str(Uuid(3, 4)))

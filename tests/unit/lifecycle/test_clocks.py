@@ -47,6 +47,15 @@ def test_where_ahead_begins():
     assert clock_fault(topic, edge) is None and clock_fault(topic, edge + 1) is not None
 
 
+@pytest.mark.parametrize(("groups", "days"), [("", 1), ("g", 9)])
+def test_where_ahead_begins_while_groups_hold_tombstones(groups, days):
+    """C46, C61: nothing has to happen until the longest time is over."""
+    least = {"delete_retention_ms": DAY_MS, "versions_retention_ms": 0, "sweep_grace_ms": 60_000}
+    topic = a_topic(tombstone_hold_groups=groups, tombstone_hold_max_ms=9 * DAY_MS, **least)
+    edge = NOW_MS + LEAP_MS + days * DAY_MS
+    assert clock_fault(topic, edge) is None and clock_fault(topic, edge + 1) is not None
+
+
 def test_a_commit_by_a_clock_that_leaps_vouches_for_nothing():
     """C46: else a producer with the same wrong clock would let a cleaner drop everything."""
     topic = a_topic()

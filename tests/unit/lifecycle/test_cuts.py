@@ -8,10 +8,10 @@ import pytest
 
 from lithify.errors import OffsetOutOfRangeError, PolicyError
 from lithify.lifecycle.cuts import Cut, Truncation, records_deleted, retained, truncated, truncation, uncompacted
-from lithify.model.log import TRUNCATIONS_KEPT, HeldTombstones, LastRecord, TombstoneStep, View
 from lithify.model.missed import DroppedDeletes
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Volume, volume_of
+from lithify.model.topic.log import TRUNCATIONS_KEPT, HeldTombstones, LastRecord, TombstoneStep, View
 from support.builders import a_log, some_settings
 
 ID = LogId(TopicName("default", "orders"), 0)

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from lithify.lifecycle.expiring import expiry_ms, unexpired
 from lithify.lifecycle.sweeping import may_be_swept
-from lithify.model.log import KeptVersion
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.stored_file import Closing, StoredFile
+from lithify.model.topic.edit import KeptVersion
 
 TIMES = st.integers(-(2**40), 2**42)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.model.log import BATCHES_KEPT, RUN_IDS_KEPT, LastRecord, LogState, WrittenBatch, segments_of
 from lithify.model.log_arithmetic import last_readable, measured
-from lithify.model.segment import volume_of
+from lithify.model.segment import segments_of, volume_of
+from lithify.model.topic.log import BATCHES_KEPT, RUN_IDS_KEPT, LastRecord, LogState, WrittenBatch
 from support.builders import a_log, a_segment
 
 

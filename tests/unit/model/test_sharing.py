@@ -29,6 +29,13 @@ def test_a_turn(case: str) -> None:
     assert next_turn(me, partitions, holders, {*members.split(), *{h for h in holders.values() if h in "ab"}}) == turn
 
 
+def test_what_one_holds_that_may_have_died_is_not_settled() -> None:
+    """Else one that reads to the ends of its own would end before it gets the others."""
+    holders = {0: "a", 1: "b"}
+    assert next_turn("a", 2, holders, {"a", "b"}, silent={"b"}) == Turn((), 0, False)
+    assert next_turn("a", 2, holders, {"a", "b"}, silent={"c"}) == Turn((), 0, True)
+
+
 @given(st.integers(0, 40), st.dictionaries(st.text("abcdef", min_size=1), st.integers(0, 40), min_size=1))
 def test_shares_differ_by_one_at_most_and_are_all(partitions: int, held: dict[str, int]) -> None:
     due = shares(partitions, held)

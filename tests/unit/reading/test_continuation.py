@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from lithify.model.cursor import Cursor
-from lithify.model.log import LogState, TopicState, View
 from lithify.model.missed import DroppedDeletes
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
+from lithify.model.topic.log import LogState, View
+from lithify.model.topic.state import TopicState
 from lithify.reading.continuation import (
     BeyondEnd,
     Continues,

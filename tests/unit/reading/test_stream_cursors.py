@@ -8,9 +8,10 @@ import pytest
 
 from lithify.errors import LogTruncatedError
 from lithify.model.cursor import Cursor
-from lithify.model.log import LogState, TopicState
 from lithify.model.missed import DroppedDeletes
 from lithify.model.names import LogId, TopicName
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.reading.stream_cursors import check_continues, cursors_at, from_json, log_ends, offsets_of, to_json
 from support.builders import a_topic
 

@@ -98,6 +98,7 @@ def test_a_plan_asks_for_the_space_that_its_rounds_may_write():
         bytes_written_at_most=110,
         tombstones_expire_below=0,
         values_expire_before_ms=None,
+        held_by=(),
         idle=False,
     )
     plan = PlanReport("orders", 3, (log, log), 0)

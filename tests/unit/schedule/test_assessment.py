@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from lithify.compaction.eligible.horizon import Horizon, compaction_horizon
-from lithify.model.log import HeldTombstones, LogState, TombstoneStep, View
+from lithify.model.groups.reads import NONE_NAMED
 from lithify.model.segment import Volume
+from lithify.model.topic.log import HeldTombstones, LogState, TombstoneStep, View
 from lithify.schedule.assessment import Assessment, Dirtiness, Due, assess, dirtiness, next_tombstone_expiry_ms
 from support.builders import a_log, a_segment, some_settings
 
@@ -146,7 +147,7 @@ def test_held_tombstones_make_nothing_due_until_the_horizon_moves(held, expected
     """C20, C21: the horizon is 10 here; a round at the same one would find the same."""
     state = a_state(steps=STEPS, held=held)
     settings = some_settings(delete_retention_ms=500)
-    assert next_tombstone_expiry_ms(state, Horizon(10, "log end"), settings) == expected
+    assert next_tombstone_expiry_ms(state, Horizon(10, "log end"), settings, NONE_NAMED) == expected
     assert judge(10**6, 1, state=state, now_ms=500, delete_retention_ms=500).due_at_ms == expected
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lithify.errors import DamagedError
 from lithify.model.failure import LogFailure
 from lithify.schedule.backoff import (
     ERROR_CHARACTERS,
@@ -22,7 +23,7 @@ def failing(times, *, counts=True, before=None, now_ms=NOW_MS):
     """What is known after so many failures, each as soon as it is tried again; and the waits in seconds."""
     waits = []
     for number in range(times):
-        before = after_failure(before, f"error {number}", now_ms, counts=counts)
+        before = after_failure(before, DamagedError(f"error {number}"), now_ms, counts=counts)
         waits.append((before.retry_ms - now_ms) // 1000)
         now_ms = before.retry_ms
     return before, waits
@@ -38,7 +39,7 @@ def test_it_waits_twice_as_long_each_time_and_then_it_is_quarantined():
 
 def test_it_knows_the_first_and_the_last_time_and_the_last_error():
     first, _ = failing(1)
-    assert first == LogFailure(1, NOW_MS, NOW_MS, NOW_MS + 15_000, "error 0")
+    assert first == LogFailure(1, NOW_MS, NOW_MS, NOW_MS + 15_000, "error 0", error_code="Damaged")
     third, _ = failing(3)
     assert (third.first_ms, third.last_ms, third.error) == (NOW_MS, NOW_MS + 45_000, "error 2")
 
@@ -64,7 +65,7 @@ def test_an_outage_takes_nothing_back_of_what_was_counted():
 
 
 def test_a_long_error_is_cut():
-    assert len(after_failure(None, "x" * 10_000, NOW_MS, counts=True).error) == ERROR_CHARACTERS
+    assert len(after_failure(None, DamagedError("x" * 10_000), NOW_MS, counts=True).error) == ERROR_CHARACTERS
 
 
 @pytest.mark.parametrize(

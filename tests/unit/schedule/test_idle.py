@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.model.log import HeldTombstones, LogState, TombstoneStep, View
 from lithify.model.segment import Volume
+from lithify.model.topic.log import HeldTombstones, LogState, TombstoneStep, View
 from lithify.schedule.assessment import Due
 from lithify.schedule.idle import assess_idle, may_be_due_at_ms
 from support.builders import some_settings

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lithify.model.failure import LogFailure
-from lithify.model.log import segments_of
 from lithify.model.record import Record
+from lithify.model.segment import segments_of
 from lithify.schedule.agenda import RequiredWork, required_work
 from lithify.schedule.assessment import assess
 from support.topics.memory_topic import MemoryTopic

@@ -8,8 +8,8 @@ import pytest
 
 from lithify.compaction.eligible.horizon import Horizon
 from lithify.model.failure import LogFailure
-from lithify.model.log import LogState
 from lithify.model.segment import Volume
+from lithify.model.topic.log import LogState
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
 from lithify.schedule.assessment import Assessment, Dirtiness, Due
 from lithify.schedule.standing import log_standing, topic_overview, worst_first

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.model.log import KEEPS_EPOCH, Verb
 from lithify.model.record import Record
+from lithify.model.topic.edit import KEEPS_EPOCH, Verb
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
+from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.mirror import mirror
+from lithify.service.replica.promote import promote
+from lithify.store.memory import MemoryWarehouse
 from support.builders import a_log
 from support.topics.memory_topic import ORDERS, MemoryTopic
 
@@ -49,7 +53,7 @@ ACTS = {
 }
 
 
-@pytest.mark.parametrize("verb", Verb)
+@pytest.mark.parametrize("verb", [verb for verb in Verb if verb not in (Verb.REPLICATE, Verb.PROMOTE)])
 def test_a_commit_begins_an_epoch_if_it_changes_what_a_round_goes_by(verb: Verb) -> None:
     """C44: in the logs that it changes. None ever goes back."""
     topic = a_topic()
@@ -59,6 +63,20 @@ def test_a_commit_begins_an_epoch_if_it_changes_what_a_round_goes_by(verb: Verb)
     grown = [now - then for now, then in zip((log.epoch for log in topic.state.logs), before, strict=True)]
     assert grown[0] == (0 if verb in KEEPS_EPOCH else 1)
     assert set(grown) <= {0, 1}
+
+
+@pytest.mark.parametrize("verb", ACTS)
+def test_a_replica_has_the_epochs_of_its_source_c63(verb: Verb) -> None:
+    """Also once it was promoted: a reader's cursor means the same at both (C44, C49)."""
+    topic = a_topic()
+    target = MemoryWarehouse(topic.clock.new_id, topic.clock.now_ms).with_clock(topic.clock)
+    mirror(topic.warehouse, target, ORDERS, MirrorRequest("there"))
+    ACTS[verb](topic)
+    mirror(topic.warehouse, target, ORDERS, MirrorRequest("there"))
+    promote(target, ORDERS)
+    replica = target.store.load(ORDERS)
+    assert [log.epoch for log in replica.logs] == [log.epoch for log in topic.state.logs]
+    assert [log.committed for log in replica.logs] == [log.committed for log in topic.state.logs]
 
 
 def test_partitions_that_are_new_begin_at_the_first_epoch() -> None:

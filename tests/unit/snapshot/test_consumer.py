@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
 
 from lithify.api.lake import open_lake
 from lithify.errors import LithifyError, SourceLostError
-from lithify.model.log import LogState
 from lithify.model.record import Record
+from lithify.model.topic.log import LogState
 from lithify.snapshot.consumer import LakeAndLive
 from lithify.snapshot.live import Reached
 from support.engines.kernel import compact_without_spark
@@ -34,7 +34,7 @@ class ListedTail:
         return some
 
     def is_at_end(self, timeout_s: float) -> bool:
-        return self.reached[0].has(self.source.end(0))
+        return self.reached[0].has(self.source.ends([0])[0])
 
     def close(self) -> None: ...
 
@@ -64,8 +64,8 @@ class ListedSource:
     def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
         return None
 
-    def end(self, partition: int) -> Reached:
-        return Reached(len(self.records))
+    def ends(self, partitions: Collection[int]) -> Mapping[int, Reached]:
+        return {partition: Reached(len(self.records)) for partition in partitions}
 
     def missing(self, partition: int, at: Reached) -> LithifyError | None:
         return SourceLostError(f"starts at {self.start}") if at.offset < self.start else None

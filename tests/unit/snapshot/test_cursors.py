@@ -8,7 +8,7 @@ import pytest
 
 from lithify.errors import LogTruncatedError
 from lithify.model.cursor import Cursor
-from lithify.model.log import LogState, View
+from lithify.model.topic.log import LogState, View
 from lithify.snapshot.cursors import check_continues, first_cursor, log_of
 from support.builders import a_topic
 

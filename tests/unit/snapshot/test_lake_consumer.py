@@ -118,3 +118,30 @@ def test_a_log_that_went_back_is_an_error_for_running_and_for_continued_consumer
             consumer.poll()
     with pytest.raises(LithifyError, match=r"truncated|recreated|ends at"):
         topic.fill({}, position=tmp_path / "position")
+
+
+def test_a_burst_in_one_of_many_partitions_takes_a_few_loads(topic, monkeypatch):
+    """Not some for each partition: a topic may have a thousand, and its state is as large."""
+    topic.alter(partitions=30)
+    loads = []
+    store = type(topic.warehouse.store)
+    load = store.load
+    with topic.consumer() as consumer:
+        table = {}
+        put(topic, "a=1", 7)
+        monkeypatch.setattr(store, "load", lambda self, name: loads.append(name) or load(self, name))
+        assert consumer.fill(table) == 1
+        assert 0 < len(loads) < 8
+        put(topic, "a=2 b=1", 8)
+        loads.clear()
+        assert consumer.fill(table) == 2
+        assert 0 < len(loads) < 8
+
+
+def test_what_was_appended_before_a_fill_is_in_it_though_a_version_was_just_loaded(topic):
+    table = {}
+    with topic.consumer() as consumer:  # the clock of this test never moves: what is recent stays so
+        for value in ("1", "2", "3"):
+            put(topic, f"a={value}")
+            assert consumer.fill(table) == 1
+            assert texts(table) == {"a": value}

@@ -8,8 +8,8 @@ import pytest
 
 from lithify.compaction.rules import table_rules
 from lithify.compaction.survivors import survivors
-from lithify.model.log import LogState
 from lithify.model.record import Record
+from lithify.model.topic.log import LogState
 from lithify.snapshot.table_fold import TableFold
 from support.builders import some_settings
 

@@ -8,7 +8,7 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, the_partition, verb
-from lithify.cli.terminal.output import columns, count, plural, say, say_error, show, width
+from lithify.cli.terminal.output import coded, columns, count, plural, say, show, width
 from lithify.model.failure import number_of_times
 from lithify.model.names import partition_of
 from lithify.model.settings.units import format_duration
@@ -34,7 +34,7 @@ def list_quarantine(invocation: Invocation) -> int:
     if not invocation.printed(*found.logs) and found.logs:
         show(_lines(found))
     for topic in found.unreadable:
-        say_error(topic.error)
+        invocation.say_error(topic.error, topic.error_code, topic=topic.topic)
     if not invocation.json:
         quarantined = sum(log.quarantined for log in found.logs)
         say(f"{plural(quarantined, 'log')} quarantined, {count(len(found.logs) - quarantined)} failing")
@@ -45,7 +45,7 @@ def _lines(found: QuarantineReport) -> list[str]:
     first, *rows = columns(_HEADER, [_row(log, found.now_ms) for log in found.logs], left=("LOG", "STATE"))
     lines = [first]
     for row, log in zip(rows, found.logs, strict=True):
-        lines += [row, *(f"     {text}" for text in textwrap.wrap(log.error, width() - 5))]
+        lines += [row, *(f"     {text}" for text in textwrap.wrap(coded(log.error, log.error_code), width() - 5))]
     return lines
 
 
@@ -75,10 +75,10 @@ def _next_try(log: FailingLog, now_ms: int) -> str:
     type=int,
     multiple=True,
     metavar="P",
-    help="May be repeated. Default: all that fail.",
+    help="Release only this partition. Repeatable. Default: all that fail.",
 )
 def release(invocation: Invocation, topic_name: str, partitions: tuple[int, ...]) -> None:
-    """Have cleaners retry logs whose rounds failed.
+    """Let cleaners retry the logs whose rounds failed.
 
     Cleaners retry them at once, whether they are quarantined or wait for the next try, and count
     failures from 0 again. It deletes no data. A log that is not failing is refused.

@@ -13,7 +13,7 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
-from lithify.cli.terminal.output import say, say_error
+from lithify.cli.terminal.output import say
 from lithify.cli.text.events import event_line
 from lithify.reports.events import EventKind
 
@@ -24,13 +24,31 @@ if TYPE_CHECKING:
 
 
 @verb("run")
-@click.option("--threads", type=click.IntRange(1, 64), default=1, show_default=True, help="Batches of rounds at once.")
-@click.option("--interval", "interval_ms", type=DurationType(), default="15s", show_default=True, help="Between looks.")
-@click.option("--once", is_flag=True, help="Do what is due now, then end; without sweep.")
-@click.option("--id", "cleaner_id", metavar="ID", help="Its unique id. Default: host name and process id.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Number of batches of rounds that run at once.",
+)
+@click.option(
+    "--interval",
+    "interval_ms",
+    type=DurationType(),
+    default="15s",
+    show_default=True,
+    help="Time between checks for work.",
+)
+@click.option("--once", is_flag=True, help="Run what is due now, then end, without sweeping.")
+@click.option("--id", "cleaner_id", metavar="ID", help="Unique id of this process. Default: host name and process id.")
 @parameters.coordination_url
 @click.option(
-    "--lease", "lease_ms", type=DurationType(), default="30s", show_default=True, help="Until other cleaners take over."
+    "--lease",
+    "lease_ms",
+    type=DurationType(),
+    default="30s",
+    show_default=True,
+    help="How long a cleaner may be silent before others take over its logs.",
 )
 @click.option(
     "--sweep-interval",
@@ -38,7 +56,7 @@ if TYPE_CHECKING:
     type=DurationType(),
     default="1h",
     show_default=True,
-    help="Between two sweeps of a topic that changes.",
+    help="Time between two sweeps of a topic that changes.",
 )
 @parameters.rates("rounds")
 @parameters.task_memory
@@ -73,23 +91,23 @@ def run(invocation: Invocation, once: bool, **given: Any) -> int:
             say(event_line(event))
 
     loop = invocation.open_lake().cleaner(**given, tell=tell)
-    code = _run(loop, once=once)
+    code = _run(invocation, loop, once=once)
     return 1 if once and failed else code
 
 
-def _run(loop: Loop, *, once: bool) -> int:
+def _run(invocation: Invocation, loop: Loop, *, once: bool) -> int:
     """Runs it to its end; returns the exit code."""
-    _stop_on_signals(loop.stop)
+    stop_on_signals(loop.stop)
     ended = loop.run(once=once)
     code = 1 if loop.stop.failed else 0
     if loop.stop.failed:
-        say_error(loop.stop.reason)
+        invocation.say_error(loop.stop.reason, loop.stop.code)
     if not ended:  # a thread that hangs in a request to a store must not delay the end of the process
         os._exit(code)
     return code
 
 
-def _stop_on_signals(stop: Stop) -> None:
+def stop_on_signals(stop: Stop) -> None:
     """The first signal stops the cleaner in order, a second one abandons running rounds at once."""
 
     def handle(number: int, _frame: FrameType | None) -> None:

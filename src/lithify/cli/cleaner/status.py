@@ -24,10 +24,10 @@ INTERVAL_MS = 2_000
 
 @verb("status")
 @click.argument("topic_name", metavar="[TOPIC]", required=False)
-@click.option("--now", "now_ms", type=TimeType(), help="The time for lags and expiry. Default: the clock.")
-@click.option("--all", "everything", is_flag=True, help="Print all topics, not only the worst 50.")
+@click.option("--now", "now_ms", type=TimeType(), help="Judge lags and expiry as of this time. Default: the clock.")
+@click.option("--all", "everything", is_flag=True, help="Print all topics instead of the worst 50.")
 @click.option("--watch", "watches", is_flag=True, help="Repeat until Ctrl-C.")
-@click.option("--interval", "interval_ms", type=DurationType(), help="Between two looks.  [default: 2s]")
+@click.option("--interval", "interval_ms", type=DurationType(), help="Time between two refreshes.  [default: 2s]")
 def status(
     invocation: Invocation,
     topic_name: str | None,
@@ -42,7 +42,7 @@ def status(
     unreadable, quarantined, overdue (past max.compaction.lag.ms), failing, due, waiting, clean.
     DIRTY is of that log; bytes above the horizon count as dirty unless it is due. Below, it shows when
     each cleaner of the catalog last completed a look, if their leases are in the catalog's database or
-    in that of $LITHIFY_COORDINATION_URL.
+    in that of $LITHIFY_COORDINATION_URL, and the rates that `throttle` has set for cleaners.
 
     For one topic it shows every log. LOG is the partition. START is the log start offset and END the
     log end offset. Rounds have compacted the records below CLEAN BELOW; the next one compacts those
@@ -81,17 +81,19 @@ def status(
 
 
 def _overview_look(invocation: Invocation, now_ms: int | None, *, everything: bool) -> Callable[[], Frame]:
-    watched = invocation.open_lake().watch()
+    lake = invocation.open_lake()
+    watched, where = lake.watch(), lake.warehouse.store.where
 
     def look() -> Frame:
         found = watched.overview(now_ms=now_ms)
         return Frame(
             lines=overview_lines(found, everything=everything),
-            notes=overview_notes(found, everything=everything),
+            notes=overview_notes(found, where, everything=everything),
             whole=found.to_json(),
             values=[
                 *(topic.to_json() for topic in found.topics),
                 *(note.to_json() for note in found.cleaners or ()),
+                *([] if found.cleaner_rates is None else [found.cleaner_rates.to_json()]),
             ],
             code=1 if Standing.UNREADABLE in found.counts() else 0,
         )

@@ -7,45 +7,54 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import say
-from lithify.model.settings.units import format_bytes
+from lithify.cli.text.overview import cleaners_of, rates_text
 
 
 @verb("throttle")
 @click.argument("topic_name", metavar="[TOPIC]", required=False)
-@parameters.rates("tasks")
-@click.option("--unlimited", is_flag=True, help="No limit on either.")
+@parameters.rates("tasks", says=False)
+@click.option("--unlimited", is_flag=True, help="Remove both limits.")
+@click.option("--shared", is_flag=True, help="Divide the rates among all running cleaners.")
 def throttle(
-    invocation: Invocation, topic_name: str | None, read_rate: str | None, write_rate: str | None, unlimited: bool
+    invocation: Invocation,
+    topic_name: str | None,
+    read_rate: int | None,
+    write_rate: int | None,
+    unlimited: bool,
+    shared: bool,
 ) -> None:
-    """Change the rates of running rounds.
+    """Change the rates of running rounds, or of all cleaners.
 
     Within 10 seconds it replaces the rates that the running rounds of this topic were started with;
     a round that starts later has its own. A rate that is not given is unlimited: give both to keep
     both limits.
 
-    Without a topic it sets the rates of the running cleaners: each cleaner keeps to them with all its
-    rounds together, running and later ones, until it is restarted.
+    Without a topic it sets the rates of all cleaners, running and later ones, in place of those that they
+    were started with: each keeps to them with all its rounds together, or with --shared all of them
+    together, which divide the rates whenever a cleaner starts or ends. They last until the next
+    `throttle`; after --unlimited, cleaners that start have their own rates again.
 
     \b
     Examples:
       lithify throttle orders --read-rate 20MB/s --write-rate 10MB/s
       lithify throttle orders --unlimited
-      lithify throttle --read-rate 100MB/s --write-rate 50MB/s
+      lithify throttle --read-rate 100MB/s --write-rate 50MB/s --shared
     """
     if unlimited and (read_rate or write_rate):
         raise click.UsageError("--unlimited goes without --read-rate and --write-rate")
     if not unlimited and not read_rate and not write_rate:
         raise click.UsageError("give --read-rate, --write-rate or --unlimited")
-    runs = invocation.open_lake() if topic_name is None else invocation.open_whole_topic(topic_name)
-    report = runs.throttle(read_rate=read_rate, write_rate=write_rate)
+    if shared and (topic_name is not None or unlimited):
+        raise click.UsageError("--shared is for rates of cleaners: it goes without a topic and --unlimited")
+    if topic_name is None:
+        report = invocation.open_lake().throttle(read_rate=read_rate, write_rate=write_rate, shared=shared)
+    else:
+        report = invocation.open_whole_topic(topic_name).throttle(read_rate=read_rate, write_rate=write_rate)
     if invocation.printed(report):
         return
-    rates = f"{_said('read', report.read_rate_bytes)}, {_said('write', report.write_rate_bytes)}"
-    if report.topic is None:
-        say(f"within 10 s rounds of running cleaners {rates}")
+    if report.topic is not None:
+        say(f"{report.topic}: within 10 s running rounds {rates_text(report)}")
+    elif unlimited:
+        say("within 10 s running cleaners read and write without limit; those that start later have their own rates")
     else:
-        say(f"{report.topic}: within 10 s running rounds {rates}")
-
-
-def _said(what: str, rate_bytes: int | None) -> str:
-    return f"{what} without limit" if rate_bytes is None else f"{what} at most {format_bytes(rate_bytes)}/s"
+        say(f"within 10 s {cleaners_of(report)} {rates_text(report)}, also after a restart")

@@ -14,9 +14,9 @@ from lithify.model.names import partition_of
 
 @verb("delete-records")
 @parameters.topic
-@click.option("--partition", type=int, metavar="P", help="The log. Not needed where there is only one.")
-@click.option("--before", type=int, required=True, metavar="OFFSET", help="The new log start offset.")
-@click.option("--yes", is_flag=True, help="Delete them. Without it the number is shown.")
+@click.option("--partition", type=int, metavar="P", help="Partition. Optional if the topic has only one.")
+@click.option("--before", type=int, required=True, metavar="OFFSET", help="New log start offset.")
+@click.option("--yes", is_flag=True, help="Delete the records. Without --yes, only show how many there are.")
 def delete_records(invocation: Invocation, topic_name: str, partition: int | None, before: int, yes: bool) -> None:
     """Delete the records below an offset.
 

@@ -29,10 +29,10 @@ _DONE = {
 
 @verb("repair")
 @click.argument("topic_name", metavar="[TOPIC]", required=False)
-@click.option("--all", "every", is_flag=True, help="Every topic that needs it.")
-@click.option("--folder", metavar="URI", help="The folder with the topic's files, if there are several.")
-@click.option("--metadata", metavar="URI", help="The metadata file to use, if several are equally new.")
-@click.option("--yes", is_flag=True, help="Repair it. Without it the plan is shown.")
+@click.option("--all", "every", is_flag=True, help="Repair every topic that needs it.")
+@click.option("--folder", metavar="URI", help="Folder with the topic's files, if there are several.")
+@click.option("--metadata", metavar="URI", help="Metadata file to use, if several are equally new.")
+@click.option("--yes", is_flag=True, help="Repair the topic. Without --yes, only show the plan.")
 def repair(
     invocation: Invocation, topic_name: str | None, every: bool, folder: str | None, metadata: str | None, yes: bool
 ) -> int:

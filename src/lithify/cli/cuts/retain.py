@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @verb("retain")
 @parameters.topic
-@click.option("--now", "now_ms", type=TimeType(), help="The time for the age of records. Default: the clock.")
-@click.option("--yes", is_flag=True, help="Needed where --now is later than the clock.")
+@click.option("--now", "now_ms", type=TimeType(), help="Judge the age of records as of this time. Default: the clock.")
+@click.option("--yes", is_flag=True, help="Confirm a --now that is later than the clock.")
 @allow_clock_jump
 def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: bool, allow_clock_jump: bool) -> None:
     """Apply retention by age and size now.
@@ -30,7 +30,7 @@ def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: boo
     Every round does this first. Reads and writes metadata only.
 
     In a side-by-side topic a segment of the backlog stays until a round has copied its records to
-    the view.
+    the view. Then it goes, at any age, once all groups of backlog.trim.groups have read it.
 
     \b
     Examples:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @verb("sweep")
 @click.argument("topic_name", metavar="[TOPIC]", required=False)
-@click.option("--yes", is_flag=True, help="Delete the files. Without it they are listed.")
+@click.option("--yes", is_flag=True, help="Delete the files. Without --yes, only list them.")
 @click.option("--allow-unusual", is_flag=True, help="Delete even if no version ever named most of the stored bytes.")
 @allow_clock_jump
 def sweep(

@@ -14,10 +14,12 @@ from lithify.model.names import partition_of
 
 @verb("truncate")
 @parameters.topic
-@click.option("--partition", type=int, metavar="P", help="The log. Not needed where there is only one.")
-@click.option("--to", type=int, required=True, metavar="OFFSET", help="The new log end offset.")
-@click.option("--below-compacted", is_flag=True, help="Also below the first dirty offset; superseded values stay lost.")
-@click.option("--yes", is_flag=True, help="Remove them. Without it the number is shown.")
+@click.option("--partition", type=int, metavar="P", help="Partition. Optional if the topic has only one.")
+@click.option("--to", type=int, required=True, metavar="OFFSET", help="New log end offset.")
+@click.option(
+    "--below-compacted", is_flag=True, help="Truncate below the first dirty offset too; superseded values stay lost."
+)
+@click.option("--yes", is_flag=True, help="Remove the records. Without --yes, only show how many there are.")
 def truncate(
     invocation: Invocation, topic_name: str, partition: int | None, to: int, below_compacted: bool, yes: bool
 ) -> None:

@@ -14,10 +14,11 @@ from lithify.cli.terminal.output import plural, say
 
 @verb("delete")
 @group
-@click.option("--yes", is_flag=True, help="Delete them. Without it their number is shown.")
+@click.argument("topic_name", metavar="[TOPIC]", required=False)
+@click.option("--yes", is_flag=True, help="Delete the positions. Without --yes, only show how many there are.")
 @parameters.members
-def delete(invocation: Invocation, group: str, yes: bool, members: Members) -> None:
-    """Delete a group: its positions in all topics.
+def delete(invocation: Invocation, group: str, topic_name: str | None, yes: bool, members: Members) -> None:
+    """Delete a group: its positions in all topics, or in one.
 
     Only while it has no members, as for reset. No record is deleted. Without --yes nothing is changed.
 
@@ -25,12 +26,13 @@ def delete(invocation: Invocation, group: str, yes: bool, members: Members) -> N
     Examples:
       lithify group delete billing
       lithify group delete billing --yes
+      lithify group delete billing orders --yes
     """
     known = invocation.open_lake().group(group, coordination_url=members.coordination_url)
     if not yes:
-        positions = plural(len(known.positions()), "position")
+        positions = plural(len(known.positions(topic_name)), "position")
         refuse(f"group {group}: nothing was deleted", f"deletes {positions}, irreversibly")
-    reports = known.delete(lease_ms=members.lease_ms, tell=say_wait)
+    reports = known.delete(topic_name, lease_ms=members.lease_ms, tell=say_wait)
     if not invocation.printed(*reports):
         deleted = sum(len(report.positions) for report in reports)
         say(f"group {group}: deleted {plural(deleted, 'position')}")

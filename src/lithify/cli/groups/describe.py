@@ -7,7 +7,7 @@ import click
 from lithify.cli import parameters
 from lithify.cli.groups.parameters import group
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import columns, count, say_error, show
+from lithify.cli.terminal.output import columns, count, show
 from lithify.model.settings.units import format_duration
 from lithify.reports.groups import GroupLag
 
@@ -22,9 +22,10 @@ def describe(invocation: Invocation, group: str, topic_name: str | None, coordin
     """Show what a group has left to read.
 
     Of every partition of its topics: its position, the records that are really left (offsets that compaction
-    has removed do not count), and the age of the oldest of them. Partitions without a position are
-    read from their start. It ends with 1 if the group cannot continue at a position: the log was recreated or
-    truncated, or deletes that it has not read are gone.
+    has removed do not count), and the age of the oldest of them; and whether the group holds tombstones
+    (tombstone.hold.groups). Partitions without a position are read from their start. It ends with 1 if
+    the group cannot continue at a position: the log was recreated or truncated, deletes that it has not
+    read are gone, or the log cannot be read.
 
     \b
     Examples:
@@ -33,10 +34,12 @@ def describe(invocation: Invocation, group: str, topic_name: str | None, coordin
     """
     lags = invocation.open_lake().group(group, coordination_url=coordination_url).describe(topic_name)
     if not invocation.printed(*lags):
-        show(columns(_HEADER, [_row(lag) for lag in lags], left=("LOG", "COMMITTED"), wrap=False))
-    lost = [lag.error for lag in lags if lag.error is not None]
-    for error in lost:
-        say_error(f"{error} (`lithify group reset {group} TOPIC --to earliest` continues there)")
+        holds = ("HOLDS",) if any(lag.holds_tombstones for lag in lags) else ()
+        rows = [(*_row(lag), *("tombstones" if lag.holds_tombstones else "-" for _ in holds)) for lag in lags]
+        show(columns((*_HEADER, *holds), rows, left=("LOG", "COMMITTED", *holds), wrap=False))
+    lost = [lag for lag in lags if lag.error is not None]
+    for lag in lost:
+        invocation.say_error(str(lag.error), lag.error_code, topic=lag.topic, partition=lag.partition)
     return 1 if lost else 0
 
 

@@ -19,10 +19,15 @@ from lithify.reports.groups import GroupReset
 @group
 @parameters.topic
 @click.option(
-    "--to", "start", type=StartType(), metavar="START", required=True, help="earliest, latest, an offset or a time."
+    "--to",
+    "start",
+    type=StartType(),
+    metavar="START",
+    required=True,
+    help="Move to earliest, latest, an offset or a time.",
 )
-@click.option("--partition", type=int, metavar="P", help="Only this partition. Default: all.")
-@click.option("--yes", is_flag=True, help="Move them. Without it the new positions are shown.")
+@click.option("--partition", type=int, metavar="P", help="Read only this partition. Default: all.")
+@click.option("--yes", is_flag=True, help="Move the positions. Without --yes, only show the new ones.")
 @parameters.members
 def reset(
     invocation: Invocation,

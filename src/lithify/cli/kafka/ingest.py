@@ -12,28 +12,47 @@ from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.kafka.settings import kafka_options, kafka_settings
 from lithify.cli.parameters import DurationType
-from lithify.cli.text.ingest import ended, stop_on_signals, told
+from lithify.cli.text.ingest import ended, noted, stop_on_signals, told
 
 
 @verb("ingest")
 @kafka_options
-@click.option("--topic", "topics", multiple=True, metavar="T", help="A Kafka topic; may be repeated.")
-@click.option("--topic-pattern", "pattern", metavar="REGEX", help="All topics whose whole name matches.")
-@click.option("--into", metavar="TOPIC|STREAM/", help="The copy. Default: the same name in the stream default.")
+@click.option("--topic", "topics", multiple=True, metavar="T", help="Copy this Kafka topic. Repeatable.")
+@click.option("--topic-pattern", "pattern", metavar="REGEX", help="Copy all topics whose whole name matches.")
 @click.option(
-    "--continuous/--available-now", default=False, help="Keep copying, or end after the current records (default)."
+    "--into",
+    metavar="TOPIC|STREAM/",
+    help="Topic or stream that receives the copy. Default: the same name in the stream default.",
 )
 @click.option(
-    "--interval", "interval_ms", type=DurationType(), default="1s", show_default=True, help="Between two batches."
+    "--continuous/--available-now",
+    default=False,
+    help="Keep copying, or end after the records there are now (default).",
 )
 @click.option(
-    "--max-records-per-trigger", "max_records", type=click.IntRange(1), metavar="N", help="In one batch, at most."
+    "--interval", "interval_ms", type=DurationType(), default="1s", show_default=True, help="Time between two batches."
 )
-@click.option("--null-key", type=click.Choice(("reject", "drop")), default="reject", help="Records without a key.")
-@click.option("--accept-loss", "accepts_loss", is_flag=True, help="Continue after records that Kafka has deleted.")
-@parameters.pairs("--config", "A setting of topics that it creates.")
-@click.option("--jars", metavar="DIR", help="Of Spark's Kafka connector. Default: $LITHIFY_JARS, or Spark fetches.")
-@click.option("--checkpoint", metavar="DIR", help="For Spark's checkpoints; on a cluster, a shared directory.")
+@click.option(
+    "--max-records-per-trigger",
+    "max_records",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Copy at most this many records in one batch.",
+)
+@click.option(
+    "--null-key", type=click.Choice(("reject", "drop")), default="reject", help="What to do with records without a key."
+)
+@click.option(
+    "--accept-loss",
+    "accepts_loss",
+    is_flag=True,
+    help="Continue behind records that Kafka has deleted before they were copied.",
+)
+@parameters.pairs("--config", "A setting of the topics that are created. Repeatable.")
+@click.option(
+    "--jars", metavar="DIR", help="Directory with Spark's Kafka connector. Default: $LITHIFY_JARS, or Spark fetches it."
+)
+@click.option("--checkpoint", metavar="DIR", help="Directory for Spark's checkpoints; on a cluster, a shared one.")
 @parameters.spark_conf
 def ingest(
     invocation: Invocation,
@@ -64,7 +83,7 @@ def ingest(
     kafka = kafka_settings(bootstrap_servers, kafka_conf_file, kafka_conf)
     lake, stopped = invocation.open_lake(), stop_on_signals()
 
-    drops_keyless = null_key == "drop"
-    tell = told(invocation)
-    reports = lake.ingest(kafka, **given, drops_keyless=drops_keyless, tell=tell, stops=stopped.is_set)
+    tell, notes = told(invocation), noted(invocation)
+    given["drops_keyless"] = null_key == "drop"
+    reports = lake.ingest(kafka, **given, tell=tell, notes=notes, stops=stopped.is_set)
     return ended(invocation, reports, stopped=stopped.is_set())

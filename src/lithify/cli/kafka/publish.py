@@ -12,6 +12,7 @@ from lithify.cli.kafka.settings import kafka_options, kafka_settings
 from lithify.cli.parameters import DurationType
 from lithify.cli.terminal.output import columns, count, plural, say, show
 from lithify.cli.terminal.progress import record_progress
+from lithify.kafka_client.names import without_unknown
 from lithify.model.settings.units import format_duration
 
 if TYPE_CHECKING:
@@ -21,9 +22,14 @@ if TYPE_CHECKING:
 @verb("publish")
 @parameters.topic
 @kafka_options
-@click.option("--to", required=True, metavar="TOPIC", help="The Kafka topic; created if it is missing.")
+@click.option("--to", required=True, metavar="TOPIC", help="Kafka topic to write to; created if it is missing.")
 @click.option(
-    "--timeout", "timeout_ms", type=DurationType(), default="30s", show_default=True, help="For every answer of Kafka."
+    "--timeout",
+    "timeout_ms",
+    type=DurationType(),
+    default="30s",
+    show_default=True,
+    help="How long to wait for each response of Kafka.",
 )
 def publish(invocation: Invocation, topic_name: str, to: str, timeout_ms: int, **kafka: Any) -> None:
     """Publish a compacted topic into a Kafka topic.
@@ -41,7 +47,10 @@ def publish(invocation: Invocation, topic_name: str, to: str, timeout_ms: int, *
     """
     from lithify.kafka import publish as publish_topic
 
-    conf = kafka_settings(**kafka)
+    given = kafka_settings(**kafka)
+    conf = without_unknown(given)
+    if unknown := given.keys() - conf.keys():
+        say(f"not used, as no Kafka client has them: {', '.join(sorted(unknown))}")
     topic = invocation.open_whole_topic(topic_name)
     with record_progress(f"{topic.name} → {to}") as tell:
         report = publish_topic(topic, conf, to, timeout_s=timeout_ms / 1000, tell=tell)

@@ -10,7 +10,7 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options, say_notes
-from lithify.cli.terminal.output import say, say_error, show
+from lithify.cli.terminal.output import say, show
 from lithify.cli.terminal.progress import phase_progress
 from lithify.cli.text.pulsar_rounds import plan_lines, round_lines, round_summary
 
@@ -37,11 +37,19 @@ class ReplicationType(click.ParamType[tuple[int, int, int]]):
 @verb("compact")
 @parameters.topic
 @cluster_options
-@click.option("--plan", "only_plan", is_flag=True, help="Print what a round would do, without doing it.")
-@click.option("--order", type=click.Choice(("publish", "event-time")), help="Which message of a key wins.")
-@click.option("--retain-null-key/--drop-null-key", default=None, help="Messages without a key. Default: as the broker.")
+@click.option("--plan", "only_plan", is_flag=True, help="Print what a round would do, and change nothing.")
+@click.option(
+    "--order", type=click.Choice(("publish", "event-time")), help="Order that decides which message of a key is kept."
+)
+@click.option(
+    "--retain-null-key/--drop-null-key",
+    default=None,
+    help="What to do with messages without a key. Default: as the broker does.",
+)
 @bookkeeper_options
-@click.option("--replication", type=ReplicationType(), help="Bookies of a view. Default: as brokers say.")
+@click.option(
+    "--replication", type=ReplicationType(), help="Bookies that store a view. Default: what the brokers report."
+)
 @parameters.rates("tasks")
 @parameters.task_memory
 @parameters.spark_conf
@@ -89,5 +97,5 @@ def compact(
         say(round_summary(report))
     say_notes(report.notes)
     for one in report.failed:
-        say_error(str(one.error))
+        invocation.say_error(str(one.error), one.error_code, topic=report.topic, partition=one.partition)
     return 1 if report.failed else 0

@@ -11,28 +11,39 @@ from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
 from lithify.cli.pulsar.settings import cluster_config, cluster_options
-from lithify.cli.text.ingest import ended, stop_on_signals, told
+from lithify.cli.text.ingest import ended, noted, stop_on_signals, told
 
 
 @verb("ingest")
 @click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
 @cluster_options
-@click.option("--into", metavar="TOPIC|STREAM/", help="The copy. Default: the topic of the same name.")
 @click.option(
-    "--continuous/--available-now", default=False, help="Keep copying, or end after the current messages (default)."
+    "--into",
+    metavar="TOPIC|STREAM/",
+    help="Topic or stream that receives the copy. Default: the topic of the same name.",
 )
 @click.option(
-    "--interval", "interval_ms", type=DurationType(), default="1s", show_default=True, help="Between two batches."
+    "--continuous/--available-now",
+    default=False,
+    help="Keep copying, or end after the messages there are now (default).",
+)
+@click.option(
+    "--interval", "interval_ms", type=DurationType(), default="1s", show_default=True, help="Time between two batches."
 )
 @click.option(
     "--max-records-per-trigger",
     "max_records",
     type=click.IntRange(1),
     metavar="N",
-    help="Of a partition in one batch, and the rest of the entries that are read.",
+    help="Copy at most this many messages of a partition in one batch, then finish the entry.",
 )
-@click.option("--accept-loss", "accepts_loss", is_flag=True, help="Continue after what Pulsar may have trimmed.")
-@parameters.pairs("--config", "A setting of topics that it creates.")
+@click.option(
+    "--accept-loss",
+    "accepts_loss",
+    is_flag=True,
+    help="Continue although Pulsar may have trimmed messages before they were copied.",
+)
+@parameters.pairs("--config", "A setting of the topics that are created. Repeatable.")
 @parameters.spark_conf
 def ingest(
     invocation: Invocation,
@@ -62,5 +73,6 @@ def ingest(
     """
     cluster = cluster_config(service_url, admin_url, client_conf)
     lake, stopped = invocation.open_lake(), stop_on_signals()
-    reports = lake.ingest_pulsar(cluster, **given, tell=told(invocation), stops=stopped.is_set)
+    tell, notes = told(invocation), noted(invocation)
+    reports = lake.ingest_pulsar(cluster, **given, tell=tell, notes=notes, stops=stopped.is_set)
     return ended(invocation, reports, stopped=stopped.is_set())

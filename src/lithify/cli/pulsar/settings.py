@@ -19,18 +19,22 @@ if TYPE_CHECKING:
     from lithify.pulsar.client import ClientConfig
 
 _OPTIONS = (
-    click.option("--service-url", default="", metavar="URL", help="Of the brokers: pulsar://HOST:6650."),
-    click.option("--admin-url", default="", metavar="URL", help="Of the admin interface: http://HOST:8080."),
+    click.option("--service-url", default="", metavar="URL", help="URL of the brokers: pulsar://HOST:6650."),
+    click.option("--admin-url", default="", metavar="URL", help="URL of the admin interface: http://HOST:8080."),
     click.option(
         "--client-conf",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Pulsar's client.conf: URLs, TLS, authentication.",
+        help="Pulsar's client.conf with URLs, TLS and authentication.",
     ),
 )
 _BOOKKEEPER = (
-    click.option("--jars", metavar="DIR", help="Of Pulsar. Default: $LITHIFY_PULSAR_JARS."),
-    click.option("--metadata-url", metavar="URL", help="Of the metadata store: zk:HOST:2181. Default: as brokers say."),
+    click.option("--jars", metavar="DIR", help="Directory with Pulsar's jars. Default: $LITHIFY_PULSAR_JARS."),
+    click.option(
+        "--metadata-url",
+        metavar="URL",
+        help="URL of the metadata store: zk:HOST:2181. Default: what the brokers report.",
+    ),
 )
 
 

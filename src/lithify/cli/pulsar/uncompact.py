@@ -11,14 +11,14 @@ from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options, say_notes
 from lithify.cli.terminal.confirmation import refuse
-from lithify.cli.terminal.output import say, say_error
+from lithify.cli.terminal.output import say
 
 
 @verb("uncompact")
 @parameters.topic
 @cluster_options
 @bookkeeper_options
-@click.option("--yes", is_flag=True, help="Drop them.")
+@click.option("--yes", is_flag=True, help="Drop the views.")
 def uncompact(
     invocation: Invocation,
     topic_name: str,
@@ -54,5 +54,5 @@ def uncompact(
             say(f"{report.topic}: there was no view to drop")
     say_notes(report.notes)
     for one in report.failed:
-        say_error(str(one.error))
+        invocation.say_error(str(one.error), one.error_code, topic=report.topic, partition=one.partition)
     return 1 if report.failed else 0

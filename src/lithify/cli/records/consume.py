@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, the_partition, verb
-from lithify.cli.parameters import Members, StartType
+from lithify.cli.parameters import Members, PointType, StartType
+from lithify.cli.records.encodings import Encodings, encodings
 from lithify.cli.records.group_consumer import write_group
-from lithify.cli.records.lines import ENCODINGS, Encoding, format_json
-from lithify.model.cursor import Start
+from lithify.cli.records.lines import format_json
+from lithify.errors import RefusedError
+from lithify.model.cursor import AtTime, Start
 from lithify.model.message import MessageId
+
+if TYPE_CHECKING:
+    from lithify.api.topic import Topic
+
+
+_TO_ALONE = "--to goes without --group, --follow and --version"
 
 
 @verb("consume")
@@ -26,23 +34,31 @@ from lithify.model.message import MessageId
     metavar="START",
     default="earliest",
     show_default=True,
-    help="earliest, latest, an offset, a message id or a time.",
+    help="Start at earliest, latest, an offset, a message id or a time.",
 )
-@click.option("--partition", type=int, metavar="P", help="Only this partition. Default: all.")
-@click.option("--compacted", is_flag=True, help="Read the compacted view, where there is one, then the backlog.")
+@click.option("--partition", type=int, metavar="P", help="Read only this partition. Default: all.")
+@click.option("--compacted", is_flag=True, help="Read the compacted view if there is one, then the backlog.")
+@click.option(
+    "--to",
+    "point",
+    type=PointType(),
+    metavar="OFFSET|TIME",
+    help="Stop before this offset, or before the first record at or after this time.",
+)
 @click.option("--max", "most", type=click.IntRange(min=0), metavar="N", help="Stop after this many records.")
-@click.option("--follow", is_flag=True, help="Continue with new records, until interrupted.")
-@click.option("--version", type=int, metavar="VERSION", help="A kept version instead of the newest.")
-@click.option("--group", metavar="GROUP", help="Continue where this group has committed to, and commit.")
+@click.option("--follow", is_flag=True, help="Keep reading new records until interrupted.")
+@click.option("--version", type=int, metavar="VERSION", help="Read a kept version instead of the newest.")
+@click.option("--group", metavar="GROUP", help="Continue from the group's committed positions, and commit new ones.")
 @parameters.members
-@click.option("--encoding", type=click.Choice(ENCODINGS), default="utf-8", show_default=True)
+@click.option("--key", metavar="KEY", help="Only records of this key.")
+@encodings
 def consume(
     invocation: Invocation,
     topic_name: str,
     start: Start,
     partition: int | None,
     most: int | None,
-    encoding: Encoding,
+    encodings: Encodings,
     members: Members,
     **how: Any,
 ) -> None:
@@ -60,6 +76,8 @@ def consume(
     A topic with compaction.mode=side-by-side keeps all records and beside them a compacted view;
     --compacted reads the view up to the first dirty offset, then the backlog.
 
+    With --to it reads a version that still has all records that counted there, or is refused.
+
     With --group it continues where the group has committed to, else at --from, and commits after printing.
     Its members share the partitions, and continue where one has died: a record may be printed twice.
 
@@ -67,6 +85,7 @@ def consume(
     Examples:
       lithify consume orders --max 10
       lithify consume orders --partition 2 --from 1200
+      lithify consume orders --key k1
       lithify consume orders --from 2026-01-31T12:00:00Z
       lithify consume orders --from latest --follow
       lithify consume persistent://shop/eu/orders --from 1042:17
@@ -74,48 +93,105 @@ def consume(
       lithify consume orders --group billing --follow
       lithify consume orders --version 12
     """
+    wanted = encodings.key_bytes(how.pop("key"))
     topic, named = invocation.open_topic(topic_name)
     partition = the_partition(topic_name, named, partition)
     if (group := how.pop("group")) is not None:
-        from lithify.api.groups import Membership, start_of_group
-
-        start_of_group(partition, start, how.pop("version"))
-        membership = Membership(group, members.lease_ms, members.coordination_url)
-        write_group(topic.reader(group=membership, start=start, **how), most, encoding, topic.name)
+        if wanted is not None:
+            raise RefusedError("--key and --group: a group reads all records", hint="give one of them")
+        write_group(_member(topic, group, members, (partition, start), how), most, encodings, topic.name)
         return
+    _write(_of_key(_tables(topic, partition, start, how), wanted), most, encodings, topic.name)
+
+
+def _tables(topic: Topic, partition: int | None, start: Start, how: dict[str, Any]) -> Iterator[Any]:
+    """The records from a start on, or with `point` up to there (C69), as Arrow tables."""
     if partition is None and isinstance(start, int | MessageId) and topic.info().partitions == 1:
         partition = 0
-    _write(topic.reader(partition, start, **how).batches(), most, encoding, topic.name)
+    if (point := how.pop("point")) is None:
+        return topic.reader(partition, start, **how).batches()
+    if how["follow"] or how["version"] is not None:
+        raise click.UsageError(_TO_ALONE)
+    found = topic.records_to(point, partition=partition, start=start, compacted=how["compacted"])
+    return (batch.to_arrow() for batch in found)
+
+
+def _member(topic: Topic, group: str, members: Members, where: tuple[int | None, Start], how: dict[str, Any]) -> Any:
+    """The reader of a member. Raises `RefusedError` for what a group decides by itself."""
+    if how.pop("point") is not None:
+        raise click.UsageError(_TO_ALONE)
+    from lithify.api.groups import Membership, start_of_group
+
+    partition, start = where
+    start_of_group(partition, start, how.pop("version"))
+    membership = Membership(group, members.lease_ms, members.coordination_url)
+    return topic.reader(group=membership, start=start, **how)
 
 
 @verb("table")
 @parameters.topic
-@click.option("--version", type=int, metavar="VERSION", help="As of a kept version instead of the newest.")
-@click.option("--encoding", type=click.Choice(ENCODINGS), default="utf-8", show_default=True)
-def table(invocation: Invocation, topic_name: str, version: int | None, encoding: Encoding) -> None:
+@click.option(
+    "--at", "point", type=PointType(), metavar="OFFSET|TIME", help="Print it as it was at this offset or time."
+)
+@click.option("--partition", type=int, metavar="P", help="Print only this partition; with --at.")
+@click.option("--version", type=int, metavar="VERSION", help="Read a kept version instead of the newest.")
+@click.option("--key", metavar="KEY", help="Only records of this key.")
+@encodings
+def table(
+    invocation: Invocation,
+    topic_name: str,
+    point: int | AtTime | None,
+    partition: int | None,
+    version: int | None,
+    encodings: Encodings,
+    key: str | None,
+) -> None:
     """Print the latest record of every live key.
 
     One JSON object a line. The result does not depend on compaction or its mode: one record per
     partition and key. Deleted keys and records without a key are left out.
 
+    With --at it has the records below that offset, or before the first record at or after that time, as
+    the newest version or a kept one still has them. It is refused where none has. An offset is of one
+    partition.
+
     \b
     Examples:
       lithify table orders
       lithify table orders | jq -r .key
+      lithify table orders --key k1
       lithify table orders --version 12
+      lithify table orders --at 2026-01-31T12:00:00Z
+      lithify table orders --partition 2 --at 1200
     """
-    topic = invocation.open_whole_topic(topic_name)
-    _write((batch.to_arrow() for batch in topic.table_batches(version=version)), None, encoding, topic.name)
+    wanted = encodings.key_bytes(key)
+    topic, named = invocation.open_topic(topic_name)
+    partition = the_partition(topic_name, named, partition)
+    if point is None and partition is not None:
+        raise click.UsageError("a partition of the table goes with --at")
+    if point is not None and version is not None:
+        raise click.UsageError("--at finds the version itself: it goes without --version")
+    batches = topic.table_batches(version=version, at=point, partition=partition)
+    _write(_of_key((batch.to_arrow() for batch in batches), wanted), None, encodings, topic.name)
 
 
-def _write(tables: Iterator[Any], most: int | None, encoding: Encoding, topic: str) -> None:
+def _of_key(tables: Iterator[Any], key: bytes | None) -> Iterator[Any]:
+    """The records of a key, of any partition: who wrote them may have had a partitioner of their own."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for table in tables:
+        yield table if key is None else table.filter(pc.equal(table.column("key"), pa.scalar(key, pa.binary())))
+
+
+def _write(tables: Iterator[Any], most: int | None, encodings: Encodings, topic: str) -> None:
     """Writes the records of Arrow tables to stdout as JSON lines, at most so many."""
     left = most
     if left == 0:
         return
     for table in tables:
         taken = table if left is None else table.slice(0, left)
-        for lines in format_json(taken, encoding, topic):
+        for lines in format_json(taken, encodings, topic):
             sys.stdout.buffer.write(lines)
         sys.stdout.buffer.flush()  # per batch, so that followers see it at once; a batch is large, so this is cheap
         if left is not None:

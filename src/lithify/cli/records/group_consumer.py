@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from lithify.cli.records.lines import Encoding, format_json
+from lithify.cli.records.encodings import Encodings
+from lithify.cli.records.lines import format_json
 from lithify.cli.terminal.output import say_error
 from lithify.cli.terminal.watch import pause
 from lithify.errors import CoordinationError, PartitionTakenOverError
@@ -58,9 +59,9 @@ class Signals:
             raise KeyboardInterrupt
 
 
-def write_group(reader: GroupReader, most: int | None, encoding: Encoding, topic: str) -> None:
+def write_group(reader: GroupReader, most: int | None, encodings: Encodings, topic: str) -> None:
     """Prints records until the member's partitions are read, or endlessly while it follows; at most so many."""
-    printer = _Printer(reader, most, encoding, topic)
+    printer = _Printer(reader, most, encodings, topic)
     printer.signals.take()
     outage: Deadline | None = None
     with reader:
@@ -76,7 +77,7 @@ def write_group(reader: GroupReader, most: int | None, encoding: Encoding, topic
 
 def _wait(error: CoordinationError, outage: Deadline) -> None:
     """Raises the error if the database has been unusable for too long."""
-    say_error(f"{error}; trying again")
+    say_error(f"{error}; trying again", error.code)
     try:
         outage.left_s()
     except TimeoutError:
@@ -87,9 +88,9 @@ def _wait(error: CoordinationError, outage: Deadline) -> None:
 class _Printer:
     """Prints batches; `committed` says whether it has committed since that was set to false."""
 
-    def __init__(self, reader: GroupReader, most: int | None, encoding: Encoding, topic: str) -> None:
+    def __init__(self, reader: GroupReader, most: int | None, encodings: Encodings, topic: str) -> None:
         self.signals, self.committed = Signals(), False
-        self._reader, self._left, self._encoding, self._topic = reader, most, encoding, topic
+        self._reader, self._left, self._encodings, self._topic = reader, most, encodings, topic
 
     def print_all(self) -> None:
         self._commit()  # what was printed before an outage
@@ -110,7 +111,7 @@ class _Printer:
         printed = 0
         while printed < wanted.num_rows and not self.signals.asked:
             some = wanted.slice(printed, AT_ONCE)
-            for lines in format_json(some, self._encoding, self._topic):
+            for lines in format_json(some, self._encodings, self._topic):
                 sys.stdout.buffer.write(lines)
             sys.stdout.buffer.flush()
             printed += some.num_rows
@@ -123,5 +124,5 @@ class _Printer:
         try:
             self._reader.commit()
         except PartitionTakenOverError as error:
-            say_error(str(error))
+            say_error(str(error), error.code)
         self.committed = True

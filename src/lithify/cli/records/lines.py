@@ -5,11 +5,12 @@
 A record with a message id of Pulsar's has `"message_id":"1042:17:0","publish_time":...,"event_time":...` after its
 timestamp, and one that was passed through whole `"passed_through":true`.
 
-Text is UTF-8; with `base64` keys, values and header values are base64, so that any bytes pass. On
+Text is UTF-8, base64 or hex (`encodings`), so that any bytes pass. On
 the way in only `key` and `value` are needed. A record whose timestamp the log gave has one field
 more, `"timestamp_type":"LogAppendTime"`, so that a copy with `produce --keep-offsets` is whole.
 
-A line of `key TAB value` deletes its key only where the value is the text of `--null-marker`.
+A line of `key TAB value`, or of a value for `--key`, deletes its key only where the value is the text of
+`--null-marker`.
 
 Lines become Arrow columns a batch at a time; only a batch with an error is checked record by record,
 to name the line.
@@ -17,13 +18,12 @@ to name the line.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from lithify.cli.records.encodings import NOT_UTF8, Encoding, Encodings, to_bytes, to_text
 from lithify.cli.terminal.output import inert_json
 from lithify.errors import LithifyError
 from lithify.model.message import MessageId
@@ -32,9 +32,6 @@ from lithify.model.record import TIMESTAMP_TYPES
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Encoding = Literal["utf-8", "base64"]
-ENCODINGS: tuple[Encoding, ...] = ("utf-8", "base64")
 
 JSON_FIELDS = frozenset({"partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers"})
 _INTEGERS = ("partition", "offset", "timestamp")
@@ -52,24 +49,22 @@ class LineError(Exception):
         self.reason = reason
 
 
-def parse_json(lines: Sequence[bytes], encoding: Encoding) -> pa.Table:
+def parse_json(lines: Sequence[bytes], encodings: Encodings) -> pa.Table:
     """JSON lines as a table of the columns that `append` takes. Raises `LineError`."""
     import pyarrow as pa
 
     found = [_json_object(index, line) for index, line in enumerate(lines)]
     try:
-        return _table(found, encoding)
+        return _table(found, encodings)
     except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError):
         for index, record in enumerate(found):
-            if reason := _fault(record, encoding):
+            if reason := _fault(record, encodings):
                 raise LineError(index, reason) from None
         raise
 
 
-def parse_tsv(lines: Sequence[bytes], encoding: Encoding, null_marker: str | None = None) -> pa.Table:
+def parse_tsv(lines: Sequence[bytes], encodings: Encodings, null_marker: str | None = None) -> pa.Table:
     """Lines of `key TAB value` as a table; a value that is `null_marker` deletes its key. Raises `LineError`."""
-    import pyarrow as pa
-
     keys: list[bytes] = []
     values: list[bytes | None] = []
     null = None if null_marker is None else null_marker.encode()
@@ -78,32 +73,39 @@ def parse_tsv(lines: Sequence[bytes], encoding: Encoding, null_marker: str | Non
         if not tab:
             raise LineError(index, _NO_TAB)
         try:
-            keys.append(_plain(key, encoding))
-            values.append(None if value == null else _plain(value, encoding))
+            keys.append(to_bytes(key, encodings.key))
+            values.append(None if value == null else to_bytes(value, encodings.value))
         except ValueError as error:
             raise LineError(index, str(error)) from None
+    return _pairs(keys, values)
+
+
+def parse_values(lines: Sequence[bytes], encodings: Encodings, key: bytes, null_marker: str | None = None) -> pa.Table:
+    """Lines that are values of one key; one that is `null_marker` deletes the key. Raises `LineError`."""
+    null = None if null_marker is None else null_marker.encode()
+    values: list[bytes | None] = []
+    for index, line in enumerate(lines):
+        try:
+            values.append(None if line == null else to_bytes(line, encodings.value))
+        except ValueError as error:
+            raise LineError(index, str(error)) from None
+    return _pairs([key] * len(values), values)
+
+
+def _pairs(keys: Sequence[bytes], values: Sequence[bytes | None]) -> pa.Table:
+    import pyarrow as pa
+
     return pa.table({"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())})
 
 
-def _plain(text: bytes, encoding: Encoding) -> bytes:
-    if encoding == "base64":
-        return _from_base64(text)
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        raise ValueError(_NOT_UTF8) from None
-    return text
-
-
 _NO_TAB = "it has no tab between key and value; to delete a key, write --null-marker's text as its value"
-_NOT_UTF8 = "it is not UTF-8 text; --encoding base64 takes any bytes"
 
 
 def _json_object(index: int, line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line.decode())
     except UnicodeDecodeError:
-        raise LineError(index, _NOT_UTF8) from None
+        raise LineError(index, NOT_UTF8) from None
     except json.JSONDecodeError as error:
         raise LineError(index, f"it is not JSON: {error.msg} at column {error.colno}") from None
     except (RecursionError, ValueError) as error:  # nested too deeply, a number of thousands of digits
@@ -116,12 +118,12 @@ def _json_object(index: int, line: bytes) -> dict[str, Any]:
     return found
 
 
-def _table(found: Sequence[dict[str, Any]], encoding: Encoding) -> pa.Table:
+def _table(found: Sequence[dict[str, Any]], encodings: Encodings) -> pa.Table:
     """Converts all records at once; raises any of several exceptions if one is malformed."""
     import pyarrow as pa
 
     columns: dict[str, Any] = {}
-    for name in ("key", "value"):
+    for name, encoding in (("key", encodings.key), ("value", encodings.value)):
         texts = [record[name] for record in found]
         _require(texts, {str, type(None)})
         columns[name] = _bytes_column(texts, encoding)
@@ -134,7 +136,7 @@ def _table(found: Sequence[dict[str, Any]], encoding: Encoding) -> pa.Table:
     headers = [record.get("headers") for record in found]
     _require(headers, {list, type(None)})
     if any(headers):
-        columns["headers"] = _headers_column(headers, encoding)
+        columns["headers"] = _headers_column(headers, encodings.headers)
     return pa.table(columns)
 
 
@@ -148,7 +150,7 @@ def _bytes_column(texts: Sequence[str | None], encoding: Encoding) -> pa.Array:
 
     if encoding == "utf-8":
         return pa.array(texts, pa.string())
-    return pa.array([None if text is None else _from_base64(text) for text in texts], pa.binary())
+    return pa.array([None if text is None else to_bytes(text, encoding) for text in texts], pa.binary())
 
 
 def _headers_column(headers: Sequence[Any], encoding: Encoding) -> pa.Array:
@@ -156,24 +158,18 @@ def _headers_column(headers: Sequence[Any], encoding: Encoding) -> pa.Array:
 
     if any(_headers_fault(given, encoding) for given in headers):
         raise ValueError
-    convert: Callable[[str], bytes] = _from_base64 if encoding == "base64" else str.encode
     pairs = [
-        [(str.encode(name), None if value is None else convert(value)) for name, value in given] if given else None
+        [(str.encode(name), None if value is None else to_bytes(value, encoding)) for name, value in given]
+        if given
+        else None
         for given in headers
     ]
     return pa.array(pairs, pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])))
 
 
-def _from_base64(text: str | bytes) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise ValueError(f"it is not base64: {error}") from None
-
-
-def _fault(record: dict[str, Any], encoding: Encoding) -> str | None:
+def _fault(record: dict[str, Any], encodings: Encodings) -> str | None:
     """What is wrong with a record, as text for the user; None if nothing is."""
-    for name in ("key", "value"):
+    for name, encoding in (("key", encodings.key), ("value", encodings.value)):
         if name not in record:
             return f'it has no field "{name}"' + ('; "value":null deletes a key' if name == "value" else "")
         if fault := _text_fault(record[name], encoding):
@@ -184,7 +180,7 @@ def _fault(record: dict[str, Any], encoding: Encoding) -> str | None:
             return f"its {name} is not a whole number of 64 bits: {json.dumps(number)}"
     if record.get("timestamp_type") not in (None, *TIMESTAMP_TYPES):
         return f"its timestamp_type is none of {', '.join(TIMESTAMP_TYPES)}: {json.dumps(record['timestamp_type'])}"
-    return _headers_fault(record.get("headers"), encoding)
+    return _headers_fault(record.get("headers"), encodings.headers)
 
 
 def _text_fault(text: object, encoding: Encoding) -> str | None:
@@ -196,11 +192,10 @@ def _text_fault(text: object, encoding: Encoding) -> str | None:
         text.encode()
     except UnicodeEncodeError:
         return "has half a character (a lone surrogate), which is no text"
-    if encoding == "base64":
-        try:
-            _from_base64(text)
-        except ValueError as error:
-            return str(error).removeprefix("it ")
+    try:
+        to_bytes(text, encoding)
+    except ValueError as error:
+        return str(error).removeprefix("it ")
     return None
 
 
@@ -219,17 +214,14 @@ def _headers_fault(headers: object, encoding: Encoding) -> str | None:
     return None
 
 
-def format_json(table: pa.Table, encoding: Encoding, topic: str) -> Iterator[bytes]:
+def format_json(table: pa.Table, encodings: Encodings, topic: str) -> Iterator[bytes]:
     """The records of a table as JSON lines, some thousands at a time.
 
     Raises `LithifyError` at a record that is not UTF-8, after those before it.
     """
     for batch in table.to_batches(max_chunksize=8192):
-        if encoding == "base64":
-            yield inert_json("".join(_lines(batch, _as_base64))).encode()
-            continue
-        sound = _text_records(batch)
-        yield inert_json("".join(_lines(batch.slice(0, sound), bytes.decode))).encode()
+        sound = _text_records(batch, encodings)
+        yield inert_json("".join(_lines(batch.slice(0, sound), encodings))).encode()
         if sound < batch.num_rows:
             place = batch.slice(sound, 1).select(["partition", "offset"]).to_pylist()[0]
             raise LithifyError(
@@ -238,18 +230,20 @@ def format_json(table: pa.Table, encoding: Encoding, topic: str) -> Iterator[byt
             )
 
 
-def _lines(batch: pa.RecordBatch, text_of: Callable[[bytes], str]) -> Iterator[str]:
-    def quoted(data: bytes | None) -> str:
-        return "null" if data is None else _text(text_of(data))
+def _lines(batch: pa.RecordBatch, encodings: Encodings) -> Iterator[str]:
+    def quoting(encoding: Encoding) -> Callable[[bytes | None], str]:
+        text_of = to_text(encoding)
+        return lambda data: "null" if data is None else _text(text_of(data))
 
+    key_text, value_text, header_text = map(quoting, (encodings.key, encodings.value, encodings.headers))
     names = ("partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
     columns = [batch.column(name).to_pylist() for name in names]
     for partition, offset, timestamp, kind, key, value, given, ids in zip(*columns, _ids(batch), strict=True):
         by_log = ',"timestamp_type":"LogAppendTime"' if kind else ""
-        headers = ",".join(f"[{_text(h['key'])},{quoted(h['value'])}]" for h in given or ())
+        headers = ",".join(f"[{_text(h['key'])},{header_text(h['value'])}]" for h in given or ())
         yield (
             f'{{"partition":{partition},"offset":{offset},"timestamp":{timestamp}{by_log}{ids},'
-            f'"key":{quoted(key)},"value":{quoted(value)},"headers":[{headers}]}}\n'
+            f'"key":{key_text(key)},"value":{value_text(value)},"headers":[{headers}]}}\n'
         )
 
 
@@ -265,29 +259,27 @@ def _ids(batch: pa.RecordBatch) -> Iterator[str]:
         yield f',"message_id":"{MessageId(*ids)}","publish_time":{published},"event_time":{event_time}{whole}'
 
 
-def _as_base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-def _text_records(batch: pa.RecordBatch) -> int:
-    """How many records from the first one on are UTF-8 text throughout."""
+def _text_records(batch: pa.RecordBatch, encodings: Encodings) -> int:
+    """How many records from the first one on are UTF-8 text wherever they are to be."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     try:
-        for name in ("key", "value"):
-            batch.column(name).cast(pa.string())
-        pc.struct_field(batch.column("headers").flatten(), "value").cast(pa.string())
+        for name, encoding in (("key", encodings.key), ("value", encodings.value)):
+            if encoding == "utf-8":
+                batch.column(name).cast(pa.string())
+        if encodings.headers == "utf-8":
+            pc.struct_field(batch.column("headers").flatten(), "value").cast(pa.string())
     except pa.ArrowInvalid:
-        return next(n for n in range(batch.num_rows) if not _is_text(batch.slice(n, 1).to_pylist()[0]))
+        return next(n for n in range(batch.num_rows) if not _is_text(batch.slice(n, 1).to_pylist()[0], encodings))
     return int(batch.num_rows)
 
 
-def _is_text(record: dict[str, Any]) -> bool:
-    parts = [record["key"], record["value"], *(h["value"] for h in record["headers"] or ())]
+def _is_text(record: dict[str, Any], encodings: Encodings) -> bool:
+    headers = [(h["value"], encodings.headers) for h in record["headers"] or ()]
     try:
-        for part in parts:
-            (part or b"").decode()
+        for part, encoding in ((record["key"], encodings.key), (record["value"], encodings.value), *headers):
+            to_text(encoding)(part or b"")
     except UnicodeDecodeError:
         return False
     return True

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.records.lines import ENCODINGS, Encoding
-from lithify.cli.records.record_files import FORMATS, STDIN, Format, InputBatch, check_readable, format_of, read_batches
+from lithify.cli.parameters import DurationType
+from lithify.cli.records.encodings import Encodings, encodings
+from lithify.cli.records.record_files import (
+    FORMATS,
+    Format,
+    InputBatch,
+    TextForm,
+    check_readable,
+    format_of,
+    most_line_bytes,
+    read_batches,
+)
+from lithify.cli.records.text_lines import STDIN, LineLimits
 from lithify.cli.terminal.output import columns, count, plural, print_json, say, show
 from lithify.cli.terminal.progress import record_progress
+from lithify.cli.terminal.stopping import until_done
 from lithify.errors import InvalidRecordError, LithifyError, RefusedError, UnknownOutcomeError
 
 if TYPE_CHECKING:
@@ -56,18 +69,34 @@ class ProduceFlags:
     """The flags of `produce`, as they were given."""
 
     format_name: str | None
-    encoding: Encoding
+    encodings: Encodings
+    key: str | None
     null_marker: str | None
     keep_offsets: bool
+    linger_ms: int
 
 
 @verb("produce")
 @click.argument("topic_name", metavar="TOPIC")
 @click.argument("files", metavar="[FILE]...", nargs=-1)
-@click.option("--format", "format_name", type=click.Choice(FORMATS), help="Default: by the file's suffix, else json.")
-@click.option("--encoding", type=click.Choice(ENCODINGS), default="utf-8", show_default=True)
-@click.option("--null-marker", metavar="TEXT", help="With tsv: a value that is this text deletes its key.")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    help="Format of the input. Default: by the file's suffix, else json.",
+)
+@click.option("--key", metavar="KEY", help="Every line of the input is a value of this key.")
+@encodings
+@click.option("--null-marker", metavar="TEXT", help="With tsv: a record whose value is this text is a delete.")
 @click.option("--keep-offsets", is_flag=True, help="Use the records' own partitions and offsets.")
+@click.option(
+    "--linger",
+    "linger_ms",
+    type=DurationType(),
+    default="1s",
+    show_default=True,
+    help="Wait at most this long for more records of a pipe before appending a batch.",
+)
 def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **given: Any) -> None:
     """Append records from files or stdin.
 
@@ -82,9 +111,10 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
     parquet  columns key and value (binary or string); may have partition,
              timestamp, offset, headers. Copied column-wise, at bulk speed.
 
-    Records are appended in atomic batches of 20,000 lines, or of a row group. A refused record, or a
-    malformed line, refuses its batch; the batches before it are committed, and the error gives the
-    number of their records.
+    Records are appended in atomic batches of 20,000 lines, or of a row group; those of a pipe after
+    --linger as well. A refused record, or a malformed line, refuses its batch; the batches before it
+    are committed, and the error gives the number of their records. A record without a timestamp gets
+    the time at which it was read. Ctrl-C appends what was read whole, and ends.
 
     A record without a partition gets the one that Kafka's default partitioner chooses. With
     --keep-offsets offsets must ascend and be at or above the log end offset; gaps are allowed. So a
@@ -97,6 +127,7 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
       printf 'k1\\tNULL\\n' | lithify produce orders --format tsv --null-marker NULL
       lithify produce orders part-*.parquet
       lithify consume orders | lithify produce copy --keep-offsets
+      tail -f changes.jsonl | lithify produce orders --linger 200ms
     """
     flags = ProduceFlags(**given)
     topic, partition = invocation.open_topic(topic_name)
@@ -104,19 +135,34 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
     _check_takes_records(topic)
     sources = _sources(files, flags)
     written = Written(topic.name, topic.state().version)
-    most = topic.state().settings.max_message_bytes
     try:
-        with record_progress("appending") as advance:
-            for path, kind in sources:
-                for batch in read_batches(path, kind, flags.encoding, most, flags.null_marker):
-                    _append(topic, batch, partition, written, keep_offsets=flags.keep_offsets)
-                    advance(len(batch.numbers))
+        _append_all(topic, partition, sources, flags, written)
     except LithifyError as error:
         _say_how_far(error, written)
+        raise
+    except KeyboardInterrupt:
+        far = f"{plural(written.records, 'record')} written, version {written.version}"
+        say(f"{written.topic}: interrupted: {far}; lines after these were not")
         raise
     finally:
         _print(invocation, written)
     say(f"{written.topic}: {plural(written.records, 'record')} written, version {written.version}")
+
+
+def _append_all(
+    topic: Topic, partition: int | None, sources: list[tuple[str, Format]], flags: ProduceFlags, written: Written
+) -> None:
+    most = most_line_bytes(topic.state().settings.max_message_bytes)
+    limits = LineLimits(most, flags.linger_ms, topic.warehouse.clock.now_ms)
+    form = TextForm(flags.encodings, flags.encodings.key_bytes(flags.key), flags.null_marker, limits)
+    if any(path == STDIN for path, _ in sources) and sys.stdin is not None and sys.stdin.isatty():
+        say("reading records from the terminal, one a line; Ctrl-D ends")
+    with record_progress("appending") as advance:
+        for path, kind in sources:
+            for batch in read_batches(path, kind, form):
+                with until_done("until this batch is appended"):
+                    _append(topic, batch, partition, written, keep_offsets=flags.keep_offsets)
+                advance(len(batch.numbers))
 
 
 def _check_takes_records(topic: Topic) -> None:
@@ -129,15 +175,23 @@ def _check_takes_records(topic: Topic) -> None:
 
 def _sources(files: tuple[str, ...], flags: ProduceFlags) -> list[tuple[str, Format]]:
     """The files and their formats, all of them checked before anything is written."""
-    sources = [(path, format_of(path, flags.format_name)) for path in files or (STDIN,)]
-    tsv = any(kind == "tsv" for _, kind in sources)
-    if flags.null_marker is not None and not tsv:
+    if flags.key is not None and flags.format_name is not None:
+        raise RefusedError("--key takes every line as a value, --format a line as a record", hint="give one of them")
+    sources = [(path, _kind(path, flags)) for path in files or (STDIN,)]
+    plain = any(kind in ("tsv", "values") for _, kind in sources)
+    if flags.null_marker is not None and not plain:
         raise RefusedError("--null-marker is for tsv", hint='json has "value":null, and parquet has nulls')
-    if flags.keep_offsets and tsv:
-        raise RefusedError("tsv has no offsets that could be kept", hint="use json or parquet with --keep-offsets")
+    if flags.keep_offsets and plain:
+        name = "tsv" if flags.key is None else "a line that is a value"
+        raise RefusedError(f"{name} has no offsets that could be kept", hint="use json or parquet with --keep-offsets")
     for path, kind in sources:
         check_readable(path, kind)
     return sources
+
+
+def _kind(path: str, flags: ProduceFlags) -> Format:
+    flags.encodings.key_bytes(flags.key)  # raises before anything is written
+    return format_of(path, flags.format_name) if flags.key is None else "values"
 
 
 def _append(topic: Topic, batch: InputBatch, partition: int | None, written: Written, *, keep_offsets: bool) -> None:

@@ -1,6 +1,6 @@
 """Files of records, cut into the batches that are appended one by one, each atomic.
 
-    orders.jsonl   lines 1 .. 20000 | 20001 .. 40000 | ...     by number and by bytes
+    orders.jsonl   lines 1 .. 20000 | 20001 .. 40000 | ...     see `text_lines`
     orders.parquet row group 0 | row group 1 | ...             larger ones are cut as well
 
 A batch knows which line or row each of its records came from, so that an error can name it.
@@ -8,15 +8,16 @@ A batch knows which line or row each of its records came from, so that an error 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from lithify.cli.records.lines import Encoding, LineError, parse_json, parse_tsv
+from lithify.cli.records.encodings import Encodings
+from lithify.cli.records.lines import LineError, parse_json, parse_tsv, parse_values
+from lithify.cli.records.text_lines import STDIN, LineLimits, batches_of, opened_lines
 from lithify.errors import InvalidInputError, InvalidRecordError
 
 if TYPE_CHECKING:
@@ -24,16 +25,13 @@ if TYPE_CHECKING:
 
     from lithify.columnar.parquet.bounded_batches import BoundedFile
 
-Format = Literal["json", "tsv", "parquet"]
+Format = Literal["json", "tsv", "parquet", "values"]
 FORMATS: tuple[Format, ...] = ("json", "tsv", "parquet")
+"""Those that can be asked for; lines are `values` if the key is given beside them."""
 
-BATCH_LINES = 20_000
-BATCH_TEXT_BYTES = 16 * 2**20
 LINE_EXTRA_BYTES = 64 * 2**10
 MOST_RECORD_BYTES = 2**31 - 1
 """Arrow's binary columns take no larger ones, and neither does Kafka."""
-
-STDIN = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +56,29 @@ def format_of(path: str, given: str | None) -> Format:
     return next((f for f in FORMATS if f == given), by_suffix.get(Path(path).suffix, "json"))
 
 
-def read_batches(
-    path: str, format_name: Format, encoding: Encoding, max_message_bytes: int, null_marker: str | None = None
-) -> Iterator[InputBatch]:
+@dataclass(frozen=True, slots=True)
+class TextForm:
+    """How the lines of text are read."""
+
+    encodings: Encodings
+    key: bytes | None
+    null_marker: str | None
+    limits: LineLimits
+
+
+def read_batches(path: str, format_name: Format, form: TextForm) -> Iterator[InputBatch]:
     """The records of a file, or of stdin for `-`. Raises `InvalidInputError`, naming line or file."""
-    most = most_line_bytes(max_message_bytes)
-    source = "stdin" if path == STDIN else path
     match format_name:
         case "parquet":
             yield from _parquet_batches(path)
         case "json":
-            yield from _text_batches(path, source, encoding, parse_json, most)
+            yield from _text_batches(path, parse_json, form)
         case "tsv":
-            yield from _text_batches(path, source, encoding, partial(parse_tsv, null_marker=null_marker), most)
+            yield from _text_batches(path, partial(parse_tsv, null_marker=form.null_marker), form)
+        case "values":
+            assert form.key is not None
+            parse = partial(parse_values, key=form.key, null_marker=form.null_marker)
+            yield from _text_batches(path, parse, form)
 
 
 def check_readable(path: str, format_name: Format) -> None:
@@ -84,74 +92,39 @@ def check_readable(path: str, format_name: Format) -> None:
             except InvalidInputError as error:
                 raise InvalidInputError(f"{path}: {error.message}", hint=error.hint) from None
     elif path != STDIN and not Path(path).is_fifo():  # opening a pipe a second time would lose its content
-        with _opened(path):
+        with opened_lines(path):
             pass
 
 
-Parse = Callable[[Sequence[bytes], Encoding], Any]
+Parse = Callable[[Sequence[bytes], Encodings], Any]
 
 
-def _text_batches(
-    path: str, source: str, encoding: Encoding, parse: Parse, most_line_bytes: int
-) -> Iterator[InputBatch]:
-    with _opened(path) as file:
-        for lines, numbers in _line_batches(_bounded_lines(file, source, most_line_bytes)):
+def _text_batches(path: str, parse: Parse, form: TextForm) -> Iterator[InputBatch]:
+    source = "stdin" if path == STDIN else path
+    with opened_lines(path) as lines:
+        for batch in batches_of(lines, source, form.limits):
             try:
-                table = parse(lines, encoding)
+                table = parse(batch.lines, form.encodings)
             except LineError as error:
-                raise InvalidInputError(f"{source}, line {numbers[error.index]}: {error.reason}") from None
-            yield InputBatch(table, source, "line", numbers)
+                raise InvalidInputError(f"{source}, line {batch.numbers[error.index]}: {error.reason}") from None
+            yield InputBatch(_stamped(table, batch.read_ms), source, "line", batch.numbers)
+
+
+def _stamped(table: pa.Table, read_ms: Sequence[int]) -> pa.Table:
+    """The records, those without a timestamp with the time at which each was read."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column, read = "timestamp", pa.array(read_ms, pa.int64())
+    if column not in table.schema.names:
+        return table.append_column(column, read)
+    own = table.column(column)
+    return table.set_column(table.schema.get_field_index(column), column, pc.coalesce(own.cast(pa.int64()), read))
 
 
 def most_line_bytes(max_message_bytes: int) -> int:
     """Of a line that can hold a record of `max.message.bytes`: JSON escapes a byte with 6, and has names beside it."""
     return 6 * min(max_message_bytes, MOST_RECORD_BYTES) + LINE_EXTRA_BYTES
-
-
-def _bounded_lines(file: BinaryIO, source: str, most: int) -> Iterator[bytes]:
-    """The lines of a file, no more than a line of `most` bytes in memory (C51)."""
-    number = 0
-    while line := file.readline(most + 1):
-        number += 1
-        if len(line) > most:
-            raise InvalidInputError(
-                f"{source}, line {number}: it has more than {most} bytes, which no record of max.message.bytes takes",
-                hint="`lithify topic alter` raises max.message.bytes; --format says what kind of file it is",
-            )
-        yield line
-
-
-def _line_batches(file: Iterator[bytes]) -> Iterator[tuple[list[bytes], list[int]]]:
-    """Lines without their line ends, and their numbers; blank ones are skipped."""
-    lines: list[bytes] = []
-    numbers: list[int] = []
-    size = 0
-    for number, line in enumerate(file, 1):
-        text = line.removesuffix(b"\n")
-        if not text or text == b"\r":
-            continue
-        lines.append(text)
-        numbers.append(number)
-        size += len(text)
-        if len(lines) >= BATCH_LINES or size >= BATCH_TEXT_BYTES:
-            yield lines, numbers
-            lines, numbers, size = [], [], 0
-    if lines:
-        yield lines, numbers
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[BinaryIO]:
-    if path == STDIN:
-        if sys.stdin is None:
-            raise InvalidInputError("stdin is closed", hint="name a file, or pipe records into it")
-        yield sys.stdin.buffer
-        return
-    try:
-        with Path(path).open("rb") as file:
-            yield file
-    except OSError as error:
-        raise InvalidInputError(f"{path}: {error.strerror}") from None
 
 
 def _parquet_batches(path: str) -> Iterator[InputBatch]:

@@ -11,7 +11,7 @@ from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import TimeType
 from lithify.cli.terminal.confirmation import allow_clock_jump, check_now
-from lithify.cli.terminal.output import say, say_error, show
+from lithify.cli.terminal.output import say, show
 from lithify.cli.terminal.progress import phase_progress
 from lithify.cli.text.rounds import plan_lines, plan_summary, round_lines, round_summary
 from lithify.errors import RefusedError, RoundsFailedError
@@ -23,12 +23,19 @@ if TYPE_CHECKING:
 
 @verb("compact")
 @parameters.topic
-@click.option("--plan", "only_plan", is_flag=True, help="Print what a round would do, without doing it.")
-@click.option("--partition", "partitions", type=int, multiple=True, metavar="P", help="May be repeated. Default: all.")
+@click.option("--plan", "only_plan", is_flag=True, help="Print what a round would do, and change nothing.")
+@click.option(
+    "--partition",
+    "partitions",
+    type=int,
+    multiple=True,
+    metavar="P",
+    help="Compact only this partition. Repeatable. Default: all.",
+)
 @parameters.rates("tasks")
 @parameters.task_memory
-@click.option("--now", "now_ms", type=TimeType(), help="The time for lags and expiry. Default: the clock.")
-@click.option("--yes", is_flag=True, help="Needed where --now is later than the clock.")
+@click.option("--now", "now_ms", type=TimeType(), help="Judge lags and expiry as of this time. Default: the clock.")
+@click.option("--yes", is_flag=True, help="Confirm a --now that is later than the clock.")
 @allow_clock_jump
 @parameters.spark_conf
 def compact(
@@ -70,7 +77,7 @@ def compact(
         show(round_lines(report))
         say(round_summary(report))
     for log in report.failed:
-        say_error(str(log.error))
+        invocation.say_error(str(log.error), log.error_code, partition=log.partition)
     return 1 if report.failed else 0
 
 

@@ -37,7 +37,7 @@ GONE = "·"
 
 @verb("demo")
 def demo(invocation: Invocation) -> int:
-    """See a compaction: a small topic, before and after.
+    """Show a compaction: a small topic before and after.
 
     Creates a topic in a temporary warehouse, compacts it on a local Spark, draws its logs, and
     verifies that nothing was lost. Takes some ten seconds and deletes the warehouse.

@@ -14,13 +14,13 @@ from lithify.cli.text.cuts import print_cut
 from lithify.model.settings.units import format_time
 
 if TYPE_CHECKING:
-    from lithify.model.log import TopicState
+    from lithify.model.topic.state import TopicState
     from lithify.reports.cut import CutReport
 
 
 @verb("undo")
 @parameters.topic
-@click.option("--yes", is_flag=True, help="Undo it. Without it the round is shown.")
+@click.option("--yes", is_flag=True, help="Undo the round. Without --yes, only show it.")
 def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
     """Undo the last round.
 

@@ -17,9 +17,14 @@ FOUND_SOMETHING = 3
 
 @verb("verify")
 @parameters.topic
-@click.option("--against", type=int, metavar="VERSION", help="Default: the version before the last round.")
+@click.option(
+    "--against", type=int, metavar="VERSION", help="Compare with this version. Default: the one before the last round."
+)
+@parameters.read_rate("tasks")
 @parameters.spark_conf
-def verify(invocation: Invocation, topic_name: str, against: int | None, spark_conf: dict[str, str]) -> int:
+def verify(
+    invocation: Invocation, topic_name: str, against: int | None, read_rate: int | None, spark_conf: dict[str, str]
+) -> int:
     """Prove that compaction lost nothing.
 
     Reads all files and checks them, their offsets and counts, and that each log has exactly the records that the
@@ -29,10 +34,11 @@ def verify(invocation: Invocation, topic_name: str, against: int | None, spark_c
     Examples:
       lithify verify orders
       lithify verify orders --against 12 --json
+      lithify verify orders --read-rate 50MB/s
     """
     topic = invocation.open_whole_topic(topic_name)
     with phase_progress() as progress:
-        report = topic.verify(against=against, spark_conf=spark_conf, progress=progress)
+        report = topic.verify(against=against, read_rate=read_rate, spark_conf=spark_conf, progress=progress)
     if not invocation.printed(report):
         for finding in report.findings:
             show([finding_line(report.topic, finding)])

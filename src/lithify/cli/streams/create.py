@@ -5,13 +5,15 @@ from __future__ import annotations
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import say
+from lithify.errors import InvalidNameError, InvalidSettingError, RefusedError
 
 
 @verb("create")
 @parameters.stream
-@parameters.pairs("--config", "An attribute, or a topic setting; may be repeated.")
-def create(invocation: Invocation, stream_name: str, config: dict[str, str]) -> None:
-    """Create a stream. An existing one is an error.
+@parameters.pairs("--config", "A stream attribute or a topic setting. Repeatable.")
+@parameters.if_not_exists
+def create(invocation: Invocation, stream_name: str, config: dict[str, str], if_not_exists: bool) -> None:
+    """Create a stream. An existing one is an error, and with --if-not-exists left as it is.
 
     Its topics inherit its attributes, and may have settings of their own. Attributes are MapR's: compact,
     mincompactionlag, deleteretention, ttl (in seconds), defaultpartitions, autocreate, compression,
@@ -31,7 +33,13 @@ def create(invocation: Invocation, stream_name: str, config: dict[str, str]) -> 
       lithify stream create eu --config compact=true --config defaultpartitions=4
       lithify stream create /apps/events --config compact=false --config ttl=7d
     """
-    found = invocation.open_lake().create_stream(stream_name, config).info()
+    lake = invocation.open_lake()
+    try:
+        found, done = lake.create_stream(stream_name, config).info(), "created"
+    except RefusedError as error:
+        if not if_not_exists or isinstance(error, InvalidSettingError | InvalidNameError):
+            raise
+        found, done = lake.stream(stream_name).info(), "exists already, nothing was changed"
     if invocation.printed(found):
         return
-    say(f"{found.stream}: created; topics keep {found.keeps}")
+    say(f"{found.stream}: {done}; topics keep {found.keeps}")

@@ -14,7 +14,7 @@ from lithify.errors import RefusedError
 @verb("delete")
 @parameters.stream
 @click.option("--topics", is_flag=True, help="Delete its topics with all records as well.")
-@click.option("--yes", is_flag=True, help="Delete it. Without it the number of topics is shown.")
+@click.option("--yes", is_flag=True, help="Delete the stream. Without --yes, only show the number of topics.")
 def delete(invocation: Invocation, stream_name: str, topics: bool, yes: bool) -> None:
     """Delete a stream, and with --topics its topics irreversibly. Without --yes nothing is changed.
 

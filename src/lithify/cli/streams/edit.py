@@ -6,15 +6,17 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import plural, say
+from lithify.cli.terminal.output import coded, plural, say
 from lithify.errors import RefusedError
 from lithify.reports.streams import EditedTopic, StreamEditReport
 
 
 @verb("edit")
 @parameters.stream
-@parameters.pairs("--config", "An attribute, or a topic setting; may be repeated.")
-@click.option("--unset", multiple=True, metavar="NAME", help="Reset to its default; may be repeated.")
+@parameters.pairs("--config", "A stream attribute or a topic setting. Repeatable.")
+@click.option(
+    "--unset", multiple=True, metavar="NAME", help="Reset an attribute or setting to its default. Repeatable."
+)
 def edit(invocation: Invocation, stream_name: str, config: dict[str, str], unset: tuple[str, ...]) -> int:
     """Change attributes of a stream, and the settings that its topics inherit.
 
@@ -51,7 +53,7 @@ def _say(report: StreamEditReport) -> None:
     for topic in changed:
         say(f"  {_altered(topic)}")
     for topic in report.failed:
-        say(f"{topic.topic}: not changed: {topic.error}")
+        say(f"{topic.topic}: not changed: {coded(str(topic.error), topic.error_code)}")
 
 
 def _altered(topic: EditedTopic) -> str:

@@ -12,7 +12,7 @@ from lithify.reports.streams import StreamInfo
 
 @verb("info")
 @parameters.stream
-def info(invocation: Invocation, stream_name: str) -> None:
+def info(invocation: Invocation, stream_name: str) -> int:
     """Show a stream: what its topics keep, and every attribute with where its value comes from.
 
     \b
@@ -21,8 +21,14 @@ def info(invocation: Invocation, stream_name: str) -> None:
       lithify stream info eu --json | jq .attributes.compact
     """
     found = invocation.open_lake().stream(stream_name).info()
-    if invocation.printed(found):
-        return
+    if found.error is not None:
+        invocation.say_error(found.error, found.error_code, stream=found.stream)
+    if not invocation.printed(found):
+        _show(found)
+    return 0 if found.error is None else 1
+
+
+def _show(found: StreamInfo) -> None:
     facts = [("topics", count(found.topics)), ("keeps", found.keeps), ("namespace", found.namespace)]
     settings = [name for name in found.attributes if name not in ATTRIBUTES]
     show(
@@ -30,7 +36,7 @@ def info(invocation: Invocation, stream_name: str) -> None:
             heading(found.stream),
             *fields(facts),
             faint("  attributes"),
-            *fields(_values(found, list(ATTRIBUTES)), indent="    "),
+            *fields(_values(found, [name for name in found.attributes if name in ATTRIBUTES]), indent="    "),
             faint("  topic settings"),
             *fields(_values(found, settings), indent="    "),
         ]

@@ -11,7 +11,7 @@ from lithify.errors import RefusedError
 from lithify.model.settings.units import format_time
 
 allow_clock_jump = click.option(
-    "--allow-clock-jump", is_flag=True, help="Trust the clock, though it is years from the topic's commits."
+    "--allow-clock-jump", is_flag=True, help="Trust the clock although it is years from the topic's commits."
 )
 """A flag of verbs that drop records or files by the clock (C46)."""
 

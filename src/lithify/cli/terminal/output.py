@@ -19,8 +19,8 @@ from typing import Any
 
 import click
 
-from lithify.errors import redacted
 from lithify.model.settings.units import format_duration, format_time
+from lithify.redaction import redacted
 
 _ESCAPE = "\x1b"
 _OUR_ESCAPE = chr(0xF0000 + int.from_bytes(os.urandom(2)) % 0xFFFE)
@@ -51,9 +51,10 @@ def show(lines: Iterable[str]) -> None:
     click.echo("\n".join(map(line, lines)))
 
 
-def print_json(value: Mapping[str, Any]) -> None:
-    """One JSON object on a line of its own."""
-    click.echo(inert_json(json.dumps(value)))
+def print_json(value: Mapping[str, Any], *, err: bool = False) -> None:
+    """One JSON object on a line of its own; on stderr without passwords."""
+    text = inert_json(json.dumps(value))
+    click.echo(redacted(text) if err else text, err=err)
 
 
 def inert_json(text: str) -> str:
@@ -64,6 +65,11 @@ def inert_json(text: str) -> str:
 def say(text: str) -> None:
     """Prints a line for the user, on stderr, so that it never mixes with results."""
     click.echo(line(text), err=True)
+
+
+def say_json(value: Mapping[str, Any]) -> None:
+    """Prints an object on a line of stderr, for programs that want to know what people are told."""
+    click.echo(inert_json(json.dumps(value, ensure_ascii=False)), err=True)
 
 
 def say_lines(text: str) -> None:
@@ -90,9 +96,15 @@ def _escaped(character: str) -> str:
     return ascii(character)[1:-1]
 
 
-def say_error(text: str) -> None:
-    """Prints an error on one line."""
-    say(f"{styled('error:', fg='red', bold=True)} {' '.join(text.split())}")
+def say_error(text: str, code: str | None) -> None:
+    """Prints an error on one line: `error[UnknownTopic]: ...`. Only errors that earlier versions noted have no code."""
+    name = "error:" if code is None else f"error[{code}]:"
+    say(f"{styled(name, fg='red', bold=True)} {' '.join(text.split())}")
+
+
+def coded(text: str, code: str | None) -> str:
+    """The text of an error within a line: `[UnknownTopic] ...`."""
+    return text if code is None else f"[{code}] {text}"
 
 
 def styled(text: str, **style: Any) -> str:

@@ -1,4 +1,4 @@
-"""Progress on a terminal: a bar per phase of a round, a counter for records. Nothing in pipes."""
+"""Progress on a terminal: a bar per phase of a round or for bytes, a counter for records. Nothing in pipes."""
 
 from __future__ import annotations
 
@@ -31,6 +31,22 @@ def record_progress(what: str) -> Iterator[Callable[[int], None]]:
     with Bars(*shown, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(what, total=None)
         yield lambda records: bars.advance(task, records)
+
+
+@contextmanager
+def byte_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows a bar of bytes; yields the function to call with those done and those to do."""
+    if not on_terminal():
+        yield lambda _done_bytes, _all_bytes: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    shown = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
+    with Bars(*shown, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(what, total=None)
+        yield lambda done_bytes, all_bytes: bars.update(task, completed=done_bytes, total=all_bytes)
 
 
 @contextmanager

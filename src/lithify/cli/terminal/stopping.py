@@ -14,8 +14,12 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Thread
 from typing import NoReturn
+
+from lithify.cli.terminal.output import say
 
 ENDS_WITHIN_S = 9.5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -42,6 +46,30 @@ def end_spark(within_s: float) -> None:
     session = sys.modules.get("lithify.spark.session.reset")
     if session is not None:
         session.end_started(within_s)
+
+
+@contextmanager
+def until_done(what: str) -> Iterator[None]:
+    """Lets a commit end before a first Ctrl-C ends the program, so that its outcome is known; a second one ends it.
+
+    `what` says for how long, after "waiting". For the main thread, the one in which Python takes signals.
+    """
+    interrupted = False
+
+    def note(_signal: int, _frame: object) -> None:
+        nonlocal interrupted
+        if interrupted:
+            raise KeyboardInterrupt
+        interrupted = True
+        say(f"interrupted: waiting {what}; Ctrl-C again ends at once")
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 def leave(code: int) -> NoReturn:

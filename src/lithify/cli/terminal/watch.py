@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from lithify.cli.terminal.output import faint, line, print_json, say, say_error, show, width
+from lithify.defects import as_lithify_error
 from lithify.errors import LithifyError
 from lithify.model.settings.units import format_duration, format_time
 
@@ -33,9 +34,9 @@ class Frame:
 def watch(look: Callable[[], Frame], interval_ms: int, *, as_json: bool) -> NoReturn:
     """Repeats the look until interrupted. The error of a failed look is printed, and the next one is tried."""
     if as_json:
-        _print_each(look, interval_ms, _print_whole, lambda error: print_json({"error": error}))
+        _print_each(look, interval_ms, _print_whole, _print_json_error)
     if not sys.stdout.isatty():
-        _print_each(look, interval_ms, _print_lines, say_error)
+        _print_each(look, interval_ms, _print_lines, lambda error: say_error(str(error), error.code))
     _draw_in_place(look, interval_ms)
 
 
@@ -44,7 +45,7 @@ def pause(interval_ms: int) -> None:
 
 
 def _print_each(
-    look: Callable[[], Frame], interval_ms: int, show: Callable[[Frame], None], fail: Callable[[str], None]
+    look: Callable[[], Frame], interval_ms: int, show: Callable[[Frame], None], fail: Callable[[LithifyError], None]
 ) -> NoReturn:
     while True:
         match _tried(look):
@@ -54,6 +55,10 @@ def _print_each(
                 fail(error)
         sys.stdout.flush()
         pause(interval_ms)
+
+
+def _print_json_error(error: LithifyError) -> None:
+    print_json({"error": str(error), "error_code": error.code})
 
 
 def _print_whole(frame: Frame) -> None:
@@ -86,7 +91,12 @@ def _draw_in_place(look: Callable[[], Frame], interval_ms: int) -> NoReturn:
                         seen = [*frame.notes, "", *frame.lines]
                         shown = [faint(f"{_now()}, {every}"), *seen]
                     case error:
-                        shown = [faint(f"{_now()}, {every}"), *textwrap.wrap(f"error: {error}", width()), "", *seen]
+                        shown = [
+                            faint(f"{_now()}, {every}"),
+                            *textwrap.wrap(f"error[{error.code}]: {error}", width()),
+                            "",
+                            *seen,
+                        ]
                 live.update(
                     Text.from_ansi("\n".join(map(line, shown)), no_wrap=True, overflow="ellipsis"), refresh=True
                 )
@@ -95,14 +105,12 @@ def _draw_in_place(look: Callable[[], Frame], interval_ms: int) -> NoReturn:
         show(shown)
 
 
-def _tried(look: Callable[[], Frame]) -> Frame | str:
-    """The result of a look, or its error as text."""
+def _tried(look: Callable[[], Frame]) -> Frame | LithifyError:
+    """The result of a look, or its error."""
     try:
         return look()
-    except LithifyError as error:
-        return str(error)
     except Exception as error:  # any error may be gone at the next look
-        return f"{type(error).__name__}: {error}"
+        return as_lithify_error(error, "the look")
 
 
 def _now() -> str:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 from lithify.cli.invocation import Invocation
 from lithify.cli.terminal.output import change, columns, count, plural, say, show
-from lithify.model.log import Verb
+from lithify.cli.text.rounds import unread_groups
 from lithify.model.settings.units import format_bytes, format_time
+from lithify.model.topic.edit import Verb
 from lithify.reports.cut import CutReport, LogCut
 
 _Column = tuple[str, Callable[[LogCut], str]]
@@ -33,6 +34,8 @@ def print_cut(invocation: Invocation, report: CutReport, done: str, idle: str) -
     """Prints the report of a cut. `done` is its summary, `idle` the reason if there was nothing to do."""
     if invocation.printed(report):
         return
+    if report.groups_error is not None:
+        say(unread_groups(report.groups_error))
     if not report.changed:
         say(f"{report.topic}: {idle}, version {report.version} stays{judged(report)}")
         return

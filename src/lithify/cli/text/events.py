@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lithify.cli.terminal.output import count, faint, plural, styled
+from lithify.cli.terminal.output import coded, count, faint, plural, styled
 from lithify.model.settings.units import format_bytes, format_duration, format_time
 from lithify.reports.events import CleanerEvent, EventKind
 
@@ -26,9 +26,13 @@ def event_line(event: CleanerEvent) -> str:
     return f"{faint(format_time(event.time_ms))}  {shown}  {' '.join(text.split())}"
 
 
+def _error(facts: Mapping[str, Any]) -> str:
+    return coded(facts["error"], facts["error_code"])
+
+
 def _started(facts: Mapping[str, Any]) -> str:
     return (
-        f"cleaner {facts['id']}, {plural(facts['threads'], 'thread')}, looks every "
+        f"cleaner {facts['id']}, {plural(facts['threads'], 'thread')}, checks every "
         f"{format_duration(facts['interval_ms'])}; {_leases(facts)}"
     )
 
@@ -62,18 +66,18 @@ def _round(facts: Mapping[str, Any]) -> str:
 
 def _failed(facts: Mapping[str, Any]) -> str:
     times, again = plural(facts["failures"], "time"), format_time(facts["retry_ms"])
-    return f"partition {facts['partition']} failed {times}, again at {again}: {facts['error']}"
+    return f"partition {facts['partition']} failed {times}, again at {again}: {_error(facts)}"
 
 
 def _quarantined(facts: Mapping[str, Any]) -> str:
     return (
         f"partition {facts['partition']} failed {plural(facts['failures'], 'time')} and is quarantined until "
-        f"`lithify quarantine release`: {facts['error']}"
+        f"`lithify quarantine release`: {_error(facts)}"
     )
 
 
 def _left(facts: Mapping[str, Any]) -> str:
-    return f"partition {facts['partition']}: {facts['error']}"
+    return f"partition {facts['partition']}: {_error(facts)}"
 
 
 def _retained(facts: Mapping[str, Any]) -> str:
@@ -108,6 +112,6 @@ _TEXTS: Mapping[EventKind, Callable[[Mapping[str, Any]], str]] = {
     EventKind.INHERITED: _inherited,
     EventKind.EXPIRED: _expired,
     EventKind.SWEPT: _swept,
-    EventKind.TROUBLE: lambda facts: str(facts["error"]),
+    EventKind.TROUBLE: _error,
     EventKind.STOPPED: lambda facts: str(facts["reason"]),
 }

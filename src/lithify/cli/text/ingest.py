@@ -10,13 +10,13 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from lithify.cli.invocation import Invocation
-from lithify.cli.terminal.output import columns, count, say, show
+from lithify.cli.terminal.output import columns, count, say, say_json, show
 from lithify.cli.terminal.stopping import end_spark
 from lithify.errors import RefusedError
 from lithify.model.settings.units import format_duration
 
 if TYPE_CHECKING:
-    from lithify.reports.ingest import Hole, IdHole, IngestBatch, IngestReport, TellBatch
+    from lithify.reports.ingest import Hole, IdHole, IngestBatch, IngestNote, IngestReport, TellBatch, TellNote
 
 SPARK_ENDS_WITHIN_S = 2.0
 """The time for Spark's orderly end, which usually takes less; then it is killed."""
@@ -49,6 +49,18 @@ def told(invocation: Invocation) -> TellBatch:
     return tell
 
 
+def noted(invocation: Invocation) -> TellNote:
+    """Prints every note on stderr, as results go to stdout; with `--json` as a JSON object on a line."""
+
+    def note(said: IngestNote) -> None:
+        if invocation.json:
+            say_json(said.to_json())
+        else:
+            say(said.text)
+
+    return note
+
+
 def ended(invocation: Invocation, reports: tuple[IngestReport, ...], *, stopped: bool) -> int:
     """Prints the reports; returns the exit code: 2 if all topics were refused. After a signal it ends Spark as well."""
     _print(invocation, reports)
@@ -60,10 +72,11 @@ def ended(invocation: Invocation, reports: tuple[IngestReport, ...], *, stopped:
 
 
 def _batch_line(batch: IngestBatch) -> str:
+    from lithify.reports.ingest import lag_text
+
     rate = count(round(1000 * batch.records / max(1, batch.duration_ms)))
-    lag = "not known" if batch.lag is None else count(batch.lag)
     took = f"{count(batch.records)} records in {format_duration(batch.duration_ms)} ({rate}/s)"
-    return f"{batch.source} → {batch.topic}: {took}, lag {lag}"
+    return f"{batch.source} → {batch.topic}: {took}, {lag_text(batch.logs)}"
 
 
 def _print(invocation: Invocation, reports: tuple[IngestReport, ...]) -> None:
@@ -84,7 +97,7 @@ def _print(invocation: Invocation, reports: tuple[IngestReport, ...]) -> None:
         for hole in report.holes:
             say(f"{report.topic}[{hole.partition}]: {_gone(hole)} were never copied")
         if report.error is not None:
-            say(f"{report.source}: {report.error}")
+            invocation.say_error(f"{report.source}: {report.error}", report.error_code)
 
 
 def _gone(hole: Hole | IdHole) -> str:

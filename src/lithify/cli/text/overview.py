@@ -5,10 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 
-from lithify.cli.terminal.output import columns, count, plural, when
+from lithify.cli.terminal.output import coded, columns, count, plural, when
 from lithify.model.failure import number_of_times
 from lithify.model.settings.units import format_bytes, format_duration, format_time
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
+from lithify.reports.round import RatesReport
 
 SHOWN = 50
 """Topics shown without `--all`."""
@@ -28,10 +29,15 @@ def overview_lines(found: CatalogOverview, *, everything: bool = False) -> list[
     return columns(_HEADER, [_row(topic, found.now_ms) for topic in shown], left=("TOPIC", "STATE", "WHY"))
 
 
-def overview_notes(found: CatalogOverview, *, everything: bool = False) -> list[str]:
+def no_topics(where: str) -> str:
+    """What is said of an empty warehouse; `where` is its place."""
+    return f"no topics yet in {where} (`lithify topic create` makes one)"
+
+
+def overview_notes(found: CatalogOverview, where: str, *, everything: bool = False) -> list[str]:
     """The number of topics not shown, the number in each state, and the cleaners."""
     if not found.topics:
-        return ["no topics yet (`lithify topic create` makes one)", *_cleaner_notes(found)]
+        return [no_topics(where), *_cleaner_notes(found)]
     notes = []
     hidden = () if everything else found.topics[SHOWN:]
     if hidden:
@@ -42,17 +48,34 @@ def overview_notes(found: CatalogOverview, *, everything: bool = False) -> list[
     return [*notes, *_cleaner_notes(found)]
 
 
+def cleaners_of(rates: RatesReport) -> str:
+    """Whom rates are for: each cleaner, or all of them."""
+    return "all cleaners together" if rates.shared else "each cleaner"
+
+
+def rates_text(rates: RatesReport) -> str:
+    """`reads at most 19.1 MiB/s, writes without limit`, for one cleaner; `read`, `write` for several."""
+    ending = "" if rates.shared or rates.topic is not None else "s"
+    parts = (("read", rates.read_rate_bytes), ("write", rates.write_rate_bytes))
+    return ", ".join(
+        f"{verb}{ending} " + ("without limit" if rate is None else f"at most {format_bytes(rate)}/s")
+        for verb, rate in parts
+    )
+
+
 def _cleaner_notes(found: CatalogOverview) -> Iterator[str]:
     """When each cleaner last looked."""
     if found.cleaners_error is not None:
         yield f"cleaners cannot be read: {found.cleaners_error}"
     for note in found.cleaners or ():
         looked = (
-            f"has not completed a look since it started {when(note.started_ms, found.now_ms)}"
+            f"has not completed a check since it started {when(note.started_ms, found.now_ms)}"
             if note.looked_ms is None
-            else f"completed its last look {when(note.looked_ms, found.now_ms)}"
+            else f"completed its last check {when(note.looked_ms, found.now_ms)}"
         )
-        yield f"cleaner {note.cleaner} {looked} (looks every {format_duration(note.interval_ms)})"
+        yield f"cleaner {note.cleaner} {looked} (checks every {format_duration(note.interval_ms)})"
+    if found.cleaner_rates is not None:
+        yield f"{cleaners_of(found.cleaner_rates)} {rates_text(found.cleaner_rates)} (`lithify throttle` changes it)"
 
 
 def _counted(counts: Mapping[Standing, int]) -> str:
@@ -86,7 +109,7 @@ def _why(topic: TopicOverview, now_ms: int) -> str:
 
 def _reasons(topic: TopicOverview, now_ms: int) -> Iterator[str]:
     if topic.error is not None:
-        error = textwrap.shorten(topic.error, ERROR_CHARACTERS, placeholder=" ...")
+        error = textwrap.shorten(coded(topic.error, topic.error_code), ERROR_CHARACTERS, placeholder=" ...")
         yield f"failed {number_of_times(topic.failures)}: {error}" if topic.failures else error
     if topic.overdue_ms:
         yield f"{format_duration(topic.overdue_ms)} overdue"

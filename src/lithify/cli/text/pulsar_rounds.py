@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lithify.cli.terminal.output import change, columns, count, plural
+from lithify.cli.terminal.output import change, coded, columns, count, plural
 from lithify.model.settings.units import format_bytes, format_duration
 from lithify.reports.pulsar.rounds import EntryPlace, PartitionPlan, PartitionReport, TopicRoundPlan, TopicRoundReport
 
@@ -63,7 +63,7 @@ def _plan_row(one: PartitionPlan) -> tuple[str, ...]:
         count(one.new_entries),
         _at_most(one.bytes_read_at_most),
         _at_most(one.bytes_written_at_most),
-        f"FAILS: {one.error}" if one.error is not None else result,
+        f"FAILS: {coded(one.error, one.error_code)}" if one.error is not None else result,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lithify.cli.terminal.output import change, columns, count, plural
 from lithify.model.settings.units import format_bytes, format_duration, format_time
 from lithify.reports.round import LogPlanReport, LogReport, Losers, PlanReport, RoundReport
@@ -26,7 +28,13 @@ def round_lines(report: RoundReport) -> list[str]:
     """A table of the logs."""
     moved = any(log.log_start_offset != log.log_start_offset_after for log in report.logs)
     header = ("LOG", *(("START",) if moved else ()), "CLEAN BELOW", "RECORDS", "BYTES", "REMOVED")
-    return columns(header, (_log_row(log, moved=moved) for log in report.logs), left=("REMOVED",))
+    lines = columns(header, (_log_row(log, moved=moved) for log in report.logs), left=("REMOVED",))
+    return lines if report.groups_error is None else [*lines, unread_groups(report.groups_error)]
+
+
+def unread_groups(error: str) -> str:
+    """What is said where positions of groups cannot be read (C61, C62)."""
+    return f"groups of this topic count as having read nothing, as their positions cannot be read: {error}"
 
 
 def _log_row(log: LogReport, *, moved: bool) -> tuple[str, ...]:
@@ -47,10 +55,18 @@ def _removed(log: LogReport) -> str:
     notes = [losers_text(log.losers) if log.changed else "nothing to do"]
     if log.tombstones_held:
         notes.append(f"{plural(log.tombstones_held, 'expired tombstone')} held by records above the horizon")
+    if log.held_by:
+        notes.append(f"tombstones held for {_groups(log.held_by)}")
+    if log.missed_by:
+        notes.append(f"tombstones went that {_groups(log.missed_by)} had not read")
     if log.tombstones_unversioned:
         notes.append(f"{plural(log.tombstones_unversioned, 'tombstone')} without an order lost")
     held = "" if log.horizon_limited_by == "log end" else f" (horizon held by {log.horizon_limited_by})"
     return "; ".join(notes) + held
+
+
+def _groups(names: Sequence[str]) -> str:
+    return f"group{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 def round_summary(report: RoundReport) -> str:
@@ -71,7 +87,8 @@ def plan_lines(plan: PlanReport) -> list[str]:
     """A table of the logs: what a round would change, and its cost."""
     gone = any(log.segments_gone for log in plan.logs)
     header = ("LOG", "CLEAN BELOW", "RECORDS", *(("GO WHOLE",) if gone else ()), *_PLAN_COSTS)
-    return columns(header, (_plan_row(log, gone=gone) for log in plan.logs), left=("HORIZON",))
+    lines = columns(header, (_plan_row(log, gone=gone) for log in plan.logs), left=("HORIZON",))
+    return lines if plan.groups_error is None else [*lines, unread_groups(plan.groups_error)]
 
 
 _PLAN_COSTS = ("SEGMENTS", "READS", "WRITES", "HORIZON")
@@ -86,8 +103,13 @@ def _plan_row(log: LogPlanReport, *, gone: bool) -> tuple[str, ...]:
         f"{count(log.segments_rewritten_at_most)} of {count(log.segments_in)}",
         _at_most(log.bytes_read_at_most),
         _at_most(log.bytes_written_at_most),
-        horizon_text(log.horizon_limited_by, None) + (", nothing to do" if log.idle else ""),
+        horizon_text(log.horizon_limited_by, None) + _plan_notes(log),
     )
+
+
+def _plan_notes(log: LogPlanReport) -> str:
+    held = f", tombstones held for {_groups(log.held_by)}" if log.held_by else ""
+    return f"{held}{', nothing to do' if log.idle else ''}"
 
 
 def horizon_text(limited_by: str, held_by: str | None) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Mapping
 
-from lithify.cli.terminal.output import columns, count, heading, plural, when, width
-from lithify.cli.text.rounds import horizon_text
+from lithify.cli.terminal.output import coded, columns, count, heading, plural, when, width
+from lithify.cli.text.rounds import horizon_text, unread_groups
 from lithify.model.failure import number_of_times
 from lithify.model.settings.units import format_bytes, format_duration, format_time
-from lithify.reports.status import LogStatus, TopicStatus
+from lithify.reports.status import GroupHold, LogStatus, TopicStatus
 
 
 def status_lines(found: TopicStatus) -> list[str]:
@@ -19,6 +19,8 @@ def status_lines(found: TopicStatus) -> list[str]:
     rows_of = ([text(log) for _, text in shown] for log in found.logs)
     first, *rows = columns([name for name, _ in shown], rows_of)
     lines = [f"{heading(found.topic)}  version {found.version}{as_of}", first]
+    if found.groups_error is not None:
+        lines.insert(1, unread_groups(found.groups_error))
     for row, log in zip(rows, found.logs, strict=True):
         notes = _failure_notes(found.topic, log, found.now_ms)
         notes += _round_notes(log, found.now_ms) if _compacts(found) else [_due_note(log, found.now_ms)]
@@ -58,12 +60,12 @@ def _failure_notes(topic: str, log: LogStatus, now_ms: int) -> list[str]:
         return []
     if log.quarantined:
         release = f"`lithify quarantine release {topic} --partition {log.partition}` releases it"
-        after = f"after {plural(log.failures, 'failure')}: {log.error}"
+        after = f"after {plural(log.failures, 'failure')}: {coded(str(log.error), log.error_code)}"
         return [f"QUARANTINED since {when(log.failed_ms, now_ms)} {after}", release]
     # A failure with the time of a clock that was ahead delays no retry.
     waits = log.retry_ms is not None and log.failed_ms <= now_ms < log.retry_ms
     tried = when(log.retry_ms or 0, now_ms) if waits else "now"
-    return [f"FAILED {number_of_times(log.failures)}, next try {tried}: {log.error}"]
+    return [f"FAILED {number_of_times(log.failures)}, next try {tried}: {coded(str(log.error), log.error_code)}"]
 
 
 def _due_note(log: LogStatus, now_ms: int) -> str:
@@ -85,6 +87,9 @@ def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
     notes.append(f"horizon {horizon_text(log.horizon_limited_by, log.horizon_held_by)}")
     if log.tombstones:
         notes.append(plural(log.tombstones, "tombstone") + _tombstones_go(log, now_ms))
+    if log.delete_retention_point > log.log_start_offset:
+        notes.append(f"deletes below {count(log.delete_retention_point)} may be gone")
+    notes += [note for hold in log.holds for note in _hold_notes(hold, now_ms)]
     if log.view is not None:
         notes.append(f"compacted reads start at {count(log.view.start_offset)}")
     if log.last_round_ms is None:
@@ -92,6 +97,20 @@ def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
     else:
         run = f", run {log.last_round_id}" if log.last_round_id else ""
         notes.append(f"last round {when(log.last_round_ms, now_ms)}{run}")
+    return notes
+
+
+def _hold_notes(hold: GroupHold, now_ms: int) -> list[str]:
+    """What a group holds or has missed (C61)."""
+    place = "which has no position here" if hold.position is None else f"which is at {count(hold.position)}"
+    notes = []
+    if hold.since_ms is not None:
+        until = "" if hold.until_ms is None else f", until {when(hold.until_ms, now_ms)} at the latest"
+        are = "is" if hold.tombstones == 1 else "are"
+        held = f"{plural(hold.tombstones, 'tombstone')} at most {are} held by group {hold.group}, {place}"
+        notes.append(f"{held}, since {when(hold.since_ms, now_ms)}{until}")
+    if hold.missed_below is not None:
+        notes.append(f"group {hold.group}, {place}, has MISSED deletes below {count(hold.missed_below)}")
     return notes
 
 

@@ -14,14 +14,14 @@ from lithify.reports.cut import AlterReport
 
 @verb("alter")
 @parameters.topic
-@parameters.pairs("--config", "A setting; may be repeated.")
+@parameters.pairs("--config", "A topic setting. Repeatable.")
 @click.option(
     "--unset",
     multiple=True,
     metavar="NAME",
-    help="Inherit it from the stream, or reset it to its default; may be repeated.",
+    help="Reset a setting to the stream's value, or its default. Repeatable.",
 )
-@click.option("--partitions", type=int, metavar="N", help="The new number, which cannot decrease.")
+@click.option("--partitions", type=int, metavar="N", help="New number of partitions; it cannot decrease.")
 def alter(
     invocation: Invocation,
     topic_name: str,

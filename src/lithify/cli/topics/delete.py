@@ -8,21 +8,33 @@ from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.output import plural, print_json, say, show
+from lithify.errors import UnknownTopicError
 
 
 @verb("delete")
 @parameters.topic
-@click.option("--yes", is_flag=True, help="Delete it. Without it the number of records is shown.")
-def delete(invocation: Invocation, topic_name: str, yes: bool) -> None:
+@parameters.if_exists
+@click.option("--yes", is_flag=True, help="Delete the topic. Without --yes, only show the number of records.")
+def delete(invocation: Invocation, topic_name: str, if_exists: bool, yes: bool) -> None:
     """Delete a topic and its files irreversibly. Without --yes nothing is changed.
 
     Files of other programs in its folder stay, and are listed.
 
     \b
-    Example:
+    Examples:
       lithify topic delete orders --yes
+      lithify topic delete orders --if-exists --yes
     """
-    found = invocation.open_whole_topic(topic_name).info()
+    try:
+        found = invocation.open_whole_topic(topic_name).info()
+    except UnknownTopicError:
+        if not if_exists:
+            raise
+        if invocation.json:
+            print_json({"topic": topic_name, "deleted": False, "records": 0, "left": []})
+        else:
+            say(f"{topic_name}: there is no such topic; nothing was deleted")
+        return
     if not yes:
         refuse(
             f"{found.original_name}: nothing was deleted",

@@ -32,6 +32,7 @@ def info(invocation: Invocation, topic_name: str) -> None:
         *_view(found),
         ("policy", f"{found.config['cleanup.policy']}, {found.config['compaction.mode']}"),
         ("version", count(found.version)),
+        *_source(found),
         ("created", format_time(found.created_ms)),
         ("table", found.table),
         ("location", found.location),
@@ -44,6 +45,16 @@ def _view(found: TopicInfo) -> list[tuple[str, str]]:
     if found.view_records is None or found.view_bytes is None:
         return []
     return [("view", f"{plural(found.view_records, 'record')}, {format_bytes(found.view_bytes)}")]
+
+
+def _source(found: TopicInfo) -> list[tuple[str, str]]:
+    if found.source is None:
+        return []
+    copied = f"version {count(found.source_version)}" if found.source_version else "nothing copied yet"
+    of = ("replica of", f"{found.original_name} in {found.source}, {copied}")
+    if found.compacts_by_itself:
+        return [of, ("rounds", "its own: it compacts by itself, beside the log of its source")]
+    return [of] if found.not_compacting is None else [of, ("rounds", f"none of its own: {found.not_compacting}")]
 
 
 _DEFAULTS = to_config(TopicSettings())

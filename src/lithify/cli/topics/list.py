@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import columns, count, say, show
+from lithify.cli.text.overview import no_topics
 from lithify.model.settings.units import format_bytes
 
 
@@ -16,11 +17,12 @@ def list_topics(invocation: Invocation) -> None:
       lithify topic list
       lithify topic list --json | jq -r .topic
     """
-    infos = invocation.open_lake().topic_infos()
+    lake = invocation.open_lake()
+    infos = lake.topic_infos()
     if invocation.printed(*infos):
         return
     if not infos:
-        say("no topics yet (`lithify topic create` makes one)")
+        say(no_topics(lake.warehouse.store.where))
         return
     rows = [(i.original_name, count(i.partitions), count(i.records), format_bytes(i.bytes)) for i in infos]
     show(columns(("TOPIC", "PARTITIONS", "RECORDS", "SIZE"), rows, left=("TOPIC",)))

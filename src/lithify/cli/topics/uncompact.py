@@ -13,8 +13,8 @@ from lithify.cli.text.cuts import print_cut
 
 @verb("uncompact")
 @parameters.topic
-@click.option("--lose-trimmed", is_flag=True, help="Also if the view alone still has some records.")
-@click.option("--yes", is_flag=True, help="Drop it. Without it the number of records is shown.")
+@click.option("--lose-trimmed", is_flag=True, help="Drop it even if only the view still has some records.")
+@click.option("--yes", is_flag=True, help="Drop the view. Without --yes, only show the number of records.")
 def uncompact(invocation: Invocation, topic_name: str, lose_trimmed: bool, yes: bool) -> None:
     """Drop the compacted view of a side-by-side topic.
 

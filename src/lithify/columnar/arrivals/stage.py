@@ -22,11 +22,11 @@ from lithify.columnar.segment.schema import OFFSET, PARTITION, TIMESTAMP
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import InvalidRecordError
 from lithify.lifecycle.admission import check_offsets
-from lithify.model.log import TopicState
 from lithify.model.message import MessageId
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
 from lithify.model.staged import Destination, StagedLog
+from lithify.model.topic.state import TopicState
 
 GATHERED_RECORDS = 64 * 1024
 GATHERED_BYTES = 32 * 2**20

@@ -62,6 +62,14 @@ class FileAccess:
         os.close(os.open(local, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         return filesystem.open_output_stream(local)
 
+    def delete(self, path: str) -> None:
+        """Deletes a file. Raises `OSError`, or `WarehouseError`."""
+        local = local_path(path)
+        if local is not None:
+            Path(local).unlink()
+        else:
+            self._io(path).delete(path)
+
     def _io(self, path: str) -> Any:
         from pyiceberg.io import load_file_io
 

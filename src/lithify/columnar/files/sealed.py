@@ -18,8 +18,8 @@ from lithify.errors import DamagedError
 CHECKSUM = "checksum"
 CHECKSUM_DIGITS = 16
 
-_FOLDER = "lithify"
-"""The subfolder of a topic's folder that holds its documents; that of a warehouse is `.lithify`."""
+_FOLDERS = ("lithify", ".lithify")
+"""The subfolders that hold documents: that of a topic's folder, and that of a warehouse."""
 _RESTORE = "restore it from a backup; nothing was changed"
 
 
@@ -36,14 +36,14 @@ def checksum_of_json(value: Any) -> str:
 def sealed(path: str, content: Mapping[str, Any]) -> bytes:
     """`content` as the JSON document to be written to `path`, with its checksum."""
     plain = json.loads(json.dumps(content))  # as a reader will parse it
-    return json.dumps({**plain, CHECKSUM: _checksum(path, plain)}, indent=1).encode()
+    return json.dumps({**plain, CHECKSUM: _checksum(_place(path), plain)}, indent=1).encode()
 
 
 def unsealed(path: str, text: bytes) -> dict[str, Any]:
     """The content of the document at `path`, without its checksum. Raises `DamagedError`, which names the path."""
     content = parsed_object(path, text)
     written = content.pop(CHECKSUM, None)
-    if written is not None and written != _checksum(path, content):
+    if written is not None and all(written != _checksum(place, content) for place in (_place(path), _earlier(path))):
         raise DamagedError(f"{path}: the file is not what was written: its checksum differs", hint=_RESTORE)
     return content
 
@@ -60,12 +60,20 @@ def parsed_object(path: str, text: bytes) -> dict[str, Any]:
     return content
 
 
-def _checksum(path: str, content: Mapping[str, Any]) -> str:
-    return checksum_of_json([_place(path), content])
+def _checksum(place: str, content: Mapping[str, Any]) -> str:
+    return checksum_of_json([place, content])
 
 
 def _place(path: str) -> str:
-    """The part of a path that identifies a document: the topic's folder, and the path within it."""
+    """The part of a path that identifies a document: from the topic's folder on, or from `.lithify` of a warehouse."""
     parts = path.split("/")
-    start = max((n for n, part in enumerate(parts) if part == _FOLDER), default=len(parts) - 1)
+    start = max((n for n, part in enumerate(parts) if part in _FOLDERS), default=len(parts) - 1)
+    of_topic = parts[start] != _FOLDERS[1]
+    return "/".join(parts[max(0, start - of_topic) :])
+
+
+def _earlier(path: str) -> str:
+    """As documents of a warehouse were written before, if a folder above it is called `lithify`."""
+    parts = path.split("/")
+    start = max((n for n, part in enumerate(parts) if part == _FOLDERS[0]), default=len(parts) - 1)
     return "/".join(parts[max(0, start - 1) :])

@@ -51,7 +51,7 @@ class ScannedSegment:
         if self.portion is Portion.ABOVE_HORIZON:
             limits = [rules.horizon]
         else:
-            limits = [rules.log_start]
+            limits = [rules.log_start, rules.horizon]
             if segment.may_hold_tombstones(empty_is_tombstone=rules.empty_is_tombstone):
                 columns.append(VALUE_SIZE)
                 limits += [rules.tombstones_expire_below, *(self.step_ends if self.is_clean else ())]
@@ -91,8 +91,10 @@ class ScannedRows:
         self._keys = table.column(KEY)
         self.keyless = self._keys.is_null().to_numpy() if null_keys else np.zeros(self.count, np.bool_)
         self.kept_keyless = self._kept_keyless()
-        # Of a segment that contains the horizon, only rows at or above it belong to `ABOVE_HORIZON`.
-        self.below = self._below(rules.horizon if scanned.portion is Portion.ABOVE_HORIZON else rules.log_start)
+        # Of a segment that contains the horizon, only rows at or above it belong to `ABOVE_HORIZON`, no other ones to
+        # a table up to there. Rounds do not end within a segment.
+        above = scanned.portion is Portion.ABOVE_HORIZON
+        self.below = self._below(rules.horizon) if above else self._below(rules.log_start) | ~self._below(rules.horizon)
         self.compared = ~(self.below | self.keyless)
         self.past = self._past(rules.values_expire_before_ms)
         self.tombstones = np.zeros(self.count, np.bool_)

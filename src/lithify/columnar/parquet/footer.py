@@ -9,7 +9,7 @@ footer is first parsed to plain values and compared with the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -29,7 +29,7 @@ BYTE_ARRAY = 6
 
 _MAGIC = b"PAR1"
 _END_BYTES = 4 + len(_MAGIC)
-_REPEATED = 2
+_REQUIRED, _REPEATED = 0, 2
 
 
 class UnsoundFileError(ValueError):
@@ -38,17 +38,26 @@ class UnsoundFileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A column chunk: its byte range in the file and its number of values.
+    """A column chunk: its byte range in the file, its physical type and its number of values.
 
-    `expanded_bytes` is the uncompressed size of its pages by the footer.
+    `first_data_page` is where that is, behind a dictionary if there is one. By the footer `expanded_bytes` is the
+    uncompressed size of its pages with their headers, and `page_counts` their number by kind and encoding.
     """
 
     start: int
     size_bytes: int
     expanded_bytes: int
     values: int
-    of_bytes: bool
+    kind: int
     repeated: bool
+    codec: int
+    first_data_page: int
+    page_counts: Mapping[tuple[int, int], int]
+
+    @property
+    def of_bytes(self) -> bool:
+        """Whether its values have various sizes."""
+        return self.kind == BYTE_ARRAY
 
     @property
     def end(self) -> int:
@@ -70,9 +79,15 @@ class Footer:
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
+    """A column of values: with `levels`, the highest of repetition and of definition."""
+
     path: str
     kind: int
-    repeated: bool
+    levels: tuple[int, int]
+
+    @property
+    def repeated(self) -> bool:
+        return self.levels[0] > 0
 
 
 def read_footer(source: Any) -> Footer:
@@ -113,25 +128,26 @@ def _raw(source: Any, size: int) -> bytes:
 
 def _leaves(elements: list[Struct]) -> Iterator[_Leaf]:
     """The leaf columns of a schema, which Parquet stores as a list with each parent before its children."""
-    open_parents: list[list[Any]] = []  # [path, children to come, whether something above is repeated]
+    open_parents: list[list[Any]] = []  # [path, children to come, (repetition, definition) of it]
     for element in elements:
         while open_parents and open_parents[-1][1] == 0:
             open_parents.pop()
         name = element.get(4)
         if not isinstance(name, bytes):
             raise UnsoundFileError("a column of its schema has no name")
-        above, repeated = ("", False) if not open_parents else (open_parents[-1][0], open_parents[-1][2])
+        above, (repeats, defines) = ("", (0, 0)) if not open_parents else (open_parents[-1][0], open_parents[-1][2])
         at_root = element is elements[0]
         path = "" if at_root else f"{above}.{name.decode(errors='replace')}".removeprefix(".")
-        repeated = repeated or element.get(3) == _REPEATED
+        kind = element.get(3) if not at_root else _REQUIRED
+        levels = repeats + (kind == _REPEATED), defines + (kind != _REQUIRED)
         if open_parents:
             open_parents[-1][1] -= 1
         elif not at_root:
             raise UnsoundFileError("its schema has a column without a parent")
         if element.get(5):
-            open_parents.append([path, _number(element, 5), repeated])
+            open_parents.append([path, _number(element, 5), levels])
         elif not at_root:
-            yield _Leaf(path, _number(element, 1), repeated)
+            yield _Leaf(path, _number(element, 1), levels)
     if any(parent[1] for parent in open_parents):
         raise UnsoundFileError("its schema ends before its columns do")
 
@@ -151,8 +167,11 @@ def _chunk(facts: Any, leaf: _Leaf, rows: int, data_end: int) -> Chunk:
         raise UnsoundFileError(f"a row group has another column in the place of {leaf.path}")
     if _number(facts, 1) != leaf.kind:
         raise UnsoundFileError(f"a row group has {leaf.path} of another type than its schema")
-    values, size, start = _number(facts, 5), _number(facts, 7), _number(facts, 9)
-    if 0 < (dictionary := _number(facts, 11) if 11 in facts else 0) < start:
+    values, size, first_data_page = _number(facts, 5), _number(facts, 7), _number(facts, 9)
+    start = first_data_page
+    if dictionary := _number(facts, 11) if 11 in facts else 0:
+        if dictionary >= start:
+            raise UnsoundFileError(f"a row group has the dictionary of {leaf.path} behind its values")
         start = dictionary
     if start < len(_MAGIC) or start + size > data_end:
         raise UnsoundFileError(f"a row group has {leaf.path} outside of the file")
@@ -160,7 +179,24 @@ def _chunk(facts: Any, leaf: _Leaf, rows: int, data_end: int) -> Chunk:
         raise UnsoundFileError(f"a row group of {rows} records has {values} values of {leaf.path}")
     if leaf.kind != BYTE_ARRAY:
         _check_bounds(facts.get(12, {}), leaf)
-    return Chunk(start, size, _number(facts, 6), values, leaf.kind == BYTE_ARRAY, leaf.repeated)
+    _check_histograms(facts.get(16, {}), leaf)
+    return Chunk(
+        start,
+        size,
+        _number(facts, 6),
+        values,
+        kind=leaf.kind,
+        repeated=leaf.repeated,
+        codec=_number(facts, 4),
+        first_data_page=first_data_page,
+        page_counts=_page_counts(facts),
+    )
+
+
+def _page_counts(facts: Struct) -> dict[tuple[int, int], int]:
+    """Empty if the footer does not list them, which other programs may leave out."""
+    listed = _structs(facts, 13) if 13 in facts else []
+    return {(_number(one, 1), _number(one, 2)): _number(one, 3) for one in listed}
 
 
 def _check_bounds(statistics: Any, leaf: _Leaf) -> None:
@@ -170,6 +206,14 @@ def _check_bounds(statistics: Any, leaf: _Leaf) -> None:
     for old, new in ((1, 5), (2, 6)):
         if old in statistics and new in statistics and statistics[old] != statistics[new]:
             raise UnsoundFileError(f"a row group has two different bounds of {leaf.path}")
+
+
+def _check_histograms(sizes: Any, leaf: _Leaf) -> None:
+    """Arrow ends the process where the counts of levels are not one for each level, or none."""
+    for field, highest in zip((2, 3), leaf.levels, strict=True):
+        counts = sizes.get(field, []) if isinstance(sizes, dict) else None
+        if not isinstance(counts, list) or len(counts) not in (0, highest + 1):
+            raise UnsoundFileError(f"a row group has counts of the levels of {leaf.path} that are not one for each")
 
 
 def _check_apart(chunks: Iterable[Chunk]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from lithify.columnar.parquet.footer import Chunk, UnsoundFileError
 from lithify.columnar.parquet.thrift import Struct, ThriftError, read_struct
@@ -20,11 +20,12 @@ from lithify.columnar.parquet.thrift import Struct, ThriftError, read_struct
 ReadAt: TypeAlias = Callable[[int, int], bytes]
 """Called with (number of bytes, position in the file)."""
 
-_HEADER_BYTES = (256, 64 * 2**10)
+MOST_HEADER_BYTES = 64 * 2**10
+_HEADER_BYTES = (256, MOST_HEADER_BYTES)
 """Bytes read for a page header, at first and if that is too short: most have some 50, bounds of keys may add."""
 
-_DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
-_VALUES_OF = {_DATA: (5, 1, 2), _DICTIONARY: (7, 1, 2), _DATA_V2: (8, 1, 4)}
+_DATA, _INDEX, DICTIONARY, _DATA_V2 = range(4)
+_VALUES_OF = {_DATA: (5, 1, 2), DICTIONARY: (7, 1, 2), _DATA_V2: (8, 1, 4)}
 """By page type: the field id of its specific header, and in that those of number of values and encoding."""
 
 _OF_DICTIONARY = (2, 8)
@@ -52,7 +53,7 @@ def weigh(read_at: ReadAt, chunk: Chunk) -> Weight:
     for page in _pages(read_at, chunk):
         largest = max(largest, page.size_bytes)
         total += page.size_bytes
-        if page.kind == _DICTIONARY:
+        if page.kind == DICTIONARY:
             dictionary = page.size_bytes
         elif chunk.of_bytes and page.encoding in _OF_DICTIONARY:
             shared = max(shared, dictionary)
@@ -62,48 +63,67 @@ def weigh(read_at: ReadAt, chunk: Chunk) -> Weight:
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class PageHeader:
+    """What a header says of its page, which follows it in `stored_bytes`; `fields` is all of it."""
+
     kind: int
     size_bytes: int
+    stored_bytes: int
     values: int
     encoding: int
+    fields: Struct
+
+    @property
+    def counted_values(self) -> int:
+        """Values that count for the chunk: those of a dictionary do not."""
+        return 0 if self.kind == DICTIONARY else self.values
 
 
-def _pages(read_at: ReadAt, chunk: Chunk) -> Iterator[_Page]:
+def page_header(raw: bytes, at: int, end: int) -> tuple[PageHeader, int]:
+    """The header at the start of `raw`, and its length; it is at byte `at` of a chunk that ends at `end`.
+
+    Raises `ThriftError` if none is there, or not all of it, and `UnsoundFileError` if no page can have it.
+    """
+    header, length = read_struct(raw)
+    kind, size, stored = (header.get(field) for field in (1, 2, 3))
+    if type(size) is not int or type(stored) is not int or not 0 <= stored <= end - at - length or size < 0:
+        raise UnsoundFileError(f"the page at byte {at} has an impossible size")
+    if type(kind) is not int or kind not in _VALUES_OF:
+        return PageHeader(-1, size, stored, 0, -1, header), length  # readers skip it
+    values, encoding = _content(header, kind, at)
+    return PageHeader(kind, size, stored, values, encoding, header), length
+
+
+def _pages(read_at: ReadAt, chunk: Chunk) -> Iterator[PageHeader]:
     """The pages of a chunk, as far as Arrow reads: until all its values were read."""
     at, left = chunk.start, chunk.values
     while left > 0:
-        header, data_at = _header(read_at, at, chunk.end)
-        kind, size, stored = (header.get(field) for field in (1, 2, 3))
-        if type(size) is not int or type(stored) is not int or not 0 <= stored <= chunk.end - data_at or size < 0:
-            raise UnsoundFileError(f"the page at byte {at} has an impossible size")
-        if kind in _VALUES_OF:
-            page = _page(header, kind, size, at)
-            left -= page.values if kind != _DICTIONARY else 0
+        page, data_at = _header(read_at, at, chunk.end)
+        left -= page.counted_values
+        if page.kind in _VALUES_OF:
             yield page
-        at = data_at + stored
+        at = data_at + page.stored_bytes
     if left < 0:
         raise UnsoundFileError(f"the pages from byte {chunk.start} on have more values than the footer says")
 
 
-def _page(header: Struct, kind: int, size: int, at: int) -> _Page:
+def _content(header: Struct, kind: Any, at: int) -> tuple[int, int]:
     own, values_field, encoding_field = _VALUES_OF[kind]
     facts = header.get(own)
     values, encoding = (facts.get(values_field), facts.get(encoding_field)) if isinstance(facts, dict) else (None, None)
     if type(values) is not int or type(encoding) is not int or values < 0:
         raise UnsoundFileError(f"the page at byte {at} does not say what is in it")
-    return _Page(kind, size, values, encoding)
+    return values, encoding
 
 
-def _header(read_at: ReadAt, at: int, end: int) -> tuple[Struct, int]:
+def _header(read_at: ReadAt, at: int, end: int) -> tuple[PageHeader, int]:
     for size in _HEADER_BYTES:
-        here = read_at(min(size, end - at), at)
         try:
-            header, length = read_struct(here)
+            page, length = page_header(read_at(min(size, end - at), at), at, end)
         except ThriftError as error:
             reason = error
             if size >= end - at:
                 break
         else:
-            return header, at + length
+            return page, at + length
     raise UnsoundFileError(f"there is no page at byte {at}: {reason}")

@@ -1,4 +1,4 @@
-"""Decodes Thrift's compact protocol, as far as Parquet uses it in footers and page headers, to plain values.
+"""Thrift's compact protocol, as far as Parquet uses it in footers and page headers, to plain values and back.
 
     struct ──► {field id: value}        list ──► [value, ...]        text and bytes ──► bytes
 
@@ -8,9 +8,12 @@ crashes on some inconsistencies. Every count is compared with the bytes left, an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 Struct: TypeAlias = dict[int, Any]
+Kinds: TypeAlias = Mapping[int, "int | Kinds"]
+"""The fields that a struct may have: by id the kind of each, or the fields of a struct in it."""
 
 MOST_NESTED = 16
 """Limit of nesting; Parquet's structs are nested 6 deep."""
@@ -19,6 +22,9 @@ MOST_BITS = 63
 
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 _DOUBLE_BYTES = 8
+
+
+BOOL, I32, I64, BINARY = _TRUE, _I32, _I64, _BINARY
 
 
 class ThriftError(ValueError):
@@ -31,6 +37,43 @@ def read_struct(data: bytes) -> tuple[Struct, int]:
         return _struct(data, 0, MOST_NESTED)
     except IndexError:
         raise ThriftError("it ends in the middle of a struct") from None
+
+
+def write_struct(struct: Struct, kinds: Kinds) -> bytes:
+    """The one way in which Thrift writes `struct`. Raises `ThriftError` for a field that `kinds` does not have."""
+    written = bytearray()
+    before = 0
+    for field, value in sorted(struct.items()):
+        kind = kinds.get(field)
+        if kind is None:
+            raise ThriftError(f"it has a field {field} that it should not have")
+        number = (_TRUE if value else _FALSE) if kind == _TRUE else _STRUCT if isinstance(kind, Mapping) else kind
+        written.append((field - before) << 4 | number)
+        written += _written(value, kind)
+        before = field
+    return bytes(written) + b"\0"
+
+
+def _written(value: Any, kind: int | Kinds) -> bytes:
+    if isinstance(kind, Mapping):
+        if not isinstance(value, dict):
+            raise ThriftError("it has another value where a struct should be")
+        return write_struct(value, kind)
+    if kind == _TRUE and isinstance(value, bool):
+        return b""
+    if kind == _BINARY and isinstance(value, bytes):
+        return _written_varint(len(value)) + value
+    if kind in (_I32, _I64) and type(value) is int:
+        return _written_varint(value << 1 ^ value >> MOST_BITS)
+    raise ThriftError(f"it has another value where one of kind {kind} should be")
+
+
+def _written_varint(number: int) -> bytes:
+    written = bytearray()
+    while number > 0x7F:
+        written.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*written, number])
 
 
 def _struct(data: bytes, at: int, left: int) -> tuple[Struct, int]:

@@ -1,10 +1,12 @@
-"""Derives the facts of a segment from the footer of its Parquet file.
+"""Derives the facts of a segment from the footer of its Parquet file, and compares them with its manifest's.
 
 Manifests store them, so that planning need not open the file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -21,6 +23,7 @@ from lithify.columnar.segment.schema import (
 )
 from lithify.model.message import EnvelopeFacts
 from lithify.model.segment import Segment
+from lithify.reports.verification import Finding, FindingKind
 
 KEY_BOUND_BYTES = 16
 """Key bounds are truncated to this length, as by Iceberg's metrics mode `truncate(16)`."""
@@ -65,6 +68,15 @@ def facts(path: str, partition: int, metadata: pq.FileMetaData, size_bytes: int)
         max_key=max_key,
         envelopes=envelopes,
     )
+
+
+def wrong_facts(named: Segment, found: Segment) -> Iterator[Finding]:
+    """Findings for facts that differ between a manifest and the file that it names."""
+    for fact in fields(Segment):
+        said, actual = getattr(named, fact.name), getattr(found, fact.name)
+        if said != actual:
+            message = f"{named.path}: {fact.name} is {actual!r}, the metadata says {said!r}"
+            yield Finding(named.partition, FindingKind.WRONG_METADATA, message, path=named.path)
 
 
 def _key_bounds(statistics: list[Any], records: list[int]) -> tuple[bytes | None, bytes | None]:

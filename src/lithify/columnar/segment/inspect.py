@@ -6,8 +6,9 @@ their values. Orders in headers (C10) are computed by SQL, independently of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import duckdb
@@ -16,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.segment.facts import facts
-from lithify.columnar.segment.reader import SegmentReader, damage_named
+from lithify.columnar.segment.facts import wrong_facts
+from lithify.columnar.segment.reader import SegmentReader
 from lithify.columnar.segment.schema import (
     ENVELOPE_COLUMNS,
     KEY,
@@ -74,17 +75,24 @@ Piece: TypeAlias = pa.Table | Finding | TombstonesOf
 
 
 def inspect_segment(
-    access: FileAccess, segment: Segment, headers: Sequence[str] | None, count: TombstoneCount | None
+    access: FileAccess,
+    segment: Segment,
+    headers: Sequence[str] | None,
+    count: TombstoneCount | None,
+    acquire: Callable[[int], None] = lambda _count: None,
 ) -> Iterator[Piece]:
     """Yields findings about the file, its `DIGESTS` by row group, and its tombstones if `count` is given.
 
     `headers` names the headers that hold orders; with None there are no digests. Damage is yielded as a
-    finding, not raised.
+    finding, not raised. `acquire`, a throttle, is called with the compressed bytes of each row group before it is read.
     """
     tombstones = np.zeros(0 if count is None else len(count.step_ends) + 1, np.int64)
+    digesting: AbstractContextManager[duckdb.DuckDBPyConnection | None] = (
+        nullcontext() if headers is None else duckdb.connect(config=_IN_MEMORY)  # which takes longer than small files
+    )
     try:
-        with SegmentReader(access, segment) as reader, duckdb.connect(config=_IN_MEMORY) as connection:
-            yield from _wrong_facts(segment, reader)
+        with SegmentReader(access, segment) as reader, digesting as connection:
+            yield from wrong_facts(segment, reader.facts())
             has_envelopes = PASSED_THROUGH in reader.schema.names
             digest = _DIGEST.format(
                 orders=", ".join(_ORDER.format(name=_quoted(name)) for name in headers or ()),
@@ -93,12 +101,13 @@ def inspect_segment(
             )
             last = -1
             for group in range(reader.row_groups):
+                acquire(reader.compressed_bytes(group, reader.schema.names))
                 records = reader.read(group, reader.schema.names)
                 yield from _wrong_rows(segment, records, last)
                 last = records.column(OFFSET)[-1].as_py()
                 if count is not None:
                     tombstones += _tombstones(records, count)
-                if headers is not None:
+                if connection is not None:
                     connection.register("records", records)
                     yield connection.execute(digest).to_arrow_table().cast(DIGESTS)
     except DamagedError as error:
@@ -125,17 +134,6 @@ def _tombstones(records: pa.Table, count: TombstoneCount) -> np.ndarray[tuple[in
     offsets = offsets[(offsets >= count.start) & (offsets < count.end)]
     steps = np.searchsorted(np.array(count.step_ends, np.int64), offsets, side="right")
     return np.bincount(steps, minlength=len(count.step_ends) + 1).astype(np.int64)
-
-
-def _wrong_facts(segment: Segment, reader: SegmentReader) -> Iterator[Finding]:
-    """Findings for facts that differ between manifest and file."""
-    with damage_named(segment.path):
-        found = facts(segment.path, segment.partition, reader.footer(), reader.size_bytes)
-    for fact in fields(Segment):
-        named, actual = getattr(segment, fact.name), getattr(found, fact.name)
-        if named != actual:
-            message = f"{segment.path}: {fact.name} is {actual!r}, the metadata says {named!r}"
-            yield Finding(segment.partition, FindingKind.WRONG_METADATA, message, path=segment.path)
 
 
 def _wrong_rows(segment: Segment, records: pa.Table, last: int) -> Iterator[Finding]:

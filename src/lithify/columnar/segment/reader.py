@@ -19,10 +19,13 @@ import pyarrow.parquet as pq
 
 from lithify.columnar.files.access import FileAccess, local_path
 from lithify.columnar.parquet.footer import Chunk, UnsoundFileError, read_footer
+from lithify.columnar.parquet.page_sums import PageSums
 from lithify.columnar.parquet.pages import weigh
+from lithify.columnar.segment.facts import facts
 from lithify.columnar.segment.schema import HEADERS, OFFSET, SEGMENT_SCHEMA, schema_in
 from lithify.columnar.segment.writer import HEADER_KEY_PATH, OWN_PATH
 from lithify.errors import DamagedError, LithifyError
+from lithify.model.replicas.file_names import was_written_to
 from lithify.model.segment import Segment
 from lithify.model.settings.units import format_bytes
 
@@ -82,6 +85,16 @@ class SegmentReader:
     def footer(self) -> pq.FileMetaData:
         return self._footer.metadata
 
+    def facts(self) -> Segment:
+        """What its metadata should say, by its footer."""
+        with damage_named(self._segment.path):
+            return facts(self._segment.path, self._segment.partition, self._footer.metadata, self.size_bytes)
+
+    def page_sums(self) -> PageSums:
+        """A check of its bytes as they pass, by its footer."""
+        with damage_named(self._segment.path):
+            return PageSums(self._footer)
+
     def read(self, row_group: int, columns: Sequence[str]) -> pa.Table:
         """These columns of a row group, with the types of a segment's, in the given order."""
         chunks = list(self._footer.of_columns(row_group, columns).values())
@@ -93,7 +106,7 @@ class SegmentReader:
                 raise DamagedError(
                     f"{self._segment.path}: row group {row_group} can expand to {format_bytes(most)}, and those that"
                     f" Lithify writes stay below {format_bytes(MOST_GROUP_BYTES)}",
-                    hint=_RESTORE,
+                    hint=RESTORE,
                 )
             table = self._file.read_row_group(row_group, columns=list(columns), use_threads=False)
             if HEADERS in columns:
@@ -144,15 +157,15 @@ class SegmentReader:
             ("records", records, segment.records),
         ):
             if found != named:
-                raise DamagedError(f"{segment.path}: holds {found} {what}, the metadata says {named}", hint=_RESTORE)
+                raise DamagedError(f"{segment.path}: holds {found} {what}, the metadata says {named}", hint=RESTORE)
         own = (self._file.metadata.metadata or {}).get(OWN_PATH.encode(), b"")  # absent before format 3
-        if own and not f"/{segment.path}".encode().endswith(b"/" + own):
-            raise DamagedError(f"{segment.path}: is a copy of {own.decode(errors='replace')}", hint=_RESTORE)
+        if own and not was_written_to(segment.path, own.decode(errors="replace")):
+            raise DamagedError(f"{segment.path}: is a copy of {own.decode(errors='replace')}", hint=RESTORE)
         if not self._file.schema_arrow.equals(self.schema):
-            raise DamagedError(f"{segment.path}: its columns are not those of a segment", hint=_RESTORE)
+            raise DamagedError(f"{segment.path}: its columns are not those of a segment", hint=RESTORE)
 
 
-_RESTORE = "restore the file from a backup or a replica; nothing was changed"
+RESTORE = "restore the file from a backup or a replica; nothing was changed"
 
 
 class damage_named:  # noqa: N801 - used as a statement: `with damage_named(path):`
@@ -170,11 +183,11 @@ class damage_named:  # noqa: N801 - used as a statement: `with damage_named(path
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, FileNotFoundError):
-            raise DamagedError(f"{self._path}: the file is missing", hint=_RESTORE) from error
+            raise DamagedError(f"{self._path}: the file is missing", hint=RESTORE) from error
         if isinstance(error, (MemoryError, LithifyError)):
             return  # not the file's fault: its sizes were checked before
         if isinstance(error, Exception):
-            raise DamagedError(f"{self._path}: the file cannot be read: {_one_line(error)}", hint=_RESTORE) from error
+            raise DamagedError(f"{self._path}: the file cannot be read: {_one_line(error)}", hint=RESTORE) from error
 
 
 def _one_line(error: BaseException) -> str:

@@ -38,9 +38,9 @@ from lithify.columnar.segment.schema import (
     schema_of,
 )
 from lithify.errors import LithifyError
-from lithify.model.log import TopicState
 from lithify.model.segment import Segment
 from lithify.model.staged import Destination
+from lithify.model.topic.state import TopicState
 
 ROW_GROUP_RECORDS = 128 * 1024
 ROW_GROUP_BYTES = 64 * 2**20

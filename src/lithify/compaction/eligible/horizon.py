@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lithify.model.log import CommittedEnd, LogState
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.log import CommittedEnd, LogState
 
 LIMITED_BY_END = "log end"
 LIMITED_BY_AGE = "min.compaction.lag.ms"

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lithify.compaction.eligible.horizon import Horizon
-from lithify.model.log import LogState
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.log import LogState
 
 
 def deletion_reason(below: int) -> str:

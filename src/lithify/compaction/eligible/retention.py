@@ -1,28 +1,30 @@
-"""Which whole segments retention drops, from the front of a log (C24, C25, C26).
+"""Which whole segments leave a log at its front: by retention, or read by groups (C24, C25, C26, C62).
 
     segments   [ old ][ old ][ young ][ old ]        the first two go, S moves to the end of the second
                              ▲ S                     the last one waits for its turn
 
-A segment is dropped when `delete-records` has cut above it, when its newest record is past `retention.ms`, or
-while the segments after it hold `retention.bytes` without it.
+A segment is dropped when `delete-records` has cut above it, when its newest record is past `retention.ms`,
+while the segments after it hold `retention.bytes` without it, or, side by side, when all groups of
+`backlog.trim.groups` have read it.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.model.log import LogState
 from lithify.model.segment import Segment
 from lithify.model.settings.table import NO_LIMIT
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.log import LogState
 
 
 def gone_segments(
-    state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int
+    state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int, read_below: int = 0
 ) -> tuple[Segment, ...]:
     """The segments at the front of the log, given in offset order, that are dropped whole.
 
-    Side by side only segments wholly below D are: the view does not have the others yet.
+    Side by side only segments wholly below D are: the view does not have the others yet. All groups that let the
+    backlog be trimmed have read what is below `read_below`.
     """
     rest = sum(segment.size_bytes for segment in segments)
     gone = 0
@@ -30,8 +32,8 @@ def gone_segments(
         rest -= segment.size_bytes
         if settings.side_by_side and segment.end_offset > state.first_dirty_offset:
             break
-        below_start = segment.end_offset <= state.log_start_offset
-        if not below_start and not past_retention(segment, rest, settings, now_ms):
+        needless = segment.end_offset <= max(state.log_start_offset, read_below)
+        if not needless and not past_retention(segment, rest, settings, now_ms):
             break
         gone += 1
     return segments[:gone]

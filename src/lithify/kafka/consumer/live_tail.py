@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
-from lithify.kafka.client import SLICE_S, Cluster, client
+from lithify.kafka_client.client import SLICE_S, Cluster, client
 from lithify.lifecycle.source_continuation import NeverCopied, SourceWentBack, copy_continuation
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.source import SourceLog

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
-from lithify.kafka.client import Cluster
 from lithify.kafka.consumer.live_tail import LiveTail, check_reachable
-from lithify.model.log import LogState
+from lithify.kafka_client.client import Cluster
+from lithify.model.topic.log import LogState
 from lithify.ports.clock import Clock
 from lithify.snapshot.live import Reached, check_same
+
+_AS_KAFKA = str.maketrans("+/", "-_")
 
 
 class KafkaTopic:
@@ -28,7 +30,8 @@ class KafkaTopic:
             raise
 
     def check_same(self, known: str) -> None:
-        check_same(self.system, self.topic, known, self._cluster.topic_id(self.topic))
+        written = known.translate(_AS_KAFKA)  # in positions of earlier versions
+        check_same(self.system, self.topic, written, self._cluster.topic_id(self.topic))
 
     def partitions(self) -> int:
         return self._cluster.partitions(self._asking, self.topic)
@@ -40,8 +43,8 @@ class KafkaTopic:
         check_reachable(self.topic, partition, ends, end)
         return None
 
-    def end(self, partition: int) -> Reached:
-        return Reached(self._ends(partition)[1])
+    def ends(self, partitions: Collection[int]) -> Mapping[int, Reached]:
+        return {partition: Reached(self._ends(partition)[1]) for partition in partitions}
 
     def missing(self, partition: int, at: Reached) -> LithifyError | None:
         try:

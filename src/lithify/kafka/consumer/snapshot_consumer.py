@@ -7,8 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lithify.kafka.client import Cluster
 from lithify.kafka.consumer.live_topic import KafkaTopic
+from lithify.kafka_client.client import Cluster
 from lithify.snapshot.consumer import LakeAndLive
 from lithify.snapshot.position_file import PositionFile
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class SnapshotConsumer(LakeAndLive):
     """Iterate over it for the records of `topic`, endlessly: those of the lake, then Kafka's, `read_committed`.
 
-    `conf` is librdkafka's, with `bootstrap.servers` at least. `kafka_topic` is the topic's name in Kafka,
-    by default that in the lake; `partitions` are those to read, by default all. `position` is the path of a
-    file: the consumer stores the cursors of its user there and continues at them the next time. `timeout_s`
+    `conf` is by Java's names, or librdkafka's, with `bootstrap.servers` at least. `kafka_topic` is the topic's name
+    in Kafka, by default that in the lake; `partitions` are those to read, by default all. `position` is the path of
+    a file: the consumer stores the cursors of its user there and continues at them the next time. `timeout_s`
     bounds every wait for a cluster that does not answer. For one thread.
 
     Raises `UnknownSourceError`, `SourceLostError` (which names the missing range of offsets),

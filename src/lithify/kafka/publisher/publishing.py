@@ -16,13 +16,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import InvalidRecordError
-from lithify.kafka.client import Cluster
 from lithify.kafka.publisher.target import check_only_ours, find_or_make, largest_batch, partitions_of
 from lithify.kafka.publisher.transactions import Stored, Transactions
+from lithify.kafka_client.client import Cluster
 from lithify.model.cursor import Cursor
-from lithify.model.log import TopicState
 from lithify.model.names import LogId
 from lithify.model.record import Record
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import Continues, advanced, continuation, lost_error
 from lithify.snapshot.cursors import compacted_records, first_cursor, log_of
@@ -78,7 +78,7 @@ def publish(
 
     Same partition, key, value, timestamp and headers, in order; offsets are the target's own. A missing
     target is created. Call it again after a crash, or for new records: it continues after the last one.
-    `conf` is librdkafka's, with `bootstrap.servers`; `tell` gets the records of every transaction.
+    `conf` is by Java's names, or librdkafka's, with `bootstrap.servers`; `tell` gets the records of every transaction.
 
     Raises `RefusedError` for a target that cannot take the records as they are or holds others,
     `InvalidRecordError` for a record that Kafka cannot take, `LogTruncatedError` where it cannot

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lithify.errors import RefusedError, UnknownSourceError
-from lithify.kafka.client import Cluster, client
 from lithify.kafka.consumer.live_tail import LiveTail
+from lithify.kafka_client.client import Cluster, client
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.ports.clock import Clock
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import ConflictError, InvalidRecordError, LithifyError, RefusedError
-from lithify.kafka.client import SLICE_S, Cluster, client
+from lithify.kafka_client.client import SLICE_S, Cluster, client
 from lithify.model.cursor import Cursor
 from lithify.model.record import Record
 

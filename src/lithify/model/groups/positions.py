@@ -12,11 +12,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lithify.errors import InvalidNameError
 from lithify.model.cursor import Cursor
-from lithify.model.names import MAX_NAME_LENGTH, LogId, TopicName
+from lithify.model.names import LogId, TopicName
 
-_GROUP = re.compile(r"[A-Za-z0-9._%-]+")
+_PARTITION = re.compile(r"[0-9]{1,9}")
 _MEMBER = "member:"
 
 
@@ -53,17 +52,10 @@ class GroupTopic:
         return f"{self.prefix}{_MEMBER}{member_id}@{self.scope}"
 
     def read(self, name: str) -> int | str | None:
-        """The partition or the member's id in such a name; None for the name of another topic, group or scope."""
+        """The partition or the member's id in such a name; None for another topic, group or scope, or a later kind."""
         what, _, scope = name.removeprefix(self.prefix).partition("@")
         if not name.startswith(self.prefix) or scope != self.scope:
             return None
-        return what.removeprefix(_MEMBER) if what.startswith(_MEMBER) else int(what)
-
-
-def checked_group(name: str) -> str:
-    """`name` if it can be one of a group. Raises `InvalidNameError`."""
-    if len(name) > MAX_NAME_LENGTH or not _GROUP.fullmatch(name):
-        raise InvalidNameError(
-            f"{name!r} is not a group: it must be 1 to {MAX_NAME_LENGTH} letters, digits, '.', '_', '%' or '-'"
-        )
-    return name
+        if what.startswith(_MEMBER):
+            return what.removeprefix(_MEMBER)
+        return int(what) if _PARTITION.fullmatch(what) else None

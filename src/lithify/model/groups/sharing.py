@@ -22,7 +22,7 @@ class Turn:
     give_up: int = 0
     """How many of its own are more than its share."""
     settled: bool = True
-    """Whether no partition is about to change hands."""
+    """Whether no partition is about to change hands, as far as is known."""
 
 
 def shares(partitions: int, held: Mapping[str, int]) -> dict[str, int]:
@@ -32,10 +32,17 @@ def shares(partitions: int, held: Mapping[str, int]) -> dict[str, int]:
     return {member: least + (rank < more) for rank, member in enumerate(by_rank)}
 
 
-def next_turn(me: str, partitions: int, holders: Mapping[int, str], members: Collection[str]) -> Turn:
+def next_turn(
+    me: str,
+    partitions: int,
+    holders: Mapping[int, str],
+    members: Collection[str],
+    silent: Collection[str] = (),
+) -> Turn:
     """The turn of a member. `holders` has the partitions that someone holds, `members` all that are there.
 
-    A holder that is not a member, such as a query of Spark or one that has just left, keeps what it holds.
+    A holder that is not a member, such as a query of Spark or one that has just left, keeps what it holds. Holders
+    of whom nothing was heard yet are `silent`: they may have died, and what they hold is free soon.
     """
     held = dict.fromkeys({me, *members}, 0)
     for partition, holder in holders.items():
@@ -47,5 +54,6 @@ def next_turn(me: str, partitions: int, holders: Mapping[int, str], members: Col
     lacks = max(0, share - mine)
     start = sorted(held).index(me) * lacks % max(1, len(free))  # members that look at once begin elsewhere
     take = (free[start:] + free[:start])[:lacks]
-    settled = not free and all(held[member] <= due[member] for member in held)
+    fair = all(held[member] <= due[member] for member in held)
+    settled = not free and fair and not any(holder in silent for holder in holders.values())
     return Turn(tuple(take), max(0, mine - share), settled)

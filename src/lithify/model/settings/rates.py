@@ -4,8 +4,14 @@
                                    ▲
     a run notes the id at its start┘ and follows the document once its id is another one
 
-Ids are compared, not times: a document that existed when a run began never slows it, however
+Ids are compared, not times: a document of a topic that existed when a run began never slows it, however
 clocks differ. Rates are bytes per second over the whole run; None is no limit.
+
+    lithify throttle, no topic  ─► .lithify/rates.json     {id, read_rate_bytes, write_rate_bytes, shared}
+    cleaners, at heartbeats     ─► .lithify/cleaners.json  {cleaners}
+
+A limit for cleaners lasts: those that start later follow it too. A shared one is for all of them together: the
+tasks of each divide it by the number of running cleaners.
 """
 
 from __future__ import annotations
@@ -25,19 +31,27 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class RatesDocument:
-    """Rates for the runs that are running when it is stored. Its id is unique."""
+    """Rates for the runs that are running when it is stored, or for cleaners. Its id is unique."""
 
     id: str
     rates: Rates
+    shared: bool | None = None
+    """Whether all cleaners together keep to it, or each for itself; None for rounds, and before it could be said."""
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it also counts for cleaners that start later: "no limit" does not, so that they have their own."""
+        return self.shared is not None and self.rates != Rates()
 
     def to_json(self) -> dict[str, Any]:
-        return {"id": self.id, **asdict(self.rates)}
+        return {"id": self.id, **asdict(self.rates)} | ({} if self.shared is None else {"shared": self.shared})
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> RatesDocument:
         """Raises `ValueError` for any other document."""
         try:
-            found = RatesDocument(content["id"], Rates(content["read_rate_bytes"], content["write_rate_bytes"]))
+            rates = Rates(content["read_rate_bytes"], content["write_rate_bytes"])
+            found = RatesDocument(content["id"], rates, content.get("shared"))
         except (KeyError, TypeError) as error:
             raise ValueError(f"no document of rates: {error}") from error
         for rate in (found.rates.read_rate_bytes, found.rates.write_rate_bytes):
@@ -48,7 +62,17 @@ class RatesDocument:
 
 @dataclass(frozen=True, slots=True)
 class RatesNote:
-    """The path of a topic's document, and its id when the run began; None if there was none."""
+    """The path of a document, and the id that it had when the run began; None if it counts whatever its id is."""
 
     path: str
     id: str | None
+    cleaners_path: str | None = None
+    """Where the number of running cleaners is, for the rates of cleaners; else None."""
+
+
+def cleaners_from_json(content: Mapping[str, Any]) -> int:
+    """The number of running cleaners. Raises `ValueError` for any other document."""
+    found = content.get("cleaners")
+    if type(found) is not int or found < 1:
+        raise ValueError(f"{found!r} is not a number of cleaners")
+    return found

@@ -201,15 +201,16 @@ _DEFAULTS = to_config(TopicSettings())
 def with_attributes(
     before: StreamAttributes, config: Mapping[str, object], unset: Iterable[str] = ()
 ) -> StreamAttributes:
-    """`before` with these set and those no longer set, checked as a whole.
+    """`before` with these set and those no longer set, checked as a whole, also what is of `before`.
 
     Raises `InvalidSettingError` for an unknown name, a value that is not accepted, or a contradiction.
     """
     names = tuple(unset)
     for name in names:
-        _check_known(name)
-    kept = {name: value for name, value in before.given.items() if name not in names}
-    after = StreamAttributes(kept | {name: _parsed(name, str(value)) for name, value in config.items()})
+        if name not in before.given:  # what another program has set can be unset
+            _check_known(name)
+    kept: dict[str, object] = {name: value for name, value in before.given.items() if name not in names}
+    after = StreamAttributes({name: _parsed(name, str(value)) for name, value in (kept | dict(config)).items()})
     for attribute in _TABLE:
         _check_agrees(attribute, after.given)
     changed(TopicSettings(), after.inherited)

@@ -9,12 +9,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lithify.errors import InvalidNameError
+from lithify.model.names import checked_group
 from lithify.model.settings.units import parse_duration_ms, parse_size_bytes
 
 NO_LIMIT = -1
 
 MAX_PARTITIONS = 10_000
 """Partitions of one topic: its metadata keeps some 100 bytes of state for each."""
+
+MAX_GROUPS = 100
+"""Groups that one setting names: plans, reports and `status` have an entry for each, of every log."""
 
 LEAST_SWEEP_GRACE_MS = 60_000
 """Runs write four heartbeats within `sweep.grace.ms`: with less, runs of a busy machine would expire."""
@@ -69,6 +74,16 @@ def _size(least: int = 0) -> dict[str, Any]:
     return _number(parse_size_bytes, "bytes, or a size such as 128MiB", least)
 
 
+def _groups(text: str) -> str:
+    names = dict.fromkeys(part.strip() for part in text.split(",") if part.strip())
+    if len(names) > MAX_GROUPS:
+        raise ValueError(f"{len(names)} are too many")
+    try:
+        return ",".join(map(checked_group, names))
+    except InvalidNameError as error:
+        raise ValueError(error.message) from None
+
+
 def _ratio(text: str) -> float:
     ratio = float(text)
     if not 0 <= ratio <= 1:
@@ -113,6 +128,23 @@ _TABLE = (
         "delete.retention.ms",
         doc="How long a tombstone stays readable after the first round that covered it.",
         **_duration(),
+    ),
+    Setting(
+        "tombstone.hold.groups",
+        accepts=f"names of consumer groups, separated by commas, {MAX_GROUPS} at most",
+        doc="Consumer groups that hold tombstones: none goes before all of them have read past it.",
+        parse=_groups,
+    ),
+    Setting(
+        "tombstone.hold.max.ms",
+        doc="How long groups hold a tombstone at most, from the first round that covered it.",
+        **_duration(NO_LIMIT),
+    ),
+    Setting(
+        "backlog.trim.groups",
+        accepts=f"names of consumer groups, separated by commas, {MAX_GROUPS} at most",
+        doc="Side by side: what the view has and all of these consumer groups have read leaves the backlog.",
+        parse=_groups,
     ),
     Setting(
         "min.cleanable.dirty.ratio",

@@ -28,6 +28,9 @@ class TopicSettings:
     null_key: NullKey = "reject"
     empty_value: EmptyValue = "value"
     delete_retention_ms: int = 86_400_000
+    tombstone_hold_groups: str = ""
+    tombstone_hold_max_ms: int = 604_800_000
+    backlog_trim_groups: str = ""
     min_cleanable_dirty_ratio: float = 0.5
     min_compaction_lag_ms: int = 0
     min_compaction_lag_from: Literal["timestamp", "commit"] = "timestamp"
@@ -57,6 +60,26 @@ class TopicSettings:
     @property
     def side_by_side(self) -> bool:
         return self.compaction_mode == "side-by-side"
+
+    @property
+    def holding_groups(self) -> tuple[str, ...]:
+        """Consumer groups that hold tombstones (C61)."""
+        return _names(self.tombstone_hold_groups)
+
+    @property
+    def trimming_groups(self) -> tuple[str, ...]:
+        """Consumer groups whose positions let the backlog be trimmed (C62)."""
+        return _names(self.backlog_trim_groups)
+
+    @property
+    def named_groups(self) -> frozenset[str]:
+        """All consumer groups whose positions count for rounds."""
+        return frozenset(self.holding_groups + self.trimming_groups)
+
+    @property
+    def retains(self) -> bool:
+        """Whether whole segments may leave the front of a log (C24, C62)."""
+        return self.deletes or bool(self.trimming_groups)
 
     @property
     def empty_is_tombstone(self) -> bool:
@@ -110,7 +133,8 @@ def changed(settings: TopicSettings, config: Mapping[str, object]) -> TopicSetti
         try:
             parsed[setting.attribute] = setting.parse(str(value))
         except ValueError as error:
-            raise InvalidSettingError(f"{name}={value}: {error}", hint=f"accepted: {setting.accepts}") from None
+            given = f"{value}" if len(str(value)) <= _SHOWN else f"{str(value)[:_SHOWN]}…"
+            raise InvalidSettingError(f"{name}={given}: {error}", hint=f"accepted: {setting.accepts}") from None
     result = replace(settings, **parsed)
     _check_consistent(result)
     return result
@@ -136,15 +160,23 @@ def to_config(settings: TopicSettings) -> dict[str, str]:
 
 
 def to_stored(settings: TopicSettings) -> dict[str, str]:
-    """What a topic's metadata has: every setting, but `message.ids` only where records have ids.
+    """What a topic's metadata has: every setting, but those of later Lithifys only where they are not the default.
 
-    Metadata of other topics is as before there was the setting, and an earlier Lithify, which does not know it,
-    refuses a topic whose records it would strip of their ids.
+    Metadata of other topics is as before there were these settings, and an earlier Lithify, which does not know them,
+    refuses a topic whose records it would strip of their ids, or whose tombstones it would not hold.
     """
-    return {name: text for name, text in to_config(settings).items() if (name, text) != (_IDS, "none")}
+    plain = to_config(TopicSettings())
+    return {name: text for name, text in to_config(settings).items() if name not in _LATER or text != plain[name]}
 
 
-_IDS = "message.ids"
+_SHOWN = 200
+"""Characters of a refused value that are repeated."""
+
+_LATER = frozenset({"message.ids", "tombstone.hold.groups", "tombstone.hold.max.ms", "backlog.trim.groups"})
+
+
+def _names(listed: str) -> tuple[str, ...]:
+    return tuple(listed.split(",")) if listed else ()
 
 
 def _check_consistent(settings: TopicSettings) -> None:
@@ -163,6 +195,12 @@ def _check_consistent(settings: TopicSettings) -> None:
         raise InvalidSettingError(
             f"compaction.mode=side-by-side needs compact in cleanup.policy, which is {settings.cleanup_policy}",
             hint="there would be no view to keep beside the backlog: accepted are compact and compact,delete",
+        )
+    if settings.backlog_trim_groups and not settings.side_by_side:
+        raise InvalidSettingError(
+            f"backlog.trim.groups={settings.backlog_trim_groups} needs compaction.mode=side-by-side",
+            hint="in place the log is all there is: name no group, also instead of those that a stream names "
+            "(`backlog.trim.groups=`), or compact side by side",
         )
 
 

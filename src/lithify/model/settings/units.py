@@ -19,6 +19,7 @@ _SIZE_UNITS_BYTES = {
 }  # fmt: skip
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_RATES = "such as 20MB/s, 500KiB/s or 1000000 (bytes per second)"
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 
 
@@ -34,9 +35,9 @@ def parse_size_bytes(text: str) -> int:
 
 def parse_rate_bytes(text: str) -> int:
     """`20MB/s`, or a bare size taken per second, as bytes per second. Raises `ValueError`."""
-    rate = parse_size_bytes(text.strip().removesuffix("/s"))
+    rate = _parse(text.strip().removesuffix("/s"), _SIZE_UNITS_BYTES, f"a rate {_RATES}", text)
     if rate <= 0:
-        raise ValueError(f"{text!r} is not a rate above zero, such as 20MB/s")
+        raise ValueError(f"{text!r} is not a rate above zero, {_RATES}")
     return rate
 
 
@@ -96,11 +97,11 @@ def _decimals(size: float) -> int:
     return 0 if size >= 100 else 1 if size >= 10 else 2
 
 
-def _parse(text: str, units: dict[str, int], expected: str) -> int:
+def _parse(text: str, units: dict[str, int], expected: str, whole: str | None = None) -> int:
     match = _NUMBER.fullmatch(text.strip())
     factor = units.get(match[2].lower(), 0) if match and match[2] else 1
     if match is None or factor == 0:
-        raise ValueError(f"{text!r} is not {expected}")
+        raise ValueError(f"{(whole or text)!r} is not {expected}")
     if "." not in match[1]:
         return int(match[1]) * factor  # exact for any size, as floats are not
     return round(float(match[1]) * factor)

@@ -37,6 +37,7 @@ class PartitionReport:
     """Ledgers of views that earlier rounds left behind and nobody reads."""
     changed: bool = False
     error: str | None = None
+    error_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class DroppedView:
     partition: int
     changed: bool
     error: str | None = None
+    error_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ class PartitionPlan:
     bytes_written_at_most: int = 0
     idle: bool = False
     error: str | None = None
+    error_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

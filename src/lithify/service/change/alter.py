@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping
 
 from lithify.errors import DamagedError, PolicyError
 from lithify.lifecycle.cuts import uncompacted
+from lithify.lifecycle.replicas import check_own
 from lithify.lifecycle.setting_changes import altered
-from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
 from lithify.model.names import LogId, TopicName
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, segments_of
 from lithify.model.settings.inheritance import after_change
 from lithify.model.settings.topic_settings import changes, to_config
+from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.cut import AlterReport, CutReport, LogCut, SettingChange, cut_report, log_cut
 from lithify.service.commit import commit
@@ -37,6 +40,7 @@ def alter(
 
     def decide(newest: TopicState) -> TopicEdit | None:
         before[:] = [newest]
+        check_own(newest)
         # After the load: a change of the stream stores its attributes before it alters topics.
         attributes = attributes_of(warehouse.store, name.stream)
         inherited = None if attributes is None else attributes.inherited
@@ -95,6 +99,7 @@ def plan_uncompact(warehouse: Warehouse, name: TopicName, *, lose_trimmed: bool 
 def _uncompacting(
     warehouse: Warehouse, newest: TopicState, run_id: str, cuts: list[LogCut], *, lose_trimmed: bool
 ) -> TopicEdit | None:
+    check_own(newest)
     cuts.clear()
     if not newest.settings.side_by_side:
         raise PolicyError(

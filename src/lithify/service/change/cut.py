@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from lithify.lifecycle.cuts import Cut, records_deleted, truncated, truncation
-from lithify.model.log import TopicEdit, TopicState, Verb
+from lithify.lifecycle.replicas import check_own
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment
+from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.cut import CutReport, LogCut, cut_report, log_cut
 from lithify.service.commit import commit
@@ -28,6 +30,7 @@ def delete_records(warehouse: Warehouse, name: TopicName, partition: int, before
 
     def decide(newest: TopicState) -> TopicEdit | None:
         cuts.clear()
+        check_own(newest)
         newest.check_partition(partition)
         log = newest.log(partition)
         moved = records_deleted(LogId(name, partition), log, before, warehouse.store.segments(newest, [partition]))
@@ -46,6 +49,7 @@ def plan_delete_records(warehouse: Warehouse, name: TopicName, partition: int, b
     The number of records is an upper bound, since a segment that is cut in two is not opened for it.
     """
     state = warehouse.store.load(name)
+    check_own(state)
     state.check_partition(partition)
     log, segments = state.log(partition), warehouse.store.segments(state, [partition])
     moved = records_deleted(LogId(name, partition), log, before, segments)
@@ -69,6 +73,7 @@ def truncate(
 
     def decide(newest: TopicState) -> TopicEdit | None:
         cuts.clear()
+        check_own(newest)
         newest.check_partition(partition)
         log = newest.log(partition)
         how = truncation(LogId(name, partition), log, to, below_compacted=below_compacted)
@@ -108,6 +113,7 @@ def plan_truncate(
     The number of records is an upper bound, since a segment that is cut in two is not opened for it.
     """
     state = warehouse.store.load(name)
+    check_own(state)
     state.check_partition(partition)
     log = state.log(partition)
     how = truncation(LogId(name, partition), log, to, below_compacted=below_compacted)

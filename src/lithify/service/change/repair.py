@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 from lithify.lifecycle.copied import with_copied
 from lithify.lifecycle.repairing import RepairPlan, Way, clusters, plan_repair
-from lithify.model.log import LogState, TopicState
 from lithify.model.names import TopicName
 from lithify.model.remains import Remains
 from lithify.model.segment import Segment, volume_of
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.repair import Salvage
 from lithify.ports.store import Warehouse
 from lithify.reports.repair import RepairedLog, RepairReport

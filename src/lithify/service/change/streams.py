@@ -12,22 +12,23 @@ from dataclasses import replace
 from functools import partial
 
 from lithify.defects import as_lithify_error
-from lithify.errors import RefusedError, UnknownTopicError
+from lithify.errors import ConflictError, InvalidSettingError, RefusedError, UnknownStreamError, UnknownTopicError
 from lithify.lifecycle.setting_changes import altered
-from lithify.model.log import TopicState
 from lithify.model.names import TopicName, original_stream
 from lithify.model.settings.inheritance import inheriting
 from lithify.model.settings.stream_attributes import StreamAttributes, with_attributes
-from lithify.ports.store import Warehouse
+from lithify.model.topic.state import TopicState
+from lithify.ports.store import LogStore, Warehouse
 from lithify.reports.cut import AlterReport, SettingChange
 from lithify.reports.streams import EditedTopic, StreamDeleteReport, StreamEditReport
 from lithify.service.change.alter import alter
-from lithify.service.creation import attributes_of
+from lithify.service.creation import attributes_of, create_warehouse
 from lithify.waits.parallel import parallel
 
 
 def create_stream(warehouse: Warehouse, stream: str, config: Mapping[str, object]) -> None:
     """Creates a stream. Raises `InvalidSettingError`, `RefusedError` or `WarehouseError`."""
+    create_warehouse(warehouse.store)
     warehouse.store.create_stream(stream, with_attributes(StreamAttributes(), config).given)
 
 
@@ -36,24 +37,35 @@ def edit_stream(
 ) -> StreamEditReport:
     """Sets and unsets attributes, then alters the topics that inherit other settings by it.
 
-    A topic that fails has its error in the report; a repetition tries it again. Raises `UnknownStreamError`,
-    `InvalidSettingError` or `WarehouseError`, and has changed nothing then.
+    Only these are written, so that an edit at the same time loses nothing. A topic that fails has its error in the
+    report; a repetition tries it again. Raises `UnknownStreamError`, `InvalidSettingError` or `WarehouseError`, and has
+    changed nothing then; `ConflictError` where another edit contradicts, so that the attributes need a repair.
     """
     store = warehouse.store
-    topics = store.stream_topics(stream)
-    known = attributes_of(store, stream)
-    before = StreamAttributes() if known is None else known
-    after = with_attributes(before, config, unset_names)
-    gone = before.given.keys() - after.given.keys()
-    if known is None or after != before:
-        store.change_stream(stream, after.given, gone)
-    names = [name for name in (*before.given, *after.given) if before.given.get(name) != after.given.get(name)]
+    with store.edit_lock(stream):
+        store.stream_topics(stream)  # it must exist
+        stored = store.stream_attributes([stream]).get(stream)
+        before = StreamAttributes(stored or {})  # unchecked: an edit may repair it
+        wanted = with_attributes(before, config, unset_names)
+        names = [n for n in {**before.given, **wanted.given} if before.given.get(n) != wanted.given.get(n)]
+        if stored is None or names:
+            given = {name: text for name, text in wanted.given.items() if name in names}
+            store.change_stream(stream, given, [name for name in names if name not in given])
+    after, topics = _as_stored(store, stream), store.stream_topics(stream)
     edited = parallel(partial(_edited, warehouse, attributes=after), topics, store.at_once)
     return StreamEditReport(
         stream=original_stream(stream),
-        attributes={n: SettingChange(before.given.get(n, ""), after.given.get(n, "")) for n in names},
+        attributes={n: SettingChange(before.given.get(n, ""), wanted.given.get(n, "")) for n in names},
         topics=tuple(topic for topic in edited if topic is not None),
     )
+
+
+def _as_stored(store: LogStore, stream: str) -> StreamAttributes:
+    """What is stored after an edit. Raises `ConflictError` where edits contradict that could not take turns."""
+    try:
+        return attributes_of(store, stream) or StreamAttributes()
+    except InvalidSettingError as error:
+        raise ConflictError(f"the stream was edited at the same time: {error.message}", hint=error.hint) from error
 
 
 def inherit(warehouse: Warehouse, state: TopicState, attributes: StreamAttributes) -> AlterReport | None:
@@ -61,6 +73,8 @@ def inherit(warehouse: Warehouse, state: TopicState, attributes: StreamAttribute
 
     Raises `InvalidSettingError` where that contradicts settings of its own, or what `alter` raises.
     """
+    if state.replica is not None:  # it has the settings of its source (C63)
+        return None
     if inheriting(state.settings, state.own_settings, attributes.inherited) == state.settings:
         return None
     return alter(warehouse, state.name, {})
@@ -75,7 +89,7 @@ def inherit_now(warehouse: Warehouse, name: TopicName) -> None:
 
 def as_inherited(warehouse: Warehouse, state: TopicState) -> TopicState:
     """The topic as it will be after `inherit`, for a plan. Raises what `inherit` raises."""
-    found = attributes_of(warehouse.store, state.name.stream)
+    found = None if state.replica is not None else attributes_of(warehouse.store, state.name.stream)
     settings = state.settings if found is None else inheriting(state.settings, state.own_settings, found.inherited)
     if settings == state.settings:
         return state
@@ -97,7 +111,11 @@ def delete_stream(warehouse: Warehouse, stream: str, *, with_topics: bool = Fals
     left: list[str] = []
     for name in topics:
         left += warehouse.store.drop_topic(name)
-    warehouse.store.drop_stream(stream)
+    try:
+        warehouse.store.drop_stream(stream)
+    except UnknownStreamError:
+        if not topics:  # else it was never created, and is gone with its topics
+            raise
     return StreamDeleteReport(original_stream(stream), True, tuple(map(str, topics)), tuple(left))
 
 
@@ -107,4 +125,5 @@ def _edited(warehouse: Warehouse, name: TopicName, attributes: StreamAttributes)
     except UnknownTopicError:  # deleted meanwhile
         return None
     except Exception as error:
-        return EditedTopic(str(name), error=str(as_lithify_error(error, name)))
+        failed = as_lithify_error(error, name)
+        return EditedTopic(str(name), error=str(failed), error_code=failed.code)

@@ -26,9 +26,10 @@ from lithify.lifecycle.sweeping import (
     remembered,
     still_abandoned,
 )
-from lithify.model.log import TopicEdit, TopicState, Verb
 from lithify.model.names import TopicName
 from lithify.model.stored_file import NamedFiles, StoredFile
+from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.cut import SweepReport, SweptFile
 from lithify.service.clock_check import check_clock

@@ -9,10 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lithify.errors import NothingToUndoError
+from lithify.lifecycle.replicas import check_own
 from lithify.lifecycle.undoing import LogFiles, files_after, obstacle, state_after_undo
-from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
 from lithify.model.names import LogId, TopicName
-from lithify.model.segment import Segment, without
+from lithify.model.segment import Segment, segments_of, without
+from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.cut import CutReport, LogCut, log_cut
 from lithify.reports.round import LogReport
@@ -57,6 +60,7 @@ class _Target:
 def _target(warehouse: Warehouse, newest: TopicState) -> _Target:
     """The newest round that was not undone. Raises `NothingToUndoError`."""
     name = newest.name
+    check_own(newest)
     stands = {log.last_round for log in newest.logs} - {""}
     if not stands:
         raise NothingToUndoError(f"{name}: there is no round to undo", hint="`lithify history` shows its rounds")

@@ -17,11 +17,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lithify.errors import ConflictError
-from lithify.model.log import TopicEdit, TopicState
 from lithify.model.message import MessageId
 from lithify.model.names import LogId, TopicName
 from lithify.model.source import SourcePosition
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
+from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.commit import commit
 from lithify.service.write.append import appended, ended

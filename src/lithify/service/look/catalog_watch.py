@@ -2,29 +2,35 @@
 
     change token as before, nothing due by the clock  ─► skipped, nothing is read
     another token, or its time has come               ─► the state: one metadata read
+    groups that the topic names have read further     ─► the state (C61, C62)
     the state says that a log may be due              ─► the manifests of that log
                                                              │
     watcher  ◄── `AssessedTopic`, or why there is none ──────┘
              ──► `Finding`: the watcher's result for the topic, and when to look again
 
 So a look at an idle catalog reads at most the metadata of each topic; in a catalog in a database it is a
-single query. Topics are read in parallel. An error with one topic does not stop the look at the others.
+single query, and one more for the positions of groups where topics name any. Topics are read in parallel. An
+error with one topic does not stop the look at the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 from lithify.defects import as_lithify_error
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnknownVersionError
-from lithify.model.log import TopicState
+from lithify.model.groups.positions import Position
+from lithify.model.groups.reads import TopicReads, groups_of, waiting_for_groups
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
+from lithify.model.topic.state import TopicState
+from lithify.ports.groups import GroupPositions, NoGroups
 from lithify.ports.store import LogStore
 from lithify.schedule.assessment import Assessment, assess
-from lithify.schedule.idle import assess_idle
+from lithify.schedule.idle import assess_idle, assess_replica
+from lithify.service.group_reads import PositionsOfLook
 from lithify.waits.parallel import for_each, parallel
 
 T = TypeVar("T")
@@ -44,6 +50,8 @@ class AssessedTopic:
     """Of the logs whose manifests had to be opened."""
     damaged: Mapping[int, DamagedError]
     """By partition, why the manifests of a log cannot be read."""
+    reads: TopicReads
+    """How far the groups that the topic names have read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +83,33 @@ class Watcher(Protocol[T]):
 class Known(Generic[T]):
     """A topic at its last look. Without identity and version it could not be read."""
 
+    name: TopicName
     token: str | None
     looked_ms: int
     finding: Finding[T]
     identity: str = ""
     version: int = 0
+    groups: frozenset[str] = frozenset()
+    """Those that it names."""
+    waiting: frozenset[int] = frozenset()
+    """The partitions in which these may let something go, when they read further."""
+    positions: tuple[Position, ...] = ()
+    """Theirs in these partitions."""
 
     def rests(self, now_ms: int) -> bool:
         """Whether nothing is due by the clock yet; False if the clock went back."""
         look_at_ms = self.finding.look_at_ms
         return self.looked_ms <= now_ms and (look_at_ms is None or now_ms < look_at_ms)
 
-    def is_current(self, token: str | None, now_ms: int) -> bool:
+    def is_current(self, token: str | None, positions: PositionsOfLook, now_ms: int) -> bool:
         """Whether there is no reason to look at the topic."""
-        return self.rests(now_ms) and (self.finding.despite_commits or self.is_at(token))
+        if not self.rests(now_ms) or self.finding.despite_commits:
+            return self.rests(now_ms)
+        return self.is_at(token) and self.is_read_up_to(positions)
+
+    def is_read_up_to(self, positions: PositionsOfLook) -> bool:
+        """Whether no group that it names has committed a position since that may let something go."""
+        return _of_partitions(positions.of(self.name, self.groups), self.waiting) == self.positions
 
     def is_at(self, token: str | None) -> bool:
         """Whether there was no commit since the last look."""
@@ -114,15 +135,20 @@ class CatalogWatch(Generic[T]):
     known: dict[TopicName, Known[T]] = field(default_factory=dict)
     steps: int = 0
     """Topics looked at so far, in all looks; it shows that a long look makes progress."""
+    groups: GroupPositions = field(default_factory=NoGroups)
+    groups_error: LithifyError | None = None
+    """Why the positions of groups could not be read at the last look."""
 
     def look(self, now_ms: int) -> Reads:
         """Looks at every topic. Raises `WarehouseError` where the catalog cannot be reached."""
         tokens = dict(self.store.change_tokens())
         before = {name: known for name, known in self.known.items() if name in tokens}
-        seen = {name: known for name, known in before.items() if known.is_current(tokens[name], now_ms)}
+        positions = PositionsOfLook(self.groups)
+        positions.ask(group for known in before.values() for group in known.groups)
+        seen = {name: known for name, known in before.items() if known.is_current(tokens[name], positions, now_ms)}
 
         def look_at(name: TopicName) -> tuple[TopicName, Known[T] | None, bool]:
-            return name, *self._look_at(name, tokens[name], now_ms)
+            return name, *self._look_at(name, tokens[name], positions, now_ms)
 
         opened = 0
         others = [name for name in tokens if name not in seen]
@@ -131,7 +157,7 @@ class CatalogWatch(Generic[T]):
             opened += was_opened
             if known is not None:
                 seen[name] = known
-        self.known = seen
+        self.known, self.groups_error = seen, positions.error
         return Reads(len(others), opened)
 
     def replace_finding(self, name: TopicName, finding: Finding[T], now_ms: int) -> None:
@@ -140,31 +166,42 @@ class CatalogWatch(Generic[T]):
         if known is not None:
             self.known[name] = replace(known, looked_ms=now_ms, finding=finding)
 
-    def _look_at(self, name: TopicName, token: str | None, now_ms: int) -> tuple[Known[T] | None, bool]:
+    def _look_at(
+        self, name: TopicName, token: str | None, positions: PositionsOfLook, now_ms: int
+    ) -> tuple[Known[T] | None, bool]:
         """The topic as it is now, None if it does not exist, and whether manifests were read."""
         before = self.known.get(name)
         try:
             if before is not None and before.finding.topic is not None and before.is_at(token):
-                topic = assess_topic(self.store, before.finding.topic.state, now_ms, before.finding.topic.segments)
+                state, segments = before.finding.topic.state, before.finding.topic.segments
+                topic = assess_topic(self.store, state, positions.reads(state), now_ms, segments)
             else:
                 state = self.store.load_at(name, token)
                 version = (state.identity, state.version)
-                if before is not None and (before.identity, before.version) == version and before.rests(now_ms):
+                same = before is not None and (before.identity, before.version) == version
+                if before is not None and same and before.rests(now_ms) and before.is_read_up_to(positions):
                     return replace(before, token=token), False
-                topic = self._assessed(state, now_ms)
+                topic = self._assessed(state, positions, now_ms)
             finding = self.watcher.found(topic, now_ms)
         except UnknownTopicError:
             return None, False
         except Exception as error:
-            return Known(token, now_ms, self.watcher.failed(name, as_lithify_error(error, name), now_ms)), False
-        opened = bool(topic.segments or topic.damaged)
-        return Known(token, now_ms, finding, topic.state.identity, topic.state.version), opened
+            return Known(name, token, now_ms, self.watcher.failed(name, as_lithify_error(error, name), now_ms)), False
+        state, opened = topic.state, bool(topic.segments or topic.damaged)
+        named, waiting = groups_of(state), waiting_for_groups(state)
+        read = _of_partitions(positions.of(name, named), waiting)
+        return Known(name, token, now_ms, finding, state.identity, state.version, named, waiting, read), opened
 
-    def _assessed(self, state: TopicState, now_ms: int) -> AssessedTopic:
+    def _assessed(self, state: TopicState, positions: PositionsOfLook, now_ms: int) -> AssessedTopic:
         try:
-            return assess_topic(self.store, state, now_ms)
+            return assess_topic(self.store, state, positions.reads(state), now_ms)
         except UnknownVersionError:  # others have committed since, and that version is not kept
-            return assess_topic(self.store, self.store.load(state.name), now_ms)
+            newest = self.store.load(state.name)
+            return assess_topic(self.store, newest, positions.reads(newest), now_ms)
+
+
+def _of_partitions(positions: Iterable[Position], partitions: frozenset[int]) -> tuple[Position, ...]:
+    return tuple(position for position in positions if position.log.partition in partitions)
 
 
 def read_topics(
@@ -189,12 +226,20 @@ def read_topics(
     return found, errors
 
 
-def assess_topic(store: LogStore, state: TopicState, now_ms: int, known: Segments | None = None) -> AssessedTopic:
-    """Assesses the logs of a topic. It opens no manifest of logs whose segments are `known`.
+def assess_topic(
+    store: LogStore, state: TopicState, reads: TopicReads, now_ms: int, known: Segments | None = None
+) -> AssessedTopic:
+    """Assesses the logs of a topic, which `reads` says how far groups have read.
+
+    It opens no manifest of logs whose segments are `known`.
 
     Raises `WarehouseError` or `UnknownVersionError`; logs whose manifests are damaged are in `damaged` (C31).
     """
-    assessments = {log.partition: assess_idle(log, state.settings, now_ms) for log in state.logs}
+    settings = state.round_settings
+    if not state.takes_rounds:
+        of_replica = {log.partition: assess_replica(log, settings) for log in state.logs}
+        return AssessedTopic(state, of_replica, {}, {}, reads)
+    assessments = {log.partition: assess_idle(log, settings, now_ms, reads.of(log.partition)) for log in state.logs}
     closer = [partition for partition, assessment in assessments.items() if assessment is None]
     segments, damaged = dict(known or {}), {}
     unread = [partition for partition in closer if partition not in segments]
@@ -208,9 +253,10 @@ def assess_topic(store: LogStore, state: TopicState, now_ms: int, known: Segment
                 damaged[partition] = error
     for partition in closer:
         if partition in segments:
-            assessments[partition] = assess(state.log(partition), segments[partition], state.settings, now_ms)
+            log, read = state.log(partition), reads.of(partition)
+            assessments[partition] = assess(log, segments[partition], settings, now_ms, read)
     found = {partition: assessment for partition, assessment in assessments.items() if assessment is not None}
-    return AssessedTopic(state, found, segments, damaged)
+    return AssessedTopic(state, found, segments, damaged, reads)
 
 
 def _read(store: LogStore, state: TopicState, partitions: list[int]) -> Segments:

@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lithify.errors import UnknownTopicError
+from lithify.compaction.holds import holding
+from lithify.defects import as_lithify_error
+from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnusableEnvironmentError
 from lithify.model.groups.positions import Position
-from lithify.model.log import LogState, TopicState, segments_of
+from lithify.model.groups.reads import TopicReads, reads_of
 from lithify.model.names import TopicName
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, segments_of
 from lithify.model.settings.units import format_time
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import Continues, Gone, continuation, lost_error
 from lithify.reading.lag import Left, left_from
@@ -22,16 +26,35 @@ from lithify.reports.groups import GroupLag
 
 
 def group_lag(warehouse: Warehouse, group: str, name: TopicName, positions: Sequence[Position]) -> list[GroupLag]:
-    """The lag of a group in every log of a topic, and in those that no longer exist but have a position."""
+    """The lag of a group in every log of a topic, and in those that no longer exist but have a position.
+
+    A topic or log that cannot be read says why (C50). Raises `UnknownTopicError` for one without a position, and
+    `UnusableEnvironmentError`.
+    """
+    try:
+        return _lags(warehouse, group, name, positions)
+    except (UnusableEnvironmentError, UnknownTopicError):
+        raise
+    except Exception as error:
+        if not positions:
+            raise
+        found = as_lithify_error(error, name)
+        return [_unknown(position, found) for position in positions]
+
+
+def _lags(warehouse: Warehouse, group: str, name: TopicName, positions: Sequence[Position]) -> list[GroupLag]:
     by_partition = {position.log.partition: position for position in positions}
     try:
         state = warehouse.store.load(name)
     except UnknownTopicError:
+        if not positions:
+            raise
         return [_gone(position) for position in positions]
     segments = warehouse.store.segments(state)
     compacted = any(position.compacted for position in positions)
     view = warehouse.store.view(state) if compacted and state.settings.side_by_side else ()
-    look = _Look(warehouse, state, group, segments, view, warehouse.clock.now_ms())
+    reads = reads_of(state, positions)
+    look = _Look(warehouse, state, group, segments, view, reads, warehouse.clock.now_ms())
     logs = [_lag(look, partition, by_partition.get(partition)) for partition in state.partitions]
     return logs + [_gone(position) for p, position in sorted(by_partition.items()) if p not in state.partitions]
 
@@ -45,18 +68,23 @@ class _Look:
     group: str
     segments: tuple[Segment, ...]
     view: tuple[Segment, ...]
+    reads: TopicReads
+    """Of this group; others that the topic names count as if they had read nothing."""
     now_ms: int
 
 
 def _lag(look: _Look, partition: int, position: Position | None) -> GroupLag:
     log = look.state.log(partition)
     how = Reading(compacted=position is not None and position.compacted)
-    error = None if position is None else _lost(look.state, position)
+    error: LithifyError | None = None if position is None else _lost(look.state, position)
     records: int | None = None
     lag_ms: int | None = None
     if error is None:
-        left = _left(look, log, how, how.start(log) if position is None else position.cursor.offset)
-        records, lag_ms = left.records, 0 if left.oldest_ms is None else max(0, look.now_ms - left.oldest_ms)
+        try:
+            left = _left(look, log, how, how.start(log) if position is None else position.cursor.offset)
+            records, lag_ms = left.records, 0 if left.oldest_ms is None else max(0, look.now_ms - left.oldest_ms)
+        except DamagedError as damage:
+            error = damage
     return GroupLag(
         group=look.group,
         topic=str(look.state.name),
@@ -65,10 +93,16 @@ def _lag(look: _Look, partition: int, position: Position | None) -> GroupLag:
         log_end_offset=log.log_end_offset,
         records_left=records,
         lag_ms=lag_ms,
-        holds_tombstones=None,
+        holds_tombstones=_holds(look, log),
         committed_at=None if position is None else format_time(position.committed_ms),
-        error=error,
+        error=None if error is None else str(error),
+        error_code=None if error is None else error.code,
     )
+
+
+def _holds(look: _Look, log: LogState) -> bool:
+    """Whether the group holds tombstones of the log that would have expired (C61)."""
+    return look.group in holding(log, look.state.settings, look.reads.of(log.partition), look.now_ms)
 
 
 def _left(look: _Look, log: LogState, how: Reading, offset: int) -> Left:
@@ -77,17 +111,24 @@ def _left(look: _Look, log: LogState, how: Reading, offset: int) -> Left:
     return sum((look.warehouse.files.left(part.segment, part.start_offset) for part in parts), left)
 
 
-def _lost(state: TopicState, position: Position) -> str | None:
+def _lost(state: TopicState, position: Position) -> LithifyError | None:
     """Why the group cannot continue; None if it can."""
     log = state.log(position.log.partition)
     match continuation(position.cursor, state, log, compacted=position.compacted):
         case Continues():
             return None
         case lost:
-            return lost_error(position.log, position.cursor, lost, "").message
+            hint = f"`lithify group reset {position.group} {state.name} --to earliest` continues there"
+            return lost_error(position.log, position.cursor, lost, hint)
 
 
 def _gone(position: Position) -> GroupLag:
+    hint = f"`lithify group delete {position.group} {position.log.topic}` forgets it"
+    return _unknown(position, lost_error(position.log, position.cursor, Gone(), hint))
+
+
+def _unknown(position: Position, error: LithifyError) -> GroupLag:
+    """Of a log that cannot be read, or is gone."""
     log = position.log
     return GroupLag(
         group=position.group,
@@ -99,5 +140,6 @@ def _gone(position: Position) -> GroupLag:
         lag_ms=None,
         holds_tombstones=None,
         committed_at=format_time(position.committed_ms),
-        error=lost_error(log, position.cursor, Gone(), "").message,
+        error=str(error),
+        error_code=error.code,
     )

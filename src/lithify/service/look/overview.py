@@ -15,6 +15,7 @@ from lithify.ports.store import Warehouse
 from lithify.reports.events import CleanerNote
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
 from lithify.schedule.standing import log_standing, topic_overview, worst_first
+from lithify.service.cleaner_rates import rates_of_cleaners
 from lithify.service.documents import failures_of
 from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding
 
@@ -29,7 +30,7 @@ class StatusWatch:
     _watch: CatalogWatch[TopicOverview] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._watch = CatalogWatch(self.warehouse.store, self)
+        self._watch = CatalogWatch(self.warehouse.store, self, groups=self.warehouse.groups)
 
     def overview(self, *, now_ms: int | None = None) -> CatalogOverview:
         """The state of every topic at `now_ms` or by the clock. Raises `WarehouseError` if the catalog cannot be read.
@@ -45,7 +46,12 @@ class StatusWatch:
         self._watch.look(assessed_ms)
         topics = worst_first(known.finding.value for known in self._watch.known.values())
         return CatalogOverview(
-            topics, assessed_ms, now_given=now_ms is not None, cleaners=cleaners, cleaners_error=cleaners_error
+            topics,
+            assessed_ms,
+            now_given=now_ms is not None,
+            cleaners=cleaners,
+            cleaners_error=cleaners_error,
+            cleaner_rates=rates_of_cleaners(self.warehouse.store),
         )
 
     def found(self, topic: AssessedTopic, now_ms: int) -> Finding[TopicOverview]:
@@ -59,4 +65,4 @@ class StatusWatch:
 
     def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[TopicOverview]:
         """An unreadable topic, with its error."""
-        return Finding(TopicOverview(str(name), Standing.UNREADABLE, error=str(error)), now_ms)
+        return Finding(TopicOverview(str(name), Standing.UNREADABLE, error=str(error), error_code=error.code), now_ms)

@@ -8,16 +8,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.compaction.eligible.retention import segments_awaiting_round
-from lithify.errors import UnknownVersionError
+from lithify.compaction.holds import Hold, holds
+from lithify.compaction.tombstones import delete_retention_point
+from lithify.errors import LithifyError, UnknownVersionError
+from lithify.lifecycle.own_views import why_not_compacting
 from lithify.model.failure import LogFailure
-from lithify.model.log import KeptVersion, LogState, TopicState, segments_of
+from lithify.model.groups.reads import LogReads
 from lithify.model.names import TopicName
-from lithify.model.segment import Segment, volume_of
+from lithify.model.segment import Segment, segments_of, volume_of
 from lithify.model.settings.inheritance import origins
 from lithify.model.settings.stream_attributes import StreamAttributes
-from lithify.model.settings.topic_settings import TopicSettings, to_config
+from lithify.model.settings.topic_settings import to_config
+from lithify.model.topic.edit import KeptVersion
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.status import (
+    GroupHold,
     LogStatus,
     TopicInfo,
     TopicStatus,
@@ -26,19 +33,21 @@ from lithify.reports.status import (
     version_report,
     volumes_of,
 )
-from lithify.schedule.assessment import assess, entries_that_may_hide_values
-from lithify.service.creation import all_attributes, attributes_of
+from lithify.schedule.assessment import OF_A_REPLICA, assess, entries_that_may_hide_values
+from lithify.service.creation import all_attributes
 from lithify.service.documents import failures_of
+from lithify.service.group_reads import read_groups
 
 
 def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None = None) -> TopicStatus:
     """Every log of `state`: offsets, what limits the horizon, whether it is due and why (C21, C27, C28, C31)."""
     segments = warehouse.store.segments(state)
     failures = failures_of(warehouse.store, state)
+    reads = read_groups(warehouse.groups, state)
     judged_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
     logs = tuple(
         _with_failure(
-            _log_status(log, segments_of(segments, log.partition), state.settings, judged_ms),
+            _log_status(state, log, segments_of(segments, log.partition), judged_ms, reads.of(log.partition)),
             failures.get(log.partition),
         )
         for log in state.logs
@@ -51,12 +60,13 @@ def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None 
         logs=logs,
         now_ms=judged_ms,
         now_given=now_ms is not None,
+        groups_error=reads.error,
     )
 
 
 def topic_info(warehouse: Warehouse, state: TopicState) -> TopicInfo:
     """Partitions, sizes and settings of the topic, from its newest metadata, and the attributes of its stream."""
-    return _info(state, attributes_of(warehouse.store, state.name.stream))
+    return _info(state, all_attributes(warehouse.store, [state.name.stream]).get(state.name.stream))
 
 
 def topic_infos(warehouse: Warehouse) -> tuple[TopicInfo, ...]:
@@ -66,10 +76,10 @@ def topic_infos(warehouse: Warehouse) -> tuple[TopicInfo, ...]:
     return tuple(_info(warehouse.store.load(name), known.get(name.stream)) for name in names)
 
 
-def _info(state: TopicState, attributes: StreamAttributes | None) -> TopicInfo:
+def _info(state: TopicState, attributes: StreamAttributes | LithifyError | None) -> TopicInfo:
     logs, views = volumes_of(state)
-    attributes = attributes or StreamAttributes()
-    found = origins(state.settings, state.own_settings, attributes.inherited)
+    inherited = attributes.inherited if isinstance(attributes, StreamAttributes) else {}
+    found = origins(state.settings, state.own_settings, inherited)
     return TopicInfo(
         topic=str(state.name),
         original_name=state.original_name or str(state.name),
@@ -84,12 +94,21 @@ def _info(state: TopicState, attributes: StreamAttributes | None) -> TopicInfo:
         created_ms=state.created_ms,
         config=to_config(state.settings),
         config_from={name: str(origin) for name, origin in found.items()},
+        source=None if state.replica is None else state.replica.source,
+        source_version=None if state.replica is None else state.replica.version,
+        compacts_by_itself=None if state.replica is None else state.replica.compacts,
+        not_compacting=why_not_compacting(state),
     )
 
 
-def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> LogStatus:
-    found = assess(log, segments, settings, now_ms)
+def _log_status(
+    state: TopicState, log: LogState, segments: tuple[Segment, ...], now_ms: int, reads: LogReads
+) -> LogStatus:
+    settings = state.round_settings
+    found = assess(log, segments, settings, now_ms, reads)
     horizon, dirt, verdict = found.horizon, found.dirtiness, found.verdict
+    if not state.takes_rounds:
+        verdict = OF_A_REPLICA
     in_dirty_part = sum(s.null_values for s in segments if s.end_offset > log.first_dirty_offset)
     return LogStatus(
         partition=log.partition,
@@ -106,8 +125,11 @@ def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSet
         dirty_bytes=dirt.dirty_bytes,
         dirty_ratio=round(dirt.ratio, 4),
         tombstones=log.tombstones + in_dirty_part,
+        delete_retention_point=delete_retention_point(log),
         next_tombstone_expiry_ms=found.next_tombstone_expiry_ms,
         tombstones_held_below=log.held_below(horizon.offset),
+        holds=tuple(map(_group_hold, holds(log, settings, reads, now_ms))),
+        backlog_read_below=reads.backlog_below if reads.trimming else None,
         passed_through=entries_that_may_hide_values(log, settings),
         retention_waiting_bytes=volume_of(segments_awaiting_round(log, segments, settings, now_ms)).size_bytes,
         owed=log.round_required or None,
@@ -121,6 +143,19 @@ def _log_status(log: LogState, segments: tuple[Segment, ...], settings: TopicSet
     )
 
 
+def _group_hold(hold: Hold) -> GroupHold:
+    read = hold.read
+    return GroupHold(
+        group=read.group,
+        position=None if read.committed_ms is None else read.offset,
+        committed_ms=read.committed_ms,
+        tombstones=hold.tombstones,
+        since_ms=hold.since_ms,
+        until_ms=hold.until_ms,
+        missed_below=hold.missed_below,
+    )
+
+
 def _with_failure(status: LogStatus, failure: LogFailure | None) -> LogStatus:
     if failure is None:
         return status
@@ -130,6 +165,7 @@ def _with_failure(status: LogStatus, failure: LogFailure | None) -> LogStatus:
         failed_ms=failure.last_ms,
         retry_ms=None if failure.quarantined else failure.retry_ms,
         error=failure.error,
+        error_code=failure.error_code,
         quarantined=failure.quarantined,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from lithify.errors import InvalidSettingError
 from lithify.model.names import original_stream
 from lithify.model.settings.inheritance import Origin
 from lithify.model.settings.stream_attributes import (
@@ -14,13 +15,13 @@ from lithify.model.settings.stream_attributes import (
 )
 from lithify.ports.store import Warehouse
 from lithify.reports.streams import AttributeValue, StreamInfo
-from lithify.service.creation import all_attributes, attributes_of
+from lithify.service.creation import all_attributes
 
 
 def stream_info(warehouse: Warehouse, stream: str) -> StreamInfo:
     """Raises `UnknownStreamError` or `WarehouseError`."""
     topics = warehouse.store.stream_topics(stream)
-    return _info(stream, attributes_of(warehouse.store, stream), len(topics))
+    return _info(warehouse, stream, all_attributes(warehouse.store, [stream]).get(stream), len(topics))
 
 
 def all_streams(warehouse: Warehouse) -> tuple[StreamInfo, ...]:
@@ -28,13 +29,24 @@ def all_streams(warehouse: Warehouse) -> tuple[StreamInfo, ...]:
     streams = warehouse.store.streams()
     topics = Counter(name.stream for name in warehouse.store.topics())
     known = all_attributes(warehouse.store, streams)
-    return tuple(_info(stream, known.get(stream), topics[stream]) for stream in streams)
+    return tuple(_info(warehouse, stream, known.get(stream), topics[stream]) for stream in streams)
 
 
-def _info(stream: str, attributes: StreamAttributes | None, topics: int) -> StreamInfo:
+def _info(
+    warehouse: Warehouse, stream: str, attributes: StreamAttributes | InvalidSettingError | None, topics: int
+) -> StreamInfo:
+    if isinstance(attributes, InvalidSettingError):
+        return _invalid(warehouse, stream, attributes, topics)
     found = StreamAttributes() if attributes is None else attributes
     values = {
         name: AttributeValue(found.value(name), Origin.STREAM if found.is_given(name) else Origin.DEFAULT)
         for name in (*ATTRIBUTES, *INHERITABLE)
     }
     return StreamInfo(original_stream(stream), stream, values, topics, keeps(found))
+
+
+def _invalid(warehouse: Warehouse, stream: str, error: InvalidSettingError, topics: int) -> StreamInfo:
+    """Of attributes that other programs set it shows what is stored."""
+    stored = warehouse.store.stream_attributes([stream]).get(stream, {})
+    values = {name: AttributeValue(text, Origin.STREAM) for name, text in sorted(stored.items())}
+    return StreamInfo(original_stream(stream), stream, values, topics, "what they kept before", str(error), error.code)

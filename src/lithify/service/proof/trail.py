@@ -6,15 +6,17 @@ kept 7 ──round──► ... kept 12 ──truncate──► ... kept 15 ─�
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from lithify.errors import UnknownVersionError
 from lithify.lifecycle.undoing import LogFiles
-from lithify.model.log import KeptVersion, LogState, TopicState, Verb, segments_of
 from lithify.model.names import TopicName
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, segments_of
+from lithify.model.topic.edit import KeptVersion, Verb
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.proof.transition import LogVersion, Transition
 from lithify.reports.round import LogReport, RoundReport
@@ -39,7 +41,7 @@ class VersionSeen:
         return LogVersion(
             version=self.state.version,
             state=self.state.log(partition) if known else LogState(partition),
-            settings=self.state.settings,
+            settings=self.state.round_settings,
             files=LogFiles(segments_of(self.segments, partition), segments_of(self.view, partition)),
         )
 
@@ -94,7 +96,7 @@ class Trail:
 def trail_to(warehouse: Warehouse, newest: VersionSeen, against: int | None) -> Trail:
     """The trail from `against`, or from before the last round. Raises `UnknownVersionError` or `DamagedError`."""
     name = newest.state.name
-    kept = sorted(warehouse.store.versions(name), key=lambda version: version.version)
+    kept = _since_copies(warehouse.store.versions(name))
     reports = tuple(reports_of(warehouse.store, newest.state))
     start = _start(name, kept, against)
     on_the_way = [version for version in kept if start is not None and version.version >= start]
@@ -111,6 +113,12 @@ def undone_by(reports: tuple[RoundReport, ...], before: TopicState) -> RoundRepo
     """The report of the round that an `undo` of `before` undid: the newest that was not undone."""
     stood = {log.last_round for log in before.logs} - {""}
     return next((r for r in reports if r.run_id in stood and r.version <= before.version), None)
+
+
+def _since_copies(kept: Sequence[KeptVersion]) -> list[KeptVersion]:
+    """Kept versions, oldest first, since a copy last made a replica what its source is, whatever that changed (C63)."""
+    replaced = max((version.version for version in kept if version.verb is Verb.REPLICATE), default=0)
+    return sorted((v for v in kept if v.version > replaced), key=lambda version: version.version)
 
 
 def _start(name: TopicName, kept: list[KeptVersion], against: int | None) -> int | None:

@@ -15,9 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lithify.errors import DamagedError, VersionSweptError
-from lithify.model.log import LastRecord, TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment
+from lithify.model.topic.log import LastRecord
+from lithify.model.topic.state import TopicState
 from lithify.ports.engine import Progress
 from lithify.ports.inspector import InspectionResult, Inspector, RecordFinding
 from lithify.ports.store import Warehouse

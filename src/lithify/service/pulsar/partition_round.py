@@ -125,7 +125,8 @@ class PartitionRound:
         except Exception as error:
             self.view = None
             if self.report.error is None:
-                self.report = replace(self.report, error=str(as_lithify_error(error, self.name)))
+                failed = as_lithify_error(error, self.name)
+                self.report = replace(self.report, error=str(failed), error_code=failed.code)
 
 
 def place_of(entry: MessageId | None) -> EntryPlace | None:

@@ -68,7 +68,7 @@ def _partition_plan(cluster: PulsarCluster, number: int, name: str) -> Partition
     try:
         plan = plan_round(name, cluster.look(name))
     except LithifyError as error:
-        return PartitionPlan(number, error=str(error))
+        return PartitionPlan(number, error=str(error), error_code=error.code)
     look, view = plan.look, plan.view
     horizon = place_of(None if look.view is None else look.horizon)
     return PartitionPlan(

@@ -29,7 +29,7 @@ def _dropped(leftovers: Leftovers, number: int, name: str, notes: list[str]) -> 
             _delete(leftovers, name, since, notes)
         return DroppedView(number, leftovers.cluster.drop_view(name))
     except LithifyError as error:
-        return DroppedView(number, False, str(error))
+        return DroppedView(number, False, str(error), error.code)
 
 
 def _delete(leftovers: Leftovers, name: str, since: int, notes: list[str]) -> None:

@@ -16,10 +16,12 @@ from typing import Any, TypeVar
 from lithify.compaction.rules import table_rules
 from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Cursor, From, Start
-from lithify.model.log import LastRecord, TopicState, segments_of
 from lithify.model.message import EARLIEST, MessageId, MessagePosition
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.segment import segments_of
+from lithify.model.topic.log import LastRecord
+from lithify.model.topic.state import TopicState
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading, pieces_of

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from lithify.errors import LithifyError, OffsetOutOfRangeError, RefusedError, UnknownTopicError
 from lithify.model.cursor import AtTime, Start, checked_offset
-from lithify.model.log import TopicState, segments_of
 from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import LogId, TopicName, parse_topic
 from lithify.model.scan import (
@@ -31,6 +30,8 @@ from lithify.model.scan import (
     ScanTask,
     Subscription,
 )
+from lithify.model.segment import segments_of
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading, pieces_of
 from lithify.service.read.fetch import open_log

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 
 from lithify.errors import DamagedError, OffsetOutOfRangeError, VersionSweptError
 from lithify.model.cursor import AtTime, Cursor, From, checked_offset
-from lithify.model.log import LastRecord, LogState, TopicState
 from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import LogId
 from lithify.model.record import Record
+from lithify.model.topic.log import LastRecord, LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import Continues, Restored, continuation, lost_error
@@ -44,6 +45,12 @@ class VersionReader:
     def cursor(self) -> Cursor:
         """The value to store in order to continue here later (C49)."""
         return Cursor.of(self._state, self._log, self._position)
+
+    @property
+    def settled(self) -> Cursor:
+        """As `cursor`, but at the log end where nothing is left to be read, as rounds have removed the last records."""
+        offset = self._position if self.has_more else max(self._position, self._log.log_end_offset)
+        return Cursor.of(self._state, self._log, offset)
 
     @property
     def is_at_end(self) -> bool:

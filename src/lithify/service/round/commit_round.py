@@ -14,8 +14,10 @@ from lithify.compaction.outcome import LogOutcome
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.round_commit import After, conflict, state_after
 from lithify.errors import ConflictError
-from lithify.model.log import LogState, TopicEdit, TopicState, Verb, segments_of
-from lithify.model.segment import Segment, without
+from lithify.model.segment import Segment, segments_of, without
+from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.round import RoundReport
 from lithify.service.commit import commit

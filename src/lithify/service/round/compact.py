@@ -13,6 +13,7 @@ from lithify.ports.engine import Progress, RewriteEngine, RunLimits
 from lithify.ports.store import Warehouse
 from lithify.reports.round import PlanReport, RoundReport
 from lithify.service.change.streams import as_inherited, inherit_now
+from lithify.service.group_reads import read_groups
 from lithify.service.round.run import Run, run_rounds, silent
 from lithify.service.round.topic_run import plan_rounds
 
@@ -33,7 +34,8 @@ def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: Run
     """
     state = as_inherited(warehouse, warehouse.store.load(name))
     now_ms = warehouse.clock.now_ms() if request.now_ms is None else request.now_ms
-    plans = plan_rounds(warehouse, state, request.partitions, now_ms)
+    reads = read_groups(warehouse.groups, state)
+    plans = plan_rounds(warehouse, state, request.partitions, now_ms, reads)
     shapes = key_pass_shapes(plans, request.limits.task_memory_bytes, slots)
     return PlanReport(
         topic=str(name),
@@ -41,6 +43,7 @@ def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: Run
         logs=tuple(plan_report(plan, shape.reads) for plan, shape in zip(plans, shapes, strict=True)),
         now_ms=now_ms,
         now_given=request.now_ms is not None,
+        groups_error=reads.error,
     )
 
 

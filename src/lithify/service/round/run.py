@@ -12,10 +12,8 @@ that fails stays unchanged and is reported; the others continue.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count, groupby
-from threading import Lock
 from types import MappingProxyType
 
 from lithify.compaction.audit import audit
@@ -24,13 +22,12 @@ from lithify.compaction.outcome import LogFindings, LogOutcome, applied, decisio
 from lithify.compaction.round_report import idle_outcome
 from lithify.defects import as_lithify_error
 from lithify.errors import InsufficientSpaceError, LithifyError, RoundAbandonedError
-from lithify.lifecycle.sweeping import HEARTBEATS_PER_GRACE
-from lithify.model.log import TopicState
 from lithify.model.names import LogId, TopicName
 from lithify.model.settings.units import format_bytes
+from lithify.model.topic.state import TopicState
 from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, Rewritten, Round, RunLimits
 from lithify.ports.store import Warehouse
-from lithify.service.documents import put_heartbeat
+from lithify.service.heartbeats import Heartbeats
 from lithify.service.round.stopwatch import Stopwatch
 from lithify.service.round.topic_run import LogOutcomes, TopicResult, TopicRun
 from lithify.waits.parallel import for_each, parallel
@@ -151,26 +148,12 @@ def _lack_of_space(warehouse: Warehouse, topic: TopicState, needed_bytes: int) -
 
 
 def _with_heartbeats(run: Run, run_id: str, topics: Sequence[TopicState]) -> Progress:
-    """The run's progress, with a heartbeat in each topic whenever one is due (C45).
-
-    No version names the files that a run has written and not committed yet: `sweep` leaves them alone while
-    there are heartbeats. A suspended run has none, so its files may be swept, and its commit is then refused.
-    The engine reports progress several times a second.
-    """
-    clock, store = run.warehouse.clock, run.warehouse.store
-    last_ms = {topic.name: clock.monotonic_ms() for topic in topics}
-    lock = Lock()
+    """The run's progress, which the engine reports several times a second, with heartbeats in each topic (C45)."""
+    heartbeats = Heartbeats(run.warehouse, [(topic, run_id) for topic in topics])
 
     def report(phase: str, done: int, total: int) -> None:
         run.progress(phase, done, total)
-        for topic in topics:
-            with lock:
-                now_ms = clock.monotonic_ms()
-                if now_ms - last_ms[topic.name] < topic.settings.sweep_grace_ms / HEARTBEATS_PER_GRACE:
-                    continue
-                last_ms[topic.name] = now_ms
-            with suppress(LithifyError):  # the next one may succeed; if none does, the commit is refused
-                put_heartbeat(store, topic, run_id)
+        heartbeats.beat()
 
     return report
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lithify.compaction.outcome import LogOutcome
-from lithify.compaction.planner import LogPlan, plan_log
+from lithify.compaction.planner import LogPlan, of_view_alone, plan_log
 from lithify.compaction.round_report import failed_report, outcome_report
 from lithify.defects import as_lithify_error
 from lithify.errors import (
@@ -20,14 +20,18 @@ from lithify.errors import (
     UnknownOutcomeError,
     UnknownVersionError,
 )
-from lithify.model.log import TopicState, segments_of
+from lithify.lifecycle.replicas import check_takes_rounds
+from lithify.model.groups.reads import NO_READS, TopicReads
 from lithify.model.names import LogId, TopicName
+from lithify.model.segment import segments_of
 from lithify.model.settings.rates import RatesNote
+from lithify.model.topic.state import TopicState
 from lithify.ports.engine import PlannedLog
 from lithify.ports.store import Warehouse
 from lithify.reports.round import LogReport, RoundReport
 from lithify.service.clock_check import check_clock
 from lithify.service.documents import rates_note
+from lithify.service.group_reads import read_groups
 from lithify.service.round.commit_round import commit_round, overtaken
 from lithify.service.round.stopwatch import Stopwatch
 
@@ -62,6 +66,8 @@ class TopicRun:
     left_out: dict[int, str] = field(default_factory=dict)
     failure: LithifyError | None = None
     """Of the topic as a whole."""
+    reads: TopicReads = NO_READS
+    """How far the groups that it names had read it when it was planned last."""
     now_ms: int = 0
     """The time for lags and expiry. Each attempt reads it right after the state: a run that was suspended in
     between would otherwise see later commits of others and conclude that its clock is behind."""
@@ -143,14 +149,19 @@ class TopicRun:
         """Planned on the version that was read, or on the newest if that one expired meanwhile."""
         assert self.state is not None
         try:
-            return plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms)
+            return self._plans()
         except (DamagedError, UnknownVersionError):
             newest = self.warehouse.store.load(self.name)
             if newest.identity != self.state.identity or newest.version == self.state.version:
                 raise
             self.state = newest
             self._read_clock()
-            return plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms)
+            return self._plans()
+
+    def _plans(self) -> tuple[LogPlan, ...]:
+        assert self.state is not None
+        self.reads = read_groups(self.warehouse.groups, self.state)
+        return plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms, self.reads)
 
     def _sort_out(self, errors: Mapping[int, LithifyError]) -> tuple[TopicState | None, Mapping[int, str]]:
         """Notes what failed; returns the newest version, and by partition why a log is to be planned again instead.
@@ -210,17 +221,19 @@ class TopicRun:
             now_ms=self.now_ms,
             now_given=self.given_now_ms is not None,
             run_id=self.run_id,
+            groups_error=self.reads.error,
         )
 
 
 def plan_rounds(
-    warehouse: Warehouse, state: TopicState, partitions: Sequence[int] | None, now_ms: int
+    warehouse: Warehouse, state: TopicState, partitions: Sequence[int] | None, now_ms: int, reads: TopicReads
 ) -> tuple[LogPlan, ...]:
-    """The rounds that would run at `now_ms`, one per log of `partitions`, or of all.
+    """The rounds that would run at `now_ms`, one per log of `partitions`, or of all, which groups have read so far.
 
     Raises `PolicyError` where the topic does not compact, `UnknownTopicError` for a partition that
     it does not have, `DamagedError` where a manifest cannot be read.
     """
+    check_takes_rounds(state)
     if not state.settings.compacts:
         raise PolicyError(
             f"{state.name}: cleanup.policy={state.settings.cleanup_policy} does not compact",
@@ -231,6 +244,9 @@ def plan_rounds(
         state.check_partition(partition)
     segments = warehouse.store.segments(state, wanted)
     view = warehouse.store.view(state, wanted) if state.settings.side_by_side else ()
-    return tuple(
-        plan_log(state.log(p), segments_of(segments, p), state.settings, now_ms, segments_of(view, p)) for p in wanted
+    settings = state.round_settings
+    plans = (
+        plan_log(state.log(p), segments_of(segments, p), settings, now_ms, segments_of(view, p), reads.of(p))
+        for p in wanted
     )
+    return tuple(plans if state.replica is None else map(of_view_alone, plans))

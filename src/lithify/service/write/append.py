@@ -18,10 +18,12 @@ from typing import Any
 from lithify.errors import ConflictError, FencedError, InvalidInputError, InvalidRecordError
 from lithify.lifecycle.admission import check_offsets
 from lithify.lifecycle.copied import check_not_copied, with_copied
-from lithify.model.log import LastRecord, LogState, TopicEdit, TopicState
 from lithify.model.message import MessageId
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of
+from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.log import LastRecord, LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.files import Arrivals
 from lithify.ports.store import Warehouse
 from lithify.service.commit import commit

@@ -19,11 +19,14 @@ from dataclasses import dataclass
 from lithify.errors import ConflictError, LithifyError, RefusedError
 from lithify.lifecycle.admission import check_offsets
 from lithify.lifecycle.copied import check_not_copied
+from lithify.lifecycle.replicas import check_own
 from lithify.lifecycle.sweeping import run_of
-from lithify.model.log import LogState, TopicEdit, TopicState, WrittenBatch
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
+from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.log import LogState, WrittenBatch
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.commit import check_not_abandoned, commit
 from lithify.service.write.append import appended
@@ -88,6 +91,7 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
         )
 
     state = warehouse.store.load(staged.topic)
+    check_own(state)
     if is_there(state):
         return state
     with suppress(LithifyError):  # an error counts only on the newest version, where it is raised again

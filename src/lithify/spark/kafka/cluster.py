@@ -48,6 +48,8 @@ class KafkaCluster:
         self._waits_left = CALL_S * 1000 // SLICE_MS
         """Slices left until the cluster has answered for the first time."""
         self._answered = False
+        self._unanswered = False
+        """Whether a call has waited for longer than a slice, and is waiting still."""
 
     @property
     def where(self) -> str:
@@ -122,13 +124,13 @@ class KafkaCluster:
             try:
                 answer = future.get(SLICE_MS, unit)
             except Py4JJavaError as error:
-                left -= 1
+                left, self._unanswered = left - 1, True
                 if not self._answered:
                     self._waits_left = left
                 if left <= 0 or str(error.java_exception.getClass().getName()) != _SLICE_IS_OVER:
                     raise
             else:
-                self._answered = True
+                self._answered, self._unanswered = True, False
                 return answer
 
     def _iterable(self, collection: Any) -> Any:

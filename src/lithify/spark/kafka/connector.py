@@ -1,14 +1,14 @@
-"""Finds Spark's Kafka connector: in a folder of jars, else as a package that Spark downloads.
+"""Finds Spark's Kafka connector: in a folder of jars, else as a package from Maven.
 
 --jars DIR, $LITHIFY_JARS ──► spark.jars            without download
-else ──► spark.jars.packages                        of the version of Spark
+else ──► fetched once from Maven ──► spark.jars     of the version of Spark
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +16,12 @@ import pyspark
 
 from lithify.errors import ConnectorError
 from lithify.model.settings.secrets import SECRET_NAMES
+from lithify.spark.kafka.fetched import fetch
 from lithify.spark.session.start import COMPILES_WELL, JAVA_OPTIONS, java_options
 
 JARS_VARIABLE = "LITHIFY_JARS"
 SCALA = "2.13"
+_PACKAGES = "spark.jars.packages"
 CONNECTOR = f"spark-sql-kafka-0-10_{SCALA}"
 NEEDED = (CONNECTOR, f"spark-token-provider-kafka-0-10_{SCALA}", "kafka-clients", "commons-pool2")
 """Names of the required jars. The first must have the version of Spark."""
@@ -28,7 +30,8 @@ _SHOWN_HIDDEN = f"{SECRET_NAMES}|token|access[.]?key"  # Spark's default, extend
 REDACTED = {"spark.redaction.regex": _SHOWN_HIDDEN, "spark.sql.redaction.options.regex": f"{_SHOWN_HIDDEN}|url"}
 """Spark's web UI and event log show options of sources, and do not redact all of Kafka's secrets by default."""
 
-_JAR = re.compile(r"(.+?)-(\d[\w.]*)\.jar")
+_JAR = re.compile(r"(?:[\w.]+?_(?=[a-z]))?(.+?)-(\d[\w.]*)\.jar")
+"""Ivy puts the organization and an underscore before the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +57,41 @@ def find_connector(jars: str | None = None) -> Connector:
     return Connector(folder, found.get(CONNECTOR), tuple(name for name in NEEDED if name not in found))
 
 
-def connector_conf(jars: str | None = None, conf: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """`conf` with the settings of a session that reads with the connector. Raises `ConnectorError`."""
+def connector_conf(
+    jars: str | None = None, conf: Mapping[str, str] | None = None, tell: Callable[[str], None] = lambda _text: None
+) -> Mapping[str, str]:
+    """`conf` with the settings of a session that reads with the connector, which is fetched if no folder is named.
+
+    `tell` is called with what may take long, or is not as usual. Raises `ConnectorError`.
+    """
     given = conf or {}
-    return {**_where(find_connector(jars)), **REDACTED, **given, JAVA_OPTIONS: java_options(COMPILES_WELL, given)}
+    where = _where(find_connector(jars), given, tell)
+    return {**where, **REDACTED, **given, JAVA_OPTIONS: java_options(COMPILES_WELL, given)}
 
 
-def _where(connector: Connector) -> Mapping[str, str]:
-    if connector.folder is None:
-        return {"spark.jars.packages": connector.package}
+def checked(connector: Connector) -> str:
+    """What is to be said of a folder that will do, or nothing. Raises `ConnectorError` for one that will not."""
     if connector.missing:
         raise ConnectorError(
             f"{connector.folder} has no {', no '.join(connector.missing)}",
             hint=f"put the jars of {connector.package} and of what it depends on there",
         )
-    if connector.version != pyspark.__version__:
+    found, spark = str(connector.version), pyspark.__version__
+    if found.split(".")[:2] != spark.split(".")[:2]:
         raise ConnectorError(
-            f"{connector.folder} has {CONNECTOR} {connector.version}, and Spark is {pyspark.__version__}",
+            f"{connector.folder} has {CONNECTOR} {found}, and Spark is {spark}",
             hint=f"put {connector.package} there instead",
         )
-    return {"spark.jars": ",".join(sorted(str(jar) for jar in connector.folder.glob("*.jar")))}
+    return "" if found == spark else f"{connector.folder} has {CONNECTOR} {found} for Spark {spark}"
+
+
+def _where(connector: Connector, given: Mapping[str, str], tell: Callable[[str], None]) -> Mapping[str, str]:
+    folder = connector.folder
+    if folder is None:
+        if _PACKAGES in given or "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ:
+            return {_PACKAGES: connector.package}  # or what `given` has; a session that has begun fetches nothing
+        folder = fetch(connector.package, given, tell)
+    elif note := checked(connector):
+        tell(note)
+    jars = sorted(str(jar) for jar in folder.glob("*.jar"))
+    return {"spark.jars": ",".join(jars)}

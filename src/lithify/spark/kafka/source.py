@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from lithify.lifecycle.source_continuation import CopyContinuation, copy_continuations
-from lithify.model.log import TopicState
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
+from lithify.model.topic.state import TopicState
 from lithify.ports.source import OnBatch, SourceStream
-from lithify.reports.ingest import IngestedLog
+from lithify.reports.ingest import IngestedLog, IngestNote, TellNote
 from lithify.spark.kafka.cluster import KafkaCluster
 from lithify.spark.kafka.stream import StreamPlan, TopicStream
 
@@ -29,6 +29,7 @@ _SAME = (
     "min.cleanable.dirty.ratio",
     "delete.retention.ms",
 )
+_LIMITS = ("retention.ms", "retention.bytes")
 _NO_LIMIT = 2**63 - 1
 
 
@@ -37,10 +38,20 @@ class KafkaSource(KafkaCluster):
 
     system = "Kafka"
 
-    def __init__(self, session: SparkSession, request: IngestRequest, stops: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        session: SparkSession,
+        request: IngestRequest,
+        stops: Callable[[], bool],
+        notes: TellNote = lambda _note: None,
+    ) -> None:
         super().__init__(session, request.config, stops)
-        self._session = session
-        self._request = request
+        self._session, self._request, self._notes = session, request, notes
+        self._streams: list[TopicStream] = []
+
+    @property
+    def is_silent(self) -> bool:
+        return self._unanswered or any(stream.asks_for_offsets for stream in self._streams)
 
     @property
     def look_interval_ms(self) -> int:
@@ -48,7 +59,10 @@ class KafkaSource(KafkaCluster):
 
     def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
         """Raises `InvalidSettingError` or `BrokerError`."""
-        return _settings_like(self.config(topic), config)
+        theirs = self.config(topic)
+        mine = _settings_like(theirs, config)
+        self._notes(IngestNote("settings", f"{topic}: {_taken_over(theirs, mine, config)}", source=topic))
+        return mine
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
         """By the offsets alone (`lifecycle/source_continuation.py`). Raises `BrokerError`."""
@@ -83,6 +97,7 @@ class KafkaSource(KafkaCluster):
         )
         stream = TopicStream(plan, on_batch)
         stream.start(self._session, run_id)
+        self._streams.append(stream)
         return stream
 
 
@@ -95,3 +110,19 @@ def _settings_like(kafka: Mapping[str, str], config: Mapping[str, object]) -> Ma
     mine |= {"cleanup.policy": "compact" if compacts else "delete", "retention.ms": -1, "null.key": "reject"}
     mine["max.message.bytes"] = 2**31 - 1  # records that Kafka has accepted are not refused
     return {**mine, **config}
+
+
+def _taken_over(theirs: Mapping[str, str], mine: Mapping[str, object], config: Mapping[str, object]) -> str:
+    """What of Kafka's policies the new copy has, what not and why, as text."""
+    names = ("cleanup.policy", *_SAME)
+    same = [f"{name}={mine[name]}" for name in names if name not in config and name in mine]
+    given = [f"{name}={value}" for name, value in config.items()]
+    text = f"created with Kafka's {', '.join(same)}" if same else "created"
+    text += f", and with {', '.join(given)} as given" if given else ""
+    left = [] if theirs.get("cleanup.policy") == mine["cleanup.policy"] else ["cleanup.policy"]
+    if "delete" in theirs.get("cleanup.policy", ""):
+        left += [name for name in _LIMITS if theirs.get(name, "-1") != "-1"]
+    left = [f"{name}={theirs[name]}" for name in left if name in theirs and name not in config]
+    if not left:
+        return text
+    return f"{text}; not with {', '.join(left)}, as a copy keeps its history unless --config sets a limit"

@@ -110,6 +110,15 @@ class TopicStream:
     def is_active(self) -> bool:
         return self.query is not None and self.query.isActive
 
+    @property
+    def asks_for_offsets(self) -> bool:
+        """Whether Spark is asking Kafka for its log ends right now, which it repeats while no broker answers."""
+        query = self.query
+        with suppress(PySparkException, Py4JError):
+            if query is not None and query.isActive:
+                return "Getting offsets" in str(query.status["message"])
+        return False
+
     def stop(self) -> None:
         """Stops the stream in bounded time. A running batch is abandoned, unless its commit has begun."""
         if not self.is_active:

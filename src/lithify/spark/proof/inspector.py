@@ -19,14 +19,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.inspect import DIGESTS, Piece, TombstonesOf, inspect_segment
-from lithify.ports.engine import Progress
+from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.inspector import InspectionResult, RecordFinding
 from lithify.proof.inspection import InspectedSegment
 from lithify.proof.transition import Proof
 from lithify.reports.verification import Finding, FindingKind
 from lithify.spark.proof.verdicts import header_names, rules_frame, verdicts
+from lithify.spark.tasks import TaskPace, Workers
 
 MOST_TASKS = 256
 """Most tasks that files are distributed over."""
@@ -40,12 +40,12 @@ _NO_PROOF = -1
 
 
 class SparkInspector:
-    """Compares versions on a Spark session. `new_id` returns unpredictable ids."""
+    """Compares versions on a Spark session; its tasks together keep to the read rate of `limits` (C40)."""
 
-    def __init__(self, session: Callable[[], SparkSession], access: FileAccess, new_id: Callable[[], str]) -> None:
+    def __init__(self, session: Callable[[], SparkSession], workers: Workers, limits: RunLimits) -> None:
         self._session = session
-        self._access = access
-        self._new_id = new_id
+        self._workers = workers
+        self._limits = limits
 
     def inspect(
         self,
@@ -59,13 +59,16 @@ class SparkInspector:
             return InspectionResult((), (), {})
         progress("verify", 0, 1)
         session = self._session()
-        rows = _rows(session, self._access, segments, header_names(proofs))
+        limited = self._limits.read_rate_bytes is not None
+        tasks = min(len(segments), MOST_TASKS, *([self._workers.slots] if limited else []))
+        pace = self._workers.task_pace(self._limits, tasks)
+        rows = _rows(session, pace, segments, header_names(proofs), tasks)
         found = verdicts(
             _compared(session, rows, segments),
             rules_frame(session, proofs),
             proofs,
             partitions=_tasks(segments),
-            secret=self._new_id(),
+            secret=self._workers.new_id(),
         )
         # Findings about files come first; the limit leaves room for both kinds.
         about_file = F.col("proof") == _NO_PROOF
@@ -80,10 +83,9 @@ def _tasks(segments: Sequence[InspectedSegment]) -> int:
 
 
 def _rows(
-    session: SparkSession, access: FileAccess, segments: Sequence[InspectedSegment], headers: Sequence[str]
+    session: SparkSession, pace: TaskPace, segments: Sequence[InspectedSegment], headers: Sequence[str], tasks: int
 ) -> DataFrame:
     """One row per record of each compared segment, and one per finding or tombstone count of a file."""
-    tasks = min(len(segments), MOST_TASKS)
     specs = pa.table(
         {
             "task": pa.array([number % tasks for number in range(len(segments))], pa.int32()),
@@ -92,11 +94,12 @@ def _rows(
     )
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        acquire = pace.throttles().read
         for batch in batches:
             for spec in batch.column("spec").to_pylist():
                 number, inspected = pickle.loads(spec)
                 names = headers if inspected.memberships else None
-                for piece in inspect_segment(access, inspected.segment, names, inspected.count):
+                for piece in inspect_segment(pace.access, inspected.segment, names, inspected.count, acquire):
                     yield from _as_rows(number, piece)
 
     frame = session.createDataFrame(specs).repartitionById(tasks, F.col("task")).select("spec")

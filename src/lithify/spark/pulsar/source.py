@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from lithify.errors import BrokerError, RefusedError, SubscriptionBusyError
 from lithify.lifecycle.source_continuation import CopyContinuation, CopyContinues
-from lithify.model.log import TopicState
 from lithify.model.message import MessageId
 from lithify.model.settings.topic_settings import preset
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
+from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.source import OnBatch, SourceStream, StopAsked
 from lithify.pulsar.client import Admin, ClientConfig, Cluster
@@ -33,7 +33,7 @@ from lithify.pulsar.lake.continuation import (
     unexpired_since,
     whole_entries,
 )
-from lithify.reports.ingest import IngestedEntries
+from lithify.reports.ingest import IngestedEntries, IngestNote, TellNote
 from lithify.spark.pulsar.stream import EntryStream, Look, StreamPlan
 
 if TYPE_CHECKING:
@@ -58,8 +58,10 @@ class PulsarSource:
         request: IngestRequest,
         stops: Callable[[], bool],
         clock: Clock,
+        notes: TellNote = lambda _note: None,
     ) -> None:
         self._session, self._config, self._request, self._stops, self._clock = session, config, request, stops, clock
+        self._notes = notes
         self._cluster = Cluster(config)
         self._answered = False
         self._subscriptions: dict[str, str] = {}
@@ -70,6 +72,11 @@ class PulsarSource:
     @property
     def where(self) -> str:
         return self._config.service_url
+
+    @property
+    def is_silent(self) -> bool:
+        """False: `patiently` says that it waits for a broker."""
+        return False
 
     @property
     def look_interval_ms(self) -> int:
@@ -126,6 +133,9 @@ class PulsarSource:
 
     def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
         """The preset `pulsar`, with ids; what Pulsar has accepted is not refused. Raises `InvalidSettingError`."""
+        given = "".join(f", {name}={value}" for name, value in config.items())
+        text = f"{topic}: created with the preset pulsar{given}; not with the retention or TTL of its namespace"
+        self._notes(IngestNote("settings", f"{text}, as a copy keeps its history", source=topic))
         return {**preset("pulsar"), "max.message.bytes": MOST_BYTES, **config, "message.ids": "pulsar"}
 
     def stream(

@@ -24,9 +24,11 @@ from pyspark.sql import SparkSession
 
 from lithify.errors import EngineUnavailableError, LithifyError
 from lithify.spark.session.java import find_java, java_home
+from lithify.spark.session.masters import check_master
+from lithify.spark.session.reasons import MASTER, start_failure
 from lithify.spark.session.reset import end_quietly, forget_dead_session
+from lithify.spark.session.workers import check_workers, trust_workers
 
-MASTER = "spark.master"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 COMPILES_LITTLE = "-XX:TieredStopAtLevel=1"
 """In rounds the JVM only passes blocks to and from Python; optimising that code took longer than running it. A
@@ -64,10 +66,13 @@ def session_factory(session: SparkSession | None, conf: Mapping[str, str]) -> Ca
 
     def make() -> SparkSession:
         if session is not None:
-            return session
-        with _making:
-            forget_dead_session()
-            return SparkSession.getActiveSession() or _started(conf)
+            usable = session
+        else:
+            with _making:
+                forget_dead_session()
+                usable = SparkSession.getActiveSession() or _started(conf)
+        check_workers(usable)
+        return usable
 
     return make
 
@@ -95,6 +100,7 @@ def _started(conf: Mapping[str, str]) -> SparkSession:
         return _get_or_create(conf)
     local = conf.get(MASTER, "local").partition("[")[0] == "local"
     merged = {**(_PRIVATE if local else {}), **_LOCAL_CONF, **conf}
+    check_master(merged[MASTER])
     merged[JAVA_OPTIONS] = java_options(f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {COMPILES_LITTLE}", conf)
     home = str(java_home(find_java()))
     # PySpark starts the JVM by bash scripts, so bash must be found even if PATH is short.
@@ -107,6 +113,8 @@ def _started(conf: Mapping[str, str]) -> SparkSession:
     with variables, _environment(SPARK_LOCAL_DIRS=",".join(folders), **address), _interrupts_held():
         session = _get_or_create(merged)
     end_quietly(session.sparkContext)
+    if local:
+        trust_workers(session)
     for folder in folders:
         # At exit the JVM deletes Spark's files first and then those registered here.
         session.sparkContext._jvm.java.io.File(folder).deleteOnExit()
@@ -134,10 +142,7 @@ def _get_or_create(conf: Mapping[str, str]) -> SparkSession:
     except LithifyError:
         raise
     except Exception as error:
-        reason = " ".join(str(error).split())[:300]
-        raise EngineUnavailableError(
-            f"Spark did not start: {reason}", hint="`lithify doctor` shows what is missing"
-        ) from error
+        raise start_failure(error, conf) from error
 
 
 @contextmanager

@@ -43,13 +43,18 @@ _FILE_ERRORS = {
     errno.ENAMETOOLONG: ("a path in it gets too long", "use a warehouse with a shorter path; nothing was changed"),
 }
 
+_MOVED = "bring it back to where it was, or mount its disk, then try again; nothing was changed"
 _NO_CATALOG = "restore a copy that is as new as the topics, or move it away: `lithify repair` recreates it from them"
 
 _SQLITE_ERRORS = {
     sqlite3.SQLITE_FULL: _FILE_ERRORS[errno.ENOSPC],
     sqlite3.SQLITE_READONLY: _FILE_ERRORS[errno.EROFS],
+    sqlite3.SQLITE_READONLY_DBMOVED: ("its catalog.db was moved or deleted while it was used", _MOVED),
     sqlite3.SQLITE_PERM: _FILE_ERRORS[errno.EACCES],
-    sqlite3.SQLITE_CANTOPEN: ("its catalog.db cannot be opened", _READ_ONLY),
+    sqlite3.SQLITE_CANTOPEN: (
+        "its catalog.db is gone or cannot be opened",
+        "mount its disk, or make it readable and writable for this user; nothing was changed",
+    ),
     sqlite3.SQLITE_BUSY: ("its catalog.db stayed locked", "end the program that holds it, and try again"),
     sqlite3.SQLITE_NOTADB: ("its catalog.db is no catalog", _NO_CATALOG),
     sqlite3.SQLITE_CORRUPT: ("its catalog.db is damaged", _NO_CATALOG),
@@ -161,7 +166,7 @@ def _known(error: Exception) -> tuple[str, str] | None:
         code = getattr(error.orig, "sqlite_errorcode", None)
         if code in _SQLITE_WRITES:
             return _NOT_WRITTEN
-        return None if code is None else _SQLITE_ERRORS.get(code & 0xFF)
+        return None if code is None else _SQLITE_ERRORS.get(code) or _SQLITE_ERRORS.get(code & 0xFF)
     return None
 
 

@@ -7,9 +7,9 @@ read      a row group at a time
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,17 +26,20 @@ from lithify.columnar.arrivals.message_ids import ids_of, reached
 from lithify.columnar.files.access import FileAccess, local_path
 from lithify.columnar.rewrite import cut
 from lithify.columnar.segment.convert import to_records
+from lithify.columnar.segment.pieces import checked_pieces, stored_pieces, write_pieces
 from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import OFFSET, PARTITION, TIMESTAMP
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.compaction.rules import SurvivorRules
-from lithify.model.log import TopicState
 from lithify.model.message import MessageId
 from lithify.model.record import Record
+from lithify.model.replicas.file_names import copied_name
 from lithify.model.segment import Segment
 from lithify.model.staged import Destination
+from lithify.model.topic.state import TopicState
 from lithify.ports.files import Arrivals
 from lithify.reading.lag import Left
+from lithify.reports.verification import Finding
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.error_mapping import writing
 from lithify.store.iceberg.io.folders import free_bytes
@@ -63,6 +66,9 @@ class ArrowBatch:
 
     def records(self) -> Iterator[Record]:
         return to_records(self.table)
+
+    def below(self, end_offset: int) -> ArrowBatch:
+        return self if self.end_offset <= end_offset else ArrowBatch(self.table.filter(pc.field(OFFSET) < end_offset))
 
     def offset_at(self, timestamp_ms: int) -> int | None:
         late = np.flatnonzero(self.table.column(TIMESTAMP).to_numpy() >= timestamp_ms)
@@ -156,6 +162,28 @@ class IcebergFiles:
         """Raises `DamagedError`, or `WarehouseError` where nothing can be written."""
         with writing(str(state.name)):
             return cut(self.access, SegmentSpec.of(state, segment.partition, run_id), segment, end_offset)
+
+    def pieces(self, segment: Segment) -> Iterator[bytes]:
+        """Raises `DamagedError`."""
+        return stored_pieces(self.access, segment)
+
+    def checked_pieces(self, segment: Segment) -> Iterator[bytes]:
+        """Raises `DamagedError`."""
+        return checked_pieces(self.access, segment)
+
+    def copy(self, state: TopicState, segment: Segment, pieces: Iterable[bytes], run_id: str) -> Segment:
+        """Raises `WarehouseError` where nothing can be written."""
+        path = f"{state.location}/data/partition={segment.partition}/{copied_name(segment.path, run_id)}"
+        with writing(state.location):
+            write_pieces(self.access, path, pieces)
+        return replace(segment, path=path)
+
+    def findings(self, segment: Segment) -> tuple[Finding, ...]:
+        """What is wrong with a file: its pages are checked against their checksums, its facts against the metadata."""
+        from lithify.columnar.segment.inspect import inspect_segment  # starts DuckDB
+
+        found = inspect_segment(self.access, segment, None, None)
+        return tuple(finding for finding in found if isinstance(finding, Finding))
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Raises `WarehouseError` where the warehouse cannot be asked."""

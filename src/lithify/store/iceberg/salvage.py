@@ -26,10 +26,10 @@ from lithify.columnar.rewrite import unite
 from lithify.columnar.segment.facts import facts
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import ConflictError, DamagedError, LithifyError, RefusedError, UnknownTopicError
-from lithify.model.log import TopicState
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.remains import Entry, MetadataFile, Remains
 from lithify.model.segment import Segment
+from lithify.model.topic.state import TopicState
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.newest import topic_state

@@ -22,10 +22,12 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from lithify.columnar.files.access import local_path
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError
 from lithify.lifecycle.landing import Landing, landing
-from lithify.model.log import KeptVersion, TopicEdit, TopicState
 from lithify.model.names import TopicName
+from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.edit import KeptVersion, TopicEdit
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import CommitUnknownError, StaleVersionError
 from lithify.store.errors import unknown_version
 from lithify.store.iceberg import layout
@@ -40,6 +42,7 @@ from lithify.store.iceberg.io.documents import read_document
 from lithify.store.iceberg.io.file_cache import FILE_CACHE, Recent
 from lithify.store.iceberg.manifests.entries import read_segments
 from lithify.store.iceberg.state import topic_codec
+from lithify.store.iceberg.state.replica_codec import created
 from lithify.store.iceberg.state.table_shape import check_writable
 from lithify.store.iceberg.topic_folders import TopicFolders
 
@@ -56,7 +59,7 @@ class IcebergStore(TopicFolders):
     def __init__(self, source: CatalogSource, new_id: Callable[[], str]) -> None:
         super().__init__(source)
         self._new_id = new_id
-        self._streams = CatalogStreams(source)
+        self._streams = CatalogStreams(self._source)
         self._manifest_lists: Recent[tuple[str, int], Lists] = Recent(VERSIONS_REMEMBERED)
 
     @property
@@ -65,10 +68,18 @@ class IcebergStore(TopicFolders):
         return self._source
 
     @property
+    def where(self) -> str:
+        return self._source.where
+
+    @property
     def at_once(self) -> int:
         root = self._source.root
         # Threads on one local disk only slow each other down.
         return REQUESTS_AT_ONCE if root is None or local_path(root) is None else 1
+
+    def create_warehouse(self) -> None:
+        """Raises `WarehouseError`."""
+        self._source.created()
 
     def create_topic(
         self,
@@ -78,10 +89,11 @@ class IcebergStore(TopicFolders):
         partitions: int,
         created_ms: int,
         own_settings: frozenset[str] | None = None,
+        replica: ReplicaOf | None = None,
     ) -> TopicState:
         """Raises `TopicExistsError` or `WarehouseError`."""
         properties = topic_codec.new_topic(original_name, settings, partitions, created_ms, own_settings)
-        self._tables.create(name, properties, self._new_id)
+        self._tables.create(name, {**properties, **created(replica)}, self._new_id)
         return self.load(name)
 
     def create_stream(self, stream: str, attributes: Mapping[str, str]) -> None:
@@ -102,6 +114,9 @@ class IcebergStore(TopicFolders):
     def change_stream(self, stream: str, attributes: Mapping[str, str], remove: Collection[str]) -> None:
         """Raises `UnknownStreamError` or `WarehouseError`."""
         self._streams.change(stream, attributes, remove)
+
+    def edit_lock(self, stream: str) -> AbstractContextManager[None]:
+        return self.commit_lock(TopicName(stream, ""))  # no topic has this name
 
     def drop_stream(self, stream: str) -> None:
         """Raises `UnknownStreamError`, `RefusedError` while there are tables in it, or `WarehouseError`."""

@@ -21,14 +21,15 @@ from pyiceberg.table import Table
 
 from lithify.columnar.files.access import FileAccess
 from lithify.errors import DamagedError
-from lithify.model.log import TopicState
 from lithify.model.names import TopicName
 from lithify.model.stored_file import Closing, FileKind, NamedFiles, StoredFile
+from lithify.model.topic.state import TopicState
 from lithify.ports.documents import DocumentKind
 from lithify.store.errors import no_common_folder, no_warehouse
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.newest import topic_state
+from lithify.store.iceberg.catalog.stated_format import CheckedSource, state_format, stated_format
 from lithify.store.iceberg.catalog.tables import TopicTables
 from lithify.store.iceberg.commit.referenced import all_closings, looks_with, named_files
 from lithify.store.iceberg.error_mapping import reaching, writing
@@ -42,8 +43,8 @@ class TopicFolders:
     """The part of the store that handles files of topics by their paths."""
 
     def __init__(self, source: CatalogSource) -> None:
-        self._source = source
-        self._tables = TopicTables(source)
+        self._source = CheckedSource(source)
+        self._tables = TopicTables(self._source)
 
     @property
     def _access(self) -> FileAccess:
@@ -75,6 +76,8 @@ class TopicFolders:
 
     def get_document(self, topic: TopicState | None, kind: DocumentKind, key: str = "") -> Mapping[str, Any] | None:
         """Raises `DamagedError` or `WarehouseError`."""
+        if topic is None and kind is DocumentKind.FORMAT:
+            return stated_format(self._source)
         path = self.document_path(topic, kind, key)
         with reaching(path):
             return read_document_if_there(self._access, path)
@@ -83,6 +86,9 @@ class TopicFolders:
         self, topic: TopicState | None, kind: DocumentKind, content: Mapping[str, Any], key: str = ""
     ) -> None:
         """Raises `WarehouseError`, also for a whole warehouse that is not there yet."""
+        if topic is None and kind is DocumentKind.FORMAT:
+            state_format(self._source, content)
+            return
         if topic is None and self._source.existing() is None:
             raise no_warehouse(self._source.where)
         path = self.document_path(topic, kind, key)

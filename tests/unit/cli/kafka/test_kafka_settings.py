@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 import pytest
 
-from lithify.cli.kafka.settings import LARGEST_FILE_BYTES, kafka_settings, read_properties
+from lithify.cli.kafka.settings import kafka_settings
 from lithify.errors import RefusedError
+from lithify.kafka_client.properties import LARGEST_FILE_BYTES, read_properties
 
 PROPERTIES = r"""
 # as every user of Kafka has one

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.cli.records.lines import Encoding, LineError, format_json, parse_json, parse_tsv
+from lithify.cli.records.encodings import Encoding, Encodings
+from lithify.cli.records.lines import LineError, format_json, parse_json, parse_tsv
 from lithify.columnar.arrivals.columns import GIVEN_SCHEMA, given_batches
 from lithify.columnar.segment.convert import to_records, to_table
 from lithify.columnar.segment.schema import SEGMENT_SCHEMA
@@ -26,7 +27,7 @@ def stored(*records: Record) -> pa.Table:
 
 
 def printed(*records: Record, encoding: Encoding = "utf-8") -> list[bytes]:
-    return b"".join(format_json(stored(*records), encoding, "orders")).splitlines()
+    return b"".join(format_json(stored(*records), Encodings.of(encoding), "orders")).splitlines()
 
 
 def taken(table: pa.Table) -> list[Record]:
@@ -82,13 +83,13 @@ def any_record(parts: st.SearchStrategy[bytes]) -> st.SearchStrategy[Record]:
 
 @given(st.lists(any_record(TEXT), max_size=6))
 def test_text_comes_back_as_it_went_out(records: list[Record]) -> None:
-    assert taken(parse_json(printed(*records), "utf-8")) == records
+    assert taken(parse_json(printed(*records), Encodings.of("utf-8"))) == records
 
 
 @given(st.lists(any_record(st.binary(max_size=8)), max_size=6))
 def test_any_bytes_come_back_as_they_went_out(records: list[Record]) -> None:
     lines = printed(*records, encoding="base64")
-    assert taken(parse_json(lines, "base64")) == records
+    assert taken(parse_json(lines, Encodings.of("base64"))) == records
     assert [json.loads(line)["offset"] for line in lines] == [r.offset for r in records]
 
 
@@ -102,7 +103,7 @@ NOT_TEXT = {
 @pytest.mark.parametrize("bad", NOT_TEXT.values(), ids=NOT_TEXT.keys())
 def test_what_is_not_text_stops_the_output_behind_the_records_before_it(bad: Record) -> None:
     good = [Record(b"k", b"v", 1, (("h", b"x"),), 3, offset) for offset in range(5)]
-    lines = format_json(stored(*good, bad, *good), "utf-8", "orders")
+    lines = format_json(stored(*good, bad, *good), Encodings.of("utf-8"), "orders")
     assert next(lines).count(b"\n") == 5
     with pytest.raises(LithifyError) as stopped:
         next(lines)
@@ -111,7 +112,7 @@ def test_what_is_not_text_stops_the_output_behind_the_records_before_it(bad: Rec
 
 
 def test_only_key_and_value_are_needed() -> None:
-    assert taken(parse_json([b'{"key":"k","value":null}'], "utf-8"))[0] == Record(b"k", None)
+    assert taken(parse_json([b'{"key":"k","value":null}'], Encodings.of("utf-8")))[0] == Record(b"k", None)
 
 
 BROKEN = {
@@ -146,7 +147,7 @@ def test_a_broken_line_is_named_with_what_is_wrong(case: tuple[bytes, str]) -> N
     line, reason = case
     good = b'{"key":"k","value":"v","headers":[["h","x"]]}'
     with pytest.raises(LineError) as broken:
-        parse_json([good, good, line, good, line], "utf-8")
+        parse_json([good, good, line, good, line], Encodings.of("utf-8"))
     assert broken.value.index == 2
     assert broken.value.reason.startswith(reason)
 
@@ -156,18 +157,18 @@ def test_what_is_not_base64_is_named(field: str) -> None:
     record: dict[str, object] = {"key": "aw==", "value": None}
     record[field] = [["h", "no!"]] if field == "headers" else "no!"
     with pytest.raises(LineError, match="is not base64"):
-        parse_json([b'{"key":"aw==","value":""}', json.dumps(record).encode()], "base64")
+        parse_json([b'{"key":"aw==","value":""}', json.dumps(record).encode()], Encodings.of("base64"))
 
 
 def test_lines_that_only_make_sense_together_are_refused_apart() -> None:
     lines = [b'{"key":"a","value":"b"},{"key":"c"', b'"value":"d"}']
     with pytest.raises(LineError) as broken:
-        parse_json(lines, "utf-8")
+        parse_json(lines, Encodings.of("utf-8"))
     assert broken.value.index == 0
 
 
 def test_tab_separated_lines() -> None:
-    table = parse_tsv([b"k\tv", b"k\ta\tb", b"k\t", b"k\tNULL", b"\tv"], "utf-8", "NULL")
+    table = parse_tsv([b"k\tv", b"k\ta\tb", b"k\t", b"k\tNULL", b"\tv"], Encodings.of("utf-8"), "NULL")
     pairs = list(zip(*table.to_pydict().values(), strict=True))
     assert pairs == [(b"k", b"v"), (b"k", b"a\tb"), (b"k", b""), (b"k", None), (b"", b"v")]
 
@@ -175,33 +176,33 @@ def test_tab_separated_lines() -> None:
 @pytest.mark.parametrize("null_marker", [None, "NULL", ""])
 def test_nothing_but_the_marker_deletes_a_key(null_marker: str | None) -> None:
     lines = [b"k\tNULL", b"k\t", b"k\tnull", b"k\tNULL\t", b"NULL\tv"]
-    table = parse_tsv(lines, "utf-8", null_marker)
+    table = parse_tsv(lines, Encodings.of("utf-8"), null_marker)
     assert table["key"].to_pylist() == [b"k", b"k", b"k", b"k", b"NULL"]
     values = [b"NULL", b"", b"null", b"NULL\t", b"v"]
     assert table["value"].to_pylist() == [None if v.decode() == null_marker else v for v in values]
 
 
 def test_a_marker_is_looked_for_before_base64_is_read() -> None:
-    assert parse_tsv([b"aw==\t?", b"aw==\tdg=="], "base64", "?")["value"].to_pylist() == [None, b"v"]
+    assert parse_tsv([b"aw==\t?", b"aw==\tdg=="], Encodings.of("base64"), "?")["value"].to_pylist() == [None, b"v"]
 
 
 @pytest.mark.parametrize("line", [b"k", b"NULL", b"k v", b"k\r"])
 def test_a_line_without_a_tab_is_refused(line: bytes) -> None:
     """A file of something else deleted whatever it had on its lines."""
     with pytest.raises(LineError, match="no tab between key and value; to delete a key") as broken:
-        parse_tsv([b"k\tv", line], "utf-8", "NULL")
+        parse_tsv([b"k\tv", line], Encodings.of("utf-8"), "NULL")
     assert broken.value.index == 1
 
 
 def test_tab_separated_base64() -> None:
     line = base64.b64encode(b"\xff\t") + b"\t" + base64.b64encode(b"\n")
-    assert parse_tsv([line], "base64").to_pylist() == [{"key": b"\xff\t", "value": b"\n"}]
+    assert parse_tsv([line], Encodings.of("base64")).to_pylist() == [{"key": b"\xff\t", "value": b"\n"}]
     with pytest.raises(LineError, match="not base64"):
-        parse_tsv([b"aw==\taw==", b"?\taw=="], "base64")
+        parse_tsv([b"aw==\taw==", b"?\taw=="], Encodings.of("base64"))
 
 
 @pytest.mark.parametrize("line", [b"\xff\tv", b"k\t\xff"])
 def test_tab_separated_lines_are_text(line: bytes) -> None:
     with pytest.raises(LineError, match="it is not UTF-8 text") as broken:
-        parse_tsv([b"k\tv", line], "utf-8")
+        parse_tsv([b"k\tv", line], Encodings.of("utf-8"))
     assert broken.value.index == 1

@@ -10,7 +10,7 @@ from lithify.reports.events import CleanerEvent, EventKind
 CASES = {
     EventKind.STARTED: (
         {"id": "alpha", "threads": 2, "interval_ms": 15_000, "lease_ms": 30_000, "shared": True},
-        "cleaner alpha, 2 threads, looks every 15.0 s; shares the work with others, leases of 30.0 s",
+        "cleaner alpha, 2 threads, checks every 15.0 s; shares the work with others, leases of 30.0 s",
     ),
     EventKind.LOOKED: (
         {"topics": 1_200, "due": 3, "overdue_ms": 61_000, "duration_ms": 12, "metadata_read": 4, "manifests_opened": 3},
@@ -33,15 +33,22 @@ CASES = {
         "orders: 2 logs, 1,000 → 10 records, read 2.00 KiB, wrote 1.00 KiB, in 900 ms, version 7, run f00",
     ),
     EventKind.FAILED: (
-        {"partition": 3, "error": "a file is missing", "failures": 2, "retry_ms": 60_000},
-        "orders: partition 3 failed 2 times, again at 1970-01-01T00:01:00.000Z: a file is missing",
+        {"partition": 3, "error": "a file is missing", "error_code": "Damaged", "failures": 2, "retry_ms": 60_000},
+        "orders: partition 3 failed 2 times, again at 1970-01-01T00:01:00.000Z: [Damaged] a file is missing",
     ),
     EventKind.QUARANTINED: (
-        {"partition": 3, "error": "a file is missing", "failures": 8, "retry_ms": None},
-        "orders: partition 3 failed 8 times and is quarantined until `lithify quarantine release`: a file is missing",
+        {"partition": 3, "error": "a file is missing", "error_code": "Damaged", "failures": 8, "retry_ms": None},
+        "orders: partition 3 failed 8 times and is quarantined until `lithify quarantine release`: "
+        "[Damaged] a file is missing",
     ),
-    EventKind.ABANDONED: ({"partition": 0, "error": "the cleaner stops"}, "orders: partition 0: the cleaner stops"),
-    EventKind.CONFLICT: ({"partition": 0, "error": "5 times"}, "orders: partition 0: 5 times"),
+    EventKind.ABANDONED: (
+        {"partition": 0, "error": "the cleaner stops", "error_code": "Damaged"},
+        "orders: partition 0: [Damaged] the cleaner stops",
+    ),
+    EventKind.CONFLICT: (
+        {"partition": 0, "error": "5 times", "error_code": "Damaged"},
+        "orders: partition 0: [Damaged] 5 times",
+    ),
     EventKind.RETAINED: (
         {"version": 4, "partitions": [0], "records": 1, "bytes": 100},
         "orders: 1 record past retention removed, 100 B, version 4",
@@ -52,7 +59,10 @@ CASES = {
     ),
     EventKind.EXPIRED: ({"versions": [3, 2]}, "orders: 2 versions not kept any more"),
     EventKind.SWEPT: ({"files": 1, "bytes": 1_024}, "orders: 1 file deleted, 1.00 KiB"),
-    EventKind.TROUBLE: ({"error": "s3://lake\ncannot be reached"}, "orders: s3://lake cannot be reached"),
+    EventKind.TROUBLE: (
+        {"error": "s3://lake\ncannot be reached", "error_code": "Damaged"},
+        "orders: [Damaged] s3://lake cannot be reached",
+    ),
     EventKind.STOPPED: ({"reason": "SIGTERM"}, "SIGTERM"),
 }
 ABOUT_NO_TOPIC = (EventKind.STARTED, EventKind.LOOKED, EventKind.STOPPED)

@@ -14,8 +14,8 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.convert import to_records
 from lithify.columnar.segment.reader import read_segment
 from lithify.errors import InvalidRecordError, OffsetOutOfRangeError
-from lithify.model.log import LogState
 from lithify.model.staged import Destination
+from lithify.model.topic.log import LogState
 from support.builders import a_topic
 
 ACCESS = FileAccess()

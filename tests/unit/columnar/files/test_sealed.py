@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lithify.columnar.files.access import SMALL_BYTES, FileAccess
-from lithify.columnar.files.sealed import parsed_object, sealed, unsealed
+from lithify.columnar.files.sealed import checksum_of_json, parsed_object, sealed, unsealed
 from lithify.errors import DamagedError
 
 PATH = "file:///w/default/orders-0f3a9c21/lithify/failures.json"
@@ -50,6 +50,22 @@ def test_in_the_place_of_another_one_it_is_damage(elsewhere):
 @pytest.mark.parametrize("place", ["s3://bucket/w/default/orders-0f3a9c21/lithify/failures.json", PATH[7:]])
 def test_the_same_file_by_another_path_is_the_same(place):
     assert unsealed(place, sealed(PATH, CONTENT)) == CONTENT
+
+
+@pytest.mark.parametrize("place", ["/mnt/b/wh", "s3://bucket/lithify", "/a/lithify/wh", "/b/lithify/wh"])
+def test_a_document_of_a_warehouse_is_the_same_in_whatever_folder_that_is(place):
+    """C47, and docs/format.md: its path begins with `.lithify`, also in a folder that is called `lithify`."""
+    text = sealed("file:///a/lithify/wh/.lithify/format.json", CONTENT)
+    assert unsealed(f"{place}/.lithify/format.json", text) == CONTENT
+    with pytest.raises(DamagedError, match="is not what was written"):
+        unsealed(f"{place}/.lithify/rates.json", text)
+
+
+def test_one_of_a_warehouse_that_was_sealed_with_the_folder_above_is_read():
+    """Earlier versions took the folder `lithify` above a warehouse for that of the documents of a topic."""
+    checksum = checksum_of_json(["a/lithify/wh/.lithify/rates.json", CONTENT])
+    text = json.dumps({**CONTENT, "checksum": checksum}).encode()
+    assert unsealed("file:///a/lithify/wh/.lithify/rates.json", text) == CONTENT
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from lithify.compaction.eligible.horizon import (
     committed_ms,
     compaction_horizon,
 )
-from lithify.model.log import CommittedEnd, LogState
 from lithify.model.record import Record
+from lithify.model.topic.log import CommittedEnd, LogState
 from lithify.service.change.alter import alter
 from lithify.service.change.cut import truncate
 from lithify.service.change.undo import undo

@@ -14,7 +14,7 @@ from lithify.compaction.eligible.retention import (
     start_after,
     values_expire_before_ms,
 )
-from lithify.model.log import LogState
+from lithify.model.topic.log import LogState
 from support.builders import a_log, a_segment, some_settings
 
 OLD_AND_YOUNG = a_log("a=1!10 b=1!5 | c=1!20 | d=1!90 | e=1!10")

@@ -8,7 +8,16 @@ import pytest
 
 from lithify.errors import InvalidSettingError
 from lithify.model.settings.table import NO_LIMIT, SETTINGS
-from lithify.model.settings.topic_settings import TopicSettings, changed, changes, settings_of, to_config, unset
+from lithify.model.settings.topic_settings import (
+    TopicSettings,
+    changed,
+    changes,
+    settings_of,
+    stored_settings,
+    to_config,
+    to_stored,
+    unset,
+)
 
 ACCEPTED = {
     "compaction.mode": {"in-place": "in-place", "side-by-side": "side-by-side"},
@@ -24,6 +33,9 @@ ACCEPTED = {
     "null.key": {"reject": "reject", "drop": "drop", "retain": "retain"},
     "empty.value": {"value": "value", "tombstone": "tombstone"},
     "delete.retention.ms": {"0": 0, "1d": 86_400_000, 5: 5, "9223372036854775807": 2**63 - 1},
+    "tombstone.hold.groups": {"": "", "g": "g", " b, a ,b,": "b,a", "A.b_c-%2F": "A.b_c-%2F"},
+    "tombstone.hold.max.ms": {"-1": NO_LIMIT, "0": 0, "7d": 604_800_000},
+    "backlog.trim.groups": {"": "", ",": ""},  # one that is named needs a backlog, see below
     "min.cleanable.dirty.ratio": {"0": 0.0, "0.25": 0.25, 1: 1.0},
     "min.compaction.lag.ms": {"0": 0, "30s": 30_000},
     "min.compaction.lag.from": {"timestamp": "timestamp", "commit": "commit"},
@@ -59,6 +71,9 @@ REFUSED = {
     "null.key": ["", "keep", "None"],
     "empty.value": ["", "null"],
     "delete.retention.ms": ["", "-1", "soon", "9223372036854775808", "1y"],
+    "tombstone.hold.groups": ["a b", "a/b", "a,b c"],
+    "tombstone.hold.max.ms": ["", "-2", "x"],
+    "backlog.trim.groups": ["a b", "a/b"],
     "min.cleanable.dirty.ratio": ["", "-0.1", "1.1", "half", "nan", "inf", "50%"],
     "min.compaction.lag.ms": ["", "-1", "x"],
     "min.compaction.lag.from": ["", "append", "Commit"],
@@ -77,6 +92,13 @@ REFUSED = {
     "versions.kept": ["", "0", "-1", "1.5", "many"],
     "sweep.grace.ms": ["", "-1", "x", "0", "59s"],
 }
+
+
+def test_a_refused_value_of_any_length_is_an_error_of_one_screen():
+    with pytest.raises(InvalidSettingError, match="10000 are too many") as refused:
+        settings_of({"tombstone.hold.groups": ",".join(f"group-{n}" for n in range(10_000))})
+    assert len(str(refused.value)) < 400
+    assert settings_of({"tombstone.hold.groups": ",".join(map(str, range(100)))}).holding_groups[99] == "99"
 
 
 def test_every_setting_is_tried_and_every_field_is_a_setting():
@@ -126,6 +148,23 @@ def test_a_least_lag_above_the_most_is_a_contradiction():
     settings_of({"min.compaction.lag.ms": 10**12, "max.compaction.lag.ms": -1})
 
 
+def test_groups_that_let_a_backlog_be_trimmed_need_one():
+    """C62."""
+    with pytest.raises(InvalidSettingError, match=r"backlog.trim.groups=g,h needs compaction.mode=side-by-side"):
+        settings_of({"backlog.trim.groups": "g, h"})
+    settings = settings_of({"backlog.trim.groups": "g, h", "compaction.mode": "side-by-side"})
+    assert settings.trimming_groups == ("g", "h") and settings.retains
+
+
+def test_topics_without_groups_are_stored_as_before_there_were_such_settings():
+    """C61: and an earlier Lithify, which would not hold tombstones, refuses those that name some."""
+    later = {"tombstone.hold.groups": "g", "tombstone.hold.max.ms": "5", "backlog.trim.groups": "h"}
+    assert not later.keys() & to_stored(TopicSettings()).keys()
+    named = settings_of({**later, "compaction.mode": "side-by-side"})
+    assert later.items() <= to_stored(named).items()
+    assert stored_settings(to_stored(named)) == named
+
+
 def test_a_contradiction_with_a_setting_of_before_is_one_as_well():
     with pytest.raises(InvalidSettingError, match="above"):
         changed(settings_of({"max.compaction.lag.ms": 10}), {"min.compaction.lag.ms": 11})
@@ -142,6 +181,9 @@ def test_the_defaults_are_those_of_kafka():
         "null.key": "reject",
         "empty.value": "value",
         "delete.retention.ms": "86400000",
+        "tombstone.hold.groups": "",
+        "tombstone.hold.max.ms": "604800000",
+        "backlog.trim.groups": "",
         "min.cleanable.dirty.ratio": "0.5",
         "min.compaction.lag.ms": "0",
         "min.compaction.lag.from": "timestamp",

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from itertools import permutations
+from threading import Thread
+from typing import Any
+
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from lithify.api.lake import Lake
-from lithify.errors import InvalidSettingError, PolicyError, RefusedError, UnknownStreamError, UnknownTopicError
+from lithify.errors import (
+    ConflictError,
+    InvalidSettingError,
+    PolicyError,
+    RefusedError,
+    UnknownStreamError,
+    UnknownTopicError,
+)
 from lithify.model.names import parse_topic
 from lithify.model.record import Record
 from lithify.model.settings.inheritance import Origin
+from lithify.model.settings.stream_attributes import StreamAttributes, with_attributes
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.store import Warehouse
 from lithify.service.change.alter import alter
 from lithify.service.change.retain import retain
+from lithify.service.change.streams import edit_stream
 from lithify.service.creation import create_topic, load_or_create
+from lithify.service.look.status import topic_infos
 from lithify.service.round.compact import RunRequest, compact, plan_compact
 from support.engines.oracle import OracleEngine
 from support.topics.memory_topic import a_warehouse
@@ -243,3 +262,110 @@ def test_streams_and_their_attributes_are_shown(lake):
     assert shown["attributes"]["compact"] == {"value": "true", "from": "stream"}
     assert shown["attributes"]["autocreate"] == {"value": "false", "from": "default"}
     assert shown["keeps"] == "the latest record of every key, for 7 d 0 h"
+
+
+class Overtaken:
+    """A store in which others begin something just before the attributes of a stream are written."""
+
+    def __init__(self, store: Any, others: Callable[[], object]) -> None:
+        self._store, self._others = store, [others]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def change_stream(self, *change: Any) -> None:
+        while self._others:
+            self._others.pop()()
+        self._store.change_stream(*change)
+
+
+NAMES = st.sampled_from(("compact", "cleanup.policy", "ttl", "retention.ms", "deleteretention"))
+VALUES = {
+    "compact": ("true", "false"),
+    "cleanup.policy": ("compact", "delete", "compact,delete"),
+    "ttl": ("0", "5"),
+    "retention.ms": ("-1", "5000"),
+    "deleteretention": ("1", "2"),
+}
+CHANGES = st.dictionaries(NAMES, st.integers(0, 2), max_size=2).map(
+    lambda some: {name: VALUES[name][n % len(VALUES[name])] for name, n in some.items()}
+)
+EDITS = st.tuples(CHANGES, st.lists(NAMES, max_size=1, unique=True))
+
+
+def after(attributes: dict[str, str], edits: tuple[tuple[dict[str, str], list[str]], ...]) -> object:
+    """One after the other; None where that cannot be."""
+    known = with_attributes(StreamAttributes(), attributes)
+    with suppress(InvalidSettingError):
+        for config, unset in edits:
+            known = with_attributes(known, config, unset)
+        return known.given
+    return None
+
+
+@given(given=CHANGES, first=EDITS, second=EDITS)
+@settings(max_examples=150, deadline=None)
+def test_of_two_edits_at_once_both_count_or_one_is_refused(given, first, second):
+    """C56: none takes back what the other did, and what is stored never contradicts."""
+    warehouse = a_warehouse(now_ms=1_000_000)
+    try:
+        Lake(warehouse).create_stream("eu", given)
+    except InvalidSettingError:
+        assume(False)
+    Lake(warehouse).create_topic("eu/orders")
+    done: list[tuple[dict[str, str], list[str]]] = []
+
+    def edit(here: Warehouse, config: dict[str, str], unset: list[str]) -> None:
+        wanted = {name: value for name, value in config.items() if name not in unset}
+        with suppress(InvalidSettingError):
+            edit_stream(here, "eu", wanted, unset)
+            done.append((wanted, unset))
+
+    other = Thread(target=edit, args=(warehouse, *second))
+    edit(replace(warehouse, store=Overtaken(warehouse.store, other.start)), *first)
+    if other.ident is None:  # the first had nothing to write
+        other.start()
+    other.join()
+
+    found = with_attributes(StreamAttributes(), warehouse.store.stream_attributes(["eu"])["eu"])
+    assert found.given in [after(given, edits) for edits in permutations(done)]
+    state = warehouse.store.load(ORDERS)
+    assert state.settings == found.settings
+
+
+def test_edits_that_contradict_where_nothing_lets_them_take_turns(lake, warehouse):
+    """C56: as in a catalog service. The second one says so, and an edit repairs it."""
+    lake.create_stream("eu")
+    lake.create_topic("eu/orders")
+    store = Overtaken(warehouse.store, lambda: lake.stream("eu").edit({"compact": "false"}))
+    warehouse.store.edit_lock = lambda _: nullcontext()  # type: ignore[attr-defined]
+    with pytest.raises(ConflictError, match="edited at the same time") as conflict:
+        edit_stream(replace(warehouse, store=store), "eu", {"cleanup.policy": "compact"})
+    assert "stream edit eu" in conflict.value.hint
+    assert lake.stream("eu").edit(unset=["compact"]).failed == ()
+    assert lake.topic("eu/orders").state().settings.cleanup_policy == "compact"
+
+
+def test_attributes_that_other_programs_set_are_shown_and_can_be_repaired(lake, warehouse):
+    """C50, C56: other streams are listed as usual, and no topic is changed by them."""
+    lake.create_stream("eu", {"compact": "false"})
+    lake.create_topic("eu/orders").append([Record(b"k", b"1")])
+    lake.create_stream("us")
+    changed_behind(warehouse, **{"cleanup.policy": "compact,delete", "a.later.one": "7", "ttl": "soon"})
+    eu, us = lake.streams()
+    assert (eu.stream, us.stream, us.error) == ("eu", "us", None)
+    assert "eu: attributes of the stream are invalid" in str(eu.error)
+    assert eu.to_json()["attributes"]["ttl"] == {"value": "soon", "from": "stream"}
+    assert [info.topic for info in topic_infos(warehouse)] == ["eu/orders"]
+    for call in (
+        lambda: lake.create_topic("eu/other"),
+        lambda: compact(warehouse, OracleEngine(warehouse.files), ORDERS, RunRequest()),
+        lambda: lake.stream("eu").edit({"deleteretention": "5"}),
+    ):
+        with pytest.raises(InvalidSettingError):
+            call()
+    assert lake.topic("eu/orders").append([Record(b"k", b"2")]).records == 1
+    report = lake.stream("eu").edit({"ttl": "0"}, unset=["compact", "a.later.one"])
+    assert report.failed == ()
+    assert lake.topic("eu/orders").state().settings.cleanup_policy == "compact,delete"
+    assert lake.stream("eu").info().error is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lithify.errors import DamagedError, UnknownVersionError
+from lithify.model.groups.reads import NO_READS
 from lithify.model.record import Record
 from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding, assess_topic
 from lithify.service.write.append import append
@@ -38,16 +39,16 @@ def write(warehouse, *partitions):
 
 def test_only_manifests_of_logs_that_may_be_due_are_opened(warehouse):
     write(warehouse, 1)
-    topic = assess_topic(warehouse.store, warehouse.store.load(ORDERS), 1_000)
+    topic = assess_topic(warehouse.store, warehouse.store.load(ORDERS), NO_READS, 1_000)
     assert (set(topic.segments), set(topic.assessments), dict(topic.damaged)) == ({1}, {0, 1, 2}, {})
     assert [topic.assessments[p].verdict.due for p in range(3)] == [False, True, False]
 
 
 def test_segments_that_are_known_are_not_read_again(warehouse, monkeypatch):
     write(warehouse, 1)
-    topic = assess_topic(warehouse.store, warehouse.store.load(ORDERS), 1_000)
+    topic = assess_topic(warehouse.store, warehouse.store.load(ORDERS), NO_READS, 1_000)
     monkeypatch.delattr(type(warehouse.store), "segments")
-    assert assess_topic(warehouse.store, topic.state, 1_000, topic.segments) == topic
+    assert assess_topic(warehouse.store, topic.state, NO_READS, 1_000, topic.segments) == topic
 
 
 def test_a_log_whose_manifests_are_damaged_is_named_and_the_others_are_assessed(warehouse, monkeypatch):
@@ -61,7 +62,7 @@ def test_a_log_whose_manifests_are_damaged_is_named_and_the_others_are_assessed(
         return real(state, partitions)
 
     monkeypatch.setattr(warehouse.store, "segments", segments)
-    topic = assess_topic(warehouse.store, warehouse.store.load(ORDERS), 1_000)
+    topic = assess_topic(warehouse.store, warehouse.store.load(ORDERS), NO_READS, 1_000)
     assert (topic.damaged, set(topic.assessments)) == ({0: damage}, {1, 2})
 
 

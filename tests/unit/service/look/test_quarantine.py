@@ -50,6 +50,7 @@ def test_logs_of_all_topics_are_listed_the_worst_first(warehouse):
         "failed_ms": 50,
         "retry_ms": None,
         "error": "broken",
+        "error_code": None,
     }
     assert (found[1].quarantined, found[1].retry_ms) == (False, 40)
 
@@ -65,7 +66,7 @@ def test_a_topic_that_cannot_be_read_hides_no_other(warehouse, monkeypatch):
 
     monkeypatch.setattr(warehouse.store, "load", broken)
     found = failing_logs(warehouse)
-    assert found.unreadable == (UnreadableTopic("orders", "orders: it is away"),)
+    assert found.unreadable == (UnreadableTopic("orders", "orders: it is away", "Warehouse"),)
     assert [log.topic for log in found.logs] == ["other"]
 
 

@@ -12,9 +12,10 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import UnknownVersionError, VersionSweptError
-from lithify.model.log import LogState, TopicEdit, Verb
 from lithify.model.record import Record
 from lithify.model.segment import Segment
+from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.log import LogState
 from lithify.reports.verification import Finding, FindingKind
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
@@ -137,6 +138,37 @@ def test_a_tombstone_that_went_although_an_entry_may_hide_what_it_deletes_is_nam
     assert damaged.found() == []
     damaged.replaced(damaged.segment_with(2), without(2))
     assert damaged.about_records() == {(FindingKind.TOMBSTONE_REMOVED_EARLY, 2)}
+
+
+@pytest.mark.parametrize("place", [IN_PLACE, VIEW])
+def test_a_tombstone_that_went_although_a_group_held_it_is_named(place: str) -> None:
+    """C61: by the report, groups had not read it."""
+    damaged = Damaged(place)
+    mode = "in-place" if place == IN_PLACE else "side-by-side"
+    holds = {"tombstone_hold_groups": "g", "tombstone_hold_max_ms": -1, "delete_retention_ms": 0}
+    damaged.topic = MemoryTopic(compaction_mode=mode, **holds)
+    damaged.topic.append(a_log("a=1 a=∅ b=1 b=2").records)
+    damaged.topic.compact()
+    assert damaged.found() == []
+    damaged.replaced(damaged.segment_with(1), without(1))
+    assert damaged.about_records() == {(FindingKind.TOMBSTONE_REMOVED_EARLY, 1)}
+
+
+@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
+def test_what_groups_have_read_may_go(mode: str) -> None:
+    """C61, C62."""
+    trims = {"backlog_trim_groups": "g"} if mode == "side-by-side" else {}
+    holds = {"tombstone_hold_groups": "g", "tombstone_hold_max_ms": -1, "delete_retention_ms": 0}
+    topic = MemoryTopic(compaction_mode=mode, **holds, **trims)
+    topic.append(a_log("a=1 a=∅ b=1 b=2").records)
+    topic.compact()
+    topic.group_reads("g", 4)
+    topic.append([Record(b"c", b"1", 1_000, partition=0)])
+    topic.compact()
+    assert [r.offset for r in topic.reader(compacted=True)] == [3, 4]
+    assert topic.log().log_start_offset == (4 if trims else 0)
+    for against in (v.version for v in topic.store.versions(ORDERS)):
+        assert verify(topic.warehouse, OracleInspector(topic.files), ORDERS, against=against).findings == ()
 
 
 @pytest.mark.parametrize("mode", ["in-place", "side-by-side"])

@@ -44,15 +44,20 @@ from tenacity import (
 )
 
 from lithify.errors import WarehouseError
+from lithify.model.names import nearest
 from lithify.store.iceberg.error_mapping import already_exists, reaching
 from lithify.waits.deadline import within
 from lithify.waits.sql import bound_answers
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from pyiceberg.utils.config import Config
     from sqlalchemy import Connection, Dialect, Engine
 
 REMOTE_IO = "lithify.store.iceberg.io.remote_io.RemoteFileIO"  # by name: importing it takes half a second
+
+SHOWN = 10
+"""Names of catalogs that an error lists."""
 
 OPENINGS = 10
 """Attempts to open a catalog that another process may be creating."""
@@ -152,7 +157,7 @@ class NamedCatalog:
 
         retrying = Retrying(retry=retry_if_exception(already_exists), stop=stop_after_attempt(OPENINGS), reraise=True)
         with reaching(self.where):
-            described = Config().get_catalog_config(self._name) or {}
+            described = self._described(Config())
             if (uri := str(described.get("uri", ""))) and _is_database(uri):
                 _check_address(self.where, uri)
             given = described | _left_open(described)
@@ -166,6 +171,21 @@ class NamedCatalog:
         elif isinstance(session := getattr(catalog, "_session", None), Session):
             bound_session(session)
         return by_configuration(catalog)
+
+    def _described(self, config: Config) -> dict[str, Any]:
+        """What PyIceberg's configuration says of it. Raises `WarehouseError`, with the names that there are."""
+        described = config.get_catalog_config(self._name)
+        if described:
+            return dict(described)
+        known = sorted(config.get_known_catalogs())
+        there = f"it describes {', '.join(known[:SHOWN])}" if known else "it describes none"
+        if len(known) > SHOWN:
+            there += f" and {len(known) - SHOWN} more"
+        variable = f"PYICEBERG_CATALOG__{self._name.upper()}__URI"
+        raise WarehouseError(
+            f"PyIceberg's configuration describes no catalog {self._name}: {there}",
+            hint=nearest(self._name.lower(), known, f"describe it in ~/.pyiceberg.yaml, or with {variable} and so on"),
+        )
 
 
 def _postgres(catalog: Catalog) -> Engine | None:

@@ -101,7 +101,7 @@ class EmbeddedCatalog:
 
     def recovered(self) -> Catalog:
         if self._catalog is None and self.lost and self._folder.is_dir():
-            self._catalog = self._opened()
+            self._catalog = self._new()
         return self.created()
 
     def existing(self) -> Catalog | None:
@@ -114,7 +114,7 @@ class EmbeddedCatalog:
         if catalog is None:
             with reaching(self.where):
                 self._folder.mkdir(parents=True, exist_ok=True)
-            catalog = self._catalog = self._opened()
+            catalog = self._catalog = self._new()
         return catalog
 
     def _is_warehouse(self) -> bool:
@@ -127,6 +127,11 @@ class EmbeddedCatalog:
             if self._has_bytes():
                 return True
             if not self._folder.exists():
+                if self._folder.is_symlink():
+                    raise WarehouseError(
+                        f"{self.where} is a link to {self._folder.readlink()}, which is not there",
+                        hint="mount its disk, or make that directory",
+                    )
                 return False
             if not self._has_nothing():
                 what = (
@@ -150,13 +155,20 @@ class EmbeddedCatalog:
         files = self._folder.iterdir() if self._folder.is_dir() else [self._folder]
         return all(file.name.startswith(CATALOG_FILE) and file.is_file() for file in files)
 
+    def _new(self) -> Catalog:
+        """Opened, and created if need be: nothing else makes the file."""
+        with reaching(self.where):
+            (self._folder / CATALOG_FILE).touch()
+        return self._opened()
+
     def _opened(self) -> Catalog:
         from pyiceberg.catalog.sql import SqlCatalog, SqlCatalogBaseTable
         from sqlalchemy import create_engine
         from sqlalchemy.pool import NullPool
         from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-        uri = f"sqlite:///{self._folder}/{CATALOG_FILE}?timeout={BUSY_TIMEOUT_S}"
+        # `rw` makes no file: an empty catalog would take its place where its disk is unmounted while it is used.
+        uri = f"sqlite:///file://{self._folder}/{CATALOG_FILE}?timeout={BUSY_TIMEOUT_S}&mode=rw&uri=true"
         retrying = Retrying(retry=retry_if_exception(already_exists), stop=stop_after_attempt(OPENINGS), reraise=True)
         # A connection per statement: nothing stays open behind a program's back, nor crosses a fork.
         engine = create_engine(uri, poolclass=NullPool)
@@ -182,6 +194,7 @@ def catalog_source(warehouse: str | None, catalog: str | None) -> CatalogSource:
     if path is None:
         raise WarehouseError(
             f"{warehouse} is not a local directory, so no catalog can be embedded in it",
-            hint="describe a catalog for it in PyIceberg's configuration and use --catalog NAME",
+            hint=f"describe a catalog in ~/.pyiceberg.yaml, such as `type: sql`, a `uri` of PostgreSQL and `warehouse: "
+            f"{warehouse}`, and name it with --catalog NAME",
         )
     return EmbeddedCatalog(path)

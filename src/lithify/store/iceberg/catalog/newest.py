@@ -18,8 +18,8 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.sealed import parsed_object
 from lithify.errors import DamagedError
-from lithify.model.log import TopicState
 from lithify.model.names import TopicName
+from lithify.model.topic.state import TopicState
 from lithify.store.iceberg.io.checksums import (
     RESTORE,
     ManifestList,

@@ -20,6 +20,7 @@ from lithify.model.names import TopicName
 from lithify.store.errors import stream_exists, stream_not_empty, unknown_stream
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.listing import all_namespaces
+from lithify.store.iceberg.catalog.stated_format import says_format
 from lithify.store.iceberg.catalog.tables import TopicTables
 from lithify.store.iceberg.error_mapping import reaching
 
@@ -102,6 +103,10 @@ class CatalogStreams:
             try:
                 if catalog.list_tables((stream,)):
                     raise stream_not_empty(stream)
+                if says_format(catalog, (stream,)):  # C66: the format of the warehouse would go with it
+                    ours = self._properties(catalog, [stream]).get(stream, {})
+                    catalog.update_namespace_properties((stream,), set(ours))
+                    return
                 catalog.drop_namespace((stream,))
             except NamespaceNotEmptyError as error:
                 raise stream_not_empty(stream) from error

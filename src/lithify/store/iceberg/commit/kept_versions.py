@@ -21,13 +21,16 @@ from pyiceberg.table.snapshots import Snapshot
 
 from lithify.defects import readable
 from lithify.errors import DamagedError
-from lithify.model.log import TopicEdit, TopicState, View, segments_of
-from lithify.model.segment import Segment, volume_of
+from lithify.model.segment import Segment, segments_of, volume_of
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import stored_settings, to_stored
+from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.log import View
+from lithify.model.topic.state import TopicState
 from lithify.store.iceberg.io import checksums
 from lithify.store.iceberg.layout import VIEW_BRANCH
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
+from lithify.store.iceberg.state.replica_codec import replica_from_json, replica_to_json
 
 _VIEW = "-view"
 
@@ -98,6 +101,7 @@ def closing_record(state: TopicState, edit: TopicEdit, no_longer_named: Iterable
         "logs": [log_to_json(log) for log in state.logs],
         "verb": edit.verb.value,
         "no_longer_named": list(no_longer_named),
+        **({} if state.replica is None else {"replica": replica_to_json(state.replica)}),
     }
 
 
@@ -126,4 +130,5 @@ def closed_state(newest: TopicState, path: str, record: Mapping[str, Any]) -> To
             settings=settings,
             own_settings=own_names(record.get("own_settings"), settings),
             logs=tuple(log_from_json(partition, data) for partition, data in enumerate(record["logs"])),
+            replica=replica_from_json(record.get("replica")),
         )

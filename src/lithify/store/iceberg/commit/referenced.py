@@ -22,8 +22,8 @@ from pyiceberg.table import Table
 
 from lithify.columnar.files.access import FileAccess
 from lithify.defects import readable
-from lithify.model.log import TopicState
 from lithify.model.stored_file import Closing, FileKind, NamedFiles, StoredFile
+from lithify.model.topic.state import TopicState
 from lithify.ports.documents import DocumentKind
 from lithify.store.iceberg.commit.kept_versions import closings
 from lithify.store.iceberg.error_mapping import reaching

@@ -40,8 +40,9 @@ from pyiceberg.table.update import (
 
 from lithify.columnar.files.access import FileAccess
 from lithify.lifecycle.expiring import unexpired
-from lithify.model.log import TopicEdit, TopicState
 from lithify.model.segment import Segment
+from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import CommitUnknownError, StaleVersionError
 from lithify.store.errors import check_removed
 from lithify.store.iceberg.commit.kept_versions import closing_record, stated_refs_after, tag, view_gone, view_tag

@@ -53,7 +53,9 @@ _OF_FILE_SYSTEMS = ("s3.", "client.", "gcs.", "adls.", "hdfs.")
 """Prefixes of the properties that say how to open a file system."""
 
 _BUCKETS: TTLCache[tuple[int, str], bool] = TTLCache(FILE_SYSTEMS_KEPT, ttl=60)
-"""Files that existed a minute ago: optional files are often looked for."""
+"""Buckets that existed a minute ago: optional files are often looked for."""
+_DOCUMENTS = "lithify/"
+"""In the path of a file that may be missing: a document of ours."""
 _LOCK = Lock()
 
 
@@ -179,7 +181,7 @@ class RemoteFile(PyArrowFile):
     def _is_there(self, bucket: str) -> bool:
         seen = (id(self._filesystem), bucket)
         with _LOCK:
-            if seen in _BUCKETS:
+            if seen in _BUCKETS and _DOCUMENTS in self._path:
                 return True
         try:
             there = self._filesystem.get_file_info(bucket).type is not FileType.NotFound

@@ -27,8 +27,8 @@ from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate, Tabl
 from pyiceberg.table.update.snapshot import _new_manifest_list_file_name, _SnapshotProducer
 from pyiceberg.typedef import EMPTY_DICT
 
-from lithify.model.log import TopicEdit
 from lithify.model.segment import Segment
+from lithify.model.topic.edit import TopicEdit
 from lithify.store.errors import check_removed
 from lithify.store.iceberg.io.checksums import LIST, MANIFESTS, ManifestList, Stated
 from lithify.store.iceberg.manifests.entries import (

@@ -15,10 +15,10 @@ from typing import Any
 from pyiceberg.table.metadata import TableMetadata
 
 from lithify.errors import LithifyError
-from lithify.model.log import TopicState
 from lithify.model.remains import ClosedState
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.state import TopicState
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.log_codec import log_from_json
 

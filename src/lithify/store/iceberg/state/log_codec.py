@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lithify.model.log import (
+from lithify.model.message import NO_BATCH, MessageId
+from lithify.model.missed import DroppedDeletes, Undone
+from lithify.model.segment import Volume
+from lithify.model.topic.log import (
     FIRST_EPOCH,
     CommittedEnd,
     HeldTombstones,
@@ -15,9 +18,6 @@ from lithify.model.log import (
     View,
     WrittenBatch,
 )
-from lithify.model.message import NO_BATCH, MessageId
-from lithify.model.missed import DroppedDeletes, Undone
-from lithify.model.segment import Volume
 
 
 def log_to_json(log: LogState) -> dict[str, Any]:
@@ -36,6 +36,7 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "runs": list(log.run_ids),
         "last_round": log.last_round_ms,
         "last_round_run": log.last_round,
+        "losers_removed": _losers_removed(log),
         "deleted_below": log.deleted_below,
         "compacted_below": log.compacted_below,
         "owed": log.round_required,
@@ -55,6 +56,7 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "oldest_dirty",
         "last_record",
         "last_round",
+        "losers_removed",
         "held",
         "aged_before",
         "view",
@@ -68,6 +70,7 @@ def log_to_json(log: LogState) -> dict[str, Any]:
 def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRST_EPOCH) -> LogState:
     """The inverse of `log_to_json`. `new_epoch` is that of a new log where it was written."""
     held, view, undone = data.get("held"), data.get("view"), data.get("undone")
+    last_round_ms, compacted_below = data.get("last_round"), data.get("compacted_below", 0)
     return LogState(
         partition=partition,
         log_start_offset=data.get("start", 0),
@@ -81,10 +84,11 @@ def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRS
         oldest_dirty_timestamp_ms=data.get("oldest_dirty"),
         last_record=_last_record_of(data.get("last_record")),
         run_ids=tuple(data.get("runs", ())),
-        last_round_ms=data.get("last_round"),
+        last_round_ms=last_round_ms,
         last_round=data.get("last_round_run", ""),
+        losers_removed=data.get("losers_removed", _may_lack_losers(last_round_ms, compacted_below)),
         deleted_below=data.get("deleted_below", 0),
-        compacted_below=data.get("compacted_below", 0),
+        compacted_below=compacted_below,
         round_required=data.get("owed", ""),
         uncovered=data.get("uncovered", False),
         held=None if held is None else HeldTombstones(*held),
@@ -99,12 +103,24 @@ def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRS
     )
 
 
+def _losers_removed(log: LogState) -> bool | None:
+    """None where it is what a log without it is taken for."""
+    taken = _may_lack_losers(log.last_round_ms, log.compacted_below)
+    return None if log.losers_removed == taken else log.losers_removed
+
+
+def _may_lack_losers(last_round_ms: int | None, compacted_below: int) -> bool:
+    """Of a log that an earlier Lithify wrote, which does not say: not if no round was ever done."""
+    return last_round_ms is not None or compacted_below > 0
+
+
 def _view_to_json(view: View) -> dict[str, Any]:
     whole = {
         "volume": _volume(view.volume),
         "first": view.first_offset,
         "last_record": _last_record(view.last_record),
         "start": view.start_offset,
+        "losers_removed": None if view.losers_removed else False,  # an earlier Lithify does not say
     }
     return {name: value for name, value in whole.items() if value is not None and value != []}
 
@@ -114,7 +130,8 @@ def _view_of(data: Mapping[str, Any], log: Mapping[str, Any]) -> View:
     # Formats below 3 do not say from where on a view covers the log: at least from these on.
     known = min(log.get("start", 0), log.get("first_dirty", 0) if first is None else first)
     start_offset = data.get("start", known)
-    return View(Volume(*data.get("volume", ())), first, _last_record_of(data.get("last_record")), start_offset)
+    last, losers_removed = _last_record_of(data.get("last_record")), data.get("losers_removed", True)
+    return View(Volume(*data.get("volume", ())), first, last, start_offset, losers_removed)
 
 
 def _drop(drop: DroppedDeletes) -> list[int | bool]:

@@ -1,6 +1,7 @@
 """The state of a topic as properties of its table, and back (described in docs/format.md as well).
 
-    lithify.format-version   3; a higher one is refused
+    lithify.format-version   3, or 4 with features; a higher one is refused
+    lithify.features         JSON: what earlier versions of Lithify do not know of the topic
     lithify.version          the version that these properties belong to
     lithify.original-name    the name as the user gave it
     lithify.created-ms
@@ -12,6 +13,7 @@
     lithify.reports          JSON: ids of reports, newest first
     lithify.location         the folder that the topic was created in
     lithify.abandoned        JSON: runs that may no longer commit
+    lithify.replica          JSON: the topic that it is a replica of, and at which version (`replica_codec`)
     lithify.refs, .checksum  checksums of branches, tags and these properties (`checksums`)
 
 They change together with the data, in the commit that adds a snapshot to main, and the sequence number of
@@ -32,23 +34,20 @@ from typing import Any
 from lithify.columnar.files.access import normal_form
 from lithify.defects import readable
 from lithify.errors import DamagedError, LocationChangedError, UnknownTopicError, UnsupportedFormatError
-from lithify.model.log import (
-    FIRST_EPOCH,
-    KeptVersion,
-    LogState,
-    TopicEdit,
-    TopicState,
-    Verb,
-)
+from lithify.model.formats.features import FEATURES_FORMAT, TOPIC_FORMAT, check_known, format_with
 from lithify.model.names import TopicName
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import TopicSettings, stored_settings, to_stored
+from lithify.model.topic.edit import KeptVersion, TopicEdit, Verb
+from lithify.model.topic.log import FIRST_EPOCH, LogState
+from lithify.model.topic.state import TopicState
 from lithify.reports.round import REPORTS_KEPT
 from lithify.store.iceberg.io.checksums import FIRST_FORMAT, PREFIX, RESTORE, TableFacts, check
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
+from lithify.store.iceberg.state.replica_codec import replica_in, restated
 
-FORMAT_VERSION = 3
-"""The format that is written. The next commit upgrades a topic of an earlier format to it."""
+FORMAT_VERSION = TOPIC_FORMAT
+NEWEST_FORMAT = FEATURES_FORMAT
 EPOCHS_SINCE = 3
 """The format version from which on a log has an epoch."""
 
@@ -63,6 +62,7 @@ _LOG = "lithify.log."
 _VERSIONS = "lithify.versions"
 _REPORTS = "lithify.reports"
 _ABANDONED = "lithify.abandoned"
+_FEATURES = "lithify.features"
 
 _LOCATION = "lithify.location"
 
@@ -95,17 +95,21 @@ def is_topic(properties: Properties) -> bool:
 
 
 def check_format(name: TopicName, properties: Properties) -> None:
-    """Raises `UnknownTopicError` for a table that is no topic, `UnsupportedFormatError` for a newer one."""
+    """Raises `UnknownTopicError` for a table that is no topic, `UnsupportedFormatError` for a newer one.
+
+    Raises that as well for a feature that this version does not know.
+    """
     written = properties.get(_FORMAT)
     if written is None and not is_topic(properties):
         raise UnknownTopicError(f"{name}: there is a table of that name, but Lithify did not create it")
     if written is None:
         raise DamagedError(f"{name}: the table's properties do not say in which format it is", hint=RESTORE)
-    if written not in map(str, range(1, FORMAT_VERSION + 1)):
+    if written not in map(str, range(1, NEWEST_FORMAT + 1)):
         raise UnsupportedFormatError(
-            f"{name}: written in format {written}, this version knows formats up to {FORMAT_VERSION}",
+            f"{name}: written in format {written}, this version knows formats up to {NEWEST_FORMAT}",
             hint="use the newer Lithify that wrote it; nothing was changed",
         )
+    check_known(str(name), _features(properties))
 
 
 def new_topic(
@@ -140,8 +144,14 @@ def changed(
 def edited(properties: Properties, version: int, edit: TopicEdit, kept: tuple[Closed, ...]) -> dict[str, str]:
     """The properties that the commit of `edit` as `version` changes; `kept` are the kept versions after it."""
     new = changed(version, edit.settings, edit.logs.values(), edit.clock_ms)
+    new |= restated(properties, int(properties[VERSION]), version, edit)
     if edit.own_settings is not None:
         new[_OWN_SETTINGS] = _text(sorted(edit.own_settings))
+    known = _features(properties)
+    features = known if edit.features is None else edit.features
+    new[_FORMAT] = str(format_with(features))
+    if features != known:
+        new[_FEATURES] = _text(features)
     if edit.abandon is not None:
         new[_ABANDONED] = _text(edit.abandon)
     if kept != closed_versions(properties):
@@ -182,12 +192,20 @@ def state_of(name: TopicName, facts: TableFacts) -> TopicState:
             created_ms=int(properties[_CREATED_MS]),
             clock_ms=int(properties[_CLOCK_MS]) if _CLOCK_MS in properties else None,
             abandoned=tuple(json.loads(properties.get(_ABANDONED, "[]"))),
+            features=_features(properties),
+            replica=replica_in(properties),
+            format_version=int(properties[_FORMAT]),
         )
 
 
 def settings_in(properties: Properties) -> TopicSettings:
     """The settings that the properties have. Raises `InvalidSettingError`, or errors of JSON, for others."""
     return stored_settings(json.loads(properties[_SETTINGS]))
+
+
+def _features(properties: Properties) -> tuple[str, ...]:
+    with readable(f"the table property {_FEATURES}"):
+        return tuple(map(str, json.loads(properties.get(_FEATURES, "[]"))))
 
 
 def _own_settings(properties: Properties) -> list[str] | None:

@@ -6,13 +6,16 @@ retry for ever and report errors to a callback; here every wait is bounded and e
 
 from __future__ import annotations
 
+import base64
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, LithifyError, UnknownSourceError
+from lithify.errors import ConnectorError, InvalidSettingError, LithifyError
+from lithify.kafka_client.dialects import for_librdkafka
+from lithify.kafka_client.failures import refusals, said, silence
 from lithify.model.settings.secrets import hidden
 
 if TYPE_CHECKING:
@@ -53,7 +56,8 @@ def client() -> Any:
 class Cluster:
     """A Kafka cluster as one client sees it, with the last error of its connections.
 
-    `conf` is librdkafka's, `bootstrap.servers` included; `timeout_s` bounds every wait for an answer.
+    `conf` is by Java's names, or librdkafka's, `bootstrap.servers` included; `timeout_s` bounds every wait for an
+    answer.
     """
 
     conf: Conf = field(repr=False)  # it has secrets
@@ -62,6 +66,7 @@ class Cluster:
     _asked: AdminClient | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        self.conf = for_librdkafka(self.conf)
         if not self.servers:
             raise InvalidSettingError(f"no {SERVERS} given", hint=f"{SERVERS}=HOST:PORT says where the cluster is")
 
@@ -116,8 +121,7 @@ class Cluster:
                 if error.args[0].code() != client().KafkaError._DESTROY_BROKER:
                     raise
                 given = self._described(self._asked, topic).topic_id  # by another connection than the one just lost
-        none = not given.get_most_significant_bits() and not given.get_least_significant_bits()
-        return "" if none else str(given)
+        return as_kafka_writes(given.get_most_significant_bits(), given.get_least_significant_bits())
 
     def _described(self, admin: AdminClient, topic: str) -> Any:
         wanted = client().TopicCollection([topic])
@@ -150,20 +154,9 @@ class Cluster:
 
     def named(self, failure: KafkaError, topic: str = "") -> LithifyError:
         """A failure as a `LithifyError`; for a timeout the last error of the connections, which explains it."""
-        k = client().KafkaError
-        if failure.code() in _silence(k) and self.last_error is not None:
+        if failure.code() in silence(client().KafkaError) and self.last_error is not None:
             failure = self.last_error
-        where, why = f"Kafka at {self.servers}", hidden(failure.str(), self.conf)
-        match failure.code():
-            case k.UNKNOWN_TOPIC_OR_PART | k._UNKNOWN_TOPIC | k._UNKNOWN_PARTITION:
-                return UnknownSourceError(f"{where} has no topic {topic}".rstrip(), hint="check name and cluster")
-            case k.TOPIC_EXCEPTION:
-                return UnknownSourceError(f"{topic!r} is not a name of a Kafka topic", hint="check the name")
-            case code if code in _refusals(k):
-                return BrokerError(f"{where} refuses this client: {why}", hint="check user, password and rights")
-            case _:
-                hint = "check that it runs and can be reached from here; try again"
-                return BrokerError(f"{where} fails: {why}", hint=hint)
+        return said(failure, self.conf, self.servers, topic)
 
     @contextmanager
     def explained(self, topic: str = "") -> Iterator[None]:
@@ -175,7 +168,7 @@ class Cluster:
 
     def refused(self) -> LithifyError | None:
         """The error if the cluster refuses authentication or authorization, where a retry is useless."""
-        if self.last_error is not None and self.last_error.code() in _refusals(client().KafkaError):
+        if self.last_error is not None and self.last_error.code() in refusals(client().KafkaError):
             return self.named(self.last_error)
         return None
 
@@ -193,12 +186,14 @@ class Cluster:
             raise InvalidSettingError(f"Kafka's client refuses a setting: {hidden(text, self.conf)}") from error
 
     def _note(self, failure: KafkaError) -> None:
-        self.last_error = failure
+        vague = client().KafkaError._ALL_BROKERS_DOWN  # which follows the error that says why
+        if self.last_error is None or failure.code() != vague:
+            self.last_error = failure
 
     def _passes(self, failure: KafkaError) -> bool:
         """Whether a retry may succeed."""
         k = client().KafkaError
-        passing = (*_silence(k), *_not_known_yet(k))
+        passing = (*silence(k), *_not_known_yet(k))
         return self.refused() is None and (failure.code() in passing or failure.retriable())
 
     def _serve(self, consumer: Consumer, for_s: float) -> None:
@@ -207,23 +202,15 @@ class Cluster:
             consumer.poll(for_s)
 
 
-def _silence(k: type[confluent_kafka.KafkaError]) -> tuple[int, ...]:
-    """Codes that mean that no broker answered."""
-    return (k._TRANSPORT, k._TIMED_OUT, k._ALL_BROKERS_DOWN, k._RESOLVE, k._TIMED_OUT_QUEUE)
-
-
 def _not_known_yet(k: type[confluent_kafka.KafkaError]) -> tuple[int, ...]:
     """Codes that the client gives for any topic after an outage, until it has refreshed its metadata."""
     return (k._UNKNOWN_TOPIC, k._UNKNOWN_PARTITION)
 
 
-def _refusals(k: type[confluent_kafka.KafkaError]) -> tuple[int, ...]:
-    return (
-        k._AUTHENTICATION,
-        k._SSL,
-        k.SASL_AUTHENTICATION_FAILED,
-        k.TOPIC_AUTHORIZATION_FAILED,
-        k.GROUP_AUTHORIZATION_FAILED,
-        k.CLUSTER_AUTHORIZATION_FAILED,
-        k.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    )
+def as_kafka_writes(most: int, least: int) -> str:
+    """An id of 128 bits as Kafka's own programs write it, and so Spark's copies store it; empty for 0.
+
+    `str()` of the id that the client for Python gives writes `+` and `/` for `-` and `_`.
+    """
+    both = b"".join((half % 2**64).to_bytes(8, "big") for half in (most, least))
+    return base64.urlsafe_b64encode(both).decode().rstrip("=") if any(both) else ""

@@ -10,9 +10,8 @@ import os
 import socket
 import sys
 import time
-import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,17 +19,19 @@ from lithify.cleaner.loop import Loop, make_loop
 from lithify.cleaner.options import CleanerOptions, EventListener
 from lithify.errors import BrokerError
 from lithify.model.source import IngestRequest
-from lithify.ports.engine import RewriteEngine
+from lithify.ports.engine import RewriteEngine, RunLimits
 from lithify.ports.groups import Groups
 from lithify.ports.inspector import Inspector
 from lithify.ports.leases import Coordination
 from lithify.ports.repair import Salvage
 from lithify.ports.store import Warehouse
 from lithify.reports.events import CleanerNote
-from lithify.reports.ingest import IngestReport, TellBatch
+from lithify.reports.ingest import IngestNote, IngestReport, TellBatch, TellNote
 from lithify.service.look.overview import StatusWatch
 from lithify.service.pulsar.leftovers import OpenViewLedgers
 from lithify.service.pulsar.partition_round import RoundWorld
+from lithify.wiring.clock import SystemClock
+from lithify.wiring.place import default_place
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -39,29 +40,10 @@ if TYPE_CHECKING:
 
     from lithify.pulsar.bookkeeper import LedgerWriter
     from lithify.pulsar.client import ClientConfig
+    from lithify.spark.tasks import Workers
     from lithify.store.iceberg.catalog.embedded import CatalogSource
 
-DEFAULT_WAREHOUSE = "./lithify-warehouse"
-WAREHOUSE_VARIABLE = "LITHIFY_WAREHOUSE"
 COORDINATION_VARIABLE = "LITHIFY_COORDINATION_URL"
-_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-
-class SystemClock:
-    """The machine's clock, and ids from its random source."""
-
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
-
-    def monotonic_ms(self) -> int:
-        # Counts suspended time where the system has such a clock: leases expire during it.
-        return time.clock_gettime_ns(_STEADY) // 1_000_000
-
-    def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
-
-    def new_id(self) -> str:
-        return uuid.uuid4().hex[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +68,7 @@ class BookKeeperChoice:
 def open_warehouse(warehouse: str | None = None, catalog: str | None = None) -> Warehouse:
     """The warehouse at a directory or URI, or behind a catalog that PyIceberg's own files describe.
 
-    Without either it is `$LITHIFY_WAREHOUSE`, or else `./lithify-warehouse`. Raises `WarehouseError`.
+    Without either it is `default_place()`. Raises `WarehouseError`.
     """
     from lithify.store.configuration import check_configuration
 
@@ -94,21 +76,26 @@ def open_warehouse(warehouse: str | None = None, catalog: str | None = None) -> 
     from lithify.store.iceberg import open_store
 
     if warehouse is None and catalog is None:
-        warehouse = os.environ.get(WAREHOUSE_VARIABLE) or DEFAULT_WAREHOUSE
+        warehouse, catalog = default_place()
     clock = SystemClock()
     store, files = open_store(warehouse, catalog, clock.new_id)
-    return Warehouse(store, files, clock)
+    return with_groups(Warehouse(store, files, clock), None)
 
 
 def spark_engine(warehouse: Warehouse, choice: SparkChoice) -> RewriteEngine:
     """The engine that does rounds on Spark. Starts nothing until a round is opened."""
     from lithify.spark.engine import SparkEngine
-    from lithify.spark.session.start import session_factory, slots
+    from lithify.spark.session.start import session_factory
+
+    return SparkEngine(session_factory(choice.session, choice.conf), _workers(warehouse, choice))
+
+
+def _workers(warehouse: Warehouse, choice: SparkChoice) -> Workers:
+    from lithify.spark.session.start import slots
     from lithify.spark.tasks import Pace, Workers
 
-    pace = Pace(time.monotonic, time.sleep)
-    workers = Workers(warehouse.files.access, slots(choice.session, choice.conf), pace, warehouse.clock.new_id)
-    return SparkEngine(session_factory(choice.session, choice.conf), workers)
+    files, clock, pace = warehouse.files, warehouse.clock, Pace(time.monotonic, time.sleep)
+    return Workers(files.access, slots(choice.session, choice.conf), pace, clock.new_id)
 
 
 def tasks_at_once() -> int:
@@ -123,12 +110,12 @@ def tasks_at_once() -> int:
     return slots(None, {})
 
 
-def spark_inspector(warehouse: Warehouse, choice: SparkChoice) -> Inspector:
-    """The inspector that compares versions for `verify`, on Spark."""
+def spark_inspector(warehouse: Warehouse, choice: SparkChoice, limits: RunLimits) -> Inspector:
+    """The inspector that compares versions for `verify`, on Spark, at the read rate of `limits`."""
     from lithify.spark.proof.inspector import SparkInspector
     from lithify.spark.session.start import session_factory
 
-    return SparkInspector(session_factory(choice.session, choice.conf), warehouse.files.access, warehouse.clock.new_id)
+    return SparkInspector(session_factory(choice.session, choice.conf), _workers(warehouse, choice), limits)
 
 
 def kafka_ingest(
@@ -137,20 +124,29 @@ def kafka_ingest(
     jars: str | None,
     request: IngestRequest,
     tell: TellBatch,
+    notes: TellNote,
     stops: Callable[[], bool],
 ) -> tuple[IngestReport, ...]:
-    """Copies topics of a Kafka cluster on a session that has Spark's Kafka connector.
+    """Copies topics of a Kafka cluster on a session with Spark's Kafka connector; it asks before it starts one.
 
     Raises `ConnectorError`, `BrokerError` or `UnknownSourceError` where nothing can begin.
     """
+    from lithify.kafka_client.dialects import for_java
+    from lithify.kafka_client.first_look import look_first
     from lithify.service.ingest.ingest import ingest
     from lithify.spark.kafka.connector import connector_conf
     from lithify.spark.kafka.source import KafkaSource
     from lithify.spark.session.start import session_factory
 
-    conf = connector_conf(jars, choice.conf) if choice.session is None else choice.conf
-    with KafkaSource(session_factory(choice.session, conf)(), request, stops) as source:
-        return ingest(warehouse, source, request, tell, stops)
+    java, conf = replace(request, config=for_java(request.config)), choice.conf
+    if choice.session is None:
+        conf = connector_conf(jars, choice.conf, lambda text: notes(IngestNote("connector", text)))
+        look_first(request.config, request.topics, notes, stops)
+        if stops():
+            return ()
+        notes(IngestNote("starting_spark", "starting Spark"))
+    with KafkaSource(session_factory(choice.session, conf)(), java, stops, notes) as source:
+        return ingest(warehouse, source, java, tell, stops, notes)
 
 
 def pulsar_world(
@@ -206,6 +202,7 @@ def pulsar_ingest(
     cluster: ClientConfig,
     request: IngestRequest,
     tell: TellBatch,
+    notes: TellNote,
     stops: Callable[[], bool],
 ) -> tuple[IngestReport, ...]:
     """Copies topics of a Pulsar cluster. Raises `BrokerError` or `UnknownSourceError` where nothing can begin."""
@@ -214,8 +211,8 @@ def pulsar_ingest(
     from lithify.spark.session.start import session_factory
 
     session = session_factory(choice.session, choice.conf)
-    source = PulsarSource(session, cluster, request, stops, warehouse.clock)
-    return ingest(warehouse, source, request, tell, stops)
+    source = PulsarSource(session, cluster, request, stops, warehouse.clock, notes)
+    return ingest(warehouse, source, request, tell, stops, notes)
 
 
 def salvage_of(warehouse: Warehouse) -> Salvage:
@@ -255,6 +252,13 @@ def groups_of(warehouse: Warehouse, url: str | None) -> Groups:
     return open_groups(url, _database_of(_source(warehouse).existing()), scope_of(warehouse))
 
 
+def with_groups(warehouse: Warehouse, url: str | None) -> Warehouse:
+    """The warehouse with the positions of these groups; the database is connected to when they are first asked for."""
+    from lithify.leases.group_positions import GroupPositionsOf
+
+    return replace(warehouse, groups=GroupPositionsOf(partial(groups_of, warehouse, url)))
+
+
 def _database_of(catalog: Catalog | None) -> Engine | None:
     """The database of a catalog that is one."""
     from pyiceberg.catalog.sql import SqlCatalog
@@ -275,8 +279,7 @@ def cleaner_notes(warehouse: Warehouse, url: str | None) -> tuple[CleanerNote, .
     from lithify.leases.sql import open_coordination
 
     coordination = open_coordination(url, _database_of(_source(warehouse).existing()), makes_table=False)
-    scope = scope_of(warehouse)
-    return tuple(note for note in coordination.notes() if note.scope == scope) if coordination.shared else None
+    return tuple(n for n in coordination.notes() if n.scope == scope_of(warehouse)) if coordination.shared else None
 
 
 def scope_of(warehouse: Warehouse) -> str:

@@ -1,4 +1,4 @@
-"""The state of a log and of a topic: what the metadata says without opening a manifest.
+"""The state of a log: what the metadata says without opening a manifest.
 
     S            D              H          E
     |---clean----|----dirty-----|--lagging-|
@@ -8,22 +8,15 @@ Side by side (C33) the log is the backlog, and the compacted view of what is bel
 
     view         x  x    x |             a reader of compacted data gets the view below D
     backlog   S xxxxxxxxxx D xxxxx E     and the backlog from D on
-
-A `LogState` is an immutable picture; a `TopicEdit` is what one commit changes, all of it or nothing (C6).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
-from lithify.errors import UnknownTopicError
 from lithify.model.message import MessageId, MessagePosition
 from lithify.model.missed import DroppedDeletes, Undone
-from lithify.model.names import TopicName
-from lithify.model.segment import Segment, Volume
-from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.segment import Volume
 
 TRUNCATIONS_KEPT = 8
 """Truncations that each log's state keeps; a reader that missed more fails as if it were cut off."""
@@ -101,6 +94,8 @@ class View:
     last_record: LastRecord | None = None
     start_offset: int = 0
     """The view covers the log from there on: S when the first round made it, whatever was trimmed since."""
+    losers_removed: bool = False
+    """Whether it lacks records of the backlog that rounds have removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +121,8 @@ class LogState:
     last_round_ms: int | None = None
     last_round: str = ""
     """The run of the last round that was committed and not undone."""
+    losers_removed: bool = False
+    """Whether rounds that were not undone have removed records at or above S from the log; a view says it of itself."""
     deleted_below: int = 0
     """The offset of the last `delete-records` (C26). Views have no records below it either."""
     compacted_below: int = 0
@@ -197,104 +194,3 @@ class LogState:
     def latest_batch(self, query_id: str) -> WrittenBatch | None:
         """The latest batch that a query has appended, if the state still has it."""
         return next((batch for batch in self.batches if batch.query_id == query_id), None)
-
-
-@dataclass(frozen=True, slots=True)
-class TopicState:
-    """A topic at one version. `version` grows with every commit; a recreated topic has another `identity`."""
-
-    name: TopicName
-    original_name: str
-    identity: str
-    version: int
-    location: str
-    settings: TopicSettings
-    logs: tuple[LogState, ...]
-    created_ms: int
-    clock_ms: int | None = None
-    """The latest trusted time of a commit (C46); None before the first, or in a format without it."""
-    abandoned: tuple[str, ...] = ()
-    """Runs whose uncommitted files a sweep deletes or has deleted, the latest last: they can no longer commit (C45)."""
-    own_settings: frozenset[str] = frozenset()  # the others are inherited from the stream (C56)
-
-    def log(self, partition: int) -> LogState:
-        return self.logs[partition]
-
-    @property
-    def partitions(self) -> range:
-        return range(len(self.logs))
-
-    def check_partition(self, partition: int) -> None:
-        """Raises `UnknownTopicError` if the topic has no such partition."""
-        if partition not in self.partitions:
-            hint = f"it has {len(self.logs)}, numbered from 0"
-            raise UnknownTopicError(f"{self.name} has no partition {partition}", hint=hint)
-
-
-class Verb(StrEnum):
-    """What makes a commit."""
-
-    APPEND = "append"
-    COMPACT = "compact"
-    RETAIN = "retain"
-    DELETE_RECORDS = "delete-records"
-    TRUNCATE = "truncate"
-    ALTER = "alter"
-    UNCOMPACT = "uncompact"
-    UNDO = "undo"
-    EXPIRE = "expire"
-    SWEEP = "sweep"
-
-
-KEEPS_EPOCH = frozenset({Verb.APPEND, Verb.DELETE_RECORDS, Verb.EXPIRE, Verb.SWEEP})
-"""Commits that do not invalidate a running round: below its horizon they change nothing (C44)."""
-_ALWAYS_CLOSE = frozenset({Verb.COMPACT, Verb.UNDO, Verb.UNCOMPACT})  # what an unreadable view loses is not known
-
-
-@dataclass(frozen=True, slots=True)
-class TopicEdit:
-    """What one commit changes. The store applies all of it to the version it was made on, or none.
-
-    `logs` holds the new state of every log that changes or is new. `add` and `remove` are segments
-    of the log, `view_add` and `view_remove` of the compacted view; one file may be named by both.
-    `report_id` names a report that was stored before and that counts from this commit on.
-    """
-
-    run_id: str
-    time_ms: int
-    logs: Mapping[int, LogState]
-    add: tuple[Segment, ...] = ()
-    remove: tuple[Segment, ...] = ()
-    view_add: tuple[Segment, ...] = ()
-    view_remove: tuple[Segment, ...] = ()
-    settings: TopicSettings | None = None
-    own_settings: frozenset[str] | None = None  # None leaves them
-    report_id: str | None = None
-    verb: Verb = Verb.APPEND
-    expire_closed_before_ms: int | None = None
-    """Versions that were closed before this time expire."""
-    clock_ms: int | None = None
-    """The trusted time from then on (C46). The gate computes it if it is None."""
-    written: tuple[Segment, ...] = ()
-    """Files of `add` and `view_add` that no version has named yet: the gate checks that they still exist (C45)."""
-    abandon: tuple[str, ...] | None = None  # the runs that can no longer commit; None leaves them
-
-    @property
-    def closes(self) -> bool:
-        """Whether the version it is made on is kept for `versions`, `undo` and `verify`."""
-        return bool(self.remove or self.view_remove) or self.verb in _ALWAYS_CLOSE
-
-
-@dataclass(frozen=True, slots=True)
-class KeptVersion:
-    """A version that a round or a removal of segments replaced, and the commit that closed it."""
-
-    version: int
-    closed_ms: int
-    closed_by: str
-    verb: Verb = Verb.COMPACT
-
-
-def segments_of(segments: tuple[Segment, ...], partition: int) -> tuple[Segment, ...]:
-    """The segments of one log in offset order."""
-    return tuple(sorted((s for s in segments if s.partition == partition), key=lambda s: s.base_offset))

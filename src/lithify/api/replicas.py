@@ -1,0 +1,148 @@
+"""The Python API of replicas: exact copies of topics in other warehouses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import EllipsisType
+
+from lithify.api.limits import Size, rate_bytes
+from lithify.errors import RefusedError, UnknownTopicError
+from lithify.model.names import parse_topic
+from lithify.ports.store import Warehouse
+from lithify.replicas.daemon import ReplicaDaemon
+from lithify.replicas.defining import (
+    ReplicaRequest,
+    add_replica,
+    change_replica,
+    check_groups,
+    paused,
+    remove_replica,
+    resumed,
+)
+from lithify.replicas.options import INTERVAL_MS, LEASE_MS, THREADS, DaemonOptions, EventListener
+from lithify.replicas.status import replica_statuses, verify_all
+from lithify.replicas.world import ReplicaWorld
+from lithify.reports.replicas import PromoteReport, ReplicaVerification
+from lithify.reports.replicas.status import ReplicaInfo, ReplicaStatus
+from lithify.service.replica.promote import promote
+from lithify.service.replica.verify import verify_replica
+from lithify.wiring import machine
+from lithify.wiring.replicas import place_of, replica_world
+
+
+@dataclass(frozen=True, slots=True)
+class LakeReplicas:
+    """The replicas of the topics of one lake."""
+
+    warehouse: Warehouse
+    coordination_url: str | None = None
+
+    def add(
+        self,
+        what: str,
+        to: str,
+        *,
+        name: str | None = None,
+        throttle: Size | None = None,
+        paused: bool = False,
+        sync_groups: bool = False,
+        compact: bool = False,
+    ) -> ReplicaInfo:
+        """Defines a replica of a topic, or of all topics of a stream, in the warehouse `to`; a daemon copies it.
+
+        With `sync_groups` the positions of consumer groups are copied too, into the database of the target's own
+        catalog (C68); `RefusedError` where that is none. With `compact` its topics compact by themselves, where their
+        sources do not (C67). `to` is a directory, written with a '/', or the name of a
+        catalog. Raises `UnknownTopicError`, `RefusedError`, `PolicyError`, `ConflictError`, `WarehouseError` or
+        `CoordinationError`.
+        """
+        rate = rate_bytes("throttle", throttle)
+        request = ReplicaRequest(what, place_of(to), name, rate, paused, sync_groups, compact)
+        return ReplicaInfo.of(add_replica(self._world(), request))
+
+    def edit(
+        self,
+        name: str,
+        *,
+        throttle: Size | EllipsisType | None = ...,
+        sync_groups: bool | None = None,
+        compact: bool | None = None,
+    ) -> ReplicaInfo:
+        """Changes the rate of all its copies together, also of one under way, and what else they are to do.
+
+        A `throttle` of None is no limit; what is not given stays. Raises `RefusedError`, `WarehouseError`,
+        `ConflictError` or `CoordinationError`.
+        """
+        given: dict[str, int | bool | None] = {}
+        if not isinstance(throttle, EllipsisType):
+            given["throttle_bytes"] = rate_bytes("throttle", throttle)
+        if sync_groups is not None:
+            given["sync_groups"] = sync_groups
+        if compact is not None:
+            given["compact"] = compact
+        world = self._world()
+        if sync_groups:
+            check_groups(world.open_place(world.definition(name).target))
+        return ReplicaInfo.of(change_replica(world, name, lambda before: replace(before, **given)))  # type: ignore[arg-type]
+
+    def pause(self, name: str) -> ReplicaInfo:
+        """Stops its copies within seconds; what is copied stays for later."""
+        return ReplicaInfo.of(change_replica(self._world(), name, paused))
+
+    def resume(self, name: str) -> ReplicaInfo:
+        """Undoes `pause`."""
+        return ReplicaInfo.of(change_replica(self._world(), name, resumed))
+
+    def remove(self, name: str) -> ReplicaInfo:
+        """Forgets a replica; the topics at the target stay, as they are."""
+        return ReplicaInfo.of(remove_replica(self._world(), name))
+
+    def definitions(self) -> tuple[ReplicaInfo, ...]:
+        """All replicas, as they are defined."""
+        return tuple(ReplicaInfo.of(definition) for definition in self._world().replicas.definitions())
+
+    def status(self, name: str | None = None) -> tuple[ReplicaStatus, ...]:
+        """Every topic of a replica or of all: its state, how far it is behind, its error."""
+        return replica_statuses(self._world(), name)
+
+    def daemon(
+        self,
+        *,
+        threads: int = THREADS,
+        interval_ms: int = INTERVAL_MS,
+        daemon_id: str | None = None,
+        lease_ms: int = LEASE_MS,
+        tell: EventListener = lambda _event: None,
+    ) -> ReplicaDaemon:
+        """A daemon that makes the copies and keeps them up, whose `run` runs until `stop.ask` is called.
+
+        `tell` is called with every event.
+        """
+        options = DaemonOptions(daemon_id or machine(), threads, interval_ms, lease_ms)
+        return ReplicaDaemon(self._world(), options, tell)
+
+    def promote(self, topic: str) -> PromoteReport:
+        """Makes a replica in this warehouse a topic of its own. Raises `PolicyError` or `UnknownTopicError`."""
+        return promote(self.warehouse, parse_topic(topic).whole("promoted"))
+
+    def verify(
+        self, what: str, *, tell: Callable[[int, int], None] = lambda _done_bytes, _all_bytes: None
+    ) -> tuple[ReplicaVerification, ...]:
+        """Holds every topic of the replica of that name against its source, or a topic that is a replica by itself.
+
+        `tell` gets the bytes read and those to read, of one topic after the other. Raises `PolicyError`,
+        `UnknownTopicError`, `VersionSweptError` or `WarehouseError`.
+        """
+        try:
+            world = self._world()
+            definition = world.definition(what)
+        except RefusedError as unknown:
+            try:
+                return (verify_replica(None, self.warehouse, parse_topic(what).whole("verified"), tell),)
+            except UnknownTopicError:
+                raise unknown from None
+        return verify_all(world, definition, tell)
+
+    def _world(self) -> ReplicaWorld:
+        return replica_world(self.warehouse, self.coordination_url)

@@ -1,0 +1,32 @@
+"""The Python API of a lake: what its warehouse can hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lithify.ports.store import Warehouse
+from lithify.reports.warehouse import UpgradeReport, WarehouseInfo
+from lithify.service.change.upgrade import upgrade
+from lithify.service.look.warehouse import warehouse_info
+
+
+@dataclass(frozen=True, slots=True)
+class WholeWarehouse:
+    """The part of `Lake` that is about the format of its warehouse."""
+
+    warehouse: Warehouse
+
+    def info(self) -> WarehouseInfo:
+        """The format and features of the warehouse, and how many topics are of which format (C66).
+
+        Raises `UnsupportedFormatError` for a warehouse of a newer Lithify, or `WarehouseError`.
+        """
+        return warehouse_info(self.warehouse)
+
+    def upgrade(self) -> UpgradeReport:
+        """Makes the warehouse one of the newest format, if it is not yet: it may get topics with features (C66).
+
+        Earlier versions of Lithify refuse these. Raises `UnsupportedFormatError` for a warehouse of a newer Lithify,
+        or `WarehouseError`, also where there is none yet.
+        """
+        return upgrade(self.warehouse)

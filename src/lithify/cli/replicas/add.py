@@ -1,0 +1,58 @@
+"""`lithify replica add`: defines a replica."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lithify.cli import parameters
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.replicas.parameters import said
+from lithify.cli.terminal.output import say
+
+
+@verb("add")
+@click.argument("what", metavar="STREAM[/TOPIC]")
+@click.option("--to", metavar="DIR|CATALOG", required=True, help="Warehouse that receives the copies.")
+@click.option(
+    "--name", metavar="NAME", help="Name of the replica. Default: from topic and target, such as orders-to-backup."
+)
+@click.option("--throttle", metavar="RATE", help="Copy at most this much per second in total: 20MB/s.")
+@click.option("--sync-groups", is_flag=True, help="Copy the positions of consumer groups as well.")
+@click.option(
+    "--compact", is_flag=True, help="Compact the replica's topics themselves where their sources are not compacted."
+)
+@click.option(
+    "--paused", is_flag=True, help="Create the replica paused: nothing is copied until `lithify replica resume`."
+)
+@parameters.coordination_url
+def add(invocation: Invocation, what: str, to: str, coordination_url: str | None, **given: Any) -> None:
+    """Define a replica of a topic or a stream in another warehouse.
+
+    `lithify replica run` makes the copies and keeps them up. A replica is at every moment exactly what its
+    source was at some version: records, offsets and their holes, compacted views. It takes no records, and is
+    read like any topic. With a stream all its topics are copied, later ones too; STREAM/ names the stream
+    where a topic has its name as well.
+
+    With --compact a topic whose source is never compacted gets a compacted view of its own, beside the log that
+    stays as the source's: cleaners of the target's warehouse and `lithify compact` there keep it.
+
+    With --sync-groups consumer groups can go on at the replica: their positions are copied into the database of
+    the target's own catalog, after the copies that they belong to and every 30 seconds. A position that a member
+    has committed there, or that was reset there, stays as it is.
+
+    A directory is written with a '/'; any other target is a catalog of PyIceberg's configuration.
+
+    \b
+    Examples:
+      lithify replica add orders --to /srv/backup
+      lithify replica add orders --to /srv/backup --sync-groups
+      lithify replica add clicks --to /srv/backup --compact
+      lithify replica add web --to prod --throttle 20MB/s
+      lithify replica add web/clicks --to ./backup --name clicks --paused
+    """
+    replicas = invocation.open_lake().replicas(coordination_url=coordination_url)
+    info = replicas.add(what, to, **given)
+    if not invocation.printed(info):
+        say(f"{said(info)} (`lithify replica run` makes the copies)")

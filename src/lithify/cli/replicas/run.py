@@ -1,0 +1,82 @@
+"""`lithify replica run`: the daemon that makes the copies and keeps them up."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lithify.cli import parameters
+from lithify.cli.cleaner.run import stop_on_signals
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.parameters import DurationType
+from lithify.cli.terminal.output import say
+from lithify.cli.text.replicas import event_line
+
+if TYPE_CHECKING:
+    from lithify.reports.replicas.events import ReplicaEvent
+
+
+@verb("run")
+@click.option("--once", is_flag=True, help="End once every replica has caught up or failed.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 64),
+    default=4,
+    show_default=True,
+    help="Number of topics copied at once to each target.",
+)
+@click.option(
+    "--interval",
+    "interval_ms",
+    type=DurationType(),
+    default="2s",
+    show_default=True,
+    help="Time between checks for work.",
+)
+@click.option("--id", "daemon_id", metavar="ID", help="Unique id of this process. Default: host name and process id.")
+@click.option(
+    "--lease",
+    "lease_ms",
+    type=DurationType(),
+    default="30s",
+    show_default=True,
+    help="How long a daemon may be silent before others take over its topics.",
+)
+@parameters.coordination_url
+def run(invocation: Invocation, once: bool, coordination_url: str | None, **given: Any) -> int:
+    """Keep the replicas of the warehouse up to date, continuously.
+
+    Every interval it looks at what has changed, and copies it: files first, then one commit that makes the
+    replica what its source is. A topic that fails is retried after a delay that grows with each failure,
+    up to two minutes; a target that does not answer delays no other. Changes by replica add, edit, pause and
+    remove are noticed within seconds.
+
+    Any number of daemons may run on one warehouse: they share the topics through leases in a SQL database.
+    SIGTERM ends it within 10 seconds, and nothing half copied is ever seen. With --once it ends with 1 if a
+    replica failed.
+
+    \b
+    Examples:
+      lithify replica run
+      lithify replica run --once
+      lithify replica run --catalog prod --json >> replicas.log
+    """
+
+    def tell(event: ReplicaEvent) -> None:
+        if invocation.printed(event):
+            sys.stdout.flush()
+        else:
+            say(event_line(event))
+
+    daemon = invocation.open_lake().replicas(coordination_url=coordination_url).daemon(**given, tell=tell)
+    stop_on_signals(daemon.stop)
+    ended = daemon.run(once=once)
+    if daemon.stop.failed:
+        invocation.say_error(daemon.stop.reason, daemon.stop.code)
+    code = 1 if daemon.stop.failed or daemon.failed else 0
+    if not ended:  # a thread that hangs in a request to a store must not delay the end of the process
+        os._exit(code)
+    return code

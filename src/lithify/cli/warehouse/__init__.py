@@ -1,0 +1,1 @@
+"""`lithify warehouse …`: a verb per file."""

@@ -1,0 +1,77 @@
+"""Settings of a Kafka client, by Java's names, as each of the two clients takes them.
+
+settings of a file, of flags or of a caller ─┬─► for_java         Spark's source and its AdminClient
+                                             └─► for_librdkafka   confluent-kafka: publish, consumers, the first look
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lithify.errors import InvalidSettingError
+from lithify.kafka_client.logins import JAAS, PASSWORD, USER, login_of_java, login_of_librdkafka
+from lithify.kafka_client.names import ALIASES, JAVA, JAVAS_INSTEAD, LIBRDKAFKA, RENAMED, check_names
+from lithify.kafka_client.stores import KEYS, TRUST, check_stores, pem_in_lines, stores_of_librdkafka
+from lithify.kafka_client.stores import NAMES as STORES
+
+ENDPOINT = "ssl.endpoint.identification.algorithm"
+_SET_BY_US = frozenset(
+    (
+        "auto.offset.reset",
+        "enable.auto.commit",
+        "interceptor.classes",
+        "isolation.level",
+        "key.deserializer",
+        "key.serializer",
+        "value.deserializer",
+        "value.serializer",
+    )
+)
+"""What Lithify sets, or Spark refuses; a file of settings is shared with other clients, so these are left out."""
+_PEM_OF = {"ssl.ca.pem": TRUST, "ssl.certificate.pem": KEYS}
+_JAVA_CLASSES = frozenset(("partitioner.class", "partition.assignment.strategy"))
+
+
+def for_java(conf: Mapping[str, Any]) -> dict[str, str]:
+    """For Java's client. Raises `InvalidSettingError` for a setting that is mistyped, or librdkafka's alone."""
+    check_names(conf)
+    found: dict[str, str] = {}
+    for name, value in conf.items():
+        java = ALIASES.get(name, name)
+        if name in (USER, PASSWORD) or java in _SET_BY_US:
+            continue
+        if name == "ssl.ca.location":
+            found |= {f"{TRUST}.type": "PEM", f"{TRUST}.location": str(value)}
+        elif java not in JAVA and (name in LIBRDKAFKA or "_" in name):
+            instead = JAVAS_INSTEAD.get(name)
+            hint = "leave it out" if instead is None else f"in Java's names: {instead}"
+            raise InvalidSettingError(
+                f"{name} is a setting of librdkafka, and Spark's Kafka client is Java's", hint=hint
+            )
+        else:
+            found[java] = str(value)
+            if name in _PEM_OF:
+                found[f"{_PEM_OF[name]}.type"] = "PEM"
+    if (USER in conf or PASSWORD in conf) and JAAS not in found:
+        found |= login_of_java({**found, **{name: str(conf[name]) for name in (USER, PASSWORD) if name in conf}})
+    check_stores(found)
+    return found
+
+
+def for_librdkafka(conf: Mapping[str, Any]) -> dict[str, Any]:
+    """For confluent-kafka. Raises `InvalidSettingError`, also where librdkafka cannot do what Java's client can."""
+    check_names(conf)
+    texts = {name: str(value) for name, value in conf.items()}
+    check_stores(texts)
+    found: dict[str, Any] = {}
+    for name, value in conf.items():
+        if name == JAAS or name in STORES or name in _JAVA_CLASSES:
+            continue
+        if name in RENAMED:
+            found[RENAMED[name]] = pem_in_lines(value) if isinstance(value, str) else value
+        elif name in LIBRDKAFKA or name not in JAVA:  # one that neither knows is refused by the client itself
+            found.setdefault(name, value)
+    if texts.get(ENDPOINT) == "":  # so Java's clients are told not to compare the host's name
+        found[ENDPOINT] = "none"
+    return {**login_of_librdkafka(texts), **stores_of_librdkafka(texts), **found}

@@ -1,0 +1,83 @@
+"""Asks a cluster for its topics before Spark starts, so that what is wrong is said within seconds.
+
+settings ─► connection, TLS, login ─► topics, rights to describe ─► a fetch of each: rights to read
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, LithifyError
+from lithify.kafka_client.client import SLICE_S, Cluster, client
+from lithify.kafka_client.names import without_unknown
+from lithify.reports.ingest import IngestNote, TellNote
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+
+ASKED_S, FETCHED_S = 5.0, 3.0
+"""Seconds for the cluster's first answer, and then for the first fetches."""
+
+
+def look_first(conf: Mapping[str, Any], topics: Sequence[str], notes: TellNote, stops: Callable[[], bool]) -> None:
+    """Asks for the topics, or for nothing but an answer without any, and notes why it could not ask.
+
+    It cannot without Kafka's client for Python, or with settings that only Java's has. Raises `BrokerError` where
+    the cluster does not answer or refuses this client, and the error of the first topic if none can be read; where
+    one can, the ingest reports the errors of the others. It ends early once `stops()`, within a second.
+    """
+    try:
+        cluster = Cluster(without_unknown(conf), ASKED_S)
+        consumer = cluster.consumer()
+    except (ConnectorError, InvalidSettingError) as error:
+        notes(IngestNote("not_asked", f"the cluster is asked only once Spark runs: {error}"))
+        return
+    notes(IngestNote("asking", f"asking Kafka at {cluster.servers}"))
+    try:
+        _look(cluster, consumer, topics, stops)
+    finally:
+        consumer.close()
+
+
+def _look(cluster: Cluster, consumer: Consumer, topics: Sequence[str], stops: Callable[[], bool]) -> None:
+    failures: list[LithifyError] = []
+    found: list[str] = []
+    if not topics:
+        cluster.wait(lambda slice_s: consumer.list_topics(timeout=slice_s), consumer)
+    for topic in topics:
+        if stops():
+            return
+        try:
+            cluster.partitions(consumer, topic)
+            found.append(topic)
+        except BrokerError as error:
+            if cluster.last_error is not None:  # of the connection, so for all topics
+                raise
+            failures.append(error)
+        except LithifyError as error:
+            failures.append(error)
+    if found:
+        failures += _unreadable(cluster, consumer, found, stops)
+    if failures and len(failures) == len(topics):
+        raise failures[0]
+
+
+def _unreadable(
+    cluster: Cluster, consumer: Consumer, topics: Sequence[str], stops: Callable[[], bool]
+) -> list[LithifyError]:
+    """The errors of topics that cannot be fetched from: no rights, or a broker whose own address is wrong."""
+    k, failures, waiting = client(), [], set(topics)
+    cluster.last_error = None
+    consumer.assign([k.TopicPartition(topic, 0, k.OFFSET_END) for topic in topics])
+    for _ in range(round(FETCHED_S / SLICE_S)):
+        while waiting and not stops() and (fetched := consumer.poll(SLICE_S)) is not None:
+            failure, topic = fetched.error(), fetched.topic()
+            if failure is None or failure.code() == k.KafkaError._PARTITION_EOF:
+                waiting.discard(str(topic))
+            elif failure.code() == k.KafkaError.TOPIC_AUTHORIZATION_FAILED and topic in waiting:
+                waiting.discard(str(topic))
+                failures.append(cluster.named(failure, str(topic)))
+    if waiting and cluster.last_error is not None and not stops():
+        raise cluster.named(k.KafkaError(k.KafkaError._TIMED_OUT))
+    return failures

@@ -1,0 +1,91 @@
+"""Logins of Kafka's clients: `sasl.jaas.config` of Java's clients, and what librdkafka has for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lithify.errors import InvalidSettingError
+
+JAAS = "sasl.jaas.config"
+MECHANISM = "sasl.mechanism"
+USER, PASSWORD = "sasl.username", "sasl.password"
+_MODULES = "org.apache.kafka.common.security"
+_TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
+_EXTENSION = "extension_"
+_LOGIN = re.compile(r"\s*([\w.$]+)\s+\w+\s*(.*?)\s*;\s*", re.DOTALL)
+_OPTION = re.compile(r"""([\w.]+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;"']+))\s*""", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """`module` is the name of a Java class without its package."""
+
+    module: str
+    options: Mapping[str, str] = field(repr=False)  # secrets
+
+
+def read_login(text: str) -> Login:
+    """A value of `sasl.jaas.config`. Raises `InvalidSettingError`, without the value, which is a secret."""
+    match = _LOGIN.fullmatch(text)
+    if match is None or _OPTION.sub("", match[2]):
+        raise InvalidSettingError(
+            f"{JAAS} is not a login",
+            hint='write MODULE required username="NAME" password="PASSWORD"; with the semicolon',
+        )
+    options = {
+        name: _ESCAPED.sub(r"\1", double or single or bare) for name, double, single, bare in _OPTION.findall(match[2])
+    }
+    return Login(match[1].rpartition(".")[2], options)
+
+
+def login_of_librdkafka(conf: Mapping[str, str]) -> dict[str, str]:
+    """What stands for `sasl.jaas.config` in librdkafka's settings. Raises `InvalidSettingError`."""
+    if not conf.get(JAAS):
+        return {}
+    login = read_login(conf[JAAS])
+    options = login.options
+    match login.module:
+        case "PlainLoginModule" | "ScramLoginModule":
+            return _present({USER: options.get("username"), PASSWORD: options.get("password")})
+        case "OAuthBearerLoginModule" if _TOKEN_URL in conf:
+            extensions = [f"{k.removeprefix(_EXTENSION)}={v}" for k, v in options.items() if k.startswith(_EXTENSION)]
+            found = {
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.client.id": options.get("clientId"),
+                "sasl.oauthbearer.client.secret": options.get("clientSecret"),
+                "sasl.oauthbearer.scope": options.get("scope"),
+                "sasl.oauthbearer.extensions": ",".join(extensions) or None,
+            }
+            return _present(found)
+        case "Krb5LoginModule":
+            found = {"sasl.kerberos.principal": options.get("principal"), "sasl.kerberos.keytab": options.get("keyTab")}
+            return _present(found)
+        case module:
+            raise InvalidSettingError(
+                f"{JAAS}: Kafka's client for Python has no login like {module}",
+                hint=f"it has PLAIN, SCRAM, Kerberos, and OAUTHBEARER with {_TOKEN_URL}",
+            )
+
+
+def login_of_java(conf: Mapping[str, str]) -> dict[str, str]:
+    """`sasl.jaas.config` for librdkafka's user and password. Raises `InvalidSettingError`."""
+    user, password, mechanism = conf.get(USER), conf.get(PASSWORD), conf.get(MECHANISM, "")
+    if user is None or password is None:
+        missing = PASSWORD if password is None else USER
+        raise InvalidSettingError(f"there is no {missing}", hint=f"give {USER} and {PASSWORD}, or {JAAS}")
+    module = "plain.PlainLoginModule" if mechanism.upper() == "PLAIN" else "scram.ScramLoginModule"
+    if module.startswith("scram") and not mechanism.upper().startswith("SCRAM-"):
+        raise InvalidSettingError(f"{USER} is not for {MECHANISM} {mechanism or 'GSSAPI'}", hint=f"give {JAAS}")
+    return {JAAS: f"{_MODULES}.{module} required username={_quoted(user)} password={_quoted(password)};"}
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _present(found: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,235 @@
+"""Replicas in an SQL database: that of the catalog, or one that their daemons name.
+
+    lithify_replicas         scope, name (primary key)                  stream   topic   target   ...
+    lithify_replica_topics   scope, replica, stream, topic (primary key)   standing   version   ...
+    lithify_replica_leases   name (primary key)                         owner   beats
+
+The first definition creates the tables: who only reads needs no right to create any. What is noted of topics is
+stored only in a transaction that finds their definition, and removed with it, so that a daemon which has not yet
+seen the removal brings nothing back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    String,
+    Table,
+    and_,
+    delete,
+    or_,
+    select,
+    update,
+)
+
+from lithify.errors import RefusedError
+from lithify.leases.sql import SqlCoordination, table_of_leases
+from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, shared_database
+from lithify.model.names import TopicName
+from lithify.model.replicas.definition import ReplicaDefinition
+from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
+from lithify.ports.leases import Coordination
+
+REPLICA_LEASES = table_of_leases("lithify_replica_leases")
+_METADATA = MetaData()
+REPLICAS = Table(
+    "lithify_replicas",
+    _METADATA,
+    Column("scope", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("stream", String, nullable=False),
+    Column("topic", String),
+    Column("target", String, nullable=False),
+    Column("target_scope", String, nullable=False),
+    Column("throttle_bytes", BigInteger),
+    Column("paused", Boolean, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("sync_groups", Boolean, nullable=False),
+    Column("compact", Boolean, nullable=False),
+)
+PROGRESS = Table(
+    "lithify_replica_topics",
+    _METADATA,
+    Column("scope", String, primary_key=True),
+    Column("replica", String, primary_key=True),
+    Column("stream", String, primary_key=True),
+    Column("topic", String, primary_key=True),
+    Column("standing", String, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
+    Column("daemon", String, nullable=False),
+    Column("version", BigInteger),
+    Column("behind_since_ms", BigInteger),
+    Column("copied_bytes", BigInteger, nullable=False),
+    Column("to_copy_bytes", BigInteger, nullable=False),
+    Column("failures", BigInteger, nullable=False),
+    Column("error", String),
+    Column("retry_ms", BigInteger),
+    Column("groups_error", String),
+)
+
+
+class SqlReplicas:
+    """`Replicas` of the processes that reach the same database."""
+
+    def __init__(self, transactions: Transactions, scope: str) -> None:
+        self._scope = scope
+        self._transactions = transactions
+        self._upsert = transactions.upsert_into(PROGRESS)
+
+    @property
+    def scope(self) -> str:
+        return self._scope
+
+    @cached_property
+    def leases(self) -> Coordination:
+        return SqlCoordination(self._transactions, table=REPLICA_LEASES)
+
+    def definitions(self) -> tuple[ReplicaDefinition, ...]:
+        return self._found(select(REPLICAS).where(REPLICAS.c.scope == self._scope))
+
+    def into(self, target_scope: str) -> tuple[ReplicaDefinition, ...]:
+        return self._found(select(REPLICAS).where(REPLICAS.c.target_scope == target_scope))
+
+    def add(self, definition: ReplicaDefinition) -> bool:
+        row = _row(definition) | {"scope": self._scope}
+        insert = self._transactions.insert_into(REPLICAS).values(row).on_conflict_do_nothing()
+
+        def add(connection: Connection) -> bool:
+            make_table(connection, REPLICAS)
+            make_table(connection, PROGRESS)
+            connection.execute(insert)
+            # Compared, not counted: a transaction that is done twice finds its own row.
+            found = connection.execute(select(REPLICAS).where(self._named(definition.name))).one()
+            if dict(found._mapping) != row:
+                return False
+            connection.execute(delete(PROGRESS).where(self._of(definition.name)))  # of a removed one of this name
+            return True
+
+        return self._transactions.done(add)
+
+    def replace(self, before: ReplicaDefinition, after: ReplicaDefinition) -> bool:
+        old, new = _row(before), _row(after)
+        as_before = [REPLICAS.c[column].is_not_distinct_from(value) for column, value in old.items()]
+
+        def replace(connection: Connection) -> bool:
+            if not has_table(connection, REPLICAS):
+                return False
+            connection.execute(update(REPLICAS).where(*as_before).values(new))
+            found = connection.execute(select(REPLICAS).where(self._named(before.name))).one_or_none()
+            return found is not None and dict(found._mapping) == new
+
+        return self._transactions.done(replace)
+
+    def remove(self, name: str) -> bool:
+        def remove(connection: Connection) -> bool:
+            if not has_table(connection, REPLICAS):
+                return False
+            connection.execute(delete(PROGRESS).where(self._of(name)))
+            return connection.execute(delete(REPLICAS).where(self._named(name))).rowcount > 0
+
+        return self._transactions.done(remove)
+
+    def progress(self) -> tuple[TopicProgress, ...]:
+        # In SQLite, which locks no rows, `note` may come after the removal of a definition.
+        exists = select(REPLICAS.c.name).where(REPLICAS.c.scope == self._scope)
+        wanted = select(PROGRESS).where(PROGRESS.c.scope == self._scope, PROGRESS.c.replica.in_(exists))
+
+        def read(connection: Connection) -> Sequence[Any]:
+            return connection.execute(wanted).all() if has_table(connection, PROGRESS) else ()
+
+        found = map(_progress, self._transactions.done(read))
+        return tuple(sorted(found, key=lambda progress: (progress.replica, progress.topic)))
+
+    def note(self, progress: Sequence[TopicProgress]) -> None:
+        rows = [self._noted(p) for p in sorted(progress, key=lambda progress: (progress.replica, progress.topic))]
+        existing = select(REPLICAS.c.name).where(REPLICAS.c.scope == self._scope).with_for_update(read=True)
+
+        def note(connection: Connection) -> None:
+            names = frozenset(connection.execute(existing).scalars())
+            if wanted := [row for row in rows if row["replica"] in names]:
+                connection.execute(self._upsert, wanted)
+
+        if rows:
+            with self._transactions.many_rows:
+                self._transactions.done(note)
+
+    def forget(self, replica: str, topics: Collection[TopicName]) -> None:
+        ordered = sorted(topics)
+
+        def forget(connection: Connection) -> None:
+            for some in in_parts(ordered):
+                connection.execute(delete(PROGRESS).where(self._of(replica), or_(*map(_is_of, some))))
+
+        if ordered:
+            with self._transactions.many_rows:
+                self._transactions.done(forget)
+
+    def _found(self, wanted: Any) -> tuple[ReplicaDefinition, ...]:
+        def read(connection: Connection) -> Sequence[Any]:
+            return connection.execute(wanted).all() if has_table(connection, REPLICAS) else ()
+
+        found = (ReplicaDefinition(**row._mapping) for row in self._transactions.done(read))
+        return tuple(sorted(found, key=lambda definition: (definition.scope, definition.name)))
+
+    def _named(self, name: str) -> Any:
+        return and_(REPLICAS.c.scope == self._scope, REPLICAS.c.name == name)
+
+    def _of(self, replica: str) -> Any:
+        return and_(PROGRESS.c.scope == self._scope, PROGRESS.c.replica == replica)
+
+    def _noted(self, progress: TopicProgress) -> dict[str, Any]:
+        return {
+            "scope": self._scope,
+            "replica": progress.replica,
+            "stream": progress.topic.stream,
+            "topic": progress.topic.topic,
+            "standing": progress.standing.value,
+            "updated_ms": progress.updated_ms,
+            "daemon": progress.daemon,
+            "version": progress.version,
+            "behind_since_ms": progress.behind_since_ms,
+            "copied_bytes": progress.copied_bytes,
+            "to_copy_bytes": progress.to_copy_bytes,
+            "failures": progress.failures,
+            "error": progress.error,
+            "retry_ms": progress.retry_ms,
+            "groups_error": progress.groups_error,
+        }
+
+
+def open_replicas(url: str | None, catalogs: Engine | None, scope: str) -> SqlReplicas:
+    """The replicas of a warehouse, in the database at `url`, else in the catalog's own; connects to none yet.
+
+    Raises `RefusedError` where there is no database that processes share, `CoordinationError` for an invalid URL.
+    """
+    shared = shared_database(url, catalogs)
+    if shared is None:
+        raise RefusedError(
+            f"{scope}: replicas need an SQL database that their daemons share, and its catalog is none",
+            hint="name one with --coordination-url or $LITHIFY_COORDINATION_URL: postgresql://..., sqlite:////PATH",
+        )
+    return SqlReplicas(shared, scope)
+
+
+def _row(definition: ReplicaDefinition) -> dict[str, Any]:
+    return {column.name: getattr(definition, column.name) for column in REPLICAS.columns}
+
+
+def _progress(row: Any) -> TopicProgress:
+    given = dict(row._mapping)
+    del given["scope"]
+    topic = TopicName(given.pop("stream"), given.pop("topic"))
+    return TopicProgress(**given | {"topic": topic, "standing": ReplicaStanding(row.standing)})
+
+
+def _is_of(topic: TopicName) -> Any:
+    return and_(PROGRESS.c.stream == topic.stream, PROGRESS.c.topic == topic.topic)

@@ -1,0 +1,1 @@
+"""What topics and warehouses may hold that earlier versions of Lithify do not know."""

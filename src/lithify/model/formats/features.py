@@ -1,0 +1,57 @@
+"""Features: what a topic may have that earlier versions of Lithify do not know, by name.
+
+    topic        lithify.features    who does not know one of them neither reads nor writes the topic
+    warehouse    format.json         which of them its topics may have
+
+`compacted-logs` is a copy of logs from which rounds have removed records. Earlier versions know no copies: they would
+append to it and compact it, and readers of the source could not continue at it. A copy of a log that still has
+all of its records needs no feature, whatever its settings say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lithify.errors import UnsupportedFormatError
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
+
+COMPACTED_LOGS = "compacted-logs"
+KNOWN_FEATURES = frozenset({COMPACTED_LOGS})
+
+TOPIC_FORMAT = 3
+"""The format of topics without features. The next commit upgrades a topic of an earlier format to it."""
+FEATURES_FORMAT = 4
+"""The format of topics with features, which earlier versions of Lithify refuse by its number."""
+
+
+def needs_compacted_logs(state: TopicState) -> bool:
+    """Whether a round has removed a record from a log or from its view, and was not undone.
+
+    What retention, `delete-records` or a truncation removes does not count, nor does a setting.
+    """
+    return any(_lacks_losers(log) for log in state.logs)
+
+
+def features_of_copy(state: TopicState) -> tuple[str, ...]:
+    """The features that a copy of a topic has to have."""
+    return (COMPACTED_LOGS,) if needs_compacted_logs(state) else ()
+
+
+def format_with(features: Iterable[str]) -> int:
+    """The format in which a topic with these features is stored."""
+    return FEATURES_FORMAT if tuple(features) else TOPIC_FORMAT
+
+
+def check_known(what: str, features: Iterable[str]) -> None:
+    """Raises `UnsupportedFormatError` if `what` has a feature that this version does not know."""
+    unknown = sorted(set(features) - KNOWN_FEATURES)
+    if unknown:
+        raise UnsupportedFormatError(
+            f"{what}: has the feature {unknown[0]}, which this version does not know",
+            hint="use a newer Lithify; nothing was changed",
+        )
+
+
+def _lacks_losers(log: LogState) -> bool:
+    return log.losers_removed or (log.view is not None and log.view.losers_removed)

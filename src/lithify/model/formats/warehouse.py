@@ -1,0 +1,75 @@
+"""What a warehouse can hold: a format version, and the features that its topics may have.
+
+    3    no document says so: made by a Lithify that knew no features
+    4    its topics may have the features that the document names
+
+Topics without features are written as before, so earlier versions of Lithify can go on with them in any warehouse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lithify.errors import UnsupportedFormatError
+from lithify.model.formats.features import KNOWN_FEATURES, check_known
+
+
+@dataclass(frozen=True, slots=True)
+class WarehouseFormat:
+    """The format of a warehouse."""
+
+    version: int
+    features: frozenset[str] = frozenset()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"version": self.version, "features": sorted(self.features)}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> WarehouseFormat:
+        """The inverse of `to_json`. Raises `LookupError`, `TypeError` or `ValueError` for anything else.
+
+        Of a later format only the version is read: a newer Lithify may say the rest in another way.
+        """
+        version = content["version"]
+        if type(version) is not int:
+            raise TypeError("the version is no number")
+        if version > NEWEST_FORMAT.version:
+            return cls(version)
+        features = content["features"]
+        if version < UNSTATED_FORMAT.version or not isinstance(features, list):
+            raise ValueError("no such version, or no list of features")
+        return cls(version, frozenset(map(str, features)))
+
+    def lacking(self, features: Iterable[str]) -> tuple[str, ...]:
+        """Those of `features` that topics of this warehouse may not have."""
+        return tuple(sorted(set(features) - self.features))
+
+
+UNSTATED_FORMAT = WarehouseFormat(3)
+"""That of a warehouse without a document."""
+NEWEST_FORMAT = WarehouseFormat(4, KNOWN_FEATURES)
+"""That of new warehouses, and after an upgrade."""
+
+
+def check_supported(warehouse: str, found: WarehouseFormat) -> None:
+    """Raises `UnsupportedFormatError` for a format of a newer Lithify."""
+    if found.version > NEWEST_FORMAT.version:
+        raise UnsupportedFormatError(
+            f"{warehouse}: the warehouse is of format {found.version}, and this version knows formats up to "
+            f"{NEWEST_FORMAT.version}",
+            hint="use a newer Lithify; nothing was changed",
+        )
+    check_known(warehouse, found.features)
+
+
+def check_holds(warehouse: str, found: WarehouseFormat, topic: str, features: Iterable[str]) -> None:
+    """Raises `UnsupportedFormatError` if a topic of a warehouse cannot have these features before an upgrade."""
+    lacking = found.lacking(features)
+    if lacking:
+        raise UnsupportedFormatError(
+            f"{topic}: it needs the feature {lacking[0]}, and {warehouse} is a warehouse of format {found.version} "
+            "without it",
+            hint="`lithify warehouse upgrade` there adds it, and replication resumes by itself; nothing was changed",
+        )

@@ -1,0 +1,1 @@
+"""A topic at one version, the logs in it, and what one commit changes."""

@@ -1,0 +1,1 @@
+"""Replicas of topics in other warehouses: defined, kept up by daemons, and looked at."""

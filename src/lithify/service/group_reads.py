@@ -1,0 +1,75 @@
+"""How far the groups that topics name have read them (C61, C62): the positions, and what is known without them.
+
+    compact, retain, status of a topic   ─► the positions in this topic: one query
+    a look at all topics                 ─► those of all named groups: one query, whatever the number of topics
+    a topic that names none              ─► no query
+
+Where the positions cannot be read, no group has read anything as far as is known: work goes on, tombstones stay
+until `tombstone.hold.max.ms` and backlogs are not trimmed, and reports say why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from threading import Lock
+
+from lithify.defects import as_lithify_error
+from lithify.errors import LithifyError
+from lithify.model.groups.positions import Position
+from lithify.model.groups.reads import NO_READS, TopicReads, groups_of, reads_of
+from lithify.model.names import TopicName
+from lithify.model.topic.state import TopicState
+from lithify.ports.groups import GroupPositions
+
+
+def read_groups(groups: GroupPositions, state: TopicState) -> TopicReads:
+    """How far the groups that a topic names have read it by now."""
+    named = groups_of(state)
+    if not named:
+        return NO_READS
+    try:
+        return reads_of(state, groups.positions_of(named, state.name))
+    except Exception as error:
+        return reads_of(state, (), str(as_lithify_error(error, "the positions of groups")))
+
+
+@dataclass(slots=True)
+class PositionsOfLook:
+    """The positions as one look at all topics finds them; several threads may ask. After an error nothing is asked."""
+
+    groups: GroupPositions
+    error: LithifyError | None = None
+    _asked: set[str] = field(default_factory=set)
+    _found: dict[TopicName, list[Position]] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def ask(self, named: Iterable[str]) -> None:
+        """Reads the positions of groups that were not read yet."""
+        with self._lock:
+            new = frozenset(named) - self._asked
+            if not new or self.error is not None:
+                return
+            try:
+                for position in self.groups.positions_of(new):
+                    self._found.setdefault(position.log.topic, []).append(position)
+                self._asked |= new
+            except Exception as error:
+                self.error = as_lithify_error(error, "the positions of groups")
+
+    def of(self, name: TopicName, named: Collection[str]) -> tuple[Position, ...]:
+        """Those of the groups that a topic names, as far as they could be read."""
+        if not named:
+            return ()
+        self.ask(named)
+        with self._lock:
+            return tuple(sorted((p for p in self._found.get(name, ()) if p.group in named), key=_place))
+
+    def reads(self, state: TopicState) -> TopicReads:
+        """How far they have read a topic."""
+        positions = self.of(state.name, groups_of(state))
+        return reads_of(state, positions, None if self.error is None else str(self.error))
+
+
+def _place(position: Position) -> tuple[str, int]:
+    return position.group, position.log.partition

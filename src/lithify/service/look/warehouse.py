@@ -1,0 +1,47 @@
+"""What a warehouse can hold, and which formats its topics have: `warehouse info` (C66)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+
+from lithify.errors import LithifyError, UnknownTopicError
+from lithify.model.formats.warehouse import NEWEST_FORMAT
+from lithify.model.names import TopicName
+from lithify.ports.store import LogStore, Warehouse
+from lithify.reports.warehouse import WarehouseInfo
+from lithify.service.creation import format_now
+from lithify.waits.parallel import parallel
+
+
+def warehouse_info(warehouse: Warehouse) -> WarehouseInfo:
+    """Reads the newest metadata of every topic. Raises `UnsupportedFormatError`, `DamagedError` or `WarehouseError`."""
+    store = warehouse.store
+    found = format_now(store)
+    formats: Counter[int] = Counter()
+    unreadable: dict[str, str] = {}
+    names = sorted(store.topics())
+    for name, said in zip(names, parallel(partial(_format_of, store), names, store.at_once), strict=True):
+        if isinstance(said, LithifyError):
+            unreadable[str(name)] = str(said)
+        elif said is not None:
+            formats[said] += 1
+    return WarehouseInfo(
+        warehouse=store.where,
+        format=found.version,
+        features=tuple(sorted(found.features)),
+        newest_format=NEWEST_FORMAT.version,
+        topics=formats.total() + len(unreadable),
+        topics_by_format={str(version): formats[version] for version in sorted(formats)},
+        unreadable=unreadable,
+    )
+
+
+def _format_of(store: LogStore, name: TopicName) -> int | LithifyError | None:
+    """None of a topic that was deleted meanwhile."""
+    try:
+        return store.load(name).format_version
+    except UnknownTopicError:
+        return None
+    except LithifyError as error:
+        return error

@@ -1,0 +1,1 @@
+"""Exact copies of topics in other warehouses."""

@@ -1,0 +1,168 @@
+"""Holds a replica against its source, or against what it says itself: file by file, count by count (C63, C65).
+
+    by itself        metadata: its own laws      every named file: read whole, pages, facts, order of records
+    with a source    the same version's state    every file that both name: the same bytes
+
+A replica in a plain folder or bucket is a backup, and this is how it is checked, also if its source is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+from lithify.errors import DamagedError, UnknownVersionError, VersionSweptError
+from lithify.lifecycle.mirroring import TopicFiles
+from lithify.lifecycle.replicas import check_replica, check_same_source
+from lithify.model.names import TopicName
+from lithify.model.segment import Segment
+from lithify.model.topic.state import TopicState
+from lithify.ports.store import Warehouse
+from lithify.proof.consistency import metadata_findings
+from lithify.proof.replica import copies_of, file_findings, state_findings
+from lithify.reports.replicas import ReplicaVerification
+from lithify.reports.verification import FINDINGS_KEPT, Finding, FindingKind
+from lithify.service.replica.copying import COPIES_AT_ONCE, checksum
+from lithify.waits.parallel import parallel
+
+
+def verify_replica(
+    source: Warehouse | None,
+    target: Warehouse,
+    name: TopicName,
+    tell: Callable[[int, int], None] = lambda _done_bytes, _all_bytes: None,
+) -> ReplicaVerification:
+    """Checks the newest version of a replica; without `source` by what it says itself.
+
+    A source that has moved on and does not keep the replica's version is compared as far as both name the same files.
+    `tell` gets the bytes read and those to read, from several threads. Raises `PolicyError` for a topic that is no
+    replica of this source, `VersionSweptError` where one of the two was swept meanwhile, `UnknownTopicError` or
+    `WarehouseError`.
+    """
+    started_ms = target.clock.monotonic_ms()
+    ours = _Side.newest(target, name)
+    known = check_replica(ours.state)
+    sides = [ours]
+    findings = list(ours.by_metadata())
+    if not known.is_intact(ours.state.version):
+        said = f"{name}: a program that does not know replicas has written to the replica after version"
+        findings.append(Finding(0, FindingKind.WRONG_METADATA, f"{said} {known.written_at}"))
+    if source is not None:
+        theirs = _Side.newest(source, name).at(known.version)
+        check_same_source(theirs.state, ours.state)
+        sides.append(theirs)
+        if theirs.state.version == known.version:
+            findings += state_findings(theirs.state, ours.state)
+            there = replace(ours.files, view=()) if known.compacts else ours.files  # that view is its own (C67)
+            findings += file_findings(theirs.files, there)
+    work = _Work(ours, sides[-1] if len(sides) > 1 else None, tell)
+    findings += work.findings()
+    for side in sides:
+        side.check_not_swept(findings)
+    return ReplicaVerification(
+        topic=str(name),
+        version=ours.state.version,
+        replica_version=known.version,
+        source_version=sides[-1].state.version if len(sides) > 1 else None,
+        findings=tuple(sorted(set(findings), key=_by_place)[:FINDINGS_KEPT]),
+        more_findings=len(findings) > FINDINGS_KEPT,
+        files=len(work.files),
+        records=sum(segment.records for segment in work.files),
+        bytes_read=work.done_bytes,
+        duration_ms=target.clock.monotonic_ms() - started_ms,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A source or a replica, at one version."""
+
+    warehouse: Warehouse
+    state: TopicState
+    files: TopicFiles = field(default_factory=TopicFiles)
+
+    @staticmethod
+    def newest(warehouse: Warehouse, name: TopicName) -> _Side:
+        warehouse.store.clear_file_cache()
+        return _Side(warehouse, warehouse.store.load(name))._read()
+
+    def at(self, version: int) -> _Side:
+        """That version of it, if it is kept; else this one."""
+        if version == self.state.version:
+            return self
+        try:
+            return _Side(self.warehouse, self.warehouse.store.load_version(self.state.name, version))._read()
+        except UnknownVersionError:
+            return self
+
+    def by_metadata(self) -> Iterator[Finding]:
+        """What is wrong with it by its own laws."""
+        for log in self.state.logs:
+            yield from metadata_findings(self.state, log, self.files.segments, self.files.view)
+
+    def check_not_swept(self, findings: list[Finding]) -> None:
+        """Raises `VersionSweptError` for missing files of a version that is not the newest any more (C7)."""
+        there = {segment.path for segment in (*self.files.segments, *self.files.view)}
+        missing = [f.path for f in findings if f.kind is FindingKind.FILE_MISSING and f.path in there]
+        newest = self.warehouse.store.load(self.state.name) if missing else self.state
+        if (newest.identity, newest.version) != (self.state.identity, self.state.version):
+            raise VersionSweptError(
+                f"{self.state.name}: version {self.state.version} was swept meanwhile: {missing[0]} is gone",
+                hint="nothing is known to be damaged; verify again",
+            )
+
+    def _read(self) -> _Side:
+        store, state = self.warehouse.store, self.state
+        return _Side(self.warehouse, state, TopicFiles(store.segments(state), store.view(state)))
+
+
+class _Work:
+    """Reads every file of a replica, and those of its source that it is compared with."""
+
+    def __init__(self, ours: _Side, theirs: _Side | None, tell: Callable[[int, int], None]) -> None:
+        self.files = tuple({s.path: s for s in (*ours.files.segments, *ours.files.view)}.values())
+        self.done_bytes = 0
+        self._ours, self._theirs = ours, theirs
+        self._originals: Mapping[str, Segment] = {} if theirs is None else copies_of(theirs.files, ours.files)
+        self._tell = tell
+        self._all_bytes = sum(s.size_bytes * (3 if s.path in self._originals else 1) for s in self.files)
+        self._lock = Lock()
+
+    def findings(self) -> Iterator[Finding]:
+        """What is wrong with the files."""
+        for found in parallel(self._of_file, self.files, COPIES_AT_ONCE):
+            yield from found
+
+    def _of_file(self, segment: Segment) -> tuple[Finding, ...]:
+        found = self._ours.warehouse.files.findings(segment)
+        self._read(segment.size_bytes)
+        original = self._originals.get(segment.path)
+        if original is None:
+            return found
+        try:
+            same = self._checksum(self._theirs, original) == self._checksum(self._ours, segment)
+        except DamagedError as error:  # one of them; what the replica's own check found says the same of it
+            missing = isinstance(error.__cause__, FileNotFoundError)
+            kind = FindingKind.FILE_MISSING if missing else FindingKind.FILE_DAMAGED
+            path = segment.path if segment.path in error.message else original.path
+            return found or (Finding(segment.partition, kind, error.message, path=path),)
+        if same:
+            return found
+        said = f"{segment.path}: it is not the same as {original.path} of the source"
+        return (*found, Finding(segment.partition, FindingKind.FILE_DAMAGED, said, path=segment.path))
+
+    def _checksum(self, side: _Side | None, segment: Segment) -> int:
+        assert side is not None  # there are originals only with a source
+        found = checksum(side.warehouse.files.pieces(segment))
+        self._read(segment.size_bytes)
+        return found
+
+    def _read(self, size_bytes: int) -> None:
+        with self._lock:
+            self.done_bytes += size_bytes
+            self._tell(self.done_bytes, self._all_bytes)
+
+
+def _by_place(finding: Finding) -> tuple[int, str, str]:
+    return finding.partition, finding.kind.value, finding.message

@@ -1,0 +1,26 @@
+"""The warehouse that is used where none is named."""
+
+from __future__ import annotations
+
+import os
+
+from lithify.errors import WarehouseError
+
+DEFAULT_WAREHOUSE = "./lithify-warehouse"
+WAREHOUSE_VARIABLE = "LITHIFY_WAREHOUSE"
+CATALOG_VARIABLE = "LITHIFY_CATALOG"
+
+
+def default_place() -> tuple[str | None, str | None]:
+    """The warehouse or the catalog where neither is named, one of the two.
+
+    It is `$LITHIFY_WAREHOUSE` or `$LITHIFY_CATALOG`, else `./lithify-warehouse`. Raises `WarehouseError` where both
+    variables are set.
+    """
+    warehouse, catalog = os.environ.get(WAREHOUSE_VARIABLE), os.environ.get(CATALOG_VARIABLE)
+    if warehouse and catalog:
+        raise WarehouseError(
+            f"{WAREHOUSE_VARIABLE} and {CATALOG_VARIABLE} are both set, and name two places",
+            hint="unset one of them, or name a warehouse or a catalog",
+        )
+    return (None, catalog) if catalog else (warehouse or DEFAULT_WAREHOUSE, None)

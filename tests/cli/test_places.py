@@ -1,0 +1,58 @@
+"""Which warehouse a command uses, and what it says where that is not the one that was meant."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def described(tmp_path, monkeypatch):
+    """A configuration of PyIceberg's with the catalogs `prod` and `test`."""
+    folder = tmp_path / "configured"
+    folder.mkdir()
+    lines = ["catalog:"]
+    for name in ("prod", "test"):
+        lines += [f"  {name}:", "    type: sql", f"    uri: sqlite:///{folder}/{name}.db"]
+        lines += [f"    warehouse: file://{folder}"]
+    (folder / ".pyiceberg.yaml").write_text("\n".join(lines))
+    monkeypatch.setenv("PYICEBERG_HOME", str(folder))
+
+
+def test_a_catalog_may_be_named_by_a_variable(lithify, described, monkeypatch):
+    monkeypatch.delenv("LITHIFY_WAREHOUSE")
+    monkeypatch.setenv("LITHIFY_CATALOG", "prod")
+    assert lithify("topic", "list").err == "no topics yet in catalog prod (`lithify topic create` makes one)\n"
+    lithify("topic", "create", "orders")
+    assert lithify("topic", "list", "--catalog", "prod", "--json").lines[0]["topic"] == "orders"
+    checked = [line["name"] for line in lithify("doctor", "--json").lines[0]["checks"]]
+    assert "catalog" in checked
+    assert "warehouse" not in checked  # which would be the default one
+
+
+def test_two_variables_that_name_two_places_are_refused_and_a_flag_wins(lithify, described, monkeypatch):
+    monkeypatch.setenv("LITHIFY_CATALOG", "prod")
+    said = lithify.error("topic", "list", code=1)
+    assert said == (
+        "LITHIFY_WAREHOUSE and LITHIFY_CATALOG are both set, and name two places "
+        "(unset one of them, or name a warehouse or a catalog)"
+    )
+    assert "catalog prod" in lithify("topic", "list", "--catalog", "prod").err
+    assert str(lithify.warehouse) in lithify("topic", "list", "--warehouse", lithify.warehouse).err
+
+
+def test_an_unknown_catalog_is_answered_with_those_there_are(lithify, described):
+    assert lithify.error("topic", "list", "--catalog", "warehouse", code=1) == (
+        "PyIceberg's configuration describes no catalog warehouse: it describes prod, test "
+        "(describe it in ~/.pyiceberg.yaml, or with PYICEBERG_CATALOG__WAREHOUSE__URI and so on)"
+    )
+    assert lithify.error("topic", "list", "--catalog", "Prods", code=1).endswith("(did you mean prod?)")
+
+
+def test_a_bucket_without_a_catalog_is_refused_with_the_way_to_one(lithify):
+    said = lithify.error("topic", "list", "--warehouse", "s3://lake/topics", code=1)
+    assert "describe a catalog in ~/.pyiceberg.yaml" in said
+    assert "`warehouse: s3://lake/topics`, and name it with --catalog NAME" in said
+
+
+def test_short_help(lithify):
+    assert lithify("compact", "-h").out == lithify("compact", "--help").out

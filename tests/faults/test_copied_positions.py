@@ -1,0 +1,172 @@
+"""Every call of a copy of positions is struck, on both sides, or others work right before it (C68).
+
+Whatever becomes of it, the replica has each position as it was before or as it is at the source, none that is ahead of
+the replica, and what a member there commits stays; and the next copy gets through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from lithify.errors import LithifyError
+from lithify.leases.groups_memory import MemoryGroups
+from lithify.model.cursor import Cursor
+from lithify.model.groups.copies import CopiedPositions, at_replica
+from lithify.model.groups.positions import GroupTopic, Position
+from lithify.model.names import LogId
+from lithify.ports.leases import Lease
+from lithify.ports.store import Warehouse
+from lithify.reading.continuation import BeyondEnd, Restored, continuation
+from lithify.service.replica.positions import read_positions, store_positions
+from lithify.service.replica.promote import promote
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
+from support.engines.oracle import OracleEngine
+from support.faults.ports import CrashError, FaultyPort, Freezer, Injector, Kind, faulty
+from support.faults.struck import strikes
+from support.faults.topics import NAME, PARTITIONS, records
+from support.topics.replicas import Pair, a_pair
+
+MOST_CALLS = 200
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a pair."""
+
+    source: MemoryGroups
+    target: MemoryGroups
+
+
+def committed(warehouse: Warehouse, groups: MemoryGroups, group: str, ms: int) -> None:
+    """A member has read all logs to their ends."""
+    state = warehouse.store.load(NAME)
+    logs = {LogId(NAME, log.partition): Cursor.of(state, log, log.log_end_offset) for log in state.logs}
+    leases = [GroupTopic(groups.scope, group, NAME).partition(log.partition) for log in logs]
+    groups.leases.take([Lease(name, "member", ms) for name in leases], {})
+    assert not groups.commit([Position(group, log, cursor, True, ms) for log, cursor in logs.items()], "member")
+    groups.leases.release("member", leases)
+
+
+def a_read_pair(folder: Path) -> tuple[Pair, Groups]:
+    """Positions were copied once; since then the source has had records and a round, and its groups have read on."""
+    pair, groups = a_pair("memory", folder), Groups(MemoryGroups("source"), MemoryGroups("target"))
+    committed(pair.source, groups.source, "g", 1)
+    committed(pair.source, groups.source, "gone", 2)
+    copy(pair, groups)
+    moved(pair, groups, 3)
+    for partition in range(PARTITIONS):
+        groups.source._positions.pop(("gone", LogId(NAME, partition)))
+    return pair, groups
+
+
+def moved(pair: Pair, groups: Groups, ms: int) -> None:
+    append(pair.source, NAME, records(range(60, 80), keys=7))
+    compact(pair.source, OracleEngine(pair.source.files), NAME, RunRequest())
+    committed(pair.source, groups.source, "g", ms)
+    committed(pair.source, groups.source, "new", ms)
+
+
+def copy(pair: Pair, groups: Groups, striker: Injector | Freezer | None = None) -> CopiedPositions:
+    """As a pass does it; all of it may be struck."""
+    source, target, here, there = pair.source, pair.target, groups.source, groups.target
+    if striker is not None:
+        source, target = faulty(source, striker), faulty(target, striker)
+        here, there = FaultyPort(here, striker), FaultyPort(there, striker)  # type: ignore[assignment]
+        there._real.copies = FaultyPort(groups.target.copies, striker)  # type: ignore[attr-defined]
+    try:
+        read = read_positions(here, there, NAME)
+        replace(pair, source=source, target=target).mirror()
+        return store_positions(read, target, there)
+    finally:
+        if striker is not None:
+            groups.target.copies = groups.target.copies._real  # type: ignore[attr-defined]
+
+
+def wanted(pair: Pair, groups: Groups) -> tuple[Position, ...]:
+    here, there = pair.source.store.load(NAME).identity, pair.target.store.load(NAME)
+    return tuple(at_replica(position, here, there) for position in groups.source.positions())
+
+
+def check_none_is_ahead(pair: Pair, groups: Groups) -> None:
+    state = pair.target.store.load(NAME)
+    for position in groups.target.positions():
+        found = continuation(position.cursor, state, state.log(position.log.partition), compacted=True)
+        assert not isinstance(found, BeyondEnd | Restored), position
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_struck_copy_of_positions_leaves_those_before_or_those_of_the_source_c68(kind, tmp_path):
+    for injector in strikes(kind):
+        pair, groups = a_read_pair(tmp_path)
+        before, after = groups.target.positions(), wanted(pair, groups)
+        done = None
+        with suppress(LithifyError, CrashError):
+            done = copy(pair, groups, injector)
+        assert groups.target.positions() in ([after] if done is not None else [before, after]), injector
+        check_none_is_ahead(pair, groups)
+        assert copy(pair, groups).is_complete
+        assert groups.target.positions() == after
+        assert done is not None or injector.struck
+
+
+def reads_there(pair: Pair, groups: Groups) -> None:
+    if NAME in pair.target.store.topics():
+        committed(pair.target, groups.target, "g", 50)
+
+
+def promoted(pair: Pair, groups: Groups) -> None:
+    with suppress(LithifyError):
+        promote(pair.target, NAME)
+        reads_there(pair, groups)
+
+
+def overtakes(pair: Pair, groups: Groups) -> None:
+    moved(pair, groups, 40)
+    real = groups.target.copies
+    groups.target.copies = getattr(real, "_real", real)
+    copy(pair, groups)
+    groups.target.copies = real
+
+
+OTHERS: dict[str, Callable[[Pair, Groups], None]] = {
+    "the source moves on": lambda pair, groups: moved(pair, groups, 40),
+    "another copy": overtakes,
+    "a member at the replica": reads_there,
+    "the replica promoted": promoted,
+}
+
+
+@pytest.mark.parametrize("others", OTHERS)
+def test_a_frozen_copy_of_positions_sets_none_back_and_takes_none_from_a_member_c68(others, tmp_path):
+    for at in range(1, MOST_CALLS):
+        pair, groups = a_read_pair(tmp_path)
+        freezer = Freezer(at, lambda pair=pair, groups=groups: OTHERS[others](pair, groups))
+        with suppress(LithifyError):
+            copy(pair, groups, freezer)
+        if not freezer.reached:
+            assert at > 5
+            return
+        check_none_is_ahead(pair, groups)
+        found = {(p.group, p.log): p for p in groups.target.positions()}
+        if others == "another copy":
+            assert groups.target.positions() == wanted(pair, groups), at
+        elif others in ("a member at the replica", "the replica promoted"):
+            assert {p.committed_ms for (group, _), p in found.items() if group == "g"} == {50}, at
+        if pair.target.store.load(NAME).replica is not None:
+            copy(pair, groups)
+            own = {"g"} if others == "a member at the replica" else set()
+            assert [p for p in groups.target.positions() if p.group not in own] == [
+                p for p in wanted(pair, groups) if p.group not in own
+            ]
+    raise AssertionError(f"more than {MOST_CALLS} calls")
+
+
+def copied_positions(folder: Path) -> None:
+    """All that is done with copies of positions, once."""
+    assert copy(*a_read_pair(folder)).is_complete

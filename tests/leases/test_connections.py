@@ -1,0 +1,63 @@
+"""How many connections one process has to the database of leases, positions and replicas."""
+
+from __future__ import annotations
+
+import gc
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from leases.conftest import SHARED
+from lithify.leases.groups_sql import open_groups
+from lithify.leases.transactions import shared_database
+from support.servers.postgres import Postgres
+from support.servers.tcp_proxy import wait_until
+
+READERS = 40
+POOLED = 15
+"""The most connections of one engine of SQLAlchemy."""
+
+
+def connections(server: Postgres, database: str) -> int:
+    ((count,),) = server.run(f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}'")
+    assert isinstance(count, int)
+    return count
+
+
+@pytest.mark.parametrize("url", SHARED, indirect=True)
+def test_those_who_name_the_same_database_share_its_connections(url: str) -> None:
+    catalogs = create_engine(url.replace("postgresql://", "postgresql+psycopg2://"))
+    first, second = shared_database(url, None), shared_database(url, None)
+    assert first is second
+    assert shared_database(None, catalogs) is shared_database(None, catalogs)
+    catalogs.dispose()
+
+
+def test_many_readers_of_groups_take_no_more_connections_than_one_pool_has(server: Postgres, database: str) -> None:
+    readers = [open_groups(server.uri(database), None, "scope") for _ in range(READERS)]
+    with ThreadPoolExecutor(READERS) as pool:
+        assert set(pool.map(lambda reader: reader.positions("g"), readers)) == {()}
+    assert 0 < connections(server, database) <= POOLED
+
+
+def test_connections_are_closed_with_the_last_of_those_who_use_them(server: Postgres, database: str) -> None:
+    first, second = (open_groups(server.uri(database), None, "scope") for _ in range(2))
+    assert (first.positions(), second.positions()) == ((), ())
+    del first
+    assert connections(server, database) > 0
+    del second
+    wait_until(lambda: connections(server, database) == 0, "connections stay open")
+
+
+def test_connections_beside_a_catalog_stay_open_as_long_as_the_catalog(server: Postgres, database: str) -> None:
+    catalogs = create_engine(server.uri(database))
+    for _ in range(3):
+        transactions = shared_database(None, catalogs)
+        assert transactions is not None
+        assert transactions.done(lambda connection: connection.execute(text("SELECT 1")).scalar()) == 1
+        del transactions
+        assert connections(server, database) == 1
+    del catalogs
+    gc.collect()  # an engine is part of a cycle
+    wait_until(lambda: connections(server, database) == 0, "connections stay open")

@@ -1,0 +1,271 @@
+"""A daemon in this process, on stores in memory: what it looks at, copies, notes, and what it leaves alone."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from lithify.errors import WarehouseError
+from lithify.leases.groups_memory import MemoryGroups
+from lithify.leases.replicas_memory import MemoryReplicas
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.model.replicas.progress import ReplicaStanding
+from lithify.model.settings.topic_settings import settings_of
+from lithify.ports.store import Warehouse
+from lithify.replicas.daemon import ReplicaDaemon
+from lithify.replicas.defining import ReplicaRequest, add_replica, change_replica, paused, resumed
+from lithify.replicas.options import DaemonOptions
+from lithify.replicas.world import Place, ReplicaWorld
+from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
+from lithify.service.change.alter import alter
+from lithify.service.write.append import append
+from lithify.store.iceberg import open_store
+from lithify.store.memory import MemoryWarehouse
+from lithify.wiring import SystemClock
+
+PATIENCE_S = 60.0
+
+
+def a_warehouse() -> Warehouse:
+    clock = SystemClock()
+    return MemoryWarehouse(clock.new_id, clock.now_ms).with_clock(clock)
+
+
+@dataclass
+class World:
+    """A source, targets by name, and what a daemon of it has reported."""
+
+    source: Warehouse = field(default_factory=a_warehouse)
+    targets: dict[str, Warehouse] = field(default_factory=lambda: {"/b": a_warehouse(), "/c": a_warehouse()})
+    away: dict[str, Callable[[], None]] = field(default_factory=dict)
+    """What happens to those who open a target."""
+    groups: MemoryGroups = field(default_factory=lambda: MemoryGroups("source"))
+    groups_there: MemoryGroups = field(default_factory=lambda: MemoryGroups("/b"))
+    groups_away: Callable[[], None] = lambda: None
+    """What happens to those who open the groups of a target."""
+    replicas: MemoryReplicas = field(default_factory=lambda: MemoryReplicas("source"))
+    events: list[ReplicaEvent] = field(default_factory=list)
+
+    @property
+    def parts(self) -> ReplicaWorld:
+        def open_place(place: str) -> Place:
+            self.away.get(place, lambda: None)()
+            return Place(self.targets[place], place, lambda: True, open_groups)
+
+        def open_groups() -> MemoryGroups:
+            self.groups_away()
+            return self.groups_there
+
+        return ReplicaWorld(
+            self.source, self.replicas, open_place, lambda _: MemoryReplicas("none"), lambda: self.groups
+        )
+
+    def fed(self, topic: str = "orders") -> TopicName:
+        name = TopicName("default", topic)
+        if name not in self.source.store.topics():
+            self.source.store.create_topic(name, topic, settings_of({}), 1, self.source.clock.now_ms())
+        append(self.source, name, [Record(key=b"k", value=b"v")])
+        return name
+
+    def add(self, topic: str, place: str, **more: object) -> None:
+        add_replica(self.parts, ReplicaRequest(topic, place, **more))  # type: ignore[arg-type]
+
+    def daemon(self) -> ReplicaDaemon:
+        return ReplicaDaemon(self.parts, DaemonOptions("d", interval_ms=50, lease_ms=600), self.events.append)
+
+    @contextmanager
+    def running(self) -> Iterator[ReplicaDaemon]:
+        daemon = self.daemon()
+        thread = threading.Thread(target=daemon.run)
+        thread.start()
+        try:
+            yield daemon
+        finally:
+            daemon.stop.ask("the test ends")
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive()
+
+    def has(self, place: str, name: TopicName) -> bool:
+        """Whether a target has the newest version."""
+        try:
+            replica = self.targets[place].store.load(name).replica
+        except Exception:
+            return False
+        return replica is not None and replica.version == self.source.store.load(name).version
+
+    def kinds(self) -> list[ReplicaEventKind]:
+        return [event.kind for event in self.events]
+
+
+def waited(for_what: Callable[[], object]) -> None:
+    ends = time.monotonic() + PATIENCE_S
+    while not for_what():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+
+
+def test_a_look_at_idle_replicas_loads_no_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    for number in range(20):
+        world.fed(f"t{number}")
+    world.add("default", "/b")
+    loads: list[TopicName] = []
+    load = type(world.source.store).load
+    with world.running():
+        waited(lambda: sum(kind is ReplicaEventKind.COPIED for kind in world.kinds()) == 20)
+        time.sleep(0.5)  # their own commits have changed the tokens of the target
+        monkeypatch.setattr(type(world.source.store), "load", lambda self, name: loads.append(name) or load(self, name))
+        time.sleep(0.5)
+        assert loads == []
+        name = world.fed("t3")
+        waited(lambda: world.has("/b", name))
+        assert set(loads) == {name}
+
+
+def test_a_target_that_hangs_delays_no_other() -> None:
+    world = World()
+    name, hangs = world.fed(), threading.Event()
+    world.add("orders", "/b")
+    world.add("orders", "/c")
+    world.away["/b"] = lambda: hangs.wait(PATIENCE_S) and None
+    with world.running():
+        waited(lambda: world.has("/c", name))
+        world.fed()
+        waited(lambda: world.has("/c", name))
+        assert not world.has("/b", name)
+        hangs.set()
+        waited(lambda: world.has("/b", name))
+
+
+def test_a_target_that_cannot_be_reached_is_noted_for_all_its_topics_and_reported_once() -> None:
+    world = World()
+    names = [world.fed(topic) for topic in ("a", "b")]
+    world.add("default", "/b")
+
+    def refuses() -> None:
+        raise WarehouseError("/b: connection refused")
+
+    world.away["/b"] = refuses
+    with world.running():
+        waited(lambda: len(world.replicas.progress()) == 2)
+        time.sleep(0.3)
+    noted = world.replicas.progress()
+    assert [one.topic for one in noted] == names
+    assert {(one.standing, one.failures, one.error) for one in noted} == {
+        (ReplicaStanding.FAILED, 1, "/b: connection refused")
+    }
+    assert all(one.retry_ms is not None and one.retry_ms > one.updated_ms for one in noted)
+    assert world.kinds().count(ReplicaEventKind.TROUBLE) == 1
+
+
+def test_a_paused_replica_is_left_alone_until_it_is_resumed() -> None:
+    world = World()
+    name = world.fed()
+    world.add("orders", "/b", name="r", paused=True)
+    with world.running():
+        time.sleep(0.3)
+        assert world.targets["/b"].store.topics() == ()
+        change_replica(world.parts, "r", resumed)
+        waited(lambda: world.has("/b", name))
+        change_replica(world.parts, "r", paused)
+        time.sleep(0.3)
+        world.fed()
+        time.sleep(0.3)
+        assert not world.has("/b", name)
+
+
+def test_another_warehouse_under_the_name_of_the_target_gets_nothing() -> None:
+    world = World()
+    world.fed()
+    world.add("orders", "/b", name="r")
+    (definition,) = world.replicas.definitions()
+    world.replicas.replace(definition, replace(definition, target_scope="what it was"))
+    daemon = world.daemon()
+    assert daemon.run(once=True) and daemon.failed
+    (noted,) = world.replicas.progress()
+    assert noted.error is not None and "is another warehouse than when the replica was added" in noted.error
+    assert world.targets["/b"].store.topics() == ()
+
+
+def test_once_tries_what_waits_for_its_next_try() -> None:
+    world = World()
+    name = world.fed()
+    world.add("orders", "/b")
+
+    def refuses() -> None:
+        raise WarehouseError("/b: connection refused")
+
+    world.away["/b"] = refuses
+    for failures in (1, 2):
+        daemon = world.daemon()
+        assert daemon.run(once=True) and daemon.failed
+        assert world.replicas.progress()[0].failures == failures
+    world.away.clear()
+    daemon = world.daemon()
+    assert daemon.run(once=True) and not daemon.failed and world.has("/b", name)
+    (noted,) = world.replicas.progress()
+    assert (noted.standing, noted.failures, noted.error, noted.retry_ms) == (ReplicaStanding.REPLICATING, 0, None, None)
+
+
+def test_a_source_that_came_back_from_a_backup_is_said_to_have_gone_back_c64(tmp_path: Path) -> None:
+    """Also where it has reached the version again that the replica has."""
+    folder, clock = tmp_path / "source", SystemClock()
+    sides = (Warehouse(*open_store(str(tmp_path / side), None, clock.new_id), clock) for side in ("source", "target"))
+    world = World(next(sides), {"/b": next(sides)})
+    world.fed()
+    shutil.copytree(folder, tmp_path / "backup")
+    name = world.fed()
+    world.add("orders", "/b")
+    world.daemon().run(once=True)
+    assert world.has("/b", name)
+    shutil.rmtree(folder)
+    shutil.move(tmp_path / "backup", folder)
+    world.fed()
+    for _ in range(2):
+        daemon = world.daemon()
+        daemon.run(once=True)
+        assert daemon.failed
+        (failed,) = [event for event in world.events if event.kind is ReplicaEventKind.FAILED]
+        assert "the source went back" in failed.facts["error"]
+        world.events.clear()
+
+
+def test_a_listener_that_fails_ends_the_daemon() -> None:
+    world = World()
+    world.fed()
+    world.add("orders", "/b")
+
+    def closed(event: ReplicaEvent) -> None:
+        if event.kind is not ReplicaEventKind.STARTED:
+            raise BrokenPipeError("the reader has gone")
+
+    daemon = ReplicaDaemon(world.parts, DaemonOptions("d", interval_ms=50), closed)
+    thread = threading.Thread(target=daemon.run, kwargs={"once": True})
+    thread.start()
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+    assert daemon.stop.failed and "its events cannot be written" in daemon.stop.reason
+
+
+def test_a_daemon_makes_an_idle_replica_compact_by_itself_once_it_is_to_c67() -> None:
+    world = World()
+    name = world.fed()
+    alter(world.source, name, {"cleanup.policy": "delete"})
+    world.add("orders", "/b")
+    with world.running():
+        for wanted in (False, True, False):
+            change_replica(world.parts, "orders-to-b", lambda before, wanted=wanted: replace(before, compact=wanted))
+            waited(lambda wanted=wanted: world.has("/b", name) and compacts(world, name) is wanted)
+
+
+def compacts(world: World, name: TopicName) -> bool:
+    state = world.targets["/b"].store.load(name)
+    return state.replica is not None and state.replica.compacts and state.settings.compacts

@@ -1,0 +1,192 @@
+"""When positions of groups are read, how often, and what is done without them (C61, C62)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lithify.errors import CoordinationError
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.ports.store import Warehouse
+from lithify.service.change.retain import retain
+from lithify.service.group_reads import PositionsOfLook, read_groups
+from lithify.service.look.catalog_watch import CatalogWatch, Finding
+from lithify.service.look.status import topic_status
+from lithify.service.round.compact import RunRequest, compact
+from lithify.service.write.append import append
+from lithify.store.memory import MemoryWarehouse
+from support.builders import some_settings
+from support.engines.oracle import OracleEngine
+from support.fake_clock import FakeClock
+from support.topics.known_positions import KnownPositions
+
+HOLDS = {"tombstone_hold_groups": "g", "tombstone_hold_max_ms": -1, "delete_retention_ms": 0}
+PLAIN, ONE, TWO = (TopicName("default", name) for name in ("plain", "one", "two"))
+
+
+class Asked(KnownPositions):
+    """Positions that count how often they are asked for, and may be unreadable."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls: list[frozenset[str]] = []
+        self.error: Exception | None = None
+
+    def positions_of(self, groups, topic=None):
+        self.calls.append(frozenset(groups))
+        if self.error is not None:
+            raise self.error
+        return super().positions_of(groups, topic)
+
+
+class Noting:
+    def __init__(self):
+        self.told = []
+
+    def found(self, topic, now_ms):
+        self.told.append(topic)
+        return Finding(None, None)
+
+    def failed(self, name, error, now_ms):
+        raise error
+
+
+@pytest.fixture
+def groups():
+    return Asked()
+
+
+@pytest.fixture
+def warehouse(groups):
+    clock = FakeClock(1_000)
+    memory = MemoryWarehouse(clock.new_id, clock.now_ms)
+    found = Warehouse(memory.store, memory.files, clock, groups)
+    other = {**HOLDS, "tombstone_hold_groups": "h"}
+    for name, config in ((PLAIN, {}), (ONE, HOLDS), (TWO, other)):
+        memory.store.create_topic(name, name.topic, some_settings(**config), 1, 0)
+        append(found, name, [Record(b"a", b"1", 1_000, partition=0), Record(b"a", None, 1_000, partition=0)])
+    return found
+
+
+def rounded(warehouse, name):
+    return compact(warehouse, OracleEngine(warehouse.files), name, RunRequest())
+
+
+def commit(warehouse, groups, name, group, offset):
+    groups.commit(warehouse.store.load(name), 0, group, offset, 1_000)
+
+
+def test_no_database_is_asked_for_topics_that_name_no_group(warehouse, groups):
+    """C61: nor for a look at a catalog without such topics."""
+    rounded(warehouse, PLAIN)
+    topic_status(warehouse, warehouse.store.load(PLAIN))
+    for name in (ONE, TWO):
+        warehouse.store.drop_topic(name)
+    watch = CatalogWatch(warehouse.store, Noting(), groups=groups)
+    watch.look(1_000)
+    watch.look(2_000)
+    assert groups.calls == []
+
+
+def test_a_look_asks_once_for_all_groups_that_are_known_to_be_named(warehouse, groups):
+    """C61."""
+    watch = CatalogWatch(warehouse.store, Noting(), groups=groups)
+    watch.look(1_000)
+    assert sorted(map(sorted, groups.calls)) == [["g"], ["h"]], "each group once, whatever the number of topics"
+    groups.calls.clear()
+    watch.look(2_000)
+    assert groups.calls == [{"g", "h"}]
+
+
+def test_the_progress_of_a_group_is_looked_at_as_a_commit_is(warehouse, groups):
+    """C61: of the topic that names it, and of no other."""
+    for name in (PLAIN, ONE, TWO):
+        rounded(warehouse, name)
+    watcher = Noting()
+    watch = CatalogWatch(warehouse.store, watcher, groups=groups)
+    watch.look(1_000)
+    assert not any(topic.assessments[0].verdict.due for topic in watcher.told)
+    watcher.told.clear()
+    watch.look(2_000)
+    assert watcher.told == []
+    commit(warehouse, groups, ONE, "g", 2)
+    commit(warehouse, groups, PLAIN, "g", 2)
+    watch.look(3_000)
+    assert [(topic.state.name, topic.assessments[0].verdict.due) for topic in watcher.told] == [(ONE, True)]
+    assert rounded(warehouse, ONE).logs[0].losers.expired_tombstone == 1
+
+
+def test_progress_in_a_log_without_tombstones_is_not_looked_at(warehouse, groups):
+    """C61: consumers of a topic may commit all the time."""
+    rounded(warehouse, ONE)
+    commit(warehouse, groups, ONE, "g", 2)
+    rounded(warehouse, ONE)
+    watcher = Noting()
+    watch = CatalogWatch(warehouse.store, watcher, groups=groups)
+    watch.look(1_000)
+    watcher.told.clear()
+    commit(warehouse, groups, ONE, "g", 1)
+    watch.look(2_000)
+    assert watcher.told == []
+
+
+def test_a_watcher_that_keeps_topics_in_memory_sees_the_progress_too(warehouse, groups, monkeypatch):
+    """C61: as `status` does, without a read."""
+    rounded(warehouse, ONE)
+    watcher = Noting()
+    monkeypatch.setattr(
+        watcher, "found", lambda topic, _: watcher.told.append(topic) or Finding(None, None, topic=topic)
+    )
+    watch = CatalogWatch(warehouse.store, watcher, groups=groups)
+    watch.look(1_000)
+    watcher.told.clear()
+    commit(warehouse, groups, ONE, "g", 2)
+    monkeypatch.delattr(type(warehouse.store), "load_at")
+    watch.look(2_000)
+    assert [topic.assessments[0].verdict.due for topic in watcher.told] == [True]
+
+
+def test_what_cannot_be_read_holds_everything_and_is_said(warehouse, groups):
+    """C61: a look goes on, and so do rounds."""
+    rounded(warehouse, ONE)
+    commit(warehouse, groups, ONE, "g", 2)
+    groups.error = CoordinationError("the database is away")
+    groups.calls.clear()
+    watch = CatalogWatch(warehouse.store, Noting(), groups=groups)
+    watch.look(1_000)
+    assert (watch.groups_error, len(groups.calls)) == (groups.error, 1), "after an error nothing more is asked"
+    report = rounded(warehouse, ONE)
+    assert report.groups_error == "the database is away" and report.logs[0].held_by == ("g",) and not report.changed
+    status = topic_status(warehouse, warehouse.store.load(ONE))
+    assert status.groups_error == "the database is away" and status.logs[0].holds[0].position is None
+    groups.error = None
+    watch.look(2_000)
+    assert watch.groups_error is None and watch.known[ONE].positions
+    assert rounded(warehouse, ONE).changed
+
+
+def test_a_defect_of_the_database_is_no_defect_of_the_round(warehouse, groups):
+    """C50, C61."""
+    groups.error = ZeroDivisionError("division by zero")
+    reads = read_groups(groups, warehouse.store.load(ONE))
+    assert reads.error is not None and "division by zero" in reads.error and reads.of(0).tombstones_below == 0
+    look = PositionsOfLook(groups)
+    assert look.reads(warehouse.store.load(ONE)).error == reads.error
+
+
+def test_retain_says_why_it_trims_nothing(warehouse, groups):
+    """C62."""
+    name = TopicName("default", "beside")
+    config = some_settings(compaction_mode="side-by-side", backlog_trim_groups="g")
+    warehouse.store.create_topic(name, "beside", config, 1, 0)
+    append(warehouse, name, [Record(b"a", b"1", 1_000, partition=0)])
+    rounded(warehouse, name)
+    commit(warehouse, groups, name, "g", 1)
+    groups.error = CoordinationError("the database is away")
+    report = retain(warehouse, name)
+    assert (report.changed, report.groups_error) == (False, "the database is away")
+    groups.error = None
+    report = retain(replace(warehouse), name)
+    assert (report.changed, report.groups_error, warehouse.store.load(name).log(0).log_start_offset) == (True, None, 1)
