@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from lithify.model.log import LogState, TopicState, segments_of
 from lithify.model.record import Record
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, segments_of
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.proof.consistency import metadata_findings
 from lithify.reading.pieces import Reading
 from lithify.service.read.fetch import open_log
@@ -92,6 +93,7 @@ def _log_findings(
         wanted = journal.compacted(settings, _now_ms())
     if settings.retention_bytes != -1:
         yield from _size_findings(where, log, journal, wanted, segments, settings.retention_bytes)
+    if settings.retention_bytes != -1 or (settings.trimming_groups and not compacted):
         wanted = Wanted({o: r for o, r in wanted.must.items() if o >= log.log_start_offset})
     yield from wanted.findings(where, found)
 

@@ -10,8 +10,9 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
-from soak.cleaners import Life
 from soak.feeder import Deletion
+from soak.outages import Outages
+from soak.programs import Life
 from soak.troubles import Strike
 
 ERRORS = ("failed", "quarantined", "trouble")
@@ -30,6 +31,7 @@ class History:
 
     deletions: Sequence[Deletion]
     strikes: Sequence[Strike]
+    outages: Outages
 
 
 def explanation(event: dict[str, Any], history: History) -> str | None:
@@ -44,7 +46,7 @@ def explanation(event: dict[str, Any], history: History) -> str | None:
             broke = strike.time_ms <= at_ms <= strike.thawed_ms + AFTER_A_FREEZE_MS
             if broke and _BROKEN.search(event["error"]):
                 return "the cleaner was frozen"
-    return None
+    return history.outages.explain(at_ms, event["error"])
 
 
 @dataclass(slots=True)

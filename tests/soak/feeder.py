@@ -28,8 +28,11 @@ from lithify.model.record import Record
 from lithify.model.settings.topic_settings import changed
 from soak.follower import Follower, followers_of
 from soak.journal import TopicJournal, at
+from soak.outages import Outages
 from soak.topics import DAY_MS, MOST_PARTITIONS, Draw, Sizes, Style, drawn_batch, drawn_topic
 
+OUT_S = 60.0
+"""The longest outage."""
 FOLLOWED = 0.12
 """The share of topics that readers follow."""
 
@@ -52,6 +55,8 @@ class Counts:
     refused: Counter[str] = field(default_factory=Counter)
     conflicts: Counter[str] = field(default_factory=Counter)
     settled: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter)
+    """Appends that failed in an outage."""
     deletions: list[Deletion] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
 
@@ -65,6 +70,8 @@ class FedTopic:
     luck: Random
     sizes: Sizes
     counts: Counts
+    grouped: bool = False
+    """Whether a consumer group reads it."""
     journal: TopicJournal = field(init=False)
     style: Style = field(init=False)
     topic: Topic = field(init=False)
@@ -72,7 +79,7 @@ class FedTopic:
     past_followers: list[Follower] = field(default_factory=list)
 
     def create(self) -> None:
-        draw = drawn_topic(self.luck, self.sizes)
+        draw = drawn_topic(self.luck, self.sizes, grouped=self.grouped)
         self._made(draw, self.lake.create_topic(self.name, draw.partitions, config=draw.config))
 
     def _made(self, draw: Draw, topic: Topic) -> None:
@@ -94,7 +101,8 @@ class FedTopic:
             if self.luck.random() < 0.5:
                 follower.poll()
 
-    def append(self) -> None:
+    def append(self, *, calm: bool = True) -> None:
+        """While it is not calm it may fail; whether it did is told by the log ends, once they can be read."""
         journal, now_ms = self.journal, time.time_ns() // 10**6
         batch = drawn_batch(self.luck, journal.settings, self.style, len(journal.logs), now_ms)
         keeps = self.luck.random() < 0.1
@@ -104,9 +112,12 @@ class FedTopic:
         try:
             result = self.topic.append(batch, keep_offsets=keeps)
         except LithifyError as error:
-            if not self._landed(placed):
+            landed = self._landed(placed) if calm else self._landed_at_last(placed)
+            if not landed and calm:
                 raise
-            self.counts.settled[type(error).__name__] += 1
+            (self.counts.settled if landed else self.counts.lost)[type(error).__name__] += 1
+            if not landed:
+                return
         else:
             wanted = [(p, at(rs[0]), at(rs[-1]) + 1, len(rs)) for p, rs in sorted(placed.items())]
             got = [(r.partition, r.start_offset, r.end_offset, r.records) for r in result.ranges]
@@ -132,6 +143,16 @@ class FedTopic:
         ends = {state.log(p).log_end_offset - self.journal.logs[p].end for p in placed}
         return all(end > 0 for end in ends)
 
+    def _landed_at_last(self, placed: Mapping[int, list[Record]]) -> bool:
+        until_s = time.monotonic() + OUT_S
+        while True:
+            try:
+                return self._landed(placed)
+            except LithifyError:
+                if time.monotonic() > until_s:
+                    raise
+                time.sleep(0.5)
+
     def delete_records(self) -> None:
         log = self.luck.choice(self.journal.logs)
         if self.journal.settings.compaction_strategy != "offset" or log.end <= log.deleted_below:
@@ -146,17 +167,20 @@ class FedTopic:
         if to >= log.end:
             return
         # A backlog that is whole has the values still that had been superseded.
-        whole = settings.side_by_side and not settings.deletes and to >= log.whole_from
+        trims = settings.deletes or settings.trimming_groups
+        whole = settings.side_by_side and not trims and to >= log.whole_from
         self.topic.truncate(log.partition, to, below_compacted=whole)
         log.truncate(to)
 
     def undo(self) -> None:
-        if self.journal.settings.side_by_side and self.journal.settings.deletes:
-            return  # what retention has trimmed since the round is in no view then
+        settings = self.journal.settings
+        if settings.side_by_side and (settings.deletes or settings.trimming_groups):
+            return  # what was trimmed since the round is in no view then
         self.topic.undo()
 
     def uncompact(self) -> None:
-        if self.journal.settings.side_by_side and not self.journal.settings.deletes:
+        settings = self.journal.settings
+        if settings.side_by_side and not settings.deletes and not settings.trimming_groups:
             self.topic.uncompact()
 
     def alter(self) -> None:
@@ -231,6 +255,7 @@ class Feeder:
     luck: Random
     counts: Counts
     turns_per_s: float
+    outages: Outages
     stop: Event
 
     def run(self) -> None:
@@ -241,7 +266,11 @@ class Feeder:
         try:
             while not self.stop.is_set():
                 topic = self.luck.choices(self.topics, weights)[0]
-                topic.turn()
+                with self.outages.turn() as calm:
+                    if calm:
+                        topic.turn()
+                    else:
+                        topic.append(calm=False)
                 next_s = max(next_s + 1 / self.turns_per_s, time.monotonic() - 5)
                 self.stop.wait(max(0.0, next_s - time.monotonic()))
         except Exception as error:

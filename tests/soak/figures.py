@@ -9,9 +9,10 @@ from typing import Any
 
 from lithify.model.settings.units import format_bytes
 from soak.checks import Left
-from soak.cleaners import Life
 from soak.events import Told
 from soak.feeder import Counts
+from soak.part import Part
+from soak.programs import Life
 from soak.troubles import Strike
 
 
@@ -45,6 +46,7 @@ class Outcome:
     stored_bytes: int
     records_compared: int
     verified: int
+    parts: Sequence[Part]
     findings: Sequence[str]
 
     def to_json(self) -> dict[str, Any]:
@@ -61,11 +63,12 @@ class Outcome:
             "refused": dict(self.counts.refused),
             "feeder_conflicts": dict(self.counts.conflicts),
             "settled": dict(self.counts.settled),
+            "appends_lost": dict(self.counts.lost),
             "told": told,
             "kills": sum(strike.kind == "kill" for strike in self.strikes),
             "strikes": [_strike(strike) for strike in self.strikes],
             "stops": [
-                {"cleaner": life.cleaner, "exit_code": life.exit_code, "seconds": round(life.stopped_s, 2)}
+                {"cleaner": life.name, "exit_code": life.exit_code, "seconds": round(life.stopped_s, 2)}
                 for life in self.lives
                 if life.stopped_s is not None
             ],
@@ -75,6 +78,7 @@ class Outcome:
             "stored_bytes": self.stored_bytes,
             "records_compared": self.records_compared,
             "topics_verified": self.verified,
+            **{part.name: part.to_json() for part in self.parts},
             "findings": list(self.findings),
         }
 
@@ -82,13 +86,13 @@ class Outcome:
         """Of every life that lasted, in its first, middle and last moments."""
         found = []
         for life in self.lives:
-            mine = [m for m in self.memory if (m.cleaner, m.life) == (life.cleaner, life.number)]
+            mine = [m for m in self.memory if (m.cleaner, m.life) == (life.name, life.number)]
             if len(mine) >= 3:
                 third = max(1, len(mine) // 6)
                 parts = {"start": mine[:third], "middle": mine[len(mine) // 2 :][:third], "end": mine[-third:]}
                 found.append(
                     {
-                        "cleaner": f"{life.cleaner}.{life.number}",
+                        "cleaner": f"{life.name}.{life.number}",
                         "age_s": round(mine[-1].age_s),
                         "most_bytes": max(m.all_bytes for m in mine),
                         **{f"program_{name}_bytes": _middle(m.program_bytes for m in ms) for name, ms in parts.items()},
@@ -107,9 +111,10 @@ class Outcome:
             ("topics, logs", f"{self.topics}, {self.logs}"),
             ("fed, then drained", f"{self.fed_s:.0f} s, {self.drained_s:.0f} s"),
             ("records fed", f"{counts.records:,} in {counts.verbs['append']:,} appends"),
-            ("other verbs", _counted({k: v for k, v in counts.verbs.items() if k != "append"})),
-            ("  refused", _counted(counts.refused)),
-            ("  conflicts, settled", f"{_counted(counts.conflicts)}; {_counted(counts.settled)}"),
+            ("other verbs", counted({k: v for k, v in counts.verbs.items() if k != "append"})),
+            ("  refused", counted(counts.refused)),
+            ("  conflicts, settled", f"{counted(counts.conflicts)}; {counted(counts.settled)}"),
+            ("  lost in outages", counted(counts.lost)),
             ("rounds", f"{kinds['round']:,}, {told.rounds_changed:,} of them changed something"),
             ("Spark jobs", f"{told.jobs:,}: {told.topics_per_job} topics each, at most {told.most_topics_per_job}"),
             ("longest run", f"{told.longest_round_ms / 1000:.1f} s"),
@@ -117,7 +122,7 @@ class Outcome:
             ("records in, removed", f"{told.records_in:,}, {told.records_removed:,}"),
             ("conflicts, abandoned", f"{kinds['conflict']}, {kinds['abandoned']}"),
             ("failed, trouble", f"{kinds['failed']}, {kinds['trouble']}, quarantined {kinds['quarantined']}"),
-            ("  explained", _counted(told.explained)),
+            ("  explained", counted(told.explained)),
             ("  unexplained", len(told.unexplained)),
             ("kills, freezes", ", ".join(f"{s.kind} {s.cleaner}" for s in self.strikes) or "none"),
             ("taken over", f"{len(taken)} of {held} topics, after {_seconds(taken)}"),
@@ -132,6 +137,7 @@ class Outcome:
             ("stored at the end", f"{self.stored_files:,} files, {format_bytes(self.stored_bytes)}"),
             ("records compared", f"{self.records_compared:,}; {self.verified} topics verified on Spark as well"),
         ]
+        rows += [row for part in self.parts for row in part.rows()]
         lines = [f"{name:<22}{value}" for name, value in rows]
         for memory in self._memory():
             parts = [f"{memory[f'{what}_{when}_bytes'] / 2**20:.0f}" for what in ("program", "all") for when in WHEN]
@@ -159,7 +165,7 @@ def _middle(values: Any) -> int:
     return int(median(values))
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {name}" for name, number in sorted(counts.items())) or "none"
 
 

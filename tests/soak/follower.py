@@ -64,7 +64,8 @@ class Follower:
         settings = journal.settings
         wanted = (self.journal.compacted if self.compacted else self.journal.plain)(settings, now_ms)
         start = 0
-        if settings.retention_bytes != -1:  # what went by size before it came to read is no loss of its own
+        if settings.retention_bytes != -1 or (settings.trimming_groups and not self.compacted):
+            # What went before it came to read is no loss of its own.
             start = self.topic.state().log(self.journal.partition).log_start_offset
         missed = [r for o, r in wanted.must.items() if o >= start and self.seen.get(o) != r]
         if missed:

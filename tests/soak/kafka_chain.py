@@ -20,74 +20,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event, Thread
 
 import lithify
 from lithify.kafka import SnapshotConsumer
 from lithify.model.record import Record
-from support.kafka.broker import KafkaBroker, a_broker, read_all
+from soak.kafka.feed import PACE_S, PARTITIONS, TOPICS, Feed, table_of_kafka
+from support.kafka.broker import KafkaBroker, a_broker
 from support.kafka.ingest import COPIED_S, ingest_program, wait_for_batches
 from support.processes.programs import end
 
 KILLS = 3
-KEYS = 50_000
-PARTITIONS = 2
-TOPICS = ("plain", "transactional")
-PACE_S = 0.05
-WRITTEN_IN_S = 120
-TOMBSTONES = 50
-"""One record of so many."""
-
-
-@dataclass(slots=True)
-class Feed:
-    """Producers that go on until they are asked to stop, and for `records` of the plain topic at least."""
-
-    broker: KafkaBroker
-    records: int
-    sent: dict[str, int] = field(default_factory=dict)
-    done: Event = field(default_factory=Event)
-    threads: list[Thread] = field(default_factory=list)
-
-    def start(self) -> None:
-        self.threads = [Thread(target=self._plain), Thread(target=self._transactional)]
-        for thread in self.threads:
-            thread.start()
-
-    def stop(self) -> None:
-        self.done.set()
-        for thread in self.threads:
-            thread.join()
-
-    @property
-    def has_written_enough(self) -> bool:
-        return self.sent.get("plain", 0) >= self.records
-
-    def _plain(self) -> None:
-        producer, luck, n = self.broker.producer(compression_type="lz4"), random.Random(1), 0
-        at_once = max(1, round(self.records * PACE_S / WRITTEN_IN_S))
-        while not self.done.is_set():
-            for _ in range(at_once):
-                value = None if n % TOMBSTONES == 0 else b"value %d " % n + luck.randbytes(80)
-                producer.produce("plain", value, b"key-%d" % luck.randrange(KEYS))
-                n += 1
-            producer.flush()
-            self.sent["plain"] = n
-            self.done.wait(PACE_S)
-
-    def _transactional(self) -> None:
-        producer, luck, n = self.broker.producer(transactional_id="chain"), random.Random(2), 0
-        producer.init_transactions()
-        while not self.done.is_set():
-            producer.begin_transaction()
-            for _ in range(100):
-                producer.produce("transactional", b"value %d" % n, b"key-%d" % luck.randrange(KEYS // 10))
-                n += 1
-            (producer.abort_transaction if n % 500 == 0 else producer.commit_transaction)()
-            self.sent["transactional"] = n
-            self.done.wait(PACE_S)
 
 
 def killed_again_and_again(folder: Path, broker: KafkaBroker, luck: random.Random) -> None:
@@ -112,18 +55,6 @@ def timed(what: Callable[[], object]) -> float:
     begun = time.monotonic()
     what()
     return round(time.monotonic() - begun, 2)
-
-
-def table_of_kafka(broker: KafkaBroker, topic: str) -> dict[bytes, bytes]:
-    """What a consumer of committed records that reads all of it has in the end."""
-    table: dict[bytes, bytes] = {}
-    for partition in range(PARTITIONS):
-        for message in read_all(broker, topic, partition):
-            if message.value() is None:
-                table.pop(message.key(), None)
-            else:
-                table[message.key()] = message.value()
-    return table
 
 
 def chain(folder: Path, broker: KafkaBroker, records: int, seed: int) -> bool:

@@ -1,72 +1,57 @@
 """Feeds topics at random while several cleaners, one of which is killed now and then, keep them compacted.
 
-    python -m soak.run --minutes 10 --topics 200 --cleaners 3 --folder FOLDER [--json]
+    python -m soak.run --minutes 10 --topics 200 --cleaners 3 --folder FOLDER [--without PART] [--json]
 
-At the end every log is what the oracle leaves of everything that was acknowledged, every error of a
-cleaner has a reason that this program knows, and each cleaner has ended in order. The exit code is 1
-if not. `just soak` calls this.
+    feeders ──► PostgreSQL, S3 ◄── cleaners        killed, frozen
+                 ▲  killed,  │ ◄── slow groups     come and go, hold tombstones
+                 │  stalled  └───► replicas        their daemons killed, frozen; their folder away
+                 └──────────────── Kafka ingest    killed
+
+At the end every log is what the oracle leaves of everything that was acknowledged, and so is the table of
+every group; every replica is its source. Every error has a reason that this program knows, and each program
+has ended in order. The exit code is 1 if not. `just soak` calls this.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
+import math
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 from threading import Event, Thread
 
 import lithify
 from lithify.api.lake import Lake
 from soak.checks import all_never_named, all_unsettled, check_all
-from soak.cleaners import ENDS_WITHIN_S, CleanerProcess, Life
 from soak.events import History, told
 from soak.feeder import Counts, FedTopic, Feeder
 from soak.figures import Memory, Outcome
+from soak.groups.part import Groups
+from soak.kafka.part import KafkaIngest
+from soak.outages import Breakable, Outages
+from soak.part import Part
+from soak.programs import ENDS_WITHIN_S, Life, Program
+from soak.replicas.part import Replicas
 from soak.servers import CATALOG, Servers, soak_servers
-from soak.topics import Sizes
 from soak.troubles import Troubles
+from soak.wish import Wish, parsed
+from support.kafka.broker import KafkaBroker, a_broker
 
 FEEDERS = 3
+EVERY_GROUPED = 5
+"""A consumer group reads each topic of so many."""
 TICK_S = 0.5
 MEMORY_EVERY_S = 5.0
 TOLD_EVERY_S = 15.0
 LEASE_S = 10
 FREEZES_FOR_S = 2.0 * LEASE_S
 INTERVAL_S = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What the command line asks for."""
-
-    feed_s: float
-    topics: int
-    cleaners: int
-    strike_every_s: float
-    turns_per_s: float
-    drain_s: float
-    verified: int
-    seed: int
-    folder: Path
-
-    @property
-    def sizes(self) -> Sizes:
-        """Long enough for a slow round, and short enough for sweep to have something to do."""
-        return Sizes(versions_retention_ms=60_000, sweep_grace_ms=180_000)
-
-    @property
-    def freeze_at(self) -> int:
-        """The middle one of several strikes is a freeze."""
-        strikes = int(self.feed_s // self.strike_every_s)
-        return strikes // 2 if strikes >= 3 else -1
 
 
 @dataclass(slots=True)
@@ -76,31 +61,40 @@ class Soak:
     wish: Wish
     servers: Servers
     lake: Lake
+    broker: KafkaBroker | None
+    outages: Outages
     counts: Counts = field(default_factory=Counts)
     topics: list[FedTopic] = field(default_factory=list)
-    cleaners: list[CleanerProcess] = field(default_factory=list)
+    cleaners: list[Program] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
     memory: list[Memory] = field(default_factory=list)
     _memory_s: float = 0.0
     _told_s: float = 0.0
 
     def run(self) -> Outcome:
         wish, luck = self.wish, Random(self.wish.seed)
+        grouped = range(0, wish.topics if wish.has("groups") else 0, EVERY_GROUPED)
         self.topics = [
-            FedTopic(self.lake, f"soak/topic{n:03}", Random(luck.random()), wish.sizes, self.counts)
+            FedTopic(self.lake, f"soak/topic{n:03}", Random(luck.random()), wish.sizes, self.counts, n in grouped)
             for n in range(wish.topics)
         ]
         self._each(FedTopic.create)
         self._say(f"{wish.topics} topics made")
+        self._start_parts(luck)
         self._start_cleaners()
         every_s, leases = wish.strike_every_s, self.servers.leases
-        troubles = Troubles(self.cleaners, leases, every_s, every_s, FREEZES_FOR_S, wish.freeze_at)
+        troubles = Troubles(self.cleaners, leases, every_s, every_s, FREEZES_FOR_S, wish.freeze_at, self.outages)
         fed_s = self._feed(troubles, luck)
         troubles.thaw_all()
         begun_s = time.monotonic()
+        for part in self.parts:
+            part.feeding_ended()
         self._each(FedTopic.release_all)
         unsettled = self._drain(troubles)
         drained_s = time.monotonic() - begun_s
         self._stop_cleaners()
+        for part in self.parts:
+            part.stop()
         self._say("cleaners stopped; comparing")
         findings = [f"not settled after {drained_s:.0f} s: {why}" for why in unsettled.values()]
         return self._outcome(troubles, fed_s, drained_s, findings + self._verify(luck))
@@ -109,9 +103,19 @@ class Soak:
         found, logs, records = check_all(self.topics)
         files, size = self.servers.stored()
         lives = [life for cleaner in self.cleaners for life in cleaner.lives]
-        figures = told(lives, History(self.counts.deletions, troubles.strikes))
+        figures = told(lives, History(self.counts.deletions, troubles.strikes, self.outages))
         unexplained = [f"unexplained: {event}" for event in figures.unexplained]
-        every = (found, findings, self.counts.findings, troubles.findings, self._left_over(), unexplained, _ends(lives))
+        of_parts = [finding for part in self.parts for finding in part.findings()]
+        every = (
+            of_parts,
+            found,
+            findings,
+            self.counts.findings,
+            troubles.findings,
+            self._left_over(),
+            unexplained,
+            _ends(lives),
+        )
         return Outcome(
             topics=self.wish.topics,
             logs=logs,
@@ -128,22 +132,37 @@ class Soak:
             stored_bytes=size,
             records_compared=records,
             verified=min(self.wish.verified, self.wish.topics),
+            parts=self.parts,
             findings=[finding for some in every for finding in some],
         )
+
+    def _start_parts(self, luck: Random) -> None:
+        wish, servers, outages = self.wish, self.servers, self.outages
+        self.parts.append(outages)
+        if wish.has("groups"):
+            self.parts.append(Groups(self.topics, self.counts, outages, Random(luck.random()), wish.feed_s))
+        if self.broker is not None:
+            self.parts.append(KafkaIngest(self.lake, self.broker, outages, wish.feed_s, servers.env, wish.folder))
+        if wish.has("replicas"):
+            replicas = Replicas(self.lake, self.counts, outages, wish.feed_s, servers.env, wish.folder)
+            outages.breakables.append(replicas.breakable())
+            self.parts.append(replicas)
+        for part in self.parts:
+            part.start()
 
     def _start_cleaners(self) -> None:
         wish = self.wish
         flags = ["--catalog", CATALOG, "--threads", "2", "--interval", f"{INTERVAL_S}s", "--lease", f"{LEASE_S}s"]
         flags += ["--sweep-interval", "60s", "--task-memory", "256MiB", "--spark-conf", "spark.driver.memory=1g"]
-        for number in range(1, wish.cleaners + 1):
-            cleaner = CleanerProcess(f"cleaner-{number}", flags, wish.folder, self.servers.env)
+        for name in (f"cleaner-{number}" for number in range(1, wish.cleaners + 1)):
+            cleaner = Program(name, ["cleaner", "run", "--id", name, *flags], wish.folder, self.servers.env)
             self.cleaners.append(cleaner)
             cleaner.start()
 
     def _feed(self, troubles: Troubles, luck: Random) -> float:
-        stop, begun_s = Event(), time.monotonic()
+        stop, begun_s, turns_per_s = Event(), time.monotonic(), self.wish.turns_per_s / FEEDERS
         feeders = [
-            Feeder(self.topics[n::FEEDERS], Random(luck.random()), self.counts, self.wish.turns_per_s / FEEDERS, stop)
+            Feeder(self.topics[n::FEEDERS], Random(luck.random()), self.counts, turns_per_s, self.outages, stop)
             for n in range(FEEDERS)
         ]
         threads = [Thread(target=feeder.run, daemon=True) for feeder in feeders]
@@ -163,16 +182,20 @@ class Soak:
             self._tick(troubles, strikes=False)
             unsettled = all_unsettled(left)
             left = [fed for fed in left if fed.name in unsettled]
+            for part in self.parts:
+                unsettled |= part.unsettled()
         return unsettled
 
     def _tick(self, troubles: Troubles, *, strikes: bool) -> None:
         troubles.tick(strikes=strikes)
+        for part in self.parts:
+            part.tick()
         now_s = time.monotonic()
         if now_s >= self._memory_s + MEMORY_EVERY_S:
             self._memory_s = now_s
             for cleaner in self.cleaners:
                 used, age_s = cleaner.memory(), time.time() - cleaner.life.started_ms / 1000
-                self.memory.append(Memory(cleaner.cleaner, cleaner.life.number, age_s, used["program"], used["all"]))
+                self.memory.append(Memory(cleaner.name, cleaner.life.number, age_s, used["program"], used["all"]))
         if now_s >= self._told_s + TOLD_EVERY_S:
             self._told_s = now_s
             done = ", ".join(f"{number} {verb}" for verb, number in self.counts.verbs.most_common(3))
@@ -207,6 +230,8 @@ class Soak:
         print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
     def end(self) -> None:
+        for part in self.parts:
+            part.end()
         for cleaner in self.cleaners:
             cleaner.end_for_good()
 
@@ -215,47 +240,34 @@ def _ends(lives: Sequence[Life]) -> list[str]:
     """Of those that were asked to stop: within 10 s, and with exit code 0."""
     asked = [life for life in lives if life.stopped_s is not None]
     late = [life for life in asked if life.stopped_s is not None and life.stopped_s > ENDS_WITHIN_S]
-    return [f"{life.cleaner} ended with {life.exit_code}" for life in asked if life.exit_code != 0] + [
-        f"{life.cleaner} took {life.stopped_s:.1f} s to stop" for life in late
+    return [f"{life.name} ended with {life.exit_code}" for life in asked if life.exit_code != 0] + [
+        f"{life.name} took {life.stopped_s:.1f} s to stop" for life in late
     ]
 
 
-def _parsed() -> tuple[Wish, bool]:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--topics", type=int, default=200)
-    parser.add_argument("--cleaners", type=int, default=3)
-    parser.add_argument("--strike-every", type=float, default=60.0, help="seconds between two kills")
-    parser.add_argument("--turns", type=float, default=6.0, help="appends and other verbs per second, at most")
-    parser.add_argument("--drain", type=float, default=300.0, help="seconds until nothing may be due any more")
-    parser.add_argument("--verify", type=int, default=8, help="topics that are verified on Spark as well")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", type=Path, help="for the logs of the cleaners")
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    folder = given.folder or Path(tempfile.mkdtemp(prefix="lithify-soak-"))
-    folder.mkdir(parents=True, exist_ok=True)
-    wish = Wish(
-        feed_s=60 * given.minutes,
-        topics=given.topics,
-        cleaners=given.cleaners,
-        strike_every_s=given.strike_every,
-        turns_per_s=given.turns,
-        drain_s=given.drain,
-        verified=given.verify,
-        seed=given.seed,
-        folder=folder,
-    )
-    return wish, given.json
-
-
 def main() -> int:
-    wish, as_json = _parsed()
+    wish, as_json = parsed((__doc__ or "").partition("\n")[0])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing stays behind
     print(f"seed {wish.seed}, logs of the cleaners in {wish.folder}", file=sys.stderr, flush=True)
     with ExitStack() as stack:
         servers = stack.enter_context(soak_servers())
-        soak = Soak(wish, servers, lithify.open(catalog=CATALOG))
+        broker = stack.enter_context(a_broker()) if wish.has("kafka") else None
+        breakables = [
+            Breakable(
+                "PostgreSQL",
+                r"cannot be (reached|used)|connection",
+                servers.postgres.stop_at_once,
+                servers.postgres.start,
+            ),
+            Breakable(
+                "S3",
+                r"cannot be (reached|read|written)|[Tt]imed? ?out|AWS|curl|does not answer",
+                servers.s3.freeze,
+                servers.s3.thaw,
+            ),
+        ]
+        outages = Outages(breakables, wish.outage_every_s if wish.has("outages") else math.inf)
+        soak = Soak(wish, servers, lithify.open(catalog=CATALOG), broker, outages)
         stack.callback(soak.end)
         outcome = soak.run()
     print(outcome.table(), file=sys.stderr if as_json else sys.stdout)

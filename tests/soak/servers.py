@@ -16,6 +16,8 @@ from support.servers.postgres import Postgres, a_postgres
 from support.servers.s3_endpoint import S3Endpoint, an_s3_endpoint
 
 CATALOG = "soak"
+CONNECTIONS = "200"
+"""Each program has up to 15 to the catalog, and as many to leases and positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Servers:
 @contextmanager
 def soak_servers() -> Iterator[Servers]:
     """Both of them, described as the catalog `soak` in the environment of this program."""
-    with a_postgres() as postgres, an_s3_endpoint() as s3:
+    with a_postgres(max_connections=CONNECTIONS) as postgres, an_s3_endpoint() as s3:
         servers = Servers(postgres, s3, postgres.make_database(), s3.make_bucket())
         os.environ.update(servers.env)
         from pyiceberg import catalog

@@ -20,6 +20,13 @@ DAY_MS = 86_400_000
 OLD_MS = 3 * DAY_MS
 MOST_PARTITIONS = 4
 
+GROUP = "slow"
+"""The consumer group of topics that one reads."""
+HELD = 0.7
+"""The share of these whose tombstones wait for it (C61)."""
+TRIMMED = 0.5
+"""The share of these with a view whose backlog is trimmed behind it (C62)."""
+
 ORDER_HEADER = "v"
 KINDS = (
     ("in-place", "compact", 35),
@@ -61,10 +68,11 @@ class Draw:
         return settings_of(self.config)
 
 
-def drawn_topic(luck: Random, sizes: Sizes) -> Draw:
-    """Any policy, mode and strategy."""
-    mode, policy, _ = luck.choices(KINDS, [weight for _, _, weight in KINDS])[0]
-    strategy = "offset" if policy == "delete" else luck.choice(["offset", "offset", "timestamp", "header"])
+def drawn_topic(luck: Random, sizes: Sizes, *, grouped: bool = False) -> Draw:
+    """Any policy, mode and strategy; for one that a group reads, those with which its fold is the oracle's word."""
+    kinds = [kind for kind in KINDS if kind[1] == "compact" or not grouped]
+    mode, policy, _ = luck.choices(kinds, [weight for _, _, weight in kinds])[0]
+    strategy = "offset" if policy == "delete" or grouped else luck.choice(["offset", "offset", "timestamp", "header"])
     config: dict[str, object] = {
         "compaction.mode": mode,
         "cleanup.policy": policy,
@@ -90,6 +98,11 @@ def drawn_topic(luck: Random, sizes: Sizes) -> Draw:
         config["retention.bytes"] = 20_000
     if policy != "delete" and old_share == 0 and luck.random() < 0.6:
         config["max.compaction.lag.ms"] = 20_000
+    if grouped and luck.random() < HELD:
+        config |= {"tombstone.hold.groups": GROUP, "tombstone.hold.max.ms": DAY_MS}
+        config["delete.retention.ms"] = luck.choice([0, 2_000])
+    if grouped and mode == "side-by-side" and luck.random() < TRIMMED:
+        config["backlog.trim.groups"] = GROUP
     if mode == "in-place" and policy != "delete":  # elsewhere batches have to stay whole segments
         config["segment.bytes"] = luck.choice([4_096, 40_000, 128 * 2**20])
     style = Style(

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from soak.cleaners import CleanerProcess
+from soak.outages import Outages
+from soak.programs import Program
 
 WAITS_FOR_WORK_S = 10.0
 """For a moment in which the victim works on a topic."""
@@ -43,13 +44,14 @@ class Strike:
 class Troubles:
     """Makes them, from `tick` to `tick`."""
 
-    cleaners: Sequence[CleanerProcess]
+    cleaners: Sequence[Program]
     leases: Leases
     every_s: float
     first_s: float
     freezes_for_s: float
     freeze_at: int
     """Which of the strikes is a freeze, from 0; none if it is negative."""
+    outages: Outages
     strikes: list[Strike] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     _owners: dict[int, str] = field(default_factory=dict)
@@ -63,8 +65,7 @@ class Troubles:
         self._thaw()
         for cleaner in self.cleaners:
             if not cleaner.is_running:
-                self.findings.append(f"{cleaner.cleaner} ended by itself: {cleaner.life.log}")
-                cleaner.start()
+                self.findings += filter(None, [self.outages.restart(cleaner)])
         if strikes and not any(cleaner.frozen for cleaner in self.cleaners):
             self._strike(leases)
 
@@ -79,13 +80,13 @@ class Troubles:
         if waited_s < 0:
             return
         victim = self.cleaners[number % len(self.cleaners)]
-        owners = [owner for name, owner in leases.items() if name == f"cleaner:{victim.cleaner}"]
+        owners = [owner for name, owner in leases.items() if name == f"cleaner:{victim.name}"]
         owner = owners[0] if owners else ""
         held = tuple(name for name, its in leases.items() if its == owner and ":" not in name)
         if not held and waited_s < WAITS_FOR_WORK_S:
             return
         kind = "freeze" if number == self.freeze_at else "kill"
-        self.strikes.append(Strike(victim.cleaner, kind, _now_ms(), held))
+        self.strikes.append(Strike(victim.name, kind, _now_ms(), held))
         self._owners[number] = owner
         if kind == "freeze":
             victim.freeze()
@@ -97,12 +98,12 @@ class Troubles:
         for strike in self.strikes:
             is_frozen = strike.kind == "freeze" and strike.thawed_ms is None
             if is_frozen and _now_ms() >= strike.time_ms + self.freezes_for_s * 1000:
-                self._thaw_one(next(c for c in self.cleaners if c.cleaner == strike.cleaner))
+                self._thaw_one(next(c for c in self.cleaners if c.name == strike.cleaner))
 
-    def _thaw_one(self, cleaner: CleanerProcess) -> None:
+    def _thaw_one(self, cleaner: Program) -> None:
         cleaner.thaw()
         for strike in self.strikes:
-            if strike.cleaner == cleaner.cleaner and strike.kind == "freeze":
+            if strike.cleaner == cleaner.name and strike.kind == "freeze":
                 strike.thawed_ms = _now_ms()
 
 

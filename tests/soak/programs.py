@@ -1,4 +1,4 @@
-"""The cleaners of a soak: real programs, each in a session of its own, that are killed and started again.
+"""The programs of a soak, cleaners and others: each in a session of its own, killed and started again.
 
 cleaner-2.0.jsonl   its events until it is killed      cleaner-2.0.err   what it says otherwise
 cleaner-2.1.jsonl   those of the next one with the same id
@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.processes.programs import end, running
+from support.processes.programs import PROGRAM, end, running
 
 ENDS_WITHIN_S = 10.0
 """After SIGTERM."""
@@ -26,9 +25,9 @@ ENDS_WITHIN_S = 10.0
 
 @dataclass(slots=True)
 class Life:
-    """One process of a cleaner, from its start to its end. Times are epoch ms."""
+    """One process of a program, from its start to its end. Times are epoch ms."""
 
-    cleaner: str
+    name: str
     number: int
     log: Path
     started_ms: int
@@ -49,11 +48,11 @@ class Life:
 
 
 @dataclass(slots=True)
-class CleanerProcess:
-    """One cleaner, by id, through all its lives."""
+class Program:
+    """One program through all its lives: what `lithify` is called with, and `--json`."""
 
-    cleaner: str
-    flags: Sequence[str]
+    name: str
+    command: Sequence[str]
     folder: Path
     env: Mapping[str, str]
     lives: list[Life] = field(default_factory=list)
@@ -69,11 +68,11 @@ class CleanerProcess:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        base = self.folder / f"{self.cleaner}.{len(self.lives)}"
+        base = self.folder / f"{self.name}.{len(self.lives)}"
         log, errors = base.with_suffix(f"{base.suffix}.jsonl"), base.with_suffix(f"{base.suffix}.err")
         with log.open("wb") as out, errors.open("wb") as err:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "lithify", "cleaner", "run", "--id", self.cleaner, "--json", *self.flags],
+                [*PROGRAM, *self.command, "--json"],
                 stdout=out,
                 stderr=err,
                 stdin=subprocess.DEVNULL,
@@ -81,7 +80,7 @@ class CleanerProcess:
                 start_new_session=True,
                 env=dict(self.env),
             )
-        self.lives.append(Life(self.cleaner, len(self.lives), log, _now_ms()))
+        self.lives.append(Life(self.name, len(self.lives), log, _now_ms()))
 
     def kill(self) -> None:
         """All of it at once: the program, its JVM and its workers."""
@@ -91,7 +90,7 @@ class CleanerProcess:
         self._process.wait(timeout=ENDS_WITHIN_S)
         until_s = time.monotonic() + ENDS_WITHIN_S
         while running(self._process.pid):
-            assert time.monotonic() < until_s, f"{self.cleaner}: something of it still runs"
+            assert time.monotonic() < until_s, f"{self.name}: something of it still runs"
             end(self._process)
             time.sleep(0.05)
         self.life.exit_code = self._process.returncode
@@ -117,6 +116,10 @@ class CleanerProcess:
             self.kill()
         self.life.stopped_s = time.monotonic() - asked_s
         self.life.exit_code = self._process.returncode
+
+    def said(self) -> str:
+        """The last of what it has said in this life."""
+        return (self.life.log.read_text() + self.life.log.with_suffix(".err").read_text())[-700:]
 
     def memory(self) -> dict[str, int]:
         """Bytes in memory: of the program, and of all its processes together, shared ones counted once."""
