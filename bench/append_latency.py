@@ -21,10 +21,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lithify.model.log import TopicEdit, TopicState
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.round import RoundReport
 from lithify.service.commit import commit

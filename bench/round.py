@@ -27,9 +27,9 @@ from pyspark.sql import functions as F
 
 import lithify
 from keyed_segments import Shape, keyed_segments
-from lithify.model.log import TopicEdit
 from lithify.model.log_arithmetic import measured
 from lithify.model.segment import Segment
+from lithify.model.topic.edit import TopicEdit
 from lithify.spark.session.start import session_factory
 
 _DUCKDB = """

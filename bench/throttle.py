@@ -26,9 +26,9 @@ import lithify
 from keyed_segments import Shape, keyed_segments
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import local_path
-from lithify.model.log import TopicEdit
 from lithify.model.log_arithmetic import measured
 from lithify.model.segment import Segment
+from lithify.model.topic.edit import TopicEdit
 from lithify.reports.round import RoundReport
 from lithify.spark.session.start import session_factory
 
