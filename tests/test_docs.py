@@ -75,6 +75,12 @@ def test_no_page_says_a_thing_twice(page):
     assert [part for part, times in paragraphs.items() if times > 1] == []
 
 
+def test_the_changelog_goes_back_to_the_first_version():
+    """No edit near its top cuts off what follows."""
+    versions = re.findall(r"^## \[(.+)\]$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert (versions[0], versions[-1]) == ("Unreleased", "0.1.0")
+
+
 def test_the_readme_has_one_command_to_run_and_one_to_test():
     assert command_under("Run it").endswith("lithify demo")
     assert command_under("Test it")
@@ -82,9 +88,8 @@ def test_the_readme_has_one_command_to_run_and_one_to_test():
 
 def test_ci_runs_what_the_readme_says():
     ran = [line for line in (ROOT / ".ci" / "run").read_text("utf-8").splitlines() if line and line[0] not in "#"]
-    pulsar = ".venv/bin/just check-pulsar"
-    assert ran == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', f"{command_under('Test it')} && {pulsar}"]
-    assert f"```sh\n{pulsar}\n```" in (ROOT / "README.md").read_text("utf-8")
+    assert ran == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', f"{command_under('Test it')} --pulsar"]
+    assert "CI runs `just check-all --pulsar`" in (ROOT / "README.md").read_text("utf-8")
 
 
 def script(name: str) -> ModuleType:
@@ -162,15 +167,18 @@ def test_every_verb_and_option_is_in_the_reference():
 
 def test_every_key_of_the_json_is_in_the_reference():
     from lithify.reports import cut, groups, overview, quarantine, round, status, verification
+    from lithify.reports.replicas.status import ReplicaInfo, ReplicaStatus
     from lithify.service.write.append import AppendResult, OffsetRange
 
     told = sections("reference/cli.md")
     printed = {
         "compact": (round.RoundReport, round.LogReport, round.Losers, round.PlanReport, round.LogPlanReport),
-        "status": (status.TopicStatus, status.LogStatus, status.ViewStatus, overview.TopicOverview),
+        "status": (status.TopicStatus, status.LogStatus, status.GroupHold, status.ViewStatus, overview.TopicOverview),
         "group list": (groups.GroupInfo,),
         "group describe": (groups.GroupLag,),
         "group reset": (groups.GroupReset, groups.ChangedPosition),
+        "replica add": (ReplicaInfo,),
+        "replica status": (ReplicaStatus,),
         "quarantine list": (quarantine.FailingLog,),
         "quarantine release": (quarantine.ReleaseReport,),
         "topic info": (status.TopicInfo,),
@@ -215,6 +223,7 @@ def test_every_parameter_of_a_public_method_is_in_the_reference():
     """As its signature there has them: `sweep(*, delete=False, ...)`."""
     from lithify.api.groups import Group
     from lithify.api.lake import Lake, Topic
+    from lithify.api.replicas import LakeReplicas
     from lithify.kafka import SnapshotConsumer, publish
     from lithify.pulsar_consumer import PulsarSnapshotConsumer
     from lithify.spark_source import register
@@ -225,7 +234,9 @@ def test_every_parameter_of_a_public_method_is_in_the_reference():
         name, _, parameters = signature.partition("(")
         told.setdefault(name, set()).update(part.partition("=")[0].strip() for part in parameters.split(","))
     public = [SnapshotConsumer, PulsarSnapshotConsumer, publish, register]
-    public += [method for kind in (Lake, Topic, Group) for name, method in vars(kind).items() if name[0] != "_"]
+    public += [
+        method for kind in (Lake, Topic, Group, LakeReplicas) for name, method in vars(kind).items() if name[0] != "_"
+    ]
     missing = [
         f"{call.__name__}: {name}"
         for call in public
@@ -236,8 +247,9 @@ def test_every_parameter_of_a_public_method_is_in_the_reference():
     assert missing == []
 
 
-def test_every_error_is_reported_under_its_exit_code():
+def test_every_code_of_an_error_is_under_its_exit_code():
     from lithify import errors
+    from lithify.cli.main import USAGE
 
     told = sections("how-to/troubleshoot.md")
     heads = {
@@ -245,9 +257,10 @@ def test_every_error_is_reported_under_its_exit_code():
         for code, heading in [(1, "Exit code 1: failed"), (2, "Exit code 2: refused, nothing was changed")]
     }
     kinds = [k for k in vars(errors).values() if isinstance(k, type) and issubclass(k, errors.LithifyError)]
-    leaves = [k for k in kinds if not k.__subclasses__()]
-    assert [k.__name__ for k in leaves if k.__name__ not in heads[k.exit_code]] == []
-    assert [k.__name__ for k in leaves if k.__name__ in heads[3 - k.exit_code]] == []
+    codes = {k("").code: k.exit_code for k in kinds} | {USAGE: errors.RefusedError.exit_code}
+    assert [code for code, exit_code in codes.items() if code not in heads[exit_code]] == []
+    assert [code for code in (*heads[1], *heads[2]) if code not in codes] == []
+    assert [code for code in heads[1] if code in heads[2]] == []
 
 
 def test_every_page_can_be_reached_from_the_readme():
