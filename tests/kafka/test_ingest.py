@@ -245,7 +245,7 @@ def test_what_another_ingest_has_committed_in_between_is_not_copied_twice(
             place.lake.topic("copy").append(records, keep_offsets=True)
         return real(*arguments)
 
-    monkeypatch.setattr("lithify.service.ingest.ingest.commit_copied", with_another)
+    monkeypatch.setattr("lithify.service.ingest.topic_ingest.commit_copied", with_another)
     place.produce(0, 10, partition=0)
     report = place.ingest(continuous=True, interval_ms=100, tell=batches.append, stops=lambda: len(batches) > 1)
     assert report.error is not None and report.error.startswith("copy-1: another program writes to it")

@@ -112,7 +112,8 @@ def _failed(failure: KafkaError, conf: Mapping[str, Any], servers: str) -> tuple
 
 def _not_connected(why: str, conf: Mapping[str, Any], servers: str, *, closed: bool) -> tuple[str, str]:
     protocol = str(conf.get("security.protocol", "PLAINTEXT")).upper()
-    if "connecting to a PLAINTEXT" in why:
+    # Of a handshake that was cut off the client only sometimes says that the other side may have no TLS.
+    if "connecting to a PLAINTEXT" in why or ("SSL_HANDSHAKE" in why and not speaks_tls(servers)):
         hint = f"set security.protocol to {_without_tls(protocol)}, or name its port for TLS"
         return f"fails: it speaks plain text, and security.protocol is {protocol}", hint
     if closed and "SSL" not in protocol and speaks_tls(servers):
