@@ -273,18 +273,6 @@ def test_a_database_that_others_write_to_for_long_is_an_error_and_nothing_is_sto
     assert groups.commit([at(6)], ALPHA) == frozenset()
 
 
-@pytest.mark.parametrize("column", ["partition", "position", "epoch", "committed_ms"])
-def test_a_row_that_is_no_position_is_an_error_that_names_it(tmp_path: Path, column: str) -> None:
-    groups = SqlGroups(Transactions(engine_at(f"sqlite:///{tmp_path}/groups.db")), SCOPE)
-    take(groups, ALPHA, at(5), at(5, 1))
-    groups.commit([at(5), at(5, 1)], ALPHA)
-    with closing(sqlite3.connect(tmp_path / "groups.db")) as other:
-        other.execute(f"UPDATE lithify_positions SET {column} = 'x' WHERE partition = 0")
-        other.commit()
-    with pytest.raises(CoordinationError, match="of group g in default/orders cannot be read"):
-        groups.positions()
-
-
 def test_names_of_leases_are_read_back_and_never_mistaken() -> None:
     part = GroupTopic("s3://a@b", "g", CLICKS)
     assert part.read(part.partition(3)) == 3

@@ -133,7 +133,7 @@ def test_leases_are_held_as_those_of_cleaners(opened: Open) -> None:
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(("add", "remove", "replace", "note", "forget")), st.sampled_from("ab"), st.integers(0, 2)
+        st.sampled_from(("add", "remove", "replace", "note", "forget")), st.sampled_from("ab"), st.integers(1, 3)
     ),
     max_size=15,
 )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import ConnectorError, InvalidSettingError, LithifyError
-from lithify.kafka_client.dialects import for_librdkafka
+from lithify.kafka_client.dialects import SERVERS, for_librdkafka
 from lithify.kafka_client.failures import refusals, said, silence
 from lithify.model.settings.secrets import hidden
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 INSTALL = "pip install 'lithify[kafka]'"
-SERVERS = "bootstrap.servers"
 SLICE_S = 1.0
 """Calls wait in slices of this length, so that a refused authentication ends them before the timeout."""
 READING = {

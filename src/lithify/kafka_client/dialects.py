@@ -15,6 +15,7 @@ from lithify.kafka_client.names import ALIASES, JAVA, JAVAS_INSTEAD, LIBRDKAFKA,
 from lithify.kafka_client.stores import KEYS, TRUST, check_stores, pem_in_lines, stores_of_librdkafka
 from lithify.kafka_client.stores import NAMES as STORES
 
+SERVERS = "bootstrap.servers"
 ENDPOINT = "ssl.endpoint.identification.algorithm"
 _SET_BY_US = frozenset(
     (
@@ -36,6 +37,7 @@ _JAVA_CLASSES = frozenset(("partitioner.class", "partition.assignment.strategy")
 def for_java(conf: Mapping[str, Any]) -> dict[str, str]:
     """For Java's client. Raises `InvalidSettingError` for a setting that is mistyped, or librdkafka's alone."""
     check_names(conf)
+    _check_servers(conf)
     found: dict[str, str] = {}
     for name, value in conf.items():
         java = ALIASES.get(name, name)
@@ -62,6 +64,7 @@ def for_java(conf: Mapping[str, Any]) -> dict[str, str]:
 def for_librdkafka(conf: Mapping[str, Any]) -> dict[str, Any]:
     """For confluent-kafka. Raises `InvalidSettingError`, also where librdkafka cannot do what Java's client can."""
     check_names(conf)
+    _check_servers(conf)
     texts = {name: str(value) for name, value in conf.items()}
     check_stores(texts)
     found: dict[str, Any] = {}
@@ -75,3 +78,12 @@ def for_librdkafka(conf: Mapping[str, Any]) -> dict[str, Any]:
     if texts.get(ENDPOINT) == "":  # so Java's clients are told not to compare the host's name
         found[ENDPOINT] = "none"
     return {**login_of_librdkafka(texts), **stores_of_librdkafka(texts), **found}
+
+
+def _check_servers(conf: Mapping[str, Any]) -> None:
+    """Raises `InvalidSettingError` for an address with a login, which messages of both clients would show."""
+    if any("@" in str(conf.get(name, "")) for name in (SERVERS, "metadata.broker.list")):
+        raise InvalidSettingError(
+            f"{SERVERS} has an '@', which no address of a broker has",
+            hint=f"{SERVERS}=HOST:PORT,…; a login is {USER} and {PASSWORD}, or {JAAS}, in a file",
+        )

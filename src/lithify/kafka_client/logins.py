@@ -14,7 +14,7 @@ USER, PASSWORD = "sasl.username", "sasl.password"
 _MODULES = "org.apache.kafka.common.security"
 _TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
 _EXTENSION = "extension_"
-_LOGIN = re.compile(r"\s*([\w.$]+)\s+\w+\s*(.*?)\s*;\s*", re.DOTALL)
+_LOGIN = re.compile(r"([\w.$]+)\s+\w+(?:\s+(.*))?", re.DOTALL)
 _OPTION = re.compile(r"""([\w.]+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;"']+))\s*""", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
@@ -29,16 +29,29 @@ class Login:
 
 def read_login(text: str) -> Login:
     """A value of `sasl.jaas.config`. Raises `InvalidSettingError`, without the value, which is a secret."""
-    match = _LOGIN.fullmatch(text)
-    if match is None or _OPTION.sub("", match[2]):
+    body, semicolon, rest = text.strip().rpartition(";")
+    match = _LOGIN.fullmatch(body.strip()) if semicolon and not rest else None
+    options = None if match is None else _options(match[2] or "")
+    if match is None or options is None:
         raise InvalidSettingError(
             f"{JAAS} is not a login",
             hint='write MODULE required username="NAME" password="PASSWORD"; with the semicolon',
         )
-    options = {
-        name: _ESCAPED.sub(r"\1", double or single or bare) for name, double, single, bare in _OPTION.findall(match[2])
-    }
     return Login(match[1].rpartition(".")[2], options)
+
+
+def _options(text: str) -> dict[str, str] | None:
+    """The options of a login; None for anything else. One after the other, as a search would take hours for some."""
+    options: dict[str, str] = {}
+    at = 0
+    while at < len(text):
+        option = _OPTION.match(text, at)
+        if option is None:
+            return None
+        name, double, single, bare = option.groups("")
+        options[name] = _ESCAPED.sub(r"\1", double or single or bare)
+        at = option.end()
+    return options
 
 
 def login_of_librdkafka(conf: Mapping[str, str]) -> dict[str, str]:

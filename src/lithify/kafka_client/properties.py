@@ -9,6 +9,9 @@ from pathlib import Path
 from lithify.errors import RefusedError
 
 LARGEST_FILE_BYTES = 2**20
+MOST_SETTINGS = 1000
+"""Of one file: Kafka's clients have some 300, and each that is not theirs is compared with all of these."""
+_HINT = "name the client.properties of a Kafka client, in UTF-8"
 
 
 def read_properties(path: Path) -> Mapping[str, str]:
@@ -18,10 +21,13 @@ def read_properties(path: Path) -> Mapping[str, str]:
             content = file.read(LARGEST_FILE_BYTES + 1)
         text = content.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise RefusedError(f"{path} cannot be read: {error}") from error
+        raise RefusedError(f"{path} cannot be read: {error}", hint=_HINT) from error
     if len(content) > LARGEST_FILE_BYTES:
-        raise RefusedError(f"{path} is larger than {LARGEST_FILE_BYTES} bytes: it is no file of settings")
-    return dict(_property(line) for line in _lines(text))
+        raise RefusedError(f"{path} is larger than {LARGEST_FILE_BYTES} bytes: it is no file of settings", hint=_HINT)
+    found = dict(_property(line) for line in _lines(text))
+    if len(found) > MOST_SETTINGS:
+        raise RefusedError(f"{path} has more than {MOST_SETTINGS} settings: it is no file of settings", hint=_HINT)
+    return found
 
 
 def _lines(text: str) -> Iterator[str]:

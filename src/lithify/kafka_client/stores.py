@@ -16,7 +16,7 @@ from lithify.errors import InvalidSettingError
 TRUST, KEYS = "ssl.truststore", "ssl.keystore"
 NAMES = frozenset(f"{store}.{what}" for store in (TRUST, KEYS) for what in ("type", "location", "password"))
 _JKS = bytes.fromhex("feedfeed")
-_PEM = re.compile(r"-----BEGIN ([^-]+)-----\s*([A-Za-z0-9+/=\s]+?)\s*-----END \1-----")
+_PEM = re.compile(r"-----BEGIN ([^-]++)-----([A-Za-z0-9+/=\s]++)-----END \1-----")  # of a megabyte within a second
 
 
 def check_stores(conf: Mapping[str, str]) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, and_, delete, select, tuple_, update
 
 from lithify.leases.group_tables import COPIED, FENCES, GROUP_LEASES, POSITIONS, position_of, row_of
+from lithify.leases.rows import checked
 from lithify.leases.transactions import Transactions, has_table, make_table
 from lithify.model.groups.copies import CopiedPositions, Verdict, verdict
 from lithify.model.groups.positions import GroupTopic, Position
@@ -39,12 +40,11 @@ class SqlCopies:
         self._has_tables = False
 
     def fence(self, topic: TopicName) -> int:
-        wanted = select(FENCES.c.fence).where(self._of(FENCES, topic))
+        wanted = select(FENCES).where(self._of(FENCES, topic))
 
         def read(connection: Connection) -> int:
-            return (
-                connection.execute(wanted).scalar_one_or_none() or NEVER_COPIED if has_table(connection, FENCES) else 0
-            )
+            found = checked(connection.execute(wanted), FENCES) if has_table(connection, FENCES) else ()
+            return next((row.fence for row in found), NEVER_COPIED)
 
         return self._transactions.done(read)
 
@@ -70,7 +70,7 @@ class SqlCopies:
         def read(connection: Connection) -> frozenset[_Key]:
             if not has_table(connection, COPIED):
                 return frozenset()
-            return frozenset((row.consumer_group, row.partition) for row in connection.execute(wanted))
+            return frozenset((row[0], row[1]) for row in checked(connection.execute(wanted), COPIED))
 
         return self._transactions.done(read)
 
@@ -103,7 +103,7 @@ class SqlCopies:
         key = table.c.consumer_group, table.c.partition
         wanted = select(table).where(self._of(table, topic), tuple_(*key).in_(list(keys)))
         rows = connection.execute(wanted.order_by(*key).with_for_update()).all()
-        return {(row.consumer_group, row.partition): position_of(row) for row in rows}
+        return {(row.consumer_group, row.partition): position_of(row) for row in checked(rows, table)}
 
     def _held(self, topic: TopicName, keys: Iterable[_Key], connection: Connection) -> frozenset[_Key]:
         """Those whose leases members have, or had when they died: then until another member takes them over."""

@@ -12,7 +12,6 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, String, Table
 
-from lithify.errors import CoordinationError
 from lithify.leases.sql import table_of_leases
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import Position
@@ -69,13 +68,7 @@ def row_of(position: Position, scope: str) -> dict[str, Any]:
 
 
 def position_of(row: Any) -> Position:
-    """Raises `CoordinationError` for a row that another program has written: SQLite takes text for numbers."""
-    numbers = (row.partition, row.generation, row.position, row.epoch, row.committed_ms)
-    if not all(isinstance(number, int) for number in numbers):
-        raise CoordinationError(
-            f"the position of group {row.consumer_group} in {row.stream}/{row.topic} cannot be read: {numbers}",
-            hint=f"delete that row of {POSITIONS.name}; its group then starts again there",
-        )
+    """The position in a row that was `checked`."""
     log = LogId(TopicName(row.stream, row.topic), row.partition)
     cursor = Cursor(row.identity, row.generation, row.position, row.epoch)
     return Position(row.consumer_group, log, cursor, row.compacted, row.committed_ms)

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Engine, and_, delete, func, or_, select
 from lithify.errors import RefusedError
 from lithify.leases.copies_sql import SqlCopies
 from lithify.leases.group_tables import GROUP_LEASES, POSITIONS, position_of, row_of
+from lithify.leases.rows import checked
 from lithify.leases.sql import SqlCoordination
 from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, shared_database
 from lithify.model.groups.positions import GroupTopic, Position
@@ -78,7 +79,7 @@ class SqlGroups:
                 return []
             return [row for part in parts for row in connection.execute(part).all()]
 
-        found = (position_of(row) for row in self._transactions.done(read))
+        found = map(position_of, checked(self._transactions.done(read), POSITIONS))
         return tuple(sorted(found, key=lambda position: (position.group, position.log)))
 
     @cached_property

@@ -32,6 +32,7 @@ from sqlalchemy import (
 )
 
 from lithify.errors import RefusedError
+from lithify.leases.rows import checked, unreadable
 from lithify.leases.sql import SqlCoordination, table_of_leases
 from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, shared_database
 from lithify.model.names import TopicName
@@ -146,7 +147,7 @@ class SqlReplicas:
         def read(connection: Connection) -> Sequence[Any]:
             return connection.execute(wanted).all() if has_table(connection, PROGRESS) else ()
 
-        found = map(_progress, self._transactions.done(read))
+        found = map(_progress, checked(self._transactions.done(read), PROGRESS))
         return tuple(sorted(found, key=lambda progress: (progress.replica, progress.topic)))
 
     def note(self, progress: Sequence[TopicProgress]) -> None:
@@ -177,7 +178,7 @@ class SqlReplicas:
         def read(connection: Connection) -> Sequence[Any]:
             return connection.execute(wanted).all() if has_table(connection, REPLICAS) else ()
 
-        found = (ReplicaDefinition(**row._mapping) for row in self._transactions.done(read))
+        found = map(_definition, checked(self._transactions.done(read), REPLICAS))
         return tuple(sorted(found, key=lambda definition: (definition.scope, definition.name)))
 
     def _named(self, name: str) -> Any:
@@ -224,8 +225,16 @@ def _row(definition: ReplicaDefinition) -> dict[str, Any]:
     return {column.name: getattr(definition, column.name) for column in REPLICAS.columns}
 
 
+def _definition(row: Any) -> ReplicaDefinition:
+    if row.throttle_bytes == 0:  # which would copy nothing for ever
+        raise unreadable(REPLICAS, row._asdict(), REPLICAS.c.throttle_bytes.name)
+    return ReplicaDefinition(**row._mapping)
+
+
 def _progress(row: Any) -> TopicProgress:
     given = dict(row._mapping)
+    if row.standing not in {*ReplicaStanding}:
+        raise unreadable(PROGRESS, given, PROGRESS.c.standing.name)
     del given["scope"]
     topic = TopicName(given.pop("stream"), given.pop("topic"))
     return TopicProgress(**given | {"topic": topic, "standing": ReplicaStanding(row.standing)})

@@ -35,6 +35,7 @@ from sqlalchemy import (
 )
 
 from lithify.leases.memory import MemoryCoordination
+from lithify.leases.rows import checked
 from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, shared_database
 from lithify.ports.leases import NOTES_KEPT_MS, Coordination, Lease
 from lithify.reports.events import CleanerNote
@@ -180,7 +181,8 @@ def _takeovers(table: Table, seen: Sequence[Lease]) -> list[ColumnElement[bool]]
 def _read_notes(connection: Connection) -> tuple[CleanerNote, ...]:
     if not has_table(connection, NOTES):
         return ()
-    return tuple(CleanerNote(*row) for row in connection.execute(select(NOTES).order_by(NOTES.c.cleaner)))
+    rows = connection.execute(select(NOTES).order_by(NOTES.c.cleaner))
+    return tuple(CleanerNote(*row) for row in checked(rows, NOTES))
 
 
 def _drop_note(connection: Connection, cleaner: str) -> None:

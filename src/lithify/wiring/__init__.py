@@ -140,10 +140,10 @@ def kafka_ingest(
 
     java, conf = replace(request, config=for_java(request.config)), choice.conf
     if choice.session is None:
-        conf = connector_conf(jars, choice.conf, lambda text: notes(IngestNote("connector", text)))
         look_first(request.config, request.topics, notes, stops)
         if stops():
             return ()
+        conf = connector_conf(jars, choice.conf, lambda text: notes(IngestNote("connector", text)))
         notes(IngestNote("starting_spark", "starting Spark"))
     with KafkaSource(session_factory(choice.session, conf)(), java, stops, notes) as source:
         return ingest(warehouse, source, java, tell, stops, notes)

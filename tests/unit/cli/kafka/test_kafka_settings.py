@@ -8,8 +8,11 @@ import click
 import pytest
 
 from lithify.cli.kafka.settings import kafka_settings
-from lithify.errors import RefusedError
-from lithify.kafka_client.properties import LARGEST_FILE_BYTES, read_properties
+from lithify.errors import InvalidSettingError, RefusedError
+from lithify.kafka_client.dialects import for_java, for_librdkafka
+from lithify.kafka_client.logins import read_login
+from lithify.kafka_client.properties import LARGEST_FILE_BYTES, MOST_SETTINGS, read_properties
+from lithify.kafka_client.stores import pem_in_lines
 
 PROPERTIES = r"""
 # as every user of Kafka has one
@@ -71,8 +74,39 @@ def test_a_secret_on_the_command_line_is_refused_and_not_shown(name: str, value:
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match=r"sasl\.password: there is no environment variable NOT_THERE"):
         kafka_settings("b:2", None, {"sasl.password": "${env:NOT_THERE}"})
-    for content in (b"a=\xff", b"#" * (LARGEST_FILE_BYTES + 1)):
+    many = b"".join(b"a%d=\n" % number for number in range(MOST_SETTINGS + 1))
+    for content in (b"a=\xff", b"#" * (LARGEST_FILE_BYTES + 1), many):
         with pytest.raises(RefusedError, match=r"client\.properties"):
             read_properties(written(tmp_path, content))
     with pytest.raises(click.UsageError, match="no --bootstrap-servers"):
         kafka_settings(None, written(tmp_path, "client.id=x"), {})
+
+
+A_MEGABYTE = 2**20
+HOSTILE = {
+    "blanks": " " * A_MEGABYTE + "!",
+    "letters": "a" * A_MEGABYTE + "!",
+    "semicolons": " ; " * (A_MEGABYTE // 3) + "!",
+    "options": "a=b " * (A_MEGABYTE // 4) + '"',
+    "quotes": 'a="' + "\\" * A_MEGABYTE,
+    "begins": "-----BEGIN X-----" * (A_MEGABYTE // 17),
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_no_value_is_read_for_longer_than_its_length_takes(text: str) -> None:
+    """A search that starts over at every character would take hours for each of these."""
+    for login in (text, f"Module required {text}", f"Module required {text};"):
+        with pytest.raises(InvalidSettingError, match="is not a login"):
+            read_login(login)
+    for pem in (text, f"-----BEGIN X-----{text}", f"-----BEGIN X-----{text}-----END Y-----"):
+        assert pem_in_lines(pem) == pem
+
+
+@pytest.mark.parametrize("name", ["bootstrap.servers", "metadata.broker.list"])
+@pytest.mark.parametrize("servers", ["user:hunter2@host:9092", "a:1,hunter2@b:2", "SASL_SSL://u:hunter2@host:9092"])
+def test_an_address_with_a_login_is_refused_and_not_shown(name: str, servers: str) -> None:
+    for read in (for_java, for_librdkafka):
+        with pytest.raises(InvalidSettingError, match="has an '@'") as refused:
+            read({name: servers})
+        assert "hunter2" not in str(refused.value)
