@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import resource
 import signal
 import socket
@@ -286,3 +287,69 @@ def test_a_full_stdout_is_reported_as_what_it_is(lithify, verb, unbuffered):
         "error[UnusableEnvironment]: stdout: what is printed cannot be written: No space left on device"
     ), said
     assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [("consume", "orders"), ("consume", "orders", "--group", "g"), ("topic", "list")])
+def test_output_that_cannot_be_written_is_said_and_not_committed(orders, own_process, command):
+    environment = {**os.environ, "LITHIFY_WAREHOUSE": str(orders.warehouse)}
+    with Path("/dev/full").open("w") as full:
+        failed = subprocess.run(
+            [*PROGRAM, *command], stdout=full, stderr=subprocess.PIPE, text=True, env=environment, check=False
+        )
+    assert failed.returncode == 1
+    (said,) = failed.stderr.splitlines()
+    assert said.startswith("error[UnusableEnvironment]: stdout: what is printed cannot be written: No space left")
+    assert "free space or print elsewhere" in said
+    if "--group" in command:
+        assert orders("group", "list", "--json").lines == []
+
+
+def test_a_signal_while_it_is_loaded_ends_it_without_a_traceback():
+    """The moment is that of an import: the first one below the command line sends the signal."""
+    interrupted = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import os, signal, sys\n"
+            "class Finder:\n"
+            "    def find_spec(self, name, path=None, target=None):\n"
+            "        if name == 'lithify.cli.main':\n"
+            "            try: os.kill(os.getpid(), signal.SIGINT)\n"
+            "            except KeyboardInterrupt: print('lost')\n"
+            "sys.meta_path.insert(0, Finder())\n"
+            "from lithify.cli.program import main\n"
+            "sys.argv = ['lithify', '--version']\n"
+            "main()",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (interrupted.returncode, interrupted.stdout, interrupted.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_a_shell_that_has_it_ignore_interrupts_is_obeyed():
+    ignoring = subprocess.run(
+        [*PROGRAM, "--version"],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        check=False,
+    )
+    assert (ignoring.returncode, ignoring.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("replica", "add", "orders", "--to", "./b", "--throttle", "99999999999999TB/s"),
+        ("replica", "run", "--once", "--interval", "99999999999999d"),
+        ("consume", "orders", "--group", "g", "--lease", "36501d"),
+        ("produce", "orders", "--linger", "99999999999999d"),
+        ("throttle", "--read-rate", "9223372036854775808"),
+    ],
+    ids=" ".join,
+)
+def test_no_duration_or_rate_is_longer_than_clocks_and_databases_take(orders, command):
+    assert re.search("a hundred years at most|more than 64 bits", orders.error(*command))

@@ -51,7 +51,7 @@ from lithify.cli.streams.delete import delete as delete_stream
 from lithify.cli.streams.edit import edit as edit_stream
 from lithify.cli.streams.info import info as stream_info
 from lithify.cli.streams.list import list_streams
-from lithify.cli.terminal.output import say_lines, show
+from lithify.cli.terminal.output import flush, put, say_lines, show
 from lithify.cli.terminal.stopping import end_in_time, leave
 from lithify.cli.topics.alter import alter
 from lithify.cli.topics.create import create
@@ -198,6 +198,7 @@ for command in VERBS:
     lithify_group.add_command(command)
 
 
+_PRINTING = frozenset(function.__code__ for function in (click.echo, put, flush))
 _LIBRARIES = logging.NullHandler()
 USAGE = "Usage"
 """The code of wrong usage, which is found before a verb runs."""
@@ -233,7 +234,7 @@ def run(arguments: Sequence[str]) -> int:
     logging.getLogger().addHandler(_LIBRARIES)
     try:
         code = _invoked(arguments, invocation)
-        sys.stdout.flush()
+        flush()
         return code
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
@@ -290,4 +291,4 @@ def _discard_output() -> None:
 def _is_of_printing(error: OSError) -> bool:
     """Whether it was raised by writing to stdout, and not by what a verb did."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return frame.f_code in (click.echo.__code__, run.__code__)
+    return frame.f_code in _PRINTING

@@ -33,6 +33,10 @@ class TimeType(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
+LONGEST_MS = 36_500 * 86_400_000
+"""A hundred years: no clock, timer or database takes durations of any length."""
+
+
 class DurationType(click.ParamType[int]):
     """`30s`, `5m`, `250` (milliseconds), as milliseconds above zero."""
 
@@ -47,6 +51,8 @@ class DurationType(click.ParamType[int]):
             self.fail(str(error), param, ctx)
         if duration_ms <= 0:
             self.fail(f"{value}: a duration above zero", param, ctx)
+        if duration_ms > LONGEST_MS:
+            self.fail(f"{value}: a duration of a hundred years at most", param, ctx)
         return duration_ms
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
-from lithify.cli.terminal.output import say
+from lithify.cli.terminal.output import flush, say
 from lithify.cli.text.events import event_line
 from lithify.reports.events import EventKind
 
@@ -86,7 +85,7 @@ def run(invocation: Invocation, once: bool, **given: Any) -> int:
         if event.kind in (EventKind.FAILED, EventKind.QUARANTINED, EventKind.TROUBLE):
             failed[:] = [event.kind]
         if invocation.printed(event):
-            sys.stdout.flush()
+            flush()
         else:
             say(event_line(event))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from lithify.cli.parameters import Members, PointType, StartType
 from lithify.cli.records.encodings import Encodings, encodings
 from lithify.cli.records.group_consumer import write_group
 from lithify.cli.records.lines import format_json
+from lithify.cli.terminal.output import flush, put
 from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Start
 from lithify.model.message import MessageId
@@ -192,8 +192,8 @@ def _write(tables: Iterator[Any], most: int | None, encodings: Encodings, topic:
     for table in tables:
         taken = table if left is None else table.slice(0, left)
         for lines in format_json(taken, encodings, topic):
-            sys.stdout.buffer.write(lines)
-        sys.stdout.buffer.flush()  # per batch, so that followers see it at once; a batch is large, so this is cheap
+            put(lines)
+        flush()  # per batch, so that followers see it at once; a batch is large, so this is cheap
         if left is not None:
             left -= taken.num_rows
             if left == 0:

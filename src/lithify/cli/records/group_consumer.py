@@ -9,7 +9,6 @@ What is printed was printed at least once: after a kill, what was printed since 
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.cli.records.encodings import Encodings
 from lithify.cli.records.lines import format_json
-from lithify.cli.terminal.output import say_error
+from lithify.cli.terminal.output import flush, put, say_error
 from lithify.cli.terminal.watch import pause
 from lithify.errors import CoordinationError, PartitionTakenOverError
 from lithify.waits.deadline import Deadline
@@ -112,8 +111,8 @@ class _Printer:
         while printed < wanted.num_rows and not self.signals.asked:
             some = wanted.slice(printed, AT_ONCE)
             for lines in format_json(some, self._encodings, self._topic):
-                sys.stdout.buffer.write(lines)
-            sys.stdout.buffer.flush()
+                put(lines)
+            flush()
             printed += some.num_rows
         if printed < table.num_rows:
             self._reader.seek(partition, table.column("offset")[printed].as_py())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +11,7 @@ from lithify.cli import parameters
 from lithify.cli.cleaner.run import stop_on_signals
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
-from lithify.cli.terminal.output import say
+from lithify.cli.terminal.output import flush, say
 from lithify.cli.text.replicas import event_line
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def run(invocation: Invocation, once: bool, coordination_url: str | None, **give
 
     def tell(event: ReplicaEvent) -> None:
         if invocation.printed(event):
-            sys.stdout.flush()
+            flush()
         else:
             say(event_line(event))
 

@@ -51,6 +51,16 @@ def show(lines: Iterable[str]) -> None:
     click.echo("\n".join(map(line, lines)))
 
 
+def put(data: bytes) -> None:
+    """Records on stdout as they are; `flush` sends them."""
+    sys.stdout.buffer.write(data)
+
+
+def flush() -> None:
+    """Sends what was printed on stdout, so that a program that reads it has it now."""
+    sys.stdout.flush()
+
+
 def print_json(value: Mapping[str, Any], *, err: bool = False) -> None:
     """One JSON object on a line of its own; on stderr without passwords."""
     text = inert_json(json.dumps(value))

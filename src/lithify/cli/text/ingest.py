@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from lithify.cli.invocation import Invocation
-from lithify.cli.terminal.output import columns, count, say, say_json, show
+from lithify.cli.terminal.output import columns, count, flush, say, say_json, show
 from lithify.cli.terminal.stopping import end_spark
 from lithify.errors import RefusedError
 from lithify.model.settings.units import format_duration
@@ -42,7 +41,7 @@ def told(invocation: Invocation) -> TellBatch:
 
     def tell(batch: IngestBatch) -> None:
         if invocation.printed(batch):
-            sys.stdout.flush()
+            flush()
         elif batch.records:
             say(_batch_line(batch))
 

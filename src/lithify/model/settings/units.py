@@ -38,6 +38,8 @@ def parse_rate_bytes(text: str) -> int:
     rate = _parse(text.strip().removesuffix("/s"), _SIZE_UNITS_BYTES, f"a rate {_RATES}", text)
     if rate <= 0:
         raise ValueError(f"{text!r} is not a rate above zero, {_RATES}")
+    if rate >= 2**63:
+        raise ValueError(f"{text!r} is more than 64 bits of bytes per second, and no limit")
     return rate
 
 
