@@ -53,3 +53,14 @@ def test_what_libraries_say_of_an_address_is_passed_on_without_it(between):
             assert SENTINEL not in str(LithifyError(text))
             assert "refused" in str(WarehouseError(text)) or "@h" in str(WarehouseError(text))
     assert redacted("https://host:8080/path is fine") == "https://host:8080/path is fine"
+
+
+@pytest.mark.parametrize(
+    "name", ["password", "sslpassword", "token", "access_token", "client-secret", "X-Amz-Signature"]
+)
+def test_nor_a_secret_in_the_query_of_an_address(name):
+    for before in ("?", "?user=u&"):
+        for after in ("", "&a=b", "/v1/config", "', port=1)"):
+            text = f"Max retries exceeded with url: http://h/{before}{name}={SENTINEL}{after}"
+            assert SENTINEL not in redacted(text) and f"{name}=***" in redacted(text)
+    assert redacted("https://h/?page=2&sort=key is fine") == "https://h/?page=2&sort=key is fine"

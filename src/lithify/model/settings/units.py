@@ -20,6 +20,7 @@ _SIZE_UNITS_BYTES = {
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _RATES = "such as 20MB/s, 500KiB/s or 1000000 (bytes per second)"
+_EPOCH_MS = re.compile(r"@-?[0-9]{1,20}")
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 
 
@@ -48,7 +49,7 @@ def parse_time_ms(text: str) -> int:
 
     Raises `ValueError`, also for a bare integer, which is an offset wherever both are accepted.
     """
-    if text.startswith("@") and text[1:].lstrip("-").isdigit():
+    if _EPOCH_MS.fullmatch(text):
         return int(text[1:])
     try:
         moment = datetime.fromisoformat(text)

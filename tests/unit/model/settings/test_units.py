@@ -94,11 +94,11 @@ def test_times(text, ms):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "@", "@x", "@1.5", "@--5", "17", "20230101", "yesterday", "2023-13-01", "1700000000000"]
+    "text", ["", "@", "@x", "@1.5", "@--5", "@²", "17", "20230101", "yesterday", "2023-13-01", "1700000000000"]
 )
 def test_what_is_no_time_is_refused(text):
     """C37: a bare integer is an offset wherever both could stand."""
-    with pytest.raises(ValueError, match=r"time|literal"):
+    with pytest.raises(ValueError, match="is not a time|could be an offset"):
         parse_time_ms(text)
 
 
