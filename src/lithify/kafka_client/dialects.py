@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from lithify.errors import InvalidSettingError
-from lithify.kafka_client.logins import JAAS, PASSWORD, USER, login_of_java, login_of_librdkafka
+from lithify.kafka_client.logins import JAAS, LOGIN_FORM, PASSWORD, USER, login_of_java, login_of_librdkafka
 from lithify.kafka_client.names import ALIASES, JAVA, JAVAS_INSTEAD, LIBRDKAFKA, RENAMED, check_names
 from lithify.kafka_client.stores import KEYS, TRUST, check_stores, pem_in_lines, stores_of_librdkafka
 from lithify.kafka_client.stores import NAMES as STORES
+from lithify.model.names import nearest
 
 SERVERS = "bootstrap.servers"
+PROTOCOL = "security.protocol"
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 ENDPOINT = "ssl.endpoint.identification.algorithm"
 _SET_BY_US = frozenset(
     (
@@ -37,7 +40,7 @@ _JAVA_CLASSES = frozenset(("partitioner.class", "partition.assignment.strategy")
 def for_java(conf: Mapping[str, Any]) -> dict[str, str]:
     """For Java's client. Raises `InvalidSettingError` for a setting that is mistyped, or librdkafka's alone."""
     check_names(conf)
-    _check_servers(conf)
+    _check_values(conf)
     found: dict[str, str] = {}
     for name, value in conf.items():
         java = ALIASES.get(name, name)
@@ -64,7 +67,7 @@ def for_java(conf: Mapping[str, Any]) -> dict[str, str]:
 def for_librdkafka(conf: Mapping[str, Any]) -> dict[str, Any]:
     """For confluent-kafka. Raises `InvalidSettingError`, also where librdkafka cannot do what Java's client can."""
     check_names(conf)
-    _check_servers(conf)
+    _check_values(conf)
     texts = {name: str(value) for name, value in conf.items()}
     check_stores(texts)
     found: dict[str, Any] = {}
@@ -80,8 +83,17 @@ def for_librdkafka(conf: Mapping[str, Any]) -> dict[str, Any]:
     return {**login_of_librdkafka(texts), **stores_of_librdkafka(texts), **found}
 
 
-def _check_servers(conf: Mapping[str, Any]) -> None:
-    """Raises `InvalidSettingError` for an address with a login, which messages of both clients would show."""
+def _check_values(conf: Mapping[str, Any]) -> None:
+    """Raises `InvalidSettingError` for a value that neither client takes: Java's would say so once Spark runs.
+
+    An address with a login is one as well, which messages of both clients would show.
+    """
+    protocol = str(conf.get(PROTOCOL, _PROTOCOLS[0]))
+    if protocol.upper() not in _PROTOCOLS:
+        hint = nearest(protocol.upper(), _PROTOCOLS, f"it is one of {', '.join(_PROTOCOLS)}")
+        raise InvalidSettingError(f"no Kafka client has {PROTOCOL}={protocol}", hint=hint)
+    if conf.get(JAAS) and not str(conf[JAAS]).rstrip().endswith(";"):
+        raise InvalidSettingError(f"{JAAS} is not a login: it does not end in a semicolon", hint=LOGIN_FORM)
     if any("@" in str(conf.get(name, "")) for name in (SERVERS, "metadata.broker.list")):
         raise InvalidSettingError(
             f"{SERVERS} has an '@', which no address of a broker has",

@@ -10,6 +10,7 @@ from lithify.errors import InvalidSettingError
 
 JAAS = "sasl.jaas.config"
 MECHANISM = "sasl.mechanism"
+LOGIN_FORM = 'write MODULE required username="NAME" password="PASSWORD"; with the semicolon'
 USER, PASSWORD = "sasl.username", "sasl.password"
 _MODULES = "org.apache.kafka.common.security"
 _TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
@@ -33,10 +34,7 @@ def read_login(text: str) -> Login:
     match = _LOGIN.fullmatch(body.strip()) if semicolon and not rest else None
     options = None if match is None else _options(match[2] or "")
     if match is None or options is None:
-        raise InvalidSettingError(
-            f"{JAAS} is not a login",
-            hint='write MODULE required username="NAME" password="PASSWORD"; with the semicolon',
-        )
+        raise InvalidSettingError(f"{JAAS} is not a login", hint=LOGIN_FORM)
     return Login(match[1].rpartition(".")[2], options)
 
 

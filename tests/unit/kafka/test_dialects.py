@@ -145,6 +145,22 @@ def test_a_name_that_is_mistyped_is_named_with_the_nearest(name: str, meant: str
             translate({"bootstrap.servers": "a:1", name: "x"})
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"security.protocol": "SASL_TLS"}, r"no Kafka client has security\.protocol=SASL_TLS .did you mean SASL_SSL"),
+        ({"security.protocol": "42"}, "it is one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+        ({"sasl.jaas.config": 'a.PlainLoginModule required username="u" password="p"'}, "does not end in a semicolon"),
+    ],
+)
+def test_a_value_that_no_client_takes_is_refused_before_one_starts(wrong: dict[str, str], said: str) -> None:
+    for translate in (for_java, for_librdkafka):
+        with pytest.raises(InvalidSettingError, match=said) as refused:
+            translate({"bootstrap.servers": "a:1", **wrong})
+        assert "password=" not in str(refused.value).partition("(")[0]
+    assert for_java({"security.protocol": "sasl_ssl"}) == {"security.protocol": "sasl_ssl"}
+
+
 def test_a_file_that_other_clients_share_is_taken_and_a_flag_is_not() -> None:
     shared = {"schema.registry.url": "http://r", "basic.auth.credentials.source": "USER_INFO"}
     assert check_names(shared) == tuple(shared)
