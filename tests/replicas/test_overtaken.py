@@ -1,4 +1,5 @@
-"""Two copies into one replica, one of them slow: a newer one that was faster is no sign that the source went back."""
+"""Two copies into one replica, one of them slow: a newer one that was faster is no sign that the source went back,
+and a replica that was deleted and created again meanwhile gets no files of the earlier one's folder."""
 
 from __future__ import annotations
 
@@ -6,11 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.state import TopicState
-from lithify.service.replica.mirror import lag
+from lithify.ports.store import Warehouse
+from lithify.service.change.sweep import sweep
+from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.mirror import lag, mirror
 from lithify.service.write.append import append
+from support.faults.ports import Freezer, faulty
 from support.faults.topics import NAME, records
-from support.topics.replicas import SOURCE, Pair, a_pair, check_same
+from support.topics.replicas import SOURCE, Pair, a_pair, check_same, two_warehouses
 
 
 @pytest.fixture
@@ -55,3 +61,23 @@ def test_one_that_is_overtaken_between_its_two_reads_c64(pair: Pair, look, monke
     found = look(pair)
     assert done and found.source_version == found.replica_version
     check_same(pair.source, pair.target)
+
+
+@pytest.mark.parametrize("call", ["stored_files", "copy", "commit"])
+def test_one_whose_replica_is_deleted_and_made_anew_meanwhile_c47_c64(call: str, tmp_path: Path) -> None:
+    """Right before a call of a first copy; the first copy of the next one has only begun."""
+    calls: list[str] = []
+    for which in ("as it is", "frozen"):
+        source, target = two_warehouses("iceberg", tmp_path / which)
+        source.store.create_topic(NAME, "orders", settings_of({}), 1, source.clock.now_ms())
+        append(source, NAME, [record._replace(partition=0) for record in records(range(9), keys=3)])
+
+        def others(source: Warehouse = source, target: Warehouse = target) -> None:
+            target.store.drop_topic(NAME)
+            mirror(source, target, NAME, MirrorRequest(SOURCE, stops=lambda: True))
+
+        freezer = Freezer(calls.index(call) + 1 if calls else 0, others)
+        mirror(source, faulty(target, freezer), NAME, MirrorRequest(SOURCE))
+        calls = freezer.calls
+        check_same(source, target)
+        sweep(target, NAME, delete=True, allow_unusual=True)  # refused where a file is in another folder

@@ -49,7 +49,7 @@ _MAY_HAVE_MOVED_ON = (DamagedError, UnknownVersionError, RunExpiredError)
 
 
 class _OvertakenError(Exception):
-    """Another copy into the same replica has committed first."""
+    """Another copy into the same replica has committed first, or the replica was deleted and is another one now."""
 
 
 def mirror(source: Warehouse, target: Warehouse, name: TopicName, request: MirrorRequest) -> MirrorReport:
@@ -133,6 +133,8 @@ class _Copy:
 
         def decide(newest: TopicState) -> TopicEdit | None:
             committed.clear()
+            if newest.identity != ours.identity:  # so the files are in the folder of a topic that was deleted
+                raise _OvertakenError
             if _version_of(newest) > theirs.version:  # so `theirs` is old: no sign that the source went back
                 raise _OvertakenError
             known = check_replicates(theirs, self._request.source, newest)
