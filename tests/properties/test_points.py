@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+import pytest
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -172,6 +173,21 @@ class PointsMachine(RuleBasedStateMachine):
             got = [r for b in table_at(self.topic.warehouse, ORDERS, AtTime(at_ms), place) for r in b.records()]
             live = self.live([r for r in wanted if at(r) >= start])
             assert got == [r for r in live if not self.is_aged(found, r)]
+
+
+def test_a_truncation_that_restores_values_does_not_hide_that_a_delete_expired_c69() -> None:
+    """The late value would have lost to the delete, by time; an undone round and a truncation change nothing."""
+    topic = MemoryTopic(compaction_strategy="timestamp", delete_retention_ms=0)
+    topic.append([Record(b"k", None, 100)])
+    topic.compact()
+    topic.append([Record(b"k", b"late", 50)])
+    topic.append([Record(b"x", b"1", 200)])
+    topic.append([Record(b"x", b"2", 201)])
+    topic.compact()
+    undo(topic.warehouse, ORDERS)
+    truncate(topic.warehouse, ORDERS, 0, 3, below_compacted=True)
+    with pytest.raises(OffsetOutOfRangeError, match="cannot be read as it was"):
+        as_of(topic.warehouse, ORDERS, 2, 0, compacted=True)
 
 
 TestPointsMachine = PointsMachine.TestCase

@@ -31,7 +31,7 @@ STEPS_KEPT = 64
 """The most steps of one log. Beyond it those of one stretch of time become the latest of them."""
 
 DROPS_KEPT = 8
-"""The most dropped deletes of one log. Beyond it the two oldest become one with the higher offset of both."""
+"""The most dropped deletes of one log. Beyond it the two oldest of a kind become one with the higher offset of both."""
 
 Steps = tuple[TombstoneStep, ...]
 Drops = tuple[DroppedDeletes, ...]
@@ -148,16 +148,15 @@ def with_drop(drops: Drops, new: DroppedDeletes) -> Drops:
     """`dropped` with a latest entry, and without those that it makes redundant."""
     kept = [d for d in drops if d.below > new.below or _outlives(d, new)]
     kept.append(new)
-    if len(kept) > DROPS_KEPT:
-        first, second, *rest = kept
-        both = DroppedDeletes(
-            second.epoch,
-            max(first.below, second.below),
-            of_view=first.of_view and second.of_view,
-            restored=first.restored or second.restored,
-        )
-        kept = [both, *rest]
-    return tuple(kept)
+    return tuple(kept) if len(kept) <= DROPS_KEPT else _one_fewer(kept)
+
+
+def _one_fewer(drops: list[DroppedDeletes]) -> Drops:
+    """Deletes that expired and values that truncations restored stay apart: reads as of a point need both (C69)."""
+    expired, restored = ([d for d in drops if d.restored is kind] for kind in (False, True))
+    first, second = (expired if len(expired) > 1 else restored)[:2]
+    both = replace(second, below=max(first.below, second.below), of_view=first.of_view and second.of_view)
+    return tuple(both if d is second else d for d in drops if d is not first)
 
 
 def without_view(drops: Drops) -> Drops:
@@ -173,5 +172,8 @@ def _is_past(time_ms: int | None, now_ms: int) -> bool:
 
 
 def _outlives(drop: DroppedDeletes, new: DroppedDeletes) -> bool:
-    """Whether an entry is about more readers than a later one, now or once the view is dropped."""
+    """Whether an entry is about more readers than a later one, now or once the view is dropped, or about deletes that
+    are gone, where the later one is about values that are back."""
+    if new.restored and not drop.restored:
+        return True
     return new.of_view and (not drop.of_view or (drop.restored and not new.restored))

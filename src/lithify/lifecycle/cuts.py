@@ -119,13 +119,17 @@ def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
     """The state after the truncation `how`, with `cut` as what is left (C26).
 
     Values that records truncated from a view had superseded become current again, below the positions of
-    readers of the view, also of one that was dropped; so do those that an undone round had removed. These
-    readers get the same error as for a dropped delete (C49).
+    readers of the view, also of one that was dropped; so do those that an undone round had removed. Where rounds have
+    compacted the log itself, deletes are gone that records truncated now had superseded. These readers get the same
+    error as for a dropped delete (C49).
     """
+    compacted = max(state.compacted_below, 0 if state.view is not None else state.first_dirty_offset)
     viewed = max(state.compacted_below, 0 if state.view is None else state.first_dirty_offset)
     dropped, undone = state.dropped, state.undone
     if how.end_offset < viewed:
         dropped = with_drop(dropped, DroppedDeletes(state.next_epoch, viewed, of_view=True, restored=True))
+    if state.losers_removed and how.end_offset < compacted:
+        dropped = with_drop(dropped, DroppedDeletes(state.next_epoch, compacted, of_view=False, restored=True))
     if undone is not None and how.end_offset < undone.below:
         dropped = with_drop(
             dropped, DroppedDeletes(state.next_epoch, undone.below, of_view=undone.of_view, restored=True)

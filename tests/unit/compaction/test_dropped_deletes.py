@@ -56,6 +56,18 @@ def test_the_delete_retention_point_is_where_no_delete_has_gone_any_more():
     assert delete_retention_point(replace(log, log_start_offset=70)) == 70
 
 
+def test_values_that_are_back_do_not_hide_that_deletes_are_gone():
+    """C49, C69: reads as of a point, and `status`, ask for deletes that are gone alone."""
+    gone, back = DroppedDeletes(2, 10), DroppedDeletes(5, 40, restored=True)
+    state = LogState(0, log_end_offset=100, dropped=with_drop((gone,), back))
+    assert state.dropped == (gone, back)
+    assert delete_retention_point(state) == 10
+    for epoch in range(6, 4 * DROPS_KEPT):
+        state = replace(state, dropped=with_drop(state.dropped, DroppedDeletes(epoch, 100 - epoch, restored=True)))
+    assert len(state.dropped) == DROPS_KEPT
+    assert delete_retention_point(state) == 10
+
+
 def test_entries_are_few_and_what_is_folded_errs_towards_missed():
     """C49: an old cursor may be said to have missed something, none not to have, where it has."""
     drops = [(epoch, 100 - epoch) for epoch in range(2, 4 * DROPS_KEPT)]
