@@ -146,7 +146,8 @@ def _is_certain(
 ) -> bool:
     """Whether the first record at or after a time was not one that rounds removed: all of these are below `first`.
 
-    So it is where a record at or after the last of these is before that time, or where the round itself was.
+    So it is where a record at or after the last of these is before that time, or where the round itself was. That
+    holds for timestamps that do not descend, and none of which is ahead of the clock of the round.
     """
     log = state.log(partition)
     if log.last_round_ms is not None and log.last_round_ms <= point.timestamp_ms:
