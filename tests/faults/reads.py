@@ -14,6 +14,7 @@ from lithify.service.change.cut import plan_delete_records, plan_truncate
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import plan_undo
 from lithify.service.cleaner_rates import with_rates_of_cleaners
+from lithify.service.creation import check_known
 from lithify.service.documents import reports_of
 from lithify.service.look.lag import group_lag
 from lithify.service.look.overview import StatusWatch
@@ -111,7 +112,7 @@ READS: dict[str, Verb] = {
     "history": lambda w: list(reports_of(w.store, w.store.load(NAME))),
     "quarantine list": failing_logs,
     "verify": verified,
-    "topic info": lambda w: topic_info(w, w.store.load(NAME)),
+    "topic info": lambda w: (check_known(w.store, NAME), topic_info(w, w.store.load(NAME))),
     "topic infos": topic_infos,
     "stream info": lambda w: stream_info(w, NAME.stream),
     "streams": all_streams,

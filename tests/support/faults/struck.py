@@ -17,7 +17,7 @@ from support.faults.ports import CrashError, FaultyEngine, Injector, Kind, fault
 from support.faults.topics import NAME, PARTITIONS, records
 from support.topics.whole_logs import check_whole, compacted, contents
 
-MOST_CALLS = 200
+MOST_CALLS = 400
 """No run makes so many port calls: a loop that reaches it would never end."""
 
 

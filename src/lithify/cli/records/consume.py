@@ -165,12 +165,15 @@ def table(
       lithify table orders --partition 2 --at 1200
     """
     wanted = encodings.key_bytes(key)
-    topic, named = invocation.open_topic(topic_name)
-    partition = the_partition(topic_name, named, partition)
-    if point is None and partition is not None:
-        raise click.UsageError("a partition of the table goes with --at")
-    if point is not None and version is not None:
-        raise click.UsageError("--at finds the version itself: it goes without --version")
+    if point is None:
+        if partition is not None:
+            raise click.UsageError("--partition goes with --at")
+        topic = invocation.open_whole_topic(topic_name)
+    else:
+        if version is not None:
+            raise click.UsageError("--at finds the version itself: it goes without --version")
+        topic, named = invocation.open_topic(topic_name)
+        partition = the_partition(topic_name, named, partition)
     batches = topic.table_batches(version=version, at=point, partition=partition)
     _write(_of_key((batch.to_arrow() for batch in batches), wanted), None, encodings, topic.name)
 
