@@ -49,10 +49,11 @@ def test_compacted_reads_go_from_the_view_to_the_backlog(states):
 
 def test_status_and_info_show_the_view(states, masked):
     text = masked(states("status", "states").out)
-    assert text.splitlines()[:3] == [
+    assert text.splitlines()[:4] == [
         "states  version 5",
+        "stored SIZE: SIZE live, SIZE view",
         "LOG  START  CLEAN BELOW  HORIZON  END  RECORDS  SIZE  VIEW  VIEW SIZE  DIRTY",
-        "  0  0  5  6  6  6  SIZE  2  SIZE  " + text.splitlines()[2][-4:],
+        "  0  0  5  6  6  6  SIZE  2  SIZE  " + text.splitlines()[3][-4:],
     ]
     run_id = states("history", "states", "--json").json["run_id"]
     assert f"compacted reads start at 0; last round TIME (SPENT ago), run {run_id}" in " ".join(text.split())
@@ -60,8 +61,8 @@ def test_status_and_info_show_the_view(states, masked):
     (log,) = found["logs"]
     assert (found["cleanup_policy"], found["compaction_mode"]) == ("compact", "side-by-side")
     assert log["view"] == {"records": 2, "bytes": log["clean_bytes"], "first_offset": 2, "start_offset": 0}
-    info = states("topic", "info", "states")
-    assert "\n  view  2 records, SIZE\n  policy  compact, side-by-side\n" in masked(info.out)
+    info = masked(states("topic", "info", "states").out)
+    assert "\n  view  2 records, SIZE\n  stored  SIZE: SIZE live, SIZE view\n  policy  compact, side-by-side\n" in info
     as_json = states("topic", "info", "states", "--json").json
     assert (as_json["view_records"], as_json["view_bytes"]) == (2, log["clean_bytes"])
 

@@ -26,15 +26,16 @@ def test_status_for_users(lithify, masked):
     told = lithify("status", "orders", "--now", f"@{10 * HOUR_MS - 1}")
     assert told.err == ""
     text = masked(told.out).splitlines()
-    assert text[:4] == [
+    assert text[:5] == [
         "orders  version 3, as of TIME",
         "LOG  START  CLEAN BELOW  HORIZON  END  RECORDS  SIZE  DIRTY",
         "  0  0  0  2  3  3  SIZE  1.00",
+        "     S=D 0 ── dirty ── H 2 ── too young ── E 3",
         "     DUE: dirty ratio 1.00 > 0.5; horizon held by min.compaction.lag.ms in",
     ]
-    assert text[4].startswith("     00000000000000000002-")
-    assert text[4].endswith(".parquet; 1 tombstone; no round yet")
-    assert text[5:] == [
+    assert text[5].startswith("     00000000000000000002-")
+    assert text[5].endswith(".parquet; 1 tombstone; no round yet")
+    assert text[6:] == [
         "  1  0  0  0  0  0  SIZE  0.00",
         "     not due: nothing dirty below the horizon; horizon at the log end; no round",
         "     yet",
@@ -66,6 +67,7 @@ def test_status_as_json(lithify):
         "now_ms",
         "now_given",
         "groups_error",
+        "space",
     ]
     assert [log["partition"] for log in a["logs"]] == [0, 1]
     assert list(a["logs"][0]) == [
@@ -100,6 +102,30 @@ def test_status_as_json(lithify):
         "view",
         *("failures", "failed_ms", "retry_ms", "error", "error_code", "quarantined"),
     ]
+
+
+def test_the_space_of_a_topic_is_told_wherever_it_is_looked_at(lithify, masked):
+    lithify("topic", "create", "orders", "--config", "min.compaction.lag.ms=0")
+    produce(lithify, "orders", a_line(0), a_line(1))
+    assert "stored" not in lithify("status", "orders").out, "all is live"
+    assert "stored" not in lithify("topic", "info", "orders").out
+    after = lithify("compact", "orders", "--json").json["space"]
+    assert list(after) == [
+        "stored_bytes",
+        "live_bytes",
+        "view_bytes",
+        "earlier_versions",
+        "earlier_versions_bytes",
+        "earlier_versions_until_ms",
+    ]
+    assert after["stored_bytes"] == after["live_bytes"] + after["earlier_versions_bytes"]
+    files = [file.stat().st_size for file in lithify.warehouse.rglob("partition=0/*.parquet")]
+    assert (after["stored_bytes"], after["earlier_versions"]) == (sum(files), 1)
+    for verb in (["status", "orders"], ["topic", "info", "orders"]):
+        assert lithify(*verb, "--json").json["space"] == after
+        text = " ".join(masked(lithify(*verb).out).split())
+        assert "SIZE: SIZE live, SIZE of 1 earlier version until TIMEZ at least" in text
+    assert lithify("history", "orders", "--json").json["space"] is None
 
 
 NEVER_FAILED = {"failures": 0, "failed_ms": None, "retry_ms": None, "error": None, "quarantined": False}

@@ -164,17 +164,25 @@ def test_sweep_lists_what_may_go_and_deletes_only_with_yes(lithify, masked):
     assert header.split() == ["SIZE", "WHY", "SINCE", "FILE"]
     (first,) = (row for row in rows if row.endswith(".parquet"))  # the second is in the version that is kept
     assert first.startswith("SIZE  replaced  TIME  data/partition=0/00000000000000000000-")
-    assert masked(listed.err) == f"orders: {len(rows)} files of SIZE can be deleted; --yes deletes them\n"
+    going = f"orders: {len(rows)} files of SIZE can be deleted; --yes deletes them; SIZE stored, of which "
+    assert masked(listed.err).startswith(going)
+    assert listed.err.endswith(" that no version names may not go yet\n")
     as_json = lithify("sweep", "orders", "--json").json
-    assert list(as_json) == ["topic", "deleted", "files", "now_ms", "bytes"]
+    figures = ["stored_bytes", "waiting_files", "waiting_bytes"]
+    assert list(as_json) == ["topic", "deleted", "files", "now_ms", *figures, "bytes"]
+    in_folder = [f for f in lithify.warehouse.rglob("*") if f.is_file() and f.is_relative_to(folder.parent.parent)]
+    assert as_json["stored_bytes"] == sum(file.stat().st_size for file in in_folder if file != theirs)
     assert list(as_json["files"][0]) == ["path", "size_bytes", "modified_ms", "named_until_ms"]
     assert as_json["bytes"] == sum(file["size_bytes"] for file in as_json["files"])
-    assert lithify("sweep", "orders", "--json", "--yes").json["deleted"]
-    assert lithify("sweep", "orders").err == "orders: no file can be deleted\n"
+    swept = lithify("sweep", "orders", "--json", "--yes").json
+    assert swept["deleted"]
+    assert swept["stored_bytes"] == as_json["stored_bytes"] - as_json["bytes"]
+    assert lithify("sweep", "orders").err.startswith("orders: no file can be deleted; ")
     assert read(lithify, "consume", "orders") == [(2, "a", "3")]
 
 
 def test_nothing_may_be_swept_before_its_time(orders):
     swept = orders("sweep", "orders", "--yes")
-    assert (swept.out, swept.err) == ("", "orders: no file can be deleted\n")
+    assert swept.out == ""
+    assert swept.err.startswith("orders: no file can be deleted; ")
     assert len(read(orders, "consume", "orders", "--version", 3)) == 3

@@ -100,6 +100,8 @@ def test_versions_from_before_the_last_rounds_can_be_read(archive, lake):
     store, topic = lake.warehouse.store, lake.topic("orders")
     kept = [store.load_version(topic.topic_name, v.version) for v in topic.versions()]
     assert len(kept) == 2
+    space = topic.info().space
+    assert (space.earlier_versions, space.earlier_versions_bytes, space.stored_bytes) == (2, None, None)
     for state in kept:
         segments = store.segments(state)
         assert sum(s.records for s in segments) == sum(log.volume.records for log in state.logs)

@@ -19,6 +19,7 @@ from lithify.ports.groups import Groups
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
 from lithify.reports.groups import ChangedPosition, GroupInfo, GroupLag, GroupReset
+from lithify.reports.report import Reports
 from lithify.service.look.lag import group_lag
 from lithify.service.read.fetch import open_log
 from lithify.wiring import groups_of, machine
@@ -55,7 +56,7 @@ class Group:
             hint=nearest(topic, topics, f"it has some in {', '.join(topics[:10])}"),
         )
 
-    def describe(self, topic: str | None = None) -> tuple[GroupLag, ...]:
+    def describe(self, topic: str | None = None) -> Reports[GroupLag]:
         """What it has left to read, by topic and partition: in records that are really there, and in time (C59).
 
         Partitions without a position are among them. A topic that cannot be read has its error there. Raises
@@ -64,7 +65,7 @@ class Group:
         found = _by_topic(_known(self._groups(), self.name))
         wanted = found if topic is None else {(name := _topic(topic)): found.get(name, ())}
         lags = (group_lag(self.warehouse, self.name, name, positions) for name, positions in wanted.items())
-        return tuple(lag for of_topic in lags for lag in of_topic)
+        return Reports(lag for of_topic in lags for lag in of_topic)
 
     def plan_reset(self, topic: str, to: Start, *, partition: int | None = None) -> GroupReset:
         """What `reset` would do now; raises what it raises, but for members."""
@@ -93,7 +94,7 @@ class Group:
 
     def delete(
         self, topic: str | None = None, *, lease_ms: int = LEASE_MS, tell: TellWait = tell_nobody
-    ) -> tuple[GroupReset, ...]:
+    ) -> Reports[GroupReset]:
         """Deletes all positions, or those in one topic, only while no member reads it. Raises as `reset` does."""
         groups, reports = self._groups(), []
         alone = Alone(groups, _new_id(self.warehouse), lease_ms, self.warehouse.clock, tell)
@@ -102,7 +103,7 @@ class Group:
             delete(alone, GroupTopic(groups.scope, self.name, name), before)
             changed = tuple(ChangedPosition(partition, offset, None) for partition, offset in before.items())
             reports.append(GroupReset(self.name, str(name), changed))
-        return tuple(reports)
+        return Reports(reports)
 
     def _groups(self) -> Groups:
         return groups_of(self.warehouse, self.coordination_url)
@@ -128,10 +129,10 @@ class Group:
         return moved, report
 
 
-def all_groups(warehouse: Warehouse, coordination_url: str | None) -> tuple[GroupInfo, ...]:
+def all_groups(warehouse: Warehouse, coordination_url: str | None) -> Reports[GroupInfo]:
     """All groups that have a position, by name."""
     found = groups_of(warehouse, coordination_url).positions()
-    return tuple(_info(name, tuple(some)) for name, some in groupby(found, lambda position: position.group))
+    return Reports(_info(name, tuple(some)) for name, some in groupby(found, lambda position: position.group))
 
 
 def known_group(warehouse: Warehouse, name: str, coordination_url: str | None) -> Group:

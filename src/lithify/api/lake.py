@@ -25,6 +25,7 @@ from lithify.reports.ingest import IngestReport, TellBatch, TellNote
 from lithify.reports.overview import CatalogOverview
 from lithify.reports.quarantine import QuarantineReport
 from lithify.reports.repair import RepairReport
+from lithify.reports.report import Reports
 from lithify.reports.round import RatesReport
 from lithify.reports.status import TopicInfo
 from lithify.reports.streams import StreamInfo
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from lithify.pulsar.client import ClientConfig
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Lake(WholeWarehouse):
     """A warehouse of topics. Made by `lithify.open`."""
 
@@ -104,17 +105,17 @@ class Lake(WholeWarehouse):
         self.warehouse.store.stream_topics(stream.namespace)
         return stream
 
-    def streams(self) -> tuple[StreamInfo, ...]:
+    def streams(self) -> Reports[StreamInfo]:
         """All streams by name, with their attributes and the numbers of their topics."""
-        return all_streams(self.warehouse)
+        return Reports(all_streams(self.warehouse))
 
     def topics(self) -> tuple[Topic, ...]:
         """All topics, by stream and name."""
         return tuple(Topic(self.warehouse, name) for name in sorted(self.warehouse.store.topics()))
 
-    def topic_infos(self) -> tuple[TopicInfo, ...]:
+    def topic_infos(self) -> Reports[TopicInfo]:
         """`Topic.info` of all topics, with one look at their streams."""
-        return topic_infos(self.warehouse)
+        return Reports(topic_infos(self.warehouse))
 
     def status(self, *, now_ms: int | None = None) -> CatalogOverview:
         """The state of every topic, by its worst log, the worst first. Reads metadata only.
@@ -186,7 +187,7 @@ class Lake(WholeWarehouse):
         tell: TellBatch = lambda _batch: None,
         notes: TellNote = lambda _note: None,
         stops: Callable[[], bool] = lambda: False,
-    ) -> tuple[IngestReport, ...]:
+    ) -> Reports[IngestReport]:
         """Copies topics of a Kafka cluster, with their offsets; `kafka` are settings of its client, by Java's names.
 
         Ends after the current records, or with `continuous` when `stops` returns true. `tell` gets every batch,
@@ -206,7 +207,8 @@ class Lake(WholeWarehouse):
             accepts_loss=accepts_loss,
             checkpoint=checkpoint,
         )
-        return kafka_ingest(self.warehouse, SparkChoice(spark, spark_conf or {}), jars, request, tell, notes, stops)
+        choice = SparkChoice(spark, spark_conf or {})
+        return Reports(kafka_ingest(self.warehouse, choice, jars, request, tell, notes, stops))
 
     def ingest_pulsar(  # noqa: PLR0913 - the flags of the verb, by name
         self,
@@ -224,7 +226,7 @@ class Lake(WholeWarehouse):
         tell: TellBatch = lambda _batch: None,
         notes: TellNote = lambda _note: None,
         stops: Callable[[], bool] = lambda: False,
-    ) -> tuple[IngestReport, ...]:
+    ) -> Reports[IngestReport]:
         """Copies topics of a Pulsar cluster, with their message ids; as `ingest` ends, and raises as it does."""
         from lithify.pulsar.client.names import TopicName
 
@@ -240,9 +242,10 @@ class Lake(WholeWarehouse):
             max_records=max_records,
             accepts_loss=accepts_loss,
         )
-        return pulsar_ingest(self.warehouse, SparkChoice(spark, spark_conf or {}), cluster, request, tell, notes, stops)
+        choice = SparkChoice(spark, spark_conf or {})
+        return Reports(pulsar_ingest(self.warehouse, choice, cluster, request, tell, notes, stops))
 
-    def groups(self, *, coordination_url: str | None = None) -> tuple[GroupInfo, ...]:
+    def groups(self, *, coordination_url: str | None = None) -> Reports[GroupInfo]:
         """All consumer groups, in the database at the URL, `$LITHIFY_COORDINATION_URL` or the catalog's own.
 
         Raises `RefusedError` where there is no database, `CoordinationError` where it cannot be used.

@@ -25,6 +25,7 @@ from lithify.replicas.status import replica_statuses, verify_all
 from lithify.replicas.world import ReplicaWorld
 from lithify.reports.replicas import PromoteReport, ReplicaVerification
 from lithify.reports.replicas.status import ReplicaInfo, ReplicaStatus
+from lithify.reports.report import Reports
 from lithify.service.replica.promote import promote
 from lithify.service.replica.verify import verify_replica
 from lithify.wiring import machine
@@ -98,13 +99,13 @@ class LakeReplicas:
         """Forgets a replica; the topics at the target stay, as they are."""
         return ReplicaInfo.of(remove_replica(self._world(), name))
 
-    def definitions(self) -> tuple[ReplicaInfo, ...]:
+    def definitions(self) -> Reports[ReplicaInfo]:
         """All replicas, as they are defined."""
-        return tuple(ReplicaInfo.of(definition) for definition in self._world().replicas.definitions())
+        return Reports(ReplicaInfo.of(definition) for definition in self._world().replicas.definitions())
 
-    def status(self, name: str | None = None) -> tuple[ReplicaStatus, ...]:
+    def status(self, name: str | None = None) -> Reports[ReplicaStatus]:
         """Every topic of a replica or of all: its state, how far it is behind, its error."""
-        return replica_statuses(self._world(), name)
+        return Reports(replica_statuses(self._world(), name))
 
     def daemon(
         self,
@@ -128,7 +129,7 @@ class LakeReplicas:
 
     def verify(
         self, what: str, *, tell: Callable[[int, int], None] = lambda _done_bytes, _all_bytes: None
-    ) -> tuple[ReplicaVerification, ...]:
+    ) -> Reports[ReplicaVerification]:
         """Holds every topic of the replica of that name against its source, or a topic that is a replica by itself.
 
         `tell` gets the bytes read and those to read, of one topic after the other. Raises `PolicyError`,
@@ -139,10 +140,10 @@ class LakeReplicas:
             definition = world.definition(what)
         except RefusedError as unknown:
             try:
-                return (verify_replica(None, self.warehouse, parse_topic(what).whole("verified"), tell),)
+                return Reports([verify_replica(None, self.warehouse, parse_topic(what).whole("verified"), tell)])
             except UnknownTopicError:
                 raise unknown from None
-        return verify_all(world, definition, tell)
+        return Reports(verify_all(world, definition, tell))
 
     def _world(self) -> ReplicaWorld:
         return replica_world(self.warehouse, self.coordination_url)

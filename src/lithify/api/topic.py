@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, overload
 
 from lithify.api.groups import Membership, open_member, start_of_group
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
 from lithify.api.topic_cuts import TopicCuts
-from lithify.errors import RefusedError
+from lithify.errors import LithifyError, RefusedError
 from lithify.groups.reader import GroupReader
 from lithify.model.cursor import AtTime, Cursor, From, Start
 from lithify.model.message import MessagePosition
@@ -22,12 +23,14 @@ from lithify.reading.message_positions import check_has_ids, last_message_positi
 from lithify.reading.pieces import Reading
 from lithify.reports.cut import AlterReport
 from lithify.reports.quarantine import ReleaseReport
+from lithify.reports.report import Reports
 from lithify.reports.round import PlanReport, RatesReport, RoundReport
 from lithify.reports.status import TopicInfo, TopicStatus, VersionReport
 from lithify.reports.verification import VerifyReport
 from lithify.service.change.alter import alter
 from lithify.service.documents import reports_of, throttle
 from lithify.service.look.quarantine import release
+from lithify.service.look.space import space_of
 from lithify.service.look.status import kept_versions, topic_info, topic_status
 from lithify.service.proof.verify import verify
 from lithify.service.read.as_of import At, records_to, table_at
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Topic(TopicCuts):
     """A keyed topic: an Iceberg table whose logs are kept compacted."""
 
@@ -195,7 +198,10 @@ class Topic(TopicCuts):
         request = RunRequest(partitions, now_ms, run_limits(task_memory, read_rate, write_rate))
         self._trust_clock(allow_clock_jump)
         engine = spark_engine(self.warehouse, SparkChoice(spark, spark_conf or {}))
-        return compact(self.warehouse, engine, self.topic_name, request, progress).unless_all_failed()
+        report = compact(self.warehouse, engine, self.topic_name, request, progress).unless_all_failed()
+        with suppress(LithifyError):  # the round has ended, whether its space can be read or not
+            report = replace(report, space=space_of(self.warehouse.store, self.state()))
+        return report
 
     def throttle(self, *, read_rate: int | str | None = None, write_rate: int | str | None = None) -> RatesReport:
         """Changes the rates of the running rounds, within 10 seconds (C40).
@@ -216,13 +222,13 @@ class Topic(TopicCuts):
         """
         return release(self.warehouse, self.topic_name, partitions)
 
-    def history(self) -> tuple[RoundReport, ...]:
+    def history(self) -> Reports[RoundReport]:
         """Reports of the latest rounds, newest first, at most 100 (C42)."""
-        return tuple(reports_of(self.warehouse.store, self.state()))
+        return Reports(reports_of(self.warehouse.store, self.state()))
 
-    def versions(self) -> tuple[VersionReport, ...]:
+    def versions(self) -> Reports[VersionReport]:
         """The kept versions from before rounds and cuts, newest first (C6)."""
-        return kept_versions(self.warehouse, self.topic_name)
+        return Reports(kept_versions(self.warehouse, self.topic_name))
 
     def verify(
         self,

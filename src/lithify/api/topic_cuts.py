@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lithify.api.shown import topic_html, topic_text
 from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
 from lithify.reports.cut import CutReport, SweepReport
@@ -15,12 +16,18 @@ from lithify.service.change.undo import plan_undo, undo
 from lithify.service.clock_check import trust_clock
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TopicCuts:
     """The part of `Topic` whose verbs cut logs, drop views, undo rounds and sweep files."""
 
     warehouse: Warehouse
     topic_name: TopicName
+
+    def __repr__(self) -> str:
+        return topic_text(self.warehouse, self.topic_name)
+
+    def _repr_html_(self) -> str:
+        return topic_html(self.warehouse, self.topic_name)
 
     def retain(self, *, now_ms: int | None = None, allow_clock_jump: bool = False) -> CutReport:
         """Applies retention by age and size now (C24). Raises `PolicyError` without policy `delete`.

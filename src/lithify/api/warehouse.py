@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lithify.api.shown import lake_html, lake_text
 from lithify.ports.store import Warehouse
 from lithify.reports.warehouse import UpgradeReport, WarehouseInfo
 from lithify.service.change.upgrade import upgrade
 from lithify.service.look.warehouse import warehouse_info
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WholeWarehouse:
     """The part of `Lake` that is about the format of its warehouse."""
 
     warehouse: Warehouse
+
+    def __repr__(self) -> str:
+        return lake_text(self.warehouse)
+
+    def _repr_html_(self) -> str:
+        return lake_html(self.warehouse)
 
     def info(self) -> WarehouseInfo:
         """The format and features of the warehouse, and how many topics are of which format (C66).

@@ -13,9 +13,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import fields, plural, print_json, show, styled
+from lithify.cli.terminal.output import fields, print_json, show, styled
 from lithify.errors import LithifyError
 from lithify.model.settings.units import format_bytes
+from lithify.reports.tables.wording import plural
 
 SOMETHING_MISSING = 3
 LEAST_PYTHON, FIRST_PYTHON_BEYOND = (3, 11), (3, 14)

@@ -9,7 +9,7 @@ a gap between kept versions: `verify` compares each with the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from typing import Protocol, TypeVar
 
@@ -36,3 +36,16 @@ def unexpired(versions: Iterable[V], closed_before_ms: int | None) -> tuple[V, .
     if closed_before_ms is None:
         return tuple(versions)
     return tuple(takewhile(lambda version: version.closed_ms >= closed_before_ms, versions))
+
+
+def without_restored(sizes: Mapping[int, int], restored_bytes: int) -> dict[int, int]:
+    """By closed version, how many bytes of files are no longer named, after an `undo` named some of them again.
+
+    They were dropped by the commits since the round that is undone, so the newest versions are charged first.
+    """
+    left, after = restored_bytes, dict(sizes)
+    for version in sorted(sizes, reverse=True):
+        again = min(left, after[version])
+        after[version] -= again
+        left -= again
+    return after

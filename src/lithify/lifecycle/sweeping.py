@@ -49,6 +49,10 @@ class SweepPlan:
     """The runs that have written those, and that have to be abandoned first."""
     unusual: str = ""
     """Why a person should check first, or nothing."""
+    stored_bytes: int = 0
+    """Of all files of Lithify's in the folder."""
+    waiting: tuple[StoredFile, ...] = ()
+    """Files that no version names either, and that may not go yet."""
 
     @property
     def files(self) -> tuple[SweptFile, ...]:
@@ -78,11 +82,14 @@ def plan_sweep(
     going = [file for file in going if file.path not in waiting]
     fenced = {f.path for f in going if f.kind in _NAMED_BY_COMMITS and not _was_named(closings.get(f.path))}
     swept = {file.path: _swept(file, closings.get(file.path)) for file in going}
+    ours = [file for file in stored if file.kind is not FileKind.FOREIGN]
     return SweepPlan(
         replaced=tuple(file for path, file in swept.items() if path not in fenced),
         unnamed=tuple(file for path, file in swept.items() if path in fenced),
         abandon=tuple(abandon),
         unusual=_unusual(stored, [f for f in uncommitted if f.path not in waiting]),
+        stored_bytes=sum(file.size_bytes for file in ours),
+        waiting=tuple(file for file in ours if file.path not in named and file.path not in swept),
     )
 
 

@@ -8,6 +8,7 @@ The facts of a segment that the table's manifests have, so that its file need no
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lithify.model.message import EnvelopeFacts
@@ -86,3 +87,8 @@ def volume_of(segments: tuple[Segment, ...]) -> Volume:
 def segments_of(segments: tuple[Segment, ...], partition: int) -> tuple[Segment, ...]:
     """The segments of one log in offset order."""
     return tuple(sorted((s for s in segments if s.partition == partition), key=lambda s: s.base_offset))
+
+
+def sizes_of(segments: Iterable[Segment]) -> dict[str, int]:
+    """By path, the sizes of the files of these segments, each once."""
+    return {segment.path: segment.size_bytes for segment in segments}

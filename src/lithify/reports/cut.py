@@ -85,13 +85,18 @@ class SweptFile:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepReport:
+class SweepReport(Report):
     """The files of a topic that can be deleted, or with `deleted` those that were."""
 
     topic: str
     deleted: bool
     files: tuple[SweptFile, ...]
     now_ms: int
+    stored_bytes: int
+    """Of all files of Lithify's in the topic's folder, with metadata, after what was deleted."""
+    waiting_files: int
+    """Files that no version names either, and that may not go yet."""
+    waiting_bytes: int
 
     @property
     def size_bytes(self) -> int:

@@ -111,7 +111,7 @@ class IngestBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class IngestReport:
+class IngestReport(Report):
     """What one run has copied of one topic; `error` says why it ended early.
 
     `refused`: before anything was copied, for what was asked, such as a topic that is not there.

@@ -71,7 +71,7 @@ class TopicOverview(Report):
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogOverview:
+class CatalogOverview(Report):
     """All topics, the worst first."""
 
     topics: tuple[TopicOverview, ...]

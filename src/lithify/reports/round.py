@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from lithify.errors import RoundsFailedError
 from lithify.reports.report import Report
+from lithify.reports.space import Space
 
 Made = TypeVar("Made")
 
@@ -111,6 +112,8 @@ class RoundReport(Report):
     run_id: str = ""
     groups_error: str | None = None
     """Why positions of groups could not be read: as if they had read nothing (C61, C62)."""
+    space: Space | None = None
+    """What the topic takes after the round; null in stored reports, and where it could not be read then."""
 
     @property
     def failed(self) -> tuple[LogReport, ...]:
@@ -133,7 +136,7 @@ class RoundReport(Report):
         Raises `AttributeError`, `LookupError`, `TypeError` or `ValueError` for any other document.
         """
         logs = tuple(_made(LogReport, _decoded(log)) for log in data["logs"])
-        return _made(cls, {**data, "logs": logs})
+        return _made(cls, {**data, "logs": logs, "space": None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,7 @@ class LogPlanReport:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanReport:
+class PlanReport(Report):
     """What `compact` would do now. The extra space is needed until the old version is swept."""
 
     topic: str
@@ -173,6 +176,8 @@ class PlanReport:
     now_ms: int
     now_given: bool = False
     groups_error: str | None = None
+    old_version_until_ms: int | None = None
+    """The files of the old version stay at least until then, if the round runs now."""
 
     @property
     def extra_bytes_needed(self) -> int:
@@ -192,6 +197,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "Losers": (Losers,),
     "tuple[LogReport, ...]": (tuple,),
     "tuple[str, ...]": (tuple,),
+    "Space | None": (type(None),),
 }
 """The Python types of a report's fields in JSON, by their annotations."""
 

@@ -11,6 +11,7 @@ from lithify.model.segment import Volume
 from lithify.model.topic.edit import KeptVersion, Verb
 from lithify.model.topic.state import TopicState
 from lithify.reports.report import Report
+from lithify.reports.space import Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,8 @@ class TopicStatus(Report):
     now_given: bool = False
     groups_error: str | None = None
     """Why positions of groups could not be read: as if they had read nothing (C61, C62)."""
+    space: Space | None = None
+    """What the whole topic takes, with earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,8 @@ class TopicInfo(Report):
     """Of a replica: whether it has rounds of its own (C67)."""
     not_compacting: str | None
     """Of one that is to: why it has none."""
+    space: Space | None = None
+    """What it takes with earlier versions; null in `topic list`, which reads only the topic's metadata."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from lithify.reports.report import Report
+
 FINDINGS_KEPT = 1_000
 """Findings that one verification names; it says so if there were more."""
 
@@ -41,7 +43,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class VerifyReport:
+class VerifyReport(Report):
     """The result of a verification. `against` is None if no earlier version is kept."""
 
     topic: str

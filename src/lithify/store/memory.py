@@ -14,14 +14,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from lithify.lifecycle.expiring import unexpired
-from lithify.model.formats.features import format_with
 from lithify.model.names import TopicName
 from lithify.model.replicas.replica_of import ReplicaOf
-from lithify.model.segment import Segment, without
+from lithify.model.segment import Segment
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
@@ -35,22 +34,12 @@ from lithify.reports.round import REPORTS_KEPT
 from lithify.store.errors import check_removed, topic_exists, unknown_topic, unknown_version
 from lithify.store.memory_files import MemoryFiles
 from lithify.store.memory_streams import MemoryStreams
-
-
-@dataclass(frozen=True, slots=True)
-class _Version:
-    state: TopicState
-    segments: tuple[Segment, ...]
-    view: tuple[Segment, ...] = ()
-
-    @property
-    def paths(self) -> frozenset[str]:
-        return frozenset(segment.path for segment in self.segments + self.view)
+from lithify.store.memory_versions import Version, edited, kept_after
 
 
 @dataclass(slots=True)
 class _Topic:
-    versions: list[_Version]
+    versions: list[Version]
     kept: list[KeptVersion] = field(default_factory=list)
     report_ids: list[str] = field(default_factory=list)
     closings: dict[str, int] = field(default_factory=dict)
@@ -58,7 +47,7 @@ class _Topic:
     """By path."""
 
     @property
-    def newest(self) -> _Version:
+    def newest(self) -> Version:
         return self.versions[-1]
 
 
@@ -71,7 +60,7 @@ class MemoryStore(MemoryStreams):
         self._files = files
         self._topics: dict[TopicName, _Topic] = {}
         self._common_documents: dict[str, str] = {}
-        self._all_versions: dict[tuple[str, int], _Version] = {}
+        self._all_versions: dict[tuple[str, int], Version] = {}
 
     @property
     def where(self) -> str:
@@ -111,7 +100,7 @@ class MemoryStore(MemoryStreams):
         with self._lock:
             if name in self._topics:
                 raise topic_exists(name)
-            self._topics[name] = _Topic([self._remembered(_Version(state, ()))])
+            self._topics[name] = _Topic([self._remembered(Version(state, ()))])
         return state
 
     def drop_topic(self, name: TopicName) -> tuple[str, ...]:
@@ -174,12 +163,11 @@ class MemoryStore(MemoryStreams):
                 raise StaleVersionError(f"{state.name}: version {state.version} is not the newest")
             check_removed(edit, edit.remove, before.segments)
             check_removed(edit, edit.view_remove, before.view)
-            after = _edited(before, edit)
-            topic.closings |= dict.fromkeys(before.paths - after.paths, edit.time_ms)
+            after = edited(before, edit)
+            topic.closings |= dict.fromkeys(before.sizes.keys() - after.sizes, edit.time_ms)
             topic.kept = list(unexpired(topic.kept, edit.expire_closed_before_ms))
             if edit.closes:
-                kept = KeptVersion(state.version, edit.time_ms, edit.run_id, edit.verb)
-                topic.kept = [kept, *topic.kept][: after.state.settings.versions_kept]
+                topic.kept = kept_after(topic.kept, before, after, edit)[: after.state.settings.versions_kept]
             if edit.report_id is not None:
                 topic.report_ids = [edit.report_id, *topic.report_ids][:REPORTS_KEPT]
             topic.versions.append(self._remembered(after))
@@ -228,7 +216,7 @@ class MemoryStore(MemoryStreams):
             topic = self._topic(name)
             identity = topic.newest.state.identity
             kept = (self._all_versions[identity, version.version] for version in topic.kept)
-            return NamedFiles(topic.newest.paths.union(*(version.paths for version in kept)))
+            return NamedFiles(frozenset(topic.newest.sizes).union(*(version.sizes for version in kept)))
 
     def note_named(self, state: TopicState, stored: Sequence[StoredFile], named: NamedFiles, now_ms: int) -> None:
         """Nothing to note: in this store only commits close files."""
@@ -249,38 +237,9 @@ class MemoryStore(MemoryStreams):
             raise unknown_topic(name)
         return topic
 
-    def _remembered(self, version: _Version) -> _Version:
+    def _remembered(self, version: Version) -> Version:
         self._all_versions[version.state.identity, version.state.version] = version
         return version
-
-
-def _edited(before: _Version, edit: TopicEdit) -> _Version:
-    logs = {log.partition: log for log in before.state.logs} | dict(edit.logs)
-    version = before.state.version + 1
-    features = before.state.features if edit.features is None else edit.features
-    state = replace(
-        before.state,
-        version=version,
-        settings=edit.settings or before.state.settings,
-        own_settings=before.state.own_settings if edit.own_settings is None else edit.own_settings,
-        abandoned=before.state.abandoned if edit.abandon is None else edit.abandon,
-        features=features,
-        format_version=format_with(features),
-        logs=tuple(logs[partition] for partition in sorted(logs)),
-        clock_ms=before.state.clock_ms if edit.clock_ms is None else edit.clock_ms,
-        replica=edit.replica_after(before.state.replica, before.state.version, version),
-    )
-    return _Version(
-        state,
-        _exchanged(before.segments, edit.remove, edit.add),
-        _exchanged(before.view, edit.view_remove, edit.view_add),
-    )
-
-
-def _exchanged(
-    segments: tuple[Segment, ...], remove: tuple[Segment, ...], add: tuple[Segment, ...]
-) -> tuple[Segment, ...]:
-    return tuple(sorted((*without(segments, remove), *add), key=lambda s: (s.partition, s.base_offset)))
 
 
 class MemoryWarehouse:

@@ -7,9 +7,24 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import UnknownVersionError
+from lithify.model.segment import sizes_of
 from lithify.model.settings.topic_settings import changed
 from lithify.model.topic.edit import KeptVersion, TopicEdit, Verb
-from support.store.builders import NOW_MS, ORDERS, Place, some_records
+from support.store.builders import NOW_MS, ORDERS, Place, a_view, some_records
+
+
+def of_earlier_versions(place: Place) -> int:
+    """The size of the files that kept versions name and the newest does not, found by reading them all."""
+    store, newest = place.store, place.store.load(ORDERS)
+    now = sizes_of((*store.segments(newest), *store.view(newest)))
+    then = [store.load_version(ORDERS, kept.version) for kept in store.versions(ORDERS)]
+    before = sizes_of(segment for state in then for segment in (*store.segments(state), *store.view(state)))
+    return sum(size for path, size in before.items() if path not in now)
+
+
+def told(place: Place) -> int:
+    """The same as the versions tell it."""
+    return sum(kept.no_longer_named_bytes or 0 for kept in place.store.versions(ORDERS))
 
 
 class VersionRules:
@@ -22,7 +37,8 @@ class VersionRules:
         after = place.round(before, keep=lambda record: record.offset != 0, closed_ms=NOW_MS + 5)
 
         run = after.log(0).run_ids[-1]
-        assert place.store.versions(ORDERS) == (KeptVersion(before.version, NOW_MS + 5, run, Verb.COMPACT),)
+        gone = sum(segment.size_bytes for segment in segments)
+        assert place.store.versions(ORDERS) == (KeptVersion(before.version, NOW_MS + 5, run, Verb.COMPACT, gone),)
         past = place.store.load_version(ORDERS, before.version)
         assert past == before
         assert place.store.segments(past) == segments
@@ -35,7 +51,7 @@ class VersionRules:
 
         place.store.commit(state, TopicEdit("r1", NOW_MS, {0: log}, verb=Verb.COMPACT))
 
-        assert place.store.versions(ORDERS) == (KeptVersion(state.version, NOW_MS, "r1", Verb.COMPACT),)
+        assert place.store.versions(ORDERS) == (KeptVersion(state.version, NOW_MS, "r1", Verb.COMPACT, 0),)
         assert place.store.load_version(ORDERS, state.version) == state
         assert place.records(place.store.load_version(ORDERS, state.version)) == place.records(state)
 
@@ -108,3 +124,31 @@ class VersionRules:
         assert past.log(1).generation == 4
         assert newest.log(1).generation == 5
         assert (past.identity, past.location) == (newest.identity, newest.location)
+
+    def test_kept_versions_tell_the_size_of_the_files_that_only_they_name(self, place: Place) -> None:
+        """As rounds replace files, an append adds some, versions leave, and an `undo` names files again."""
+        state = place.create(versions_kept=2)
+        for n in range(4):
+            state = place.append(state, some_records("a", f"{n}"))
+            before = place.store.segments(state)
+            state = place.round(state, keep=lambda record: record.key != b"a", closed_ms=NOW_MS + n)
+            assert told(place) == of_earlier_versions(place) > 0
+        state = place.append(state, some_records("b"))
+        replaced = tuple(s for s in place.store.segments(state) if s.base_offset < before[-1].end_offset)
+        edit = TopicEdit("u", NOW_MS, {0: state.log(0).with_run("u")}, add=before, remove=replaced, verb=Verb.UNDO)
+        place.store.commit(state, edit)
+        assert told(place) == of_earlier_versions(place)
+        assert [kept.no_longer_named_bytes for kept in place.store.versions(ORDERS)] == [
+            sum(sizes_of(replaced).values()),
+            0,
+        ]
+
+    def test_a_file_that_only_the_view_still_names_is_not_of_earlier_versions(self, place: Place) -> None:
+        state = place.append(place.create(compaction_mode="side-by-side"), some_records("a"))
+        segments = place.store.segments(state)
+        log = replace(state.log(0), view=a_view(segments))
+        state = place.store.commit(state, TopicEdit("r1", NOW_MS, {0: log}, view_add=segments, verb=Verb.COMPACT))
+        state = place.drop(state, segments)
+        assert told(place) == of_earlier_versions(place) == 0
+        place.drop_views(state)
+        assert told(place) == of_earlier_versions(place) == sum(sizes_of(segments).values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.lifecycle.expiring import expiry_ms, unexpired
+from lithify.lifecycle.expiring import expiry_ms, unexpired, without_restored
 from lithify.lifecycle.sweeping import may_be_swept
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.stored_file import Closing, StoredFile
@@ -38,3 +38,10 @@ def test_a_version_goes_exactly_when_its_files_may_be_swept(closed_ms: int, rete
     settings = settings_of({"versions.retention.ms": retention_ms})
     goes = not unexpired(kept(closed_ms), expiry_ms(settings, now_ms))
     assert goes == may_be_swept(StoredFile("a", 1, now_ms), Closing(closed_ms), settings, now_ms)
+
+
+def test_restored_files_are_taken_off_the_newest_versions():
+    assert without_restored({3: 10, 7: 5}, 0) == {3: 10, 7: 5}
+    assert without_restored({3: 10, 7: 5}, 4) == {3: 10, 7: 1}
+    assert without_restored({3: 10, 7: 5}, 8) == {3: 7, 7: 0}
+    assert without_restored({3: 10, 7: 5}, 99) == {3: 0, 7: 0}

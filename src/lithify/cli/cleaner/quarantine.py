@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, the_partition, verb
-from lithify.cli.terminal.output import coded, columns, count, plural, say, show, width
+from lithify.cli.terminal.output import drawn, say, show
 from lithify.model.failure import number_of_times
-from lithify.model.names import partition_of
-from lithify.model.settings.units import format_duration
-from lithify.reports.quarantine import FailingLog, QuarantineReport, ReleaseReport
-
-_HEADER = ("LOG", "STATE", "FAILURES", "SINCE", "NEXT TRY")
+from lithify.reports.quarantine import ReleaseReport
+from lithify.reports.tables.quarantine import quarantine_table
+from lithify.reports.tables.wording import count, plural
 
 
 @verb("list")
@@ -32,39 +28,13 @@ def list_quarantine(invocation: Invocation) -> int:
     """
     found = invocation.open_lake().quarantine()
     if not invocation.printed(*found.logs) and found.logs:
-        show(_lines(found))
+        show(drawn(quarantine_table(found)))
     for topic in found.unreadable:
         invocation.say_error(topic.error, topic.error_code, topic=topic.topic)
     if not invocation.json:
         quarantined = sum(log.quarantined for log in found.logs)
         say(f"{plural(quarantined, 'log')} quarantined, {count(len(found.logs) - quarantined)} failing")
     return 1 if found.unreadable else 0
-
-
-def _lines(found: QuarantineReport) -> list[str]:
-    first, *rows = columns(_HEADER, [_row(log, found.now_ms) for log in found.logs], left=("LOG", "STATE"))
-    lines = [first]
-    for row, log in zip(rows, found.logs, strict=True):
-        lines += [row, *(f"     {text}" for text in textwrap.wrap(coded(log.error, log.error_code), width() - 5))]
-    return lines
-
-
-def _row(log: FailingLog, now_ms: int) -> tuple[str, ...]:
-    since_ms = log.failed_ms if log.quarantined else log.since_ms
-    return (
-        partition_of(log.topic, log.partition),
-        "QUARANTINED" if log.quarantined else "failing",
-        count(log.failures),
-        f"{format_duration(max(0, now_ms - since_ms))} ago",
-        _next_try(log, now_ms),
-    )
-
-
-def _next_try(log: FailingLog, now_ms: int) -> str:
-    if log.retry_ms is None:
-        return "never"
-    waits = log.failed_ms <= now_ms < log.retry_ms  # a failure in the future (a clock was ahead) delays no try
-    return f"in {format_duration(log.retry_ms - now_ms)}" if waits else "now"
 
 
 @verb("release")

@@ -48,7 +48,9 @@ def status(
     log end offset. Rounds have compacted the records below CLEAN BELOW; the next one compacts those
     below HORIZON. DIRTY is the share of bytes that no round has compacted. VIEW is the compacted view
     of a side-by-side topic, up to CLEAN BELOW; RECORDS and SIZE are then of the backlog. A topic with
-    cleanup.policy=delete has no rounds. Reads metadata only.
+    cleanup.policy=delete has no rounds. A log of several parts is drawn as a line as well, where it fits:
+    S, D, H and E are START, CLEAN BELOW, HORIZON and END, and deletes below R may be gone. Where
+    more is stored than SIZE, such as earlier versions, a line says how much. Reads metadata only.
 
     \b
     Examples:
@@ -69,15 +71,19 @@ def status(
     if watches:
         watch(look, interval_ms or INTERVAL_MS, as_json=invocation.json)
     frame = look()
-    if invocation.json:
+    _print(frame, as_json=invocation.json)
+    return frame.code
+
+
+def _print(frame: Frame, *, as_json: bool) -> None:
+    if as_json:
         for value in frame.values:
             print_json(value)
-        return frame.code
+        return
     if frame.lines:
         show(frame.lines)
     for note in frame.notes:
         say(note)
-    return frame.code
 
 
 def _overview_look(invocation: Invocation, now_ms: int | None, *, everything: bool) -> Callable[[], Frame]:

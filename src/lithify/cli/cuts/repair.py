@@ -8,8 +8,9 @@ import click
 
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
-from lithify.cli.terminal.output import plural, say
+from lithify.cli.terminal.output import say
 from lithify.errors import LithifyError, RefusedError
+from lithify.reports.tables.wording import plural
 
 if TYPE_CHECKING:
     from lithify.api.lake import Lake

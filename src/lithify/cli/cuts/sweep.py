@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import allow_clock_jump
-from lithify.cli.terminal.output import columns, plural, say, show
-from lithify.model.settings.units import format_bytes, format_time
-
-if TYPE_CHECKING:
-    from lithify.reports.cut import SweepReport, SweptFile
+from lithify.cli.terminal.output import drawn, say, show
+from lithify.reports.tables.cuts import sweep_summary, sweep_table
 
 
 @verb("sweep")
@@ -44,27 +39,5 @@ def sweep(
         if invocation.printed(report):
             continue
         if report.files:
-            header = ("SIZE", "WHY", "SINCE", "FILE")
-            rows = (_row(file, location) for file in report.files)
-            show(columns(header, rows, left=header[1:], wrap=False))
-        say(_summary(report))
-
-
-def _row(file: SweptFile, location: str) -> tuple[str, ...]:
-    why = "never named" if file.named_until_ms is None else "replaced"
-    since = file.modified_ms if file.named_until_ms is None else file.named_until_ms
-    return format_bytes(file.size_bytes), why, format_time(since)[:19], _within(file.path, location)
-
-
-def _within(path: str, location: str) -> str:
-    """The path as seen from the folder of the topic."""
-    return path.removeprefix(location).removeprefix(location.removeprefix("file://")).lstrip("/")
-
-
-def _summary(report: SweepReport) -> str:
-    if not report.files:
-        return f"{report.topic}: no file can be deleted"
-    files = f"{plural(len(report.files), 'file')} of {format_bytes(report.size_bytes)}"
-    if report.deleted:
-        return f"{report.topic}: {files} deleted"
-    return f"{report.topic}: {files} can be deleted; --yes deletes {'it' if len(report.files) == 1 else 'them'}"
+            show(drawn(sweep_table(report, location)))
+        say(sweep_summary(report))

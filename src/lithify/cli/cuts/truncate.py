@@ -7,9 +7,9 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, one_partition, verb
 from lithify.cli.terminal.confirmation import refuse
-from lithify.cli.terminal.output import count, plural
 from lithify.cli.text.cuts import print_cut
 from lithify.model.names import partition_of
+from lithify.reports.tables.wording import count, plural
 
 
 @verb("truncate")

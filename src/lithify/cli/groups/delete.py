@@ -9,7 +9,8 @@ from lithify.cli.groups.parameters import group, say_wait
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import Members
 from lithify.cli.terminal.confirmation import refuse
-from lithify.cli.terminal.output import plural, say
+from lithify.cli.terminal.output import say
+from lithify.reports.tables.wording import plural
 
 
 @verb("delete")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import columns, count, say, show
+from lithify.cli.terminal.output import drawn, say, show
+from lithify.reports.tables.groups import group_table
 
 
 @verb("list")
@@ -23,5 +24,4 @@ def list_groups(invocation: Invocation, coordination_url: str | None) -> None:
     if not groups:
         say("no groups yet (`lithify consume TOPIC --group G` makes one)")
         return
-    rows = [(g.group, count(g.partitions), g.committed_at, ", ".join(g.topics)) for g in groups]
-    show(columns(("GROUP", "PARTITIONS", "COMMITTED", "TOPICS"), rows, left=("GROUP", "TOPICS")))
+    show(drawn(group_table(groups)))

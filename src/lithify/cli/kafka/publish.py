@@ -10,10 +10,11 @@ from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.kafka.settings import kafka_options, kafka_settings
 from lithify.cli.parameters import DurationType
-from lithify.cli.terminal.output import columns, count, plural, say, show
+from lithify.cli.terminal.output import columns, say, show
 from lithify.cli.terminal.progress import record_progress
 from lithify.kafka_client.names import without_unknown
 from lithify.model.settings.units import format_duration
+from lithify.reports.tables.wording import count, plural
 
 if TYPE_CHECKING:
     from lithify.kafka import PublishReport

@@ -10,9 +10,9 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options, say_notes
-from lithify.cli.terminal.output import say, show
+from lithify.cli.terminal.output import drawn, say, show
 from lithify.cli.terminal.progress import phase_progress
-from lithify.cli.text.pulsar_rounds import plan_lines, round_lines, round_summary
+from lithify.reports.tables.pulsar_rounds import plan_table, round_summary, round_table
 
 
 class ReplicationType(click.ParamType[tuple[int, int, int]]):
@@ -87,13 +87,13 @@ def compact(
     if only_plan:
         plan = topic.plan()
         if not invocation.printed(plan):
-            show(plan_lines(plan))
+            show(drawn(plan_table(plan)))
         say_notes(plan.notes)
         return 1 if any(one.error is not None for one in plan.partitions) else 0
     with phase_progress() as progress:
         report = topic.compact(progress=progress, **given)
     if not invocation.printed(report):
-        show(round_lines(report))
+        show(drawn(round_table(report)))
         say(round_summary(report))
     say_notes(report.notes)
     for one in report.failed:

@@ -22,10 +22,11 @@ from lithify.cli.records.record_files import (
     read_batches,
 )
 from lithify.cli.records.text_lines import STDIN, LineLimits
-from lithify.cli.terminal.output import columns, count, plural, print_json, say, show
+from lithify.cli.terminal.output import columns, print_json, say, show
 from lithify.cli.terminal.progress import record_progress
 from lithify.cli.terminal.stopping import until_done
 from lithify.errors import InvalidRecordError, LithifyError, RefusedError, UnknownOutcomeError
+from lithify.reports.tables.wording import count, plural
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic

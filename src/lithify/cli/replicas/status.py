@@ -6,8 +6,8 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import say, show
-from lithify.cli.text.replicas import status_lines
+from lithify.cli.terminal.output import drawn, say, show
+from lithify.reports.tables.replicas import replica_table
 
 
 @verb("status")
@@ -35,4 +35,4 @@ def status(invocation: Invocation, name: str | None, coordination_url: str | Non
     if not found:
         say("no replicas yet (`lithify replica add STREAM/TOPIC --to WAREHOUSE` defines one)")
         return
-    show(status_lines(found))
+    show(drawn(replica_table(found)))

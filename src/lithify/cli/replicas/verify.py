@@ -6,11 +6,10 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.rounds.verify import FOUND_SOMETHING, finding_line
-from lithify.cli.terminal.output import plural, say, show, styled
+from lithify.cli.rounds.verify import FOUND_SOMETHING, coloured_verdict, finding_line
+from lithify.cli.terminal.output import say, show
 from lithify.cli.terminal.progress import byte_progress
-from lithify.model.settings.units import format_bytes, format_duration
-from lithify.reports.replicas import ReplicaVerification
+from lithify.reports.tables.verification import replica_summary
 
 
 @verb("verify")
@@ -36,15 +35,5 @@ def verify(invocation: Invocation, what: str, coordination_url: str | None) -> i
         for report in reports:
             for finding in report.findings:
                 show([finding_line(report.topic, finding)])
-            say(_summary(report))
+            say(replica_summary(report, coloured_verdict(report)))
     return 0 if all(report.clean for report in reports) else FOUND_SOMETHING
-
-
-def _summary(report: ReplicaVerification) -> str:
-    """One line: what was read, what it was held against, what was found."""
-    result = styled("clean" if report.clean else "NOT CLEAN", fg="green" if report.clean else "red", bold=True)
-    against = "by itself" if report.source_version is None else f"against version {report.source_version} of its source"
-    found = "" if report.clean else f", {'more than ' if report.more_findings else ''}{len(report.findings)} findings"
-    read = f"{plural(report.records, 'record')} in {plural(report.files, 'file')}"
-    spent = f"{format_bytes(report.bytes_read)} read in {format_duration(report.duration_ms)}"
-    return f"{report.topic}: {result}{found}: {read}, version {report.replica_version} {against}, {spent}"

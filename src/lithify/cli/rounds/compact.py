@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,8 +14,10 @@ from lithify.cli.parameters import TimeType
 from lithify.cli.terminal.confirmation import allow_clock_jump, check_now
 from lithify.cli.terminal.output import say, show
 from lithify.cli.terminal.progress import phase_progress
-from lithify.cli.text.rounds import plan_lines, plan_summary, round_lines, round_summary
-from lithify.errors import RefusedError, RoundsFailedError
+from lithify.cli.text.rounds import plan_lines, round_lines
+from lithify.errors import LithifyError, RefusedError, RoundsFailedError
+from lithify.reports.tables.rounds import plan_summary, round_summary, space_needed
+from lithify.reports.tables.space import space_line
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic
@@ -72,13 +75,25 @@ def compact(
             say(plan_summary(plan))
         return 0
     check_now(now_ms, yes, "what a round drops", "--plan shows what it would do")
+    if not invocation.json:
+        _say_needed(topic, now_ms, chosen)
     report = _run(topic, now_ms=now_ms, partitions=chosen, **limits)
     if not invocation.printed(report):
         show(round_lines(report))
         say(round_summary(report))
+        if stored := space_line(report.space):
+            say(f"{report.topic}: {stored}")
     for log in report.failed:
         invocation.say_error(str(log.error), log.error_code, partition=log.partition)
     return 1 if report.failed else 0
+
+
+def _say_needed(topic: Topic, now_ms: int | None, partitions: list[int] | None) -> None:
+    """Says what the round may need meanwhile. It is read from metadata, in little time beside the start of Spark."""
+    with suppress(LithifyError):  # the round says it
+        needed = space_needed(topic.plan(now_ms=now_ms, partitions=partitions))
+        if needed:
+            say(needed)
 
 
 def _run(topic: Topic, **given: Any) -> RoundReport:

@@ -13,9 +13,10 @@ from lithify.cli.invocation import Invocation, verb
 from lithify.cli.rounds.verify import FOUND_SOMETHING, summary
 from lithify.cli.terminal.output import faint, heading, print_json, say, show, width
 from lithify.cli.terminal.progress import phase_progress
-from lithify.cli.text.rounds import round_lines, round_summary
+from lithify.cli.text.rounds import round_lines
 from lithify.errors import LithifyError
 from lithify.model.record import Record
+from lithify.reports.tables.rounds import round_summary
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic

@@ -9,9 +9,9 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
-from lithify.cli.terminal.output import plural
 from lithify.cli.text.cuts import print_cut
 from lithify.model.settings.units import format_time
+from lithify.reports.tables.wording import plural
 
 if TYPE_CHECKING:
     from lithify.model.topic.state import TopicState

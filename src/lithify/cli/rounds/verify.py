@@ -6,10 +6,10 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import plural, say, show, styled
+from lithify.cli.terminal.output import say, show, styled
 from lithify.cli.terminal.progress import phase_progress
-from lithify.model.names import partition_of
-from lithify.model.settings.units import format_bytes, format_duration
+from lithify.reports.replicas import ReplicaVerification
+from lithify.reports.tables.verification import finding_text, verdict, verify_summary
 from lithify.reports.verification import Finding, VerifyReport
 
 FOUND_SOMETHING = 3
@@ -48,19 +48,14 @@ def verify(
 
 def finding_line(topic: str, finding: Finding) -> str:
     """`orders-3 offset 17: record_lost: …`."""
-    offset = "" if finding.offset is None else f" offset {finding.offset}"
-    return (
-        f"{partition_of(topic, finding.partition)}{offset}: {styled(finding.kind.value, fg='red')}: {finding.message}"
-    )
+    return finding_text(topic, finding, styled(finding.kind.value, fg="red"))
 
 
 def summary(report: VerifyReport) -> str:
     """One line: what was read, what it was compared with, what was found."""
-    read = f"{plural(report.records, 'record')} in {plural(report.segments, 'segment')}"
-    against = "and no earlier one to compare with" if report.against is None else f"against version {report.against}"
-    found = "nothing lost" if report.clean else plural(len(report.findings), "finding")
-    if report.more_findings:
-        found = f"the first {found} of more"
-    result = styled("clean" if report.clean else "NOT CLEAN", fg="green" if report.clean else "red", bold=True)
-    spent = f"{format_bytes(report.bytes_read)} read in {format_duration(report.duration_ms)}"
-    return f"{report.topic}: {result}, {found}: {read}, version {report.version} {against}, {spent}"
+    return verify_summary(report, coloured_verdict(report))
+
+
+def coloured_verdict(report: VerifyReport | ReplicaVerification) -> str:
+    """Whether it is as it should be, green or red."""
+    return styled(verdict(report), fg="green" if report.clean else "red", bold=True)

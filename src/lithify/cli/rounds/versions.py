@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import columns, count, plural, say, show
-from lithify.model.settings.units import format_bytes, format_time
-
-if TYPE_CHECKING:
-    from lithify.reports.status import VersionReport
+from lithify.cli.terminal.output import drawn, say, show
+from lithify.reports.tables.topics import version_table
+from lithify.reports.tables.wording import plural
 
 
 @verb("versions")
@@ -34,23 +30,6 @@ def versions(invocation: Invocation, topic_name: str) -> None:
         return
     newest = topic.state()
     if found:
-        viewed = any(version.view_records is not None for version in found)
-        closing = ("CLOSED AT", "BY", "FILES STAY UNTIL")
-        header = ("VERSION", "RECORDS", "SIZE", *(("VIEW",) if viewed else ()), *closing)
-        rows = [_row(version, viewed=viewed) for version in found]
-        show(columns(header, rows, left=closing, wrap=False))
+        show(drawn(version_table(found)))
     kept = plural(len(found), "earlier version")
     say(f"{topic.name}: {kept} kept, at most {newest.settings.versions_kept} are; the newest is {newest.version}")
-
-
-def _row(version: VersionReport, *, viewed: bool) -> tuple[str, ...]:
-    view = "-" if version.view_records is None else count(version.view_records)
-    return (
-        count(version.version),
-        count(version.records),
-        format_bytes(version.bytes),
-        *((view,) if viewed else ()),
-        format_time(version.closed_ms)[:19],
-        version.verb.value,
-        format_time(version.files_stay_until_ms)[:19],
-    )

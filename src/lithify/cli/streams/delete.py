@@ -7,8 +7,9 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
-from lithify.cli.terminal.output import plural, say, show
+from lithify.cli.terminal.output import say, show
 from lithify.errors import RefusedError
+from lithify.reports.tables.wording import plural
 
 
 @verb("delete")

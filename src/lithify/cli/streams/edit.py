@@ -6,9 +6,10 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import coded, plural, say
+from lithify.cli.terminal.output import say
 from lithify.errors import RefusedError
 from lithify.reports.streams import EditedTopic, StreamEditReport
+from lithify.reports.tables.wording import coded, plural
 
 
 @verb("edit")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import count, faint, fields, heading, show
+from lithify.cli.terminal.output import faint, fields, heading, show
 from lithify.model.settings.inheritance import Origin
 from lithify.model.settings.stream_attributes import ATTRIBUTES
 from lithify.reports.streams import StreamInfo
+from lithify.reports.tables.wording import count
 
 
 @verb("info")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import columns, count, say, show
+from lithify.cli.terminal.output import drawn, say, show
 from lithify.reports.streams import StreamInfo
+from lithify.reports.tables.topics import stream_table
 
 
 @verb("list")
@@ -31,5 +32,4 @@ def _show(infos: Sequence[StreamInfo]) -> None:
     if not infos:
         say("no streams yet (`lithify stream create` makes one)")
         return
-    rows = [(info.stream, count(info.topics), info.keeps) for info in infos]
-    show(columns(("STREAM", "TOPICS", "KEEPS"), rows, left=("STREAM", "KEEPS")))
+    show(drawn(stream_table(infos)))

@@ -14,13 +14,14 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
-from lithify.model.settings.units import format_duration, format_time
 from lithify.redaction import redacted
+from lithify.reports.tables.table import Table
+from lithify.reports.tables.wording import visible
 
 _ESCAPE = "\x1b"
 _OUR_ESCAPE = chr(0xF0000 + int.from_bytes(os.urandom(2)) % 0xFFFE)
@@ -29,11 +30,6 @@ _STEERING = re.compile(
     "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 """Characters that JSON allows and a terminal acts on or hides: controls, direction marks, zero-width characters."""
-
-
-def visible(text: str) -> str:
-    """Text with its unprintable characters escaped."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
 def line(text: str) -> str:
@@ -102,19 +98,10 @@ def say_warnings(log: logging.Logger) -> None:
         log.propagate = False  # with --debug the root prints all messages
 
 
-def _escaped(character: str) -> str:
-    return ascii(character)[1:-1]
-
-
 def say_error(text: str, code: str | None) -> None:
     """Prints an error on one line: `error[UnknownTopic]: ...`. Only errors that earlier versions noted have no code."""
     name = "error:" if code is None else f"error[{code}]:"
     say(f"{styled(name, fg='red', bold=True)} {' '.join(text.split())}")
-
-
-def coded(text: str, code: str | None) -> str:
-    """The text of an error within a line: `[UnknownTopic] ...`."""
-    return text if code is None else f"[{code}] {text}"
 
 
 def styled(text: str, **style: Any) -> str:
@@ -161,6 +148,31 @@ def columns(
     return lines
 
 
+def drawn(table: Table[Any]) -> list[str]:
+    """Lines of a table; below each row its drawing, and what is said of its item."""
+    notes = [[*_fitting(table.drawing(item)), *_below(table.notes(item))] for item in table.items]
+    first, *rows = columns(table.header, table.rows, left=table.left, wrap=table.wrap)
+    if not any(notes):
+        return [first, *rows]
+    return [first, *(text for row, said in zip(rows, notes, strict=True) for text in (row, *said))]
+
+
+_INDENT = "     "
+
+
+def _fitting(drawing: str) -> list[str]:
+    return [_INDENT + drawing] if drawing and len(_INDENT + drawing) <= width() else []
+
+
+def _below(notes: Sequence[str]) -> list[str]:
+    return [_INDENT + text for note in notes for text in textwrap.wrap(note, width() - len(_INDENT))]
+
+
+def wrapped(text: str) -> list[str]:
+    """A text as lines of the terminal."""
+    return textwrap.wrap(text, width())
+
+
 def fields(pairs: Iterable[tuple[str, str]], *, indent: str = "  ") -> list[str]:
     """Lines of `name  value`, the values below each other, wrapped to the terminal."""
     pairs = list(pairs)
@@ -172,29 +184,6 @@ def fields(pairs: Iterable[tuple[str, str]], *, indent: str = "  ") -> list[str]
         lines.append(f"{indent}{faint(name.ljust(name_width))}  {first}")
         lines += [f"{indent}{' ' * name_width}  {line}" for line in more]
     return lines
-
-
-def count(number: int) -> str:
-    """1234567 as `1,234,567`."""
-    return f"{number:,}"
-
-
-def change(before: int, after: int, text: Callable[[int], str]) -> str:
-    """`3 → 4`, or only the number if it is the same."""
-    return text(after) if before == after else f"{text(before)} → {text(after)}"
-
-
-def plural(number: int, noun: str) -> str:
-    """`1 record`, `2 records`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def when(time_ms: int, now_ms: int) -> str:
-    """A time, and how far it is from now."""
-    distance = (
-        f"in {format_duration(time_ms - now_ms)}" if time_ms > now_ms else f"{format_duration(now_ms - time_ms)} ago"
-    )
-    return f"{format_time(time_ms)} ({distance})"
 
 
 def on_terminal() -> bool:

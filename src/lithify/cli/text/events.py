@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lithify.cli.terminal.output import coded, count, faint, plural, styled
+from lithify.cli.terminal.output import faint, styled
 from lithify.model.settings.units import format_bytes, format_duration, format_time
 from lithify.reports.events import CleanerEvent, EventKind
+from lithify.reports.tables.wording import coded, count, plural
 
 _COLOURS = {
     EventKind.FAILED: "yellow",

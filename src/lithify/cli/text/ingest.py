@@ -9,10 +9,11 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from lithify.cli.invocation import Invocation
-from lithify.cli.terminal.output import columns, count, flush, say, say_json, show
+from lithify.cli.terminal.output import drawn, flush, say, say_json, show
 from lithify.cli.terminal.stopping import end_spark
 from lithify.errors import RefusedError
 from lithify.model.settings.units import format_duration
+from lithify.reports.tables.wording import count
 
 if TYPE_CHECKING:
     from lithify.reports.ingest import Hole, IdHole, IngestBatch, IngestNote, IngestReport, TellBatch, TellNote
@@ -79,19 +80,11 @@ def _batch_line(batch: IngestBatch) -> str:
 
 
 def _print(invocation: Invocation, reports: tuple[IngestReport, ...]) -> None:
+    from lithify.reports.tables.ingest import ingest_table
+
     if invocation.printed(*reports):
         return
-    header = ("SOURCE", "TOPIC", "BATCHES", "RECORDS", "RECORDS/S", "TIME")
-    rows = [
-        (
-            r.source,
-            r.topic,
-            *map(count, (r.batches, r.records, round(r.records_per_s))),
-            format_duration(r.duration_ms),
-        )
-        for r in reports
-    ]
-    show(columns(header, rows, left=("SOURCE", "TOPIC")))
+    show(drawn(ingest_table(reports)))
     for report in reports:
         for hole in report.holes:
             say(f"{report.topic}[{hole.partition}]: {_gone(hole)} were never copied")

@@ -1,76 +1,14 @@
-"""Replicas as text: a line for each topic of each, errors below; a line for each event of a daemon."""
+"""Events of a replica daemon as text: a line for each."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from lithify.cli.terminal.output import coded, columns, count, faint, plural, styled, width
-from lithify.model.replicas.progress import ReplicaStanding
+from lithify.cli.terminal.output import faint, styled
 from lithify.model.settings.units import format_bytes, format_duration, format_time
 from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
-from lithify.reports.replicas.status import ReplicaStatus
-
-_HEADER = ("REPLICA", "TOPIC", "TARGET", "STATE", "VERSION", "RECORDS", "SIZE", "BEHIND")
-_LEFT = ("REPLICA", "TOPIC", "TARGET", "STATE")
-
-
-def status_lines(found: Sequence[ReplicaStatus]) -> list[str]:
-    """RECORDS, SIZE and BEHIND are what the replica has not yet, and since when."""
-    first, *rows = columns(_HEADER, [_row(status) for status in found], left=_LEFT)
-    lines = [first]
-    for row, status in zip(rows, found, strict=True):
-        lines.append(row)
-        if status.error is not None:
-            again = "" if status.next_retry_at is None else f" (again at {status.next_retry_at})"
-            lines += _below(f"{status.error}{again}")
-        if status.positions_error is not None:
-            lines += _below(f"positions of groups: {status.positions_error}")
-        if status.positions_behind:
-            behind, of = count(status.positions_behind), plural(status.positions or 0, "position")
-            lines += _below(f"{behind} of {of} of groups not as at the source")
-        if status.compact:
-            why_not = status.not_compacting
-            lines += _below("compacts by itself" if why_not is None else f"does not compact by itself: {why_not}")
-    return lines
-
-
-def _below(text: str) -> list[str]:
-    return [f"     {line}" for line in textwrap.wrap(text, width() - 5)]
-
-
-def _row(status: ReplicaStatus) -> tuple[str, ...]:
-    return (
-        status.name,
-        status.topic or "(none yet)",
-        status.target,
-        _state(status),
-        _versions(status),
-        _or_dash(status.lag_records, count),
-        _or_dash(status.lag_bytes, format_bytes),
-        _or_dash(status.lag_ms or None, format_duration),
-    )
-
-
-def _state(status: ReplicaStatus) -> str:
-    if status.state is ReplicaStanding.FAILED:
-        return status.state.upper()
-    if status.to_copy_bytes and status.state in (ReplicaStanding.COPYING, ReplicaStanding.REPLICATING):
-        return f"{status.state} {100 * status.copied_bytes // status.to_copy_bytes}%"
-    return status.state
-
-
-def _versions(status: ReplicaStatus) -> str:
-    """`12`, or `11 of 12`."""
-    if status.replica_version == status.source_version or status.source_version is None:
-        return _or_dash(status.replica_version, count)
-    return f"{_or_dash(status.replica_version, count)} of {count(status.source_version)}"
-
-
-def _or_dash(number: int | None, text: Callable[[int], str]) -> str:
-    return "-" if number is None else text(number)
-
+from lithify.reports.tables.wording import coded, count, plural
 
 _COLOURS = {ReplicaEventKind.FAILED: "yellow", ReplicaEventKind.TROUBLE: "yellow"}
 

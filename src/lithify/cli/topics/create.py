@@ -6,10 +6,11 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import plural, say
+from lithify.cli.terminal.output import say
 from lithify.cli.text.setting_notes import creation_notes
 from lithify.errors import TopicExistsError
 from lithify.model.settings.table import SETTINGS
+from lithify.reports.tables.wording import plural
 
 
 @verb("create")

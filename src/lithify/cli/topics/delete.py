@@ -7,8 +7,9 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
-from lithify.cli.terminal.output import plural, print_json, say, show
+from lithify.cli.terminal.output import print_json, say, show
 from lithify.errors import UnknownTopicError
+from lithify.reports.tables.wording import plural
 
 
 @verb("delete")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import columns, count, say, show
+from lithify.cli.terminal.output import drawn, say, show
 from lithify.cli.text.overview import no_topics
-from lithify.model.settings.units import format_bytes
+from lithify.reports.tables.topics import topic_table
 
 
 @verb("list")
@@ -24,5 +24,4 @@ def list_topics(invocation: Invocation) -> None:
     if not infos:
         say(no_topics(lake.warehouse.store.where))
         return
-    rows = [(i.original_name, count(i.partitions), count(i.records), format_bytes(i.bytes)) for i in infos]
-    show(columns(("TOPIC", "PARTITIONS", "RECORDS", "SIZE"), rows, left=("TOPIC",)))
+    show(drawn(topic_table(infos)))

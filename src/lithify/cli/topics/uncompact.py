@@ -7,8 +7,8 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
-from lithify.cli.terminal.output import plural
 from lithify.cli.text.cuts import print_cut
+from lithify.reports.tables.wording import plural
 
 
 @verb("uncompact")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import count, fields, heading, show
+from lithify.cli.terminal.output import fields, heading, show
+from lithify.reports.tables.wording import count
 from lithify.reports.warehouse import WarehouseInfo
 
 

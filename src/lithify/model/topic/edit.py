@@ -86,3 +86,6 @@ class KeptVersion:
     closed_ms: int
     closed_by: str
     verb: Verb = Verb.COMPACT
+    no_longer_named_bytes: int | None = None
+    """Of the files that this commit stopped naming, and that the newest version does not name either; None where an
+    earlier Lithify closed it, which did not say."""

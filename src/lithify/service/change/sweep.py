@@ -47,7 +47,7 @@ def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual:
     look = _Look(warehouse, state, now_ms)
     plan = look.plan()
     if not delete:
-        return SweepReport(str(name), False, plan.files, now_ms)
+        return _report(name, plan, plan.files, now_ms, deleted=False)
     if plan.unusual and not allow_unusual:
         raise UnusualSweepError(
             f"{name}: {plan.unusual}; nothing was deleted",
@@ -59,7 +59,21 @@ def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual:
     warehouse.store.note_named(state, look.stored, look.named, look.named_ms)
     unnamed = look.fenced(plan)
     look.delete(unnamed)
-    return SweepReport(str(name), True, plan.replaced + unnamed, now_ms)
+    return _report(name, plan, plan.replaced + unnamed, now_ms, deleted=True)
+
+
+def _report(
+    name: TopicName, plan: SweepPlan, files: tuple[SweptFile, ...], now_ms: int, *, deleted: bool
+) -> SweepReport:
+    return SweepReport(
+        topic=str(name),
+        deleted=deleted,
+        files=files,
+        now_ms=now_ms,
+        stored_bytes=plan.stored_bytes - (sum(file.size_bytes for file in files) if deleted else 0),
+        waiting_files=len(plan.waiting),
+        waiting_bytes=sum(file.size_bytes for file in plan.waiting),
+    )
 
 
 @dataclass(slots=True)

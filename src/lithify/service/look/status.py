@@ -37,6 +37,7 @@ from lithify.schedule.assessment import OF_A_REPLICA, assess, entries_that_may_h
 from lithify.service.creation import all_attributes
 from lithify.service.documents import failures_of
 from lithify.service.group_reads import read_groups
+from lithify.service.look.space import space_of
 
 
 def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None = None) -> TopicStatus:
@@ -61,12 +62,14 @@ def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None 
         now_ms=judged_ms,
         now_given=now_ms is not None,
         groups_error=reads.error,
+        space=space_of(warehouse.store, state),
     )
 
 
 def topic_info(warehouse: Warehouse, state: TopicState) -> TopicInfo:
     """Partitions, sizes and settings of the topic, from its newest metadata, and the attributes of its stream."""
-    return _info(state, all_attributes(warehouse.store, [state.name.stream]).get(state.name.stream))
+    found = _info(state, all_attributes(warehouse.store, [state.name.stream]).get(state.name.stream))
+    return replace(found, space=space_of(warehouse.store, state))
 
 
 def topic_infos(warehouse: Warehouse) -> tuple[TopicInfo, ...]:

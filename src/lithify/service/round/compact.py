@@ -44,6 +44,7 @@ def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: Run
         now_ms=now_ms,
         now_given=request.now_ms is not None,
         groups_error=reads.error,
+        old_version_until_ms=warehouse.clock.now_ms() + state.settings.versions_retention_ms,
     )
 
 

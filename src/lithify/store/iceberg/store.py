@@ -155,7 +155,7 @@ class IcebergStore(TopicFolders):
                 self._remember(metadata, table.metadata_location, version)
                 path = layout.version_file(newest.location, closed.record)
                 return closed_state(newest, path, read_document(self._access, path))
-        raise unknown_version(name, version, [closed.kept for closed in versions])
+        raise unknown_version(name, version, [closed.kept() for closed in versions])
 
     def segments(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
         """Raises `DamagedError`, or `UnknownVersionError` for an old state that was swept or is of another process."""
@@ -199,7 +199,7 @@ class IcebergStore(TopicFolders):
 
     def versions(self, name: TopicName) -> tuple[KeptVersion, ...]:
         """Newest first. Raises what `load` raises."""
-        return tuple(closed.kept for closed in topic_codec.closed_versions(self._table(name).metadata.properties))
+        return topic_codec.kept_versions(self._table(name).metadata.properties)
 
     def report_ids(self, name: TopicName) -> tuple[str, ...]:
         """Newest first. Raises what `load` raises."""
@@ -257,7 +257,7 @@ class IcebergStore(TopicFolders):
         lists = self._remember(table.metadata, table.metadata_location, state.version)
         if lists is None or str(table.metadata.table_uuid) != state.identity:
             versions = topic_codec.closed_versions(table.metadata.properties)
-            raise unknown_version(state.name, state.version, [closed.kept for closed in versions])
+            raise unknown_version(state.name, state.version, [closed.kept() for closed in versions])
         return lists
 
     def _read(self, state: TopicState, listed: ManifestList, partitions: Sequence[int] | None) -> tuple[Segment, ...]:

@@ -39,9 +39,9 @@ from pyiceberg.table.update import (
 )
 
 from lithify.columnar.files.access import FileAccess
-from lithify.lifecycle.expiring import unexpired
-from lithify.model.segment import Segment
-from lithify.model.topic.edit import TopicEdit
+from lithify.lifecycle.expiring import unexpired, without_restored
+from lithify.model.segment import Segment, sizes_of
+from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import CommitUnknownError, StaleVersionError
 from lithify.store.errors import check_removed
@@ -78,10 +78,12 @@ def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) 
         view_updates, view = _staged_view(table, state, edit)
         versions = topic_codec.closed_versions(metadata.properties)
         kept = unexpired(versions, edit.expire_closed_before_ms)
+        sizes = topic_codec.no_longer_named_bytes(metadata.properties)
         if edit.closes:
             record = version_record(state.version, snapshot.snapshot_id)
             gone = _no_longer_named(table, edit)
-            write_document(access, version_file(state.location, record), closing_record(state, edit, gone))
+            write_document(access, version_file(state.location, record), closing_record(state, edit, list(gone)))
+            sizes = {**without_restored(sizes, _restored_bytes(table, edit)), state.version: sum(gone.values())}
             settings = edit.settings or state.settings
             closed = topic_codec.Closed(state.version, edit.time_ms, edit.run_id, record, edit.verb.value)
             kept = (closed, *kept)[: settings.versions_kept]
@@ -91,6 +93,7 @@ def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) 
     heads = {name: None if at is None else at.snapshot_id for name, at in moved.items()}
     after = {**before, **heads, **tags}
     properties = topic_codec.edited(metadata.properties, metadata.next_sequence_number(), edit, kept)
+    properties |= topic_codec.sized(metadata.properties, sizes, kept)
     properties |= topic_codec.located(metadata.properties, metadata.location)
     refs = stated_refs_after(metadata, [closed.version for closed in versions], moved, tags)
     properties |= checksums.sealing(table, {**metadata.properties, **properties}, refs)
@@ -154,14 +157,25 @@ def _staged_view(
     return updates, {VIEW_BRANCH: snapshot}
 
 
-def _no_longer_named(table: Table, edit: TopicEdit) -> list[str]:
-    """Paths that the commit removes from the log or the view and that the other one does not name either."""
+def _no_longer_named(table: Table, edit: TopicEdit) -> dict[str, int]:
+    """By path, the sizes of files that the commit removes from the log or the view and the other one does not name."""
     removed, view_removed = _paths(edit.remove), _paths(edit.view_remove)
     still = _paths((*edit.add, *edit.view_add))
     # A segment removed from one branch can be in the other one, which is read only for that.
     still |= _paths(_named(table, VIEW_BRANCH, edit.remove)) - view_removed
     still |= _paths(_named(table, MAIN_BRANCH, edit.view_remove)) - removed
-    return sorted((removed | view_removed) - still)
+    return {
+        path: size for path, size in sorted(sizes_of((*edit.remove, *edit.view_remove)).items()) if path not in still
+    }
+
+
+def _restored_bytes(table: Table, edit: TopicEdit) -> int:
+    """The size of the files that only earlier versions named, and that an `undo` names again; no other verb does."""
+    if edit.verb is not Verb.UNDO:
+        return 0
+    added = (*edit.add, *edit.view_add)
+    named = _paths(_named(table, MAIN_BRANCH, added)) | _paths(_named(table, VIEW_BRANCH, added))
+    return sum(size for path, size in sizes_of(added).items() if path not in named)
 
 
 def _named(table: Table, branch: str, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:

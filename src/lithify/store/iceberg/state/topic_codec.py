@@ -10,6 +10,7 @@
     lithify.own-settings     JSON: names of the settings that it does not inherit from its stream
     lithify.log.<partition>  JSON: one `LogState`, without the fields that are as in a new log
     lithify.versions         JSON: kept versions, newest first
+    lithify.no-longer-named-bytes  JSON: by kept version, the size of the files that only earlier versions name
     lithify.reports          JSON: ids of reports, newest first
     lithify.location         the folder that the topic was created in
     lithify.abandoned        JSON: runs that may no longer commit
@@ -60,6 +61,7 @@ _SETTINGS = "lithify.settings"
 _OWN_SETTINGS = "lithify.own-settings"
 _LOG = "lithify.log."
 _VERSIONS = "lithify.versions"
+_NO_LONGER_NAMED = "lithify.no-longer-named-bytes"
 _REPORTS = "lithify.reports"
 _ABANDONED = "lithify.abandoned"
 _FEATURES = "lithify.features"
@@ -85,9 +87,8 @@ class Closed:
     """Name of its record's file."""
     verb: str = Verb.COMPACT
 
-    @property
-    def kept(self) -> KeptVersion:
-        return KeptVersion(self.version, self.closed_ms, self.closed_by, Verb(self.verb))
+    def kept(self, no_longer_named_bytes: int | None = None) -> KeptVersion:
+        return KeptVersion(self.version, self.closed_ms, self.closed_by, Verb(self.verb), no_longer_named_bytes)
 
 
 def is_topic(properties: Properties) -> bool:
@@ -218,6 +219,27 @@ def closed_versions(properties: Properties) -> tuple[Closed, ...]:
     """Kept versions, newest first."""
     with readable(f"the table property {_VERSIONS}"):
         return tuple(Closed(**entry) for entry in json.loads(properties.get(_VERSIONS, "[]")))
+
+
+def kept_versions(properties: Properties) -> tuple[KeptVersion, ...]:
+    """The same as the port has them, with the sizes of files that only they name."""
+    sizes = no_longer_named_bytes(properties)
+    return tuple(closed.kept(sizes.get(closed.version)) for closed in closed_versions(properties))
+
+
+def no_longer_named_bytes(properties: Properties) -> dict[int, int]:
+    """By closed version, the size of the files that its closing dropped; without those an earlier Lithify closed.
+
+    A property of its own: earlier versions of Lithify accept no other key in `lithify.versions`.
+    """
+    with readable(f"the table property {_NO_LONGER_NAMED}"):
+        return {int(v): int(size) for v, size in json.loads(properties.get(_NO_LONGER_NAMED, "{}")).items()}
+
+
+def sized(properties: Properties, sizes: Mapping[int, int], kept: Iterable[Closed]) -> dict[str, str]:
+    """The property with the sizes of those versions that are kept, unless it is the same as before."""
+    after = {closed.version: sizes[closed.version] for closed in kept if closed.version in sizes}
+    return {} if after == no_longer_named_bytes(properties) else {_NO_LONGER_NAMED: _text(after)}
 
 
 def report_ids(properties: Properties) -> tuple[str, ...]:

@@ -1,16 +1,17 @@
-"""Rounds of live Pulsar topics as text: a line per partition, and a summary."""
+"""Rounds of live Pulsar topics as tables of their partitions, with a summary of one line."""
 
 from __future__ import annotations
 
-from lithify.cli.terminal.output import change, coded, columns, count, plural
 from lithify.model.settings.units import format_bytes, format_duration
 from lithify.reports.pulsar.rounds import EntryPlace, PartitionPlan, PartitionReport, TopicRoundPlan, TopicRoundReport
+from lithify.reports.tables.table import Table
+from lithify.reports.tables.wording import change, coded, count, plural
 
 
-def round_lines(report: TopicRoundReport) -> list[str]:
-    """A table of the partitions."""
+def round_table(report: TopicRoundReport) -> Table[PartitionReport]:
+    """What became of the partitions."""
     header = ("PARTITION", "LEDGER", "UP TO", "MESSAGES", "ENTRIES", "BYTES", "RESULT")
-    return columns(header, map(_row, report.partitions), left=("RESULT",))
+    return Table(header, report.partitions, _row, left=("RESULT",))
 
 
 def _row(one: PartitionReport) -> tuple[str, ...]:
@@ -44,10 +45,10 @@ def round_summary(report: TopicRoundReport) -> str:
     return f"{report.topic}: {counted} messages, {size}{failed}, {took}"
 
 
-def plan_lines(plan: TopicRoundPlan) -> list[str]:
-    """A table of the partitions: what a round would read and write."""
+def plan_table(plan: TopicRoundPlan) -> Table[PartitionPlan]:
+    """What a round would read and write of the partitions."""
     header = ("PARTITION", "LEDGER", "UP TO", "VIEW", "NEW ENTRIES", "READS", "WRITES", "RESULT")
-    return columns(header, map(_plan_row, plan.partitions), left=("RESULT",))
+    return Table(header, plan.partitions, _plan_row, left=("RESULT",))
 
 
 def _plan_row(one: PartitionPlan) -> tuple[str, ...]:

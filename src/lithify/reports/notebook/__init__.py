@@ -1,0 +1,1 @@
+"""Reports in notebooks: what verbs print, as HTML."""

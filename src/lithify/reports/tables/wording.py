@@ -1,0 +1,49 @@
+"""Numbers, times and errors as words, the same wherever people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lithify.model.settings.units import format_duration, format_time
+
+
+def visible(text: str) -> str:
+    """Text with its unprintable characters escaped."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    return ascii(character)[1:-1]
+
+
+def count(number: int) -> str:
+    """1234567 as `1,234,567`."""
+    return f"{number:,}"
+
+
+def change(before: int, after: int, text: Callable[[int], str]) -> str:
+    """`3 → 4`, or only the number if it is the same."""
+    return text(after) if before == after else f"{text(before)} → {text(after)}"
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def when(time_ms: int, now_ms: int) -> str:
+    """A time, and how far it is from now."""
+    distance = (
+        f"in {format_duration(time_ms - now_ms)}" if time_ms > now_ms else f"{format_duration(now_ms - time_ms)} ago"
+    )
+    return f"{format_time(time_ms)} ({distance})"
+
+
+def coded(text: str, code: str | None) -> str:
+    """The text of an error within a line: `[UnknownTopic] ...`."""
+    return text if code is None else f"[{code}] {text}"
+
+
+def or_dash(number: int | None, text: Callable[[int], str]) -> str:
+    """The number as text; a dash where there is none."""
+    return "-" if number is None else text(number)
