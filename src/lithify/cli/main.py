@@ -26,7 +26,7 @@ from lithify.cli.cuts.repair import repair
 from lithify.cli.cuts.retain import retain
 from lithify.cli.cuts.sweep import sweep
 from lithify.cli.cuts.truncate import truncate
-from lithify.cli.doctor import doctor
+from lithify.cli.doctor.doctor import doctor
 from lithify.cli.groups.delete import delete as delete_group
 from lithify.cli.groups.describe import describe
 from lithify.cli.groups.list import list_groups

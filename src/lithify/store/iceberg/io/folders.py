@@ -39,7 +39,7 @@ def stored_files(location: str, properties: Mapping[str, str]) -> Iterator[Store
         return
     from pyarrow.fs import FileSelector, FileType
 
-    filesystem, path = _opened(location, properties)
+    filesystem, path = opened(location, properties)
     for info in filesystem.get_file_info(FileSelector(path, recursive=True, allow_not_found=True)):
         if info.type is FileType.File and info.mtime_ns is not None:  # else its age is unknown
             yield _stored(location, info.path[len(path) + 1 :], info.size, info.mtime_ns // 10**6)
@@ -74,7 +74,7 @@ def _delete(path: str, properties: Mapping[str, str]) -> None:
             load_file_io(dict(properties), path).delete(path)
 
 
-def _opened(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
+def opened(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
     """The Arrow file system of a folder, and its path there."""
     from lithify.store.iceberg.io.remote_io import RemoteFileIO  # takes half a second to import
 

@@ -1,0 +1,1 @@
+"""`lithify doctor`: its checks by subject."""

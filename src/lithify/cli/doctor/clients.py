@@ -1,0 +1,47 @@
+"""What only topics of Kafka and Pulsar need. It is optional as long as nothing that is set names it."""
+
+from __future__ import annotations
+
+import os
+
+from lithify.cli.doctor.check import Check
+from lithify.errors import ConnectorError, LithifyError
+
+
+def kafka() -> Check:
+    """Kafka's client for Python, and Spark's connector; without a folder the first `kafka ingest` fetches that."""
+    from lithify.kafka_client.client import INSTALL, client
+    from lithify.spark.kafka.connector import JARS_VARIABLE, NEEDED, checked, find_connector
+    from lithify.spark.kafka.fetched import fetched_folder
+
+    try:
+        client()
+    except ConnectorError as error:
+        needing = "which only `lithify kafka ...` and consumers that continue in Kafka need"
+        named = bool(os.environ.get(JARS_VARIABLE))  # so Kafka is to be used
+        return Check("Kafka", False, f"{error.message}, {needing}", INSTALL, optional=not named)
+    found = find_connector()
+    try:
+        note = "" if found.folder is None else checked(found)
+    except LithifyError as error:
+        return Check("Kafka", False, error.message, error.hint)
+    if found.folder is None:
+        there = fetched_folder(found.package)
+        fetched = (there.parent / "complete").exists()
+        when = f"in {there}" if fetched else "fetched from Maven by the first `kafka ingest`"
+        return Check("Kafka", True, f"{found.package}, {when}")
+    return Check("Kafka", True, note or f"{', '.join(NEEDED)} in {found.folder}")
+
+
+def pulsars_jars() -> Check:
+    """Pulsar's jars, which only `pulsar compact` needs."""
+    from lithify.spark.pulsar.ledgers import JARS_VARIABLE, find_parts
+
+    if not os.environ.get(JARS_VARIABLE):
+        hint = f"give it --jars, or set {JARS_VARIABLE}"
+        return Check("Pulsar", False, "no jars are named, which only `lithify pulsar compact` needs", hint, True)
+    try:
+        parts = find_parts(None)
+    except LithifyError as error:
+        return Check("Pulsar", False, error.message, error.hint)
+    return Check("Pulsar", True, f"BookKeeper's and Pulsar's clients in {parts.pulsar_jars}")

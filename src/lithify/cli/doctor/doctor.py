@@ -1,0 +1,54 @@
+"""`lithify doctor`: what Lithify needs, what is missing, and how to get it. Starts no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from lithify.cli.doctor.check import Check
+from lithify.cli.doctor.clients import kafka, pulsars_jars
+from lithify.cli.doctor.executors import executors
+from lithify.cli.doctor.places import places
+from lithify.cli.doctor.programs import java, libraries, package, python
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.terminal.output import fields, print_json, show, styled
+
+SOMETHING_MISSING = 3
+
+
+@verb("doctor")
+def doctor(invocation: Invocation) -> int:
+    """Check Python, Java, Spark, the Python of executors, the jars for Kafka and Pulsar, the catalog and its files.
+
+    Prints what is there, what is missing and how to get it; exit code 3 if something is missing or does not work.
+    Optional parts that are absent do not count. Starts nothing. In an object store behind --catalog it
+    writes, reads and deletes one small file.
+
+    \b
+    Examples:
+      lithify doctor
+      lithify doctor --warehouse /data/lake --json
+      lithify doctor --catalog prod
+    """
+    checks = [python(), java(), package("Spark", "pyspark"), libraries(), executors(), kafka(), pulsars_jars()]
+    checks += places(invocation)
+    sound = all(check.ok or check.optional for check in checks)
+    if invocation.json:
+        print_json({"ok": sound, "checks": [asdict(check) for check in checks]})
+    else:
+        show(_lines(checks))
+    return 0 if sound else SOMETHING_MISSING
+
+
+def _lines(checks: list[Check]) -> Iterator[str]:
+    texts = fields([(c.name, c.detail + (f"; {c.hint}" if c.hint else "")) for c in checks], indent=" " * 9)
+    signs = map(_sign, checks)
+    for text in texts:
+        begins = text[9:10] != " "  # the others continue the line before
+        yield f"{next(signs)}  {text[9:]}" if begins else text
+
+
+def _sign(check: Check) -> str:
+    if check.ok:
+        return styled("ok     ", fg="green")
+    return styled("absent ", fg="yellow") if check.optional else styled("PROBLEM", fg="red", bold=True)
