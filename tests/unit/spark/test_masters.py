@@ -1,4 +1,4 @@
-"""A master that Spark does not know, or that nobody listens at, is refused before Spark starts."""
+"""Why Spark does not start: a master that is none is refused before, other settings are named after."""
 
 from __future__ import annotations
 
@@ -33,18 +33,28 @@ def test_a_standalone_master_has_to_listen() -> None:
         check_master(f"spark://127.0.0.1:{port}")
 
 
-PORT_TAKEN = """An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
-: java.net.BindException: Address already in use: Service 'sparkDriver' failed after 0 retries!
-	at java.base/sun.nio.ch.Net.bind0(Native Method)
+def not_bound(why: str, service: str, where: str) -> str:
+    """What Py4J says, shortened."""
+    return f"""An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
+: java.net.BindException: {why}: Service '{service}' failed after 0 retries ({where})! Consider explicitly setting it.
+\tat java.base/sun.nio.ch.Net.bind0(Native Method)
 """
+
+
+TAKEN, ELSEWHERE = "Address already in use", "bind(..) failed with error(-99): Cannot assign requested address"
+DRIVER, BLOCKS = "sparkDriver", "org.apache.spark.network.netty.NettyBlockTransferService"
 
 
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        (PORT_TAKEN, "Service 'sparkDriver' failed.*a port is taken"),
+        (not_bound(TAKEN, DRIVER, "starting from 7001"), r"port 7001 is taken .set spark\.driver\.port to a free one"),
+        (not_bound(TAKEN, BLOCKS, "starting from 7001"), r"set spark\.driver\.blockManager\.port to a free one"),
+        (not_bound(TAKEN, DRIVER, "on a random free port"), r"no port for spark\.driver\.port is free"),
+        ("java.net.BindException: Address already in use", r"Address already in use .a port is taken"),
         ("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.", "JVM ended while it st"),
         ("[Errno 111] Connection refused", "JVM ended while it started"),
+        ("Error while sending or receiving", "JVM ended while it started"),
         ("no quota", "no quota.*check spark.master=yarn"),
     ],
 )
@@ -53,3 +63,35 @@ def test_the_reason_of_a_failed_start_is_one_line(said: str, told: str) -> None:
     assert "\n" not in str(error)
     with pytest.raises(EngineUnavailableError, match=told):
         raise error
+
+
+@pytest.mark.parametrize("why", [not_bound(ELSEWHERE, DRIVER, "on a random free port"), "UnresolvedAddressException"])
+def test_an_address_of_another_machine_is_named_with_its_setting(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "203.0.113.1")
+    for conf, name, address in (
+        (
+            {"spark.driver.host": "h", "spark.driver.bindAddress": "203.0.113.9"},
+            "spark.driver.bindAddress",
+            "203.0.113.9",
+        ),
+        ({"spark.driver.host": "h"}, "spark.driver.host", "h"),
+        ({}, "SPARK_LOCAL_IP", "203.0.113.1"),
+    ):
+        error = start_failure(RuntimeError(why), conf)
+        assert error.message == f"Spark did not start: this machine has no address {address} to listen at"
+        assert error.hint == f"{name} names it: set it to one of this machine's"
+    monkeypatch.delenv("SPARK_LOCAL_IP")
+    assert "set spark.driver.bindAddress" in start_failure(RuntimeError(why), {}).hint
+
+
+def test_the_port_of_the_web_interface_is_looked_at_where_the_jvm_says_nothing() -> None:
+    ended = RuntimeError("Error while sending or receiving")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        conf = {"spark.ui.port": port, "spark.port.maxRetries": "0"}
+        assert start_failure(ended, conf).message == (
+            f"Spark did not start: port {port} is taken, which its web interface is to have"
+        )
+        for other in ({"spark.ui.enabled": "false"}, {"spark.port.maxRetries": "16"}, {"spark.ui.port": "0"}):
+            assert "its JVM ended" in start_failure(ended, conf | other).message
+    assert "its JVM ended" in start_failure(ended, conf).message

@@ -1,7 +1,10 @@
-"""Finds in an exception of PySpark, Py4J or Java the line that says what happened."""
+"""Finds in an exception of PySpark, Py4J or Java the line that says what happened, and the setting that is to blame."""
 
 from __future__ import annotations
 
+import os
+import re
+import socket
 from collections.abc import Mapping
 
 from lithify.errors import EngineUnavailableError
@@ -11,6 +14,25 @@ _OF_PY4J = "An error occurred while calling "
 _ABORTED = "Job aborted"
 _MOST = 300
 _DOCTOR = "`lithify doctor` shows what is missing"
+
+_RETRIES = "spark.port.maxRetries"
+_NOT_BOUND = re.compile(r"Service '([^']+)' failed after \d+ retries \((?:starting from (\d+)|on a random free port)")
+_PORTS = {
+    "sparkDriver": ("spark.driver.port",),
+    "org.apache.spark.network.netty.NettyBlockTransferService": (
+        "spark.driver.blockManager.port",
+        "spark.blockManager.port",
+    ),
+}
+"""By service, the settings that name its port: the first that is set counts."""
+_NO_ADDRESS = ("Cannot assign requested address", "UnresolvedAddressException")
+_ADDRESSES = ("spark.driver.bindAddress", "spark.driver.host")
+_LOCAL_IP = "SPARK_LOCAL_IP"
+_UI, _UI_PORT = "spark.ui.enabled", "spark.ui.port"
+_ENDED_WITH_WORDS = ("JAVA_GATEWAY_EXITED", "Connection refused")
+"""PySpark's: the JVM came to no gateway. What its own scripts and Java say of that is on stderr."""
+_ENDED = "Error while sending or receiving"
+"""Py4J's: the JVM ended during a call."""
 
 
 def reason(error: Exception) -> str:
@@ -26,13 +48,59 @@ def reason(error: Exception) -> str:
 
 def start_failure(error: Exception, conf: Mapping[str, str]) -> EngineUnavailableError:
     """The error for a Spark that does not start with these settings."""
-    said = reason(error)
-    if "BindException" in said:
-        hint = "a port is taken: set the port that it names to another one, or a higher spark.port.maxRetries"
-    elif "JAVA_GATEWAY_EXITED" in said or "Connection refused" in said:
-        said, hint = "its JVM ended while it started", f"the lines above have its reason; {_DOCTOR}"
+    said, text = reason(error), str(error)
+    if any(sign in text for sign in _NO_ADDRESS):
+        said, hint = _address_of_others(conf)
+    elif "BindException" in text:
+        said, hint = _port_taken(text, said, conf)
+    elif _ENDED in text and (port := _taken_by_another_ui(conf)):
+        said = f"port {port} is taken, which its web interface is to have"
+        hint = f"set {_UI_PORT} to another one, {_RETRIES} to more than 0, or {_UI}=false"
+    elif any(sign in text for sign in (*_ENDED_WITH_WORDS, _ENDED)):
+        said, hint = "its JVM ended while it started", f"lines above may have its reason; {_DOCTOR}"
     elif MASTER in conf and not conf[MASTER].startswith("local["):
         hint = f"check {MASTER}={conf[MASTER]}, and that this machine may use it; {_DOCTOR}"
     else:
         hint = _DOCTOR
     return EngineUnavailableError(f"Spark did not start: {said}", hint=hint)
+
+
+def _address_of_others(conf: Mapping[str, str]) -> tuple[str, str]:
+    """What happened, and the setting whose address is none of this machine's."""
+    named = [(name, conf[name]) for name in _ADDRESSES if name in conf]
+    if _LOCAL_IP in os.environ:
+        named.append((_LOCAL_IP, os.environ[_LOCAL_IP]))
+    if not named:
+        return "this machine has no address that it is to listen at", f"set {_ADDRESSES[0]} to one of this machine's"
+    name, address = named[0]
+    return f"this machine has no address {address} to listen at", f"{name} names it: set it to one of this machine's"
+
+
+def _port_taken(text: str, said: str, conf: Mapping[str, str]) -> tuple[str, str]:
+    """What happened, and the setting that names a port which another program has."""
+    found = _NOT_BOUND.search(text)
+    more = f"raise {_RETRIES}, the number of ports after it that are tried"
+    if found is None:
+        return said, f"a port is taken: set the port that it names to another one, or {more}"
+    service, port = found.groups()
+    settings = _PORTS.get(service, (f"the port of {service}",))
+    setting = next((name for name in settings if name in conf), settings[0])
+    if port is None:
+        return f"no port for {setting} is free", f"set {setting} to a free one"
+    return f"port {port} is taken", f"set {setting} to a free one or to 0, which takes any, or {more}"
+
+
+def _taken_by_another_ui(conf: Mapping[str, str]) -> str | None:
+    """The port that Spark was to have for its web interface if another program has it: its JVM exits without a word.
+
+    Only where Spark is told to try no other, as it does by default.
+    """
+    port = conf.get(_UI_PORT, "4040")
+    if conf.get(_UI, "true") == "false" or conf.get(_RETRIES) != "0" or not port.isdecimal() or port == "0":
+        return None
+    with socket.socket() as tried:
+        try:
+            tried.bind(("", int(port)))
+        except (OSError, OverflowError):
+            return port
+    return None
