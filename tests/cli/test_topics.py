@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from lithify.model.settings.table import SETTINGS
@@ -168,3 +169,18 @@ def test_verbs_have_the_names_of_other_nouns_and_of_kafka_as_well(lithify):
     assert "describe for info, edit for alter, add for create" in lithify("topic", "--help").out
     assert "info for describe" in " ".join(lithify("group", "--help").out.split())
     assert lithify.error("quarantine", "describe").startswith("No such command 'describe'")
+
+
+def test_one_that_cannot_be_read_does_not_hide_the_others(lithify):
+    for name in ("orders", "prices", "rates"):
+        lithify("topic", "create", name)
+    (metadata,) = lithify.warehouse.glob("default/prices-*/metadata/*.metadata.json")
+    metadata.write_text("{")
+
+    listed = lithify("topic", "list", code=1)
+
+    assert [line.split()[0] for line in listed.out.splitlines()] == ["TOPIC", "orders", "rates"]
+    assert listed.err.startswith("error[Damaged]: prices: the table's metadata cannot be read")
+    found = lithify("topic", "list", "--json", code=1)
+    assert [line["topic"] for line in found.lines] == ["orders", "rates"]
+    assert json.loads(found.err)["topic"] == "prices"

@@ -27,7 +27,7 @@ from pyiceberg.types import LongType, StringType
 from lithify.api.lake import Lake
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import local_path
-from lithify.errors import DamagedError, LithifyError, UnknownTopicError, WarehouseError
+from lithify.errors import DamagedError, LithifyError, RefusedError, UnknownTopicError, WarehouseError
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
@@ -334,10 +334,69 @@ def test_a_renamed_table_is_distinguished_from_the_topic_that_it_was(topic: Topi
     before = contents(topic)
     foreign.rename_table(TABLE, ("default", "renamed"))
 
-    with pytest.raises(DamagedError, match=r"that of the table default.orders .*undo the change"):
+    with pytest.raises(DamagedError, match=r"of the table default.orders .*`lithify repair` of that topic names it"):
         Lake(opened_anew(topic).warehouse).topic("renamed")
     with pytest.raises(UnknownTopicError):
         topic.append([Record(b"c", b"5", partition=1)])
 
     foreign.rename_table(("default", "renamed"), TABLE)
     assert contents(opened_anew(topic)) == before
+
+
+@pytest.mark.parametrize("then", [None, records_added], ids=["renamed", "renamed and written to"])
+def test_a_repair_names_a_renamed_topic_as_it_was(topic: Topic, foreign: Catalog, then: Act | None) -> None:
+    """Two topics in one folder would delete each other's files."""
+    before, state = contents(topic), topic.state()
+    renamed = ("default", "renamed")
+    foreign.rename_table(TABLE, renamed)
+    if then is not None:
+        then(foreign.load_table(renamed), foreign)
+    lake = Lake(opened_anew(topic).warehouse)
+
+    with pytest.raises(RefusedError, match=r"renamed: its table is that of the topic orders.*`lithify repair orders`"):
+        lake.repair("renamed", repair=True)
+    assert lake.repairable() == ("orders",)
+    assert (foreign.table_exists(TABLE), foreign.table_exists(renamed)) == (False, True)
+
+    report = lake.repair("orders", repair=True)
+
+    assert (report.way, report.complete) == ("register", True)
+    assert (foreign.table_exists(TABLE), foreign.table_exists(renamed)) == (True, False)
+    topic = opened_anew(topic)
+    assert (contents(topic), topic.state()) == (before, state)
+    topic.append([Record(b"c", b"4", partition=1)])
+    assert Lake(topic.warehouse).repair("orders").way == "nothing"
+
+
+def test_a_topic_whose_kept_version_is_lost_is_not_recreated(topic: Topic, foreign: Catalog) -> None:
+    """Commits that were made since would be undone, for a version that expires anyway."""
+    kept = topic.versions()[0].version
+    untagged(foreign.load_table(TABLE), foreign)
+    topic = opened_anew(topic)
+    topic.append([Record(b"c", b"4", partition=1)])
+    a_round(topic)
+    before, state = contents(topic), topic.state()
+    assert re.search(rf"tag lithify-{kept} .*the newest one is whole", said(topic.sweep) or "")
+
+    report = Lake(topic.warehouse).repair("orders", repair=True)
+
+    assert (report.way, report.repaired, report.complete) == ("nothing", False, True)
+    assert re.search(rf"tag lithify-{kept} .*cannot be read until it expires", report.notes[0])
+    topic = opened_anew(topic)
+    assert (contents(topic), topic.state()) == (before, state)
+
+
+def test_a_lost_kept_version_expires_as_others_do(topic: Topic, foreign: Catalog, iceberg: Place) -> None:
+    kept = topic.versions()[0].version
+    untagged(foreign.load_table(TABLE), foreign)
+    topic = opened_anew(topic)
+
+    topic.alter({"versions.kept": 1})
+    for value in (b"5", b"6"):
+        iceberg.clock.advance(2 * 24 * 60 * 60 * 1000)
+        topic.append([Record(b"a", value, partition=0)])
+        a_round(topic)
+
+    assert kept not in [version.version for version in topic.versions()]
+    assert said(topic.sweep) is None
+    assert Lake(topic.warehouse).repair("orders").notes == ()

@@ -23,7 +23,6 @@ from lithify.model.source import IngestRequest
 from lithify.reports.groups import GroupInfo
 from lithify.reports.ingest import IngestReport, TellBatch, TellNote
 from lithify.reports.overview import CatalogOverview
-from lithify.reports.quarantine import QuarantineReport
 from lithify.reports.repair import RepairReport
 from lithify.reports.report import Reports
 from lithify.reports.round import RatesReport
@@ -37,8 +36,7 @@ from lithify.service.cleaner_rates import with_rates_of_cleaners
 from lithify.service.creation import check_known, create_topic
 from lithify.service.documents import throttle
 from lithify.service.look.overview import StatusWatch
-from lithify.service.look.quarantine import failing_logs
-from lithify.service.look.status import topic_infos
+from lithify.service.look.status import TellFailure, topic_infos
 from lithify.service.look.streams import all_streams
 from lithify.wiring import (
     SparkChoice,
@@ -113,9 +111,13 @@ class Lake(WholeWarehouse):
         """All topics, by stream and name."""
         return tuple(Topic(self.warehouse, name) for name in sorted(self.warehouse.store.topics()))
 
-    def topic_infos(self) -> Reports[TopicInfo]:
-        """`Topic.info` of all topics, with one look at their streams."""
-        return Reports(topic_infos(self.warehouse))
+    def topic_infos(self, failed: TellFailure | None = None) -> Reports[TopicInfo]:
+        """`Topic.info` of all topics, with one look at their streams.
+
+        A topic that cannot be read raises its error; with `failed`, that is called with its name and the error, and
+        the others are returned.
+        """
+        return Reports(topic_infos(self.warehouse, failed))
 
     def status(self, *, now_ms: int | None = None) -> CatalogOverview:
         """The state of every topic, by its worst log, the worst first. Reads metadata only.
@@ -127,10 +129,6 @@ class Lake(WholeWarehouse):
     def watch(self) -> StatusWatch:
         """For one thread that asks for the `status` again and again: later looks read only what has changed."""
         return status_watch(self.warehouse)
-
-    def quarantine(self) -> QuarantineReport:
-        """The logs of all topics whose rounds fail, the worst first (C31). `Topic.release` has them tried again."""
-        return failing_logs(self.warehouse)
 
     def cleaner(  # noqa: PLR0913 - the flags of the verb, by name
         self,

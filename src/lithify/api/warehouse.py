@@ -1,4 +1,4 @@
-"""The Python API of a lake: what its warehouse can hold."""
+"""The Python API of a lake: what its warehouse can hold, and what fails in it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 from lithify.api.shown import lake_html, lake_text
 from lithify.ports.store import Warehouse
+from lithify.reports.quarantine import QuarantineReport
 from lithify.reports.warehouse import UpgradeReport, WarehouseInfo
 from lithify.service.change.upgrade import upgrade
+from lithify.service.look.quarantine import failing_logs
 from lithify.service.look.warehouse import warehouse_info
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WholeWarehouse:
-    """The part of `Lake` that is about the format of its warehouse."""
+    """The part of `Lake` that is about its warehouse: format, features, logs that fail."""
 
     warehouse: Warehouse
 
@@ -37,3 +39,7 @@ class WholeWarehouse:
         or `WarehouseError`, also where there is none yet.
         """
         return upgrade(self.warehouse)
+
+    def quarantine(self) -> QuarantineReport:
+        """The logs of all topics whose rounds fail, the worst first (C31). `Topic.release` has them tried again."""
+        return failing_logs(self.warehouse)

@@ -3,6 +3,7 @@
     the newest version is intact, nothing after it is lost   REGISTER   as it was, with its identity
     later metadata is lost or damaged, or there is none      REBUILD    from segments, with D = S
     its deletion had begun                                   FINISH     the deletion
+    commits were made since a kept version was lost          NOTHING    the newest version is whole
 
 A rebuilt log has every segment that a version names or that fits into the log's order. It may have superseded
 records, which the next round judges again, as D is S; the plan's notes say what may be missing. A version
@@ -30,6 +31,9 @@ class Way(StrEnum):
     REGISTER = "register"
     REBUILD = "rebuild"
     FINISH = "finish-deletion"
+
+
+_UNKEPT = "that kept version cannot be read until it expires, and commits were made since; the newest version is whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,9 @@ def plan_repair(remains: Remains) -> RepairPlan:
     if remains.deleted:
         return RepairPlan(Way.FINISH, notes=("the topic was being deleted: its files are leftovers of that",))
     best = remains.newest
+    now = next((file for file in remains.files if file.path == remains.current), None)
+    if now is not None and now.unkept and (best is None or best.state is None or best.state.version != now.claims):
+        return RepairPlan(Way.NOTHING, notes=(f"{now.problem}; {_UNKEPT}",))
     if best is None:
         return _from_segments(remains)
     _check_only_one(remains.files, best)

@@ -38,6 +38,8 @@ class MetadataFile:
     """The version that it says its state is of, whatever else is wrong with it."""
     foreign: tuple[str, ...] = ()
     """Commits of other programs in it."""
+    unkept: bool = False
+    """Its problem is only that a kept version cannot be read any more: the newest one is whole."""
 
     @property
     def whole(self) -> bool:

@@ -89,7 +89,7 @@ def _print(invocation: Invocation, report: RepairReport) -> None:
     if invocation.printed(report):
         return
     if report.way == "nothing":
-        say(f"{report.topic}: nothing is wrong with it")
+        say(_of(report.topic, *report.notes) if report.notes else f"{report.topic}: nothing is wrong with it")
         return
     click.echo(_of(report.topic, report.trouble).replace(f"{report.location}/", ""))
     click.echo(f"  in {report.location}")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from lithify.cli.doctor.check import Check
 from lithify.cli.invocation import Invocation
-from lithify.cli.terminal.output import plural
 from lithify.columnar.files.access import local_path
 from lithify.errors import LithifyError
 from lithify.model.settings.units import format_bytes
+from lithify.reports.tables.wording import plural
 
 if TYPE_CHECKING:
     from lithify.api.lake import Lake

@@ -5,12 +5,15 @@ from __future__ import annotations
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import drawn, say, show
 from lithify.cli.text.overview import no_topics
+from lithify.errors import LithifyError
 from lithify.reports.tables.topics import topic_table
 
 
 @verb("list")
-def list_topics(invocation: Invocation) -> None:
+def list_topics(invocation: Invocation) -> int:
     """List the topics of the warehouse.
+
+    A topic that cannot be read is an error on stderr; the others are listed, and the exit code is 1.
 
     \b
     Examples:
@@ -18,10 +21,12 @@ def list_topics(invocation: Invocation) -> None:
       lithify topic list --json | jq -r .topic
     """
     lake = invocation.open_lake()
-    infos = lake.topic_infos()
-    if invocation.printed(*infos):
-        return
-    if not infos:
+    unreadable: dict[str, LithifyError] = {}
+    infos = lake.topic_infos(unreadable.__setitem__)
+    if not invocation.printed(*infos) and infos:
+        show(drawn(topic_table(infos)))
+    elif not infos and not unreadable and not invocation.json:
         say(no_topics(lake.warehouse.store.where))
-        return
-    show(drawn(topic_table(infos)))
+    for name, error in unreadable.items():
+        invocation.say_failure(error.message, error.hint, error.code, 1, topic=name)
+    return 1 if unreadable else 0

@@ -5,6 +5,7 @@ Reads metadata only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from lithify.compaction.eligible.retention import segments_awaiting_round
@@ -72,11 +73,26 @@ def topic_info(warehouse: Warehouse, state: TopicState) -> TopicInfo:
     return replace(found, space=space_of(warehouse.store, state))
 
 
-def topic_infos(warehouse: Warehouse) -> tuple[TopicInfo, ...]:
-    """The same of all topics by name. The attributes of all streams are read at once."""
+TellFailure = Callable[[str, LithifyError], None]
+"""Told of a topic that could not be read, by name."""
+
+
+def topic_infos(warehouse: Warehouse, failed: TellFailure | None = None) -> tuple[TopicInfo, ...]:
+    """The same of all topics by name. The attributes of all streams are read at once.
+
+    With `failed` it is told of each topic that cannot be read, and the others are returned.
+    """
     names = sorted(warehouse.store.topics())
     known = all_attributes(warehouse.store, {name.stream for name in names})
-    return tuple(_info(warehouse.store.load(name), known.get(name.stream)) for name in names)
+    found = []
+    for name in names:
+        try:
+            found.append(_info(warehouse.store.load(name), known.get(name.stream)))
+        except LithifyError as error:
+            if failed is None:
+                raise
+            failed(str(name), error)
+    return tuple(found)
 
 
 def _info(state: TopicState, attributes: StreamAttributes | LithifyError | None) -> TopicInfo:

@@ -26,21 +26,22 @@ from lithify.columnar.rewrite import unite
 from lithify.columnar.segment.facts import facts
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import ConflictError, DamagedError, LithifyError, RefusedError, UnknownTopicError
-from lithify.model.names import TopicName, parse_topic
+from lithify.model.names import TopicName
 from lithify.model.remains import Entry, MetadataFile, Remains
 from lithify.model.segment import Segment
 from lithify.model.topic.state import TopicState
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
+from lithify.store.iceberg.catalog.folder_names import name_of, other_entries, owner
 from lithify.store.iceberg.catalog.newest import topic_state
 from lithify.store.iceberg.catalog.tables import TopicTables
 from lithify.store.iceberg.error_mapping import reaching, writing
-from lithify.store.iceberg.io.checksums import ManifestList, check_refs
+from lithify.store.iceberg.io.checksums import ManifestList, check_branches, check_refs
 from lithify.store.iceberg.io.documents import read_document
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.folders import stored_files
 from lithify.store.iceberg.manifests.entries import read_segments
-from lithify.store.iceberg.state import lineage, topic_codec
+from lithify.store.iceberg.state import lineage
 from lithify.store.iceberg.state.table_shape import check_writable
 from lithify.store.iceberg.state.topic_codec import pinned_location
 from lithify.store.iceberg.topic_folders import delete_leftovers
@@ -58,10 +59,12 @@ class IcebergSalvage:
         self._access = FileAccess(source.io_properties)
 
     def topics(self) -> tuple[TopicName, ...]:
-        """Names of topics that the catalog lists, and of those with folders in the warehouse."""
+        """Names of topics that the catalog lists, and of those with folders in the warehouse; no other name of one."""
+        folders = {folder: name_of(folder, paths, self._metadata) for folder, paths in self._folders(None).items()}
         listed = () if self._source.lost else self._tables.topics()
-        found = (self._name_of(folder, paths) for folder, paths in self._folders(None).items())
-        return tuple(sorted({*listed, *(name for name in found if name is not None)}))
+        files = dict(self._tables.metadata_files()) if listed else {}
+        own = (n for n in listed if folders.get((files.get(n) or "").rpartition("/metadata/")[0]) in (None, n))
+        return tuple(sorted({*own, *(name for name in folders.values() if name is not None)}))
 
     def remains(self, name: TopicName, folder: str | None, metadata: str | None) -> Remains:
         """What is left of a topic, in `folder` if it is given; with `metadata` that file is taken for its newest.
@@ -75,7 +78,7 @@ class IcebergSalvage:
         if folder is not None or last:
             found = self._around(last) if folder is None else {folder.rstrip("/"): self._listed(folder.rstrip("/"))}
         else:
-            found = {f: paths for f, paths in self._folders(name).items() if self._name_of(f, paths) == name}
+            found = {f: paths for f, paths in self._folders(name).items() if name_of(f, paths, self._metadata) == name}
             alive = {f: paths for f, paths in found.items() if layout.deleted_file(f) not in paths}
             found = alive or found
         if not found or not any(found.values()):
@@ -89,13 +92,19 @@ class IcebergSalvage:
                 hint="--folder says which one; nothing was changed",
             )
         ((location, paths),) = found.items()
+        its = owner(location, paths, self._metadata)
+        if its is not None and its != name:
+            raise RefusedError(
+                f"{name}: its table is that of the topic {its}, under another name",
+                hint=f"`lithify repair {its}` names it {its} again; nothing was changed",
+            )
         remains = self._with_versions(Remains(location, name, entry, problem), name, paths, last, metadata)
         return self._with_unnamed(remains, paths)
 
     def register(self, name: TopicName, metadata: str, was: str) -> None:
         """Makes the catalog name this metadata, in place of its entry under the name."""
         catalog = self._source.recovered()
-        self._forget(name, was)
+        self._forget(name, was, metadata.rpartition("/metadata/")[0])
         with reaching(self._source.where):
             catalog.create_namespace_if_not_exists((name.stream,))
             catalog.register_table(layout.identifier(name), metadata)
@@ -109,7 +118,7 @@ class IcebergSalvage:
     def rebuild(self, state: TopicState, segments: Sequence[Segment], replaces: Sequence[str], was: str) -> None:
         """Recreates the topic in the folder where its files are, with these logs and segments, as one commit."""
         self._source.recovered()
-        self._forget(state.name, was)
+        self._forget(state.name, was, state.location)
         self._tables.recreate(state, segments, replaces)
         FILE_CACHE.clear()
 
@@ -119,9 +128,10 @@ class IcebergSalvage:
             listed = tuple(stored_files(location, self._source.io_properties))
             delete_leftovers(location, listed, self._source.io_properties)
 
-    def _forget(self, name: TopicName, was: str) -> None:
-        """Raises `ConflictError` if the catalog has changed since the remains were read."""
-        if not self._tables.forget(name, was):
+    def _forget(self, name: TopicName, was: str, location: str) -> None:
+        """Other names of the topic first. Raises `ConflictError` if the catalog has changed meanwhile."""
+        named = [*other_entries(self._tables, location, name), (name, was)]
+        if not all(self._tables.forget(entry, file) for entry, file in named):
             raise ConflictError(f"{name}: another program repaired, deleted or changed it meanwhile", hint="look again")
 
     def _entry(self, name: TopicName) -> tuple[Entry, str, str]:
@@ -168,18 +178,6 @@ class IcebergSalvage:
                     found[folder[1]].append(file.path)
         return {folder: paths for folder, paths in found.items() if not layout.never_created(paths)}
 
-    def _name_of(self, location: str, paths: Sequence[str]) -> TopicName | None:
-        """The topic of a folder, by its newest readable metadata, else by the folder's own name."""
-        for path, _ in lineage.metadata_paths(location, paths):
-            with suppress(Exception):  # damaged
-                properties = self._metadata(path).properties
-                return parse_topic(properties[topic_codec.ORIGINAL_NAME]).name
-        stream, _, folder = location.rpartition("/")
-        topic, dash, _ = folder.rpartition("-")
-        with suppress(LithifyError):
-            return parse_topic(f"{stream.rpartition('/')[2]}/{topic}").name if dash else None
-        return None
-
     def _metadata(self, path: str) -> TableMetadata:
         return FromInputFile.table_metadata(load_file_io(dict(self._source.io_properties), path).new_input(path))
 
@@ -195,7 +193,7 @@ class IcebergSalvage:
             closed=lineage.no_longer_named(lineage.landed(records.values(), ())),
             last_closed=lineage.last_closed(records.values()),
         )
-        readable, unreadable = self._read_all(location, paths if chosen is None else [chosen])
+        readable, unreadable = lineage.read_all(self._metadata, location, paths if chosen is None else [chosen])
         past = {identity for metadata in readable.values() for identity in lineage.replaced(metadata.properties)}
         files = [MetadataFile(path, number, problem=why) for (path, number), why in unreadable.items()]
         if last.startswith(f"{location}/") and last not in there and (gone := re.search(r"/(\d+)-[^/]*$", last)):
@@ -226,33 +224,27 @@ class IcebergSalvage:
             )
         return remains
 
-    def _read_all(
-        self, location: str, paths: Sequence[str]
-    ) -> tuple[dict[tuple[str, int], TableMetadata], dict[tuple[str, int], str]]:
-        """All metadata files, the newest first; and those that cannot be read, with the reason."""
-        readable: dict[tuple[str, int], TableMetadata] = {}
-        unreadable: dict[tuple[str, int], str] = {}
-        for path, number in lineage.metadata_paths(location, paths):
-            try:
-                readable[path, number] = self._metadata(path)
-            except Exception as error:  # damaged bytes fail in any way
-                unreadable[path, number] = f"the file cannot be read: {' '.join(str(error).split())[:100]}"
-        return readable, unreadable
-
     def _judged(self, name: TopicName, path: str, number: int, metadata: TableMetadata) -> MetadataFile:
         claims, foreign = lineage.claimed_version(metadata.properties), tuple(lineage.foreign_commits(metadata))
-        state, problem = None, ""
+        state, problem, unkept = None, "", False
         try:
             state = topic_state(name, metadata, path)
+            self._check_newest(name, metadata)
+            unkept = True
             self._check_whole(name, metadata, path)
         except LithifyError as error:
             problem = error.message.removeprefix(f"{name}: ")
-        return MetadataFile(path, number, state, problem, claims, foreign)
+        return MetadataFile(path, number, state, problem, claims, foreign, unkept=unkept and bool(problem))
 
     def _check_whole(self, name: TopicName, metadata: TableMetadata, file: str) -> None:
-        """Raises `WarehouseError`, or `DamagedError`, also if the segments of a version cannot be determined."""
-        check_writable(name, metadata)
+        """Raises `WarehouseError` or `DamagedError`."""
+        self._check_newest(name, metadata)
         check_refs(f"{name}: {file}", metadata)
+
+    def _check_newest(self, name: TopicName, metadata: TableMetadata) -> None:
+        """The same of the newest version alone: its shape, its branches, and the segments that they name."""
+        check_writable(name, metadata)
+        check_branches(str(name), metadata)
         for branch in (None, layout.VIEW_BRANCH):
             self._segments(metadata, branch)
 

@@ -47,22 +47,30 @@ def view_tag(version: int) -> str:
 
 def stated_refs_after(
     metadata: TableMetadata,
+    before: Iterable[int],
     kept: Iterable[int],
     moved: Mapping[str, Snapshot | None],
     tags: Mapping[str, int | None],
 ) -> dict[str, str]:
     """The new `lithify.refs` after a commit that moves or drops branches, and sets or drops tags.
 
-    Its other entries stay: a branch or tag that another program moved or dropped is not adopted (C48).
+    `before` and `kept` are the versions kept before and after it. Its other entries stay: a branch or tag that
+    another program moved or dropped is not adopted (C48). With a version go those of its tags, there or not.
     """
     said = checksums.stated_refs(metadata.properties)
     if said is None:
-        names = [name for version in kept for name in (tag(version), view_tag(version))]
+        names = _tags_of(before)
         said = checksums.refs_there(metadata, [MAIN_BRANCH, VIEW_BRANCH, *names])
     tagged = {name: said.get(VIEW_BRANCH if name.endswith(_VIEW) else MAIN_BRANCH) for name, at in tags.items() if at}
     now = {name: checksums.ref_checksum(snapshot) for name, snapshot in moved.items() if snapshot is not None}
+    left = _tags_of(kept)
     gone = {name for name, at in {**moved, **tags}.items() if at is None}
+    gone |= {name for name in said if checksums.TAG.fullmatch(name) and name not in left}
     return {name: of for name, of in {**said, **tagged, **now}.items() if of is not None and name not in gone}
+
+
+def _tags_of(versions: Iterable[int]) -> list[str]:
+    return [name for version in versions for name in (tag(version), view_tag(version))]
 
 
 def view_gone(state: TopicState) -> DamagedError:

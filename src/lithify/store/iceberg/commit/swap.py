@@ -95,7 +95,7 @@ def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) 
     properties = topic_codec.edited(metadata.properties, metadata.next_sequence_number(), edit, kept)
     properties |= topic_codec.sized(metadata.properties, sizes, kept)
     properties |= topic_codec.located(metadata.properties, metadata.location)
-    refs = stated_refs_after(metadata, [closed.version for closed in versions], moved, tags)
+    refs = stated_refs_after(metadata, [c.version for c in versions], [c.version for c in kept], moved, tags)
     properties |= checksums.sealing(table, {**metadata.properties, **properties}, refs)
     return Swap(
         updates=(

@@ -14,6 +14,7 @@ own way. Commits in a format before 3 have none and are read without; the first 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -34,6 +35,9 @@ LIST = "lithify.list"
 """In a snapshot's summary: bytes and checksum of its manifest list."""
 MANIFESTS = "lithify.manifests"
 """In the header of a manifest list: checksums of its manifests."""
+
+TAG = re.compile(r"lithify-\d+(-view)?")
+"""Tags of kept versions, and of their views."""
 
 FIRST_FORMAT = 3
 """Of the format in which a table without checksums is damaged."""
@@ -149,7 +153,11 @@ def check(where: str, table: str, found: TableFacts, *, needed: bool) -> None:
     if stated != _properties_checksum(found.identity, properties):
         raise _changed(where, "the table's properties are not those that the last commit left")
     if properties.get(TABLE) != table:
-        raise _changed(where, f"the metadata is that of the table {properties.get(TABLE)}")
+        its = properties.get(TABLE)
+        raise DamagedError(
+            f"{where}: the metadata is that of the table {its}",
+            hint=f"something other than Lithify renamed it: `lithify repair` of that topic names it {its} again",
+        )
     if refs is None or refs.get(MAIN_BRANCH) != found.main:
         raise _changed(where, "the snapshot of main is not the one that the last commit left")
 
@@ -169,8 +177,22 @@ def check_refs(where: str, metadata: TableMetadata) -> None:
             raise not_as_left(where, name)
 
 
+def check_branches(where: str, metadata: TableMetadata) -> None:
+    """The same of branches alone, which the newest version is at."""
+    for name in stated_refs(metadata.properties) or ():
+        if not stands(metadata, name) and not TAG.fullmatch(name):
+            raise not_as_left(where, name)
+
+
 def not_as_left(where: str, ref: str) -> DamagedError:
-    return _changed(where, f"the branch or tag {ref} is not as the last commit left it")
+    what = f"the branch or tag {ref} is not as the last commit left it"
+    if not TAG.fullmatch(ref):
+        return _changed(where, what)
+    return DamagedError(
+        f"{where}: {what}",
+        hint="something other than Lithify removed or moved it: `lithify repair` sets it back if nothing was committed "
+        "since; else the kept version cannot be read until it expires, and the newest one is whole",
+    )
 
 
 def _properties_checksum(identity: object, properties: Mapping[str, str]) -> str:
@@ -185,5 +207,5 @@ def _summary(snapshot: Snapshot) -> Mapping[str, str]:
 def _changed(where: str, what: str) -> DamagedError:
     return DamagedError(
         f"{where}: {what}",
-        hint="restore the table's metadata, or undo the change (see `lithify repair`); Lithify changed nothing",
+        hint="`lithify repair` brings back what the last commit left; nothing was changed",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -57,6 +57,20 @@ def metadata_paths(location: str, paths: Sequence[str]) -> list[tuple[str, int]]
     """Metadata files with their numbers, the newest first."""
     found = ((path, _METADATA.fullmatch(path[len(location) + 1 :])) for path in paths)
     return sorted(((path, int(match[1])) for path, match in found if match), key=lambda f: (-f[1], f[0]))
+
+
+def read_all(
+    read: Callable[[str], TableMetadata], location: str, paths: Sequence[str]
+) -> tuple[dict[tuple[str, int], TableMetadata], dict[tuple[str, int], str]]:
+    """All metadata files, the newest first; and those that `read` fails for, with the reason."""
+    readable: dict[tuple[str, int], TableMetadata] = {}
+    unreadable: dict[tuple[str, int], str] = {}
+    for path, number in metadata_paths(location, paths):
+        try:
+            readable[path, number] = read(path)
+        except Exception as error:  # damaged bytes fail in any way
+            unreadable[path, number] = f"the file cannot be read: {' '.join(str(error).split())[:100]}"
+    return readable, unreadable
 
 
 def foreign_commits(metadata: TableMetadata) -> Iterator[str]:
