@@ -224,7 +224,7 @@ def test_every_parameter_of_a_public_method_is_in_the_reference():
     from lithify.api.groups import Group
     from lithify.api.lake import Lake, Topic
     from lithify.api.replicas import LakeReplicas
-    from lithify.kafka import SnapshotConsumer, publish
+    from lithify.kafka import SnapshotConsumer, hydrate, publish
     from lithify.pulsar_consumer import PulsarSnapshotConsumer
     from lithify.spark_source import register
 
@@ -233,7 +233,7 @@ def test_every_parameter_of_a_public_method_is_in_the_reference():
     for signature in re.findall(r"^(?:\| )?`(\w+\([^`]*)\)`", reference, re.M):
         name, _, parameters = signature.partition("(")
         told.setdefault(name, set()).update(part.partition("=")[0].strip() for part in parameters.split(","))
-    public = [SnapshotConsumer, PulsarSnapshotConsumer, publish, register]
+    public = [SnapshotConsumer, PulsarSnapshotConsumer, publish, hydrate, register]
     public += [
         method for kind in (Lake, Topic, Group, LakeReplicas) for name, method in vars(kind).items() if name[0] != "_"
     ]

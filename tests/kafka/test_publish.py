@@ -114,7 +114,7 @@ def test_a_second_time_only_what_is_new_goes(both, broker):
 
 def test_it_goes_on_after_any_transaction(both, broker, monkeypatch):
     """Stopped by an error behind every so many records; the transaction that was open leaves nothing."""
-    monkeypatch.setattr("lithify.kafka.publisher.publishing.TRANSACTION_RECORDS", 25)
+    monkeypatch.setattr("lithify.kafka.publisher.session.TRANSACTION_RECORDS", 25)
     to = a_target(broker)
     stops = 0
 
@@ -138,8 +138,8 @@ def test_it_goes_on_after_any_transaction(both, broker, monkeypatch):
 IN_SMALL_TRANSACTIONS = """
 import sys, lithify
 from lithify.kafka import publish
-from lithify.kafka.publisher import publishing
-publishing.TRANSACTION_RECORDS = 40
+from lithify.kafka.publisher import session
+session.TRANSACTION_RECORDS = 40
 lake, name, servers, to = sys.argv[1:]
 publish(lithify.open(lake).topic(name), {"bootstrap.servers": servers}, to, tell=lambda n: print(n, flush=True))
 """
@@ -175,7 +175,7 @@ def test_a_transaction_that_was_left_open_is_ended(both, broker):
 
 
 def test_of_two_at_once_one_says_so(both, broker, monkeypatch):
-    monkeypatch.setattr("lithify.kafka.publisher.publishing.TRANSACTION_RECORDS", 25)
+    monkeypatch.setattr("lithify.kafka.publisher.session.TRANSACTION_RECORDS", 25)
     to = a_target(broker)
     others = []
 

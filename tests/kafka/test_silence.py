@@ -24,7 +24,6 @@ from pyspark.sql import SparkSession
 import lithify
 from lithify.errors import BrokerError
 from lithify.kafka import SnapshotConsumer, publish
-from lithify.kafka.publisher import publishing
 from lithify.model.record import Record
 from lithify.spark.kafka import cluster
 from support.kafka.broker import KafkaBroker
@@ -224,7 +223,7 @@ def test_publish_names_a_silent_broker_and_hears_an_interrupt(
 
     proxy.mend()
     proxy.drop()
-    monkeypatch.setattr(publishing, "TRANSACTION_RECORDS", 30)
+    monkeypatch.setattr("lithify.kafka.publisher.session.TRANSACTION_RECORDS", 30)
 
     def falls_silent(_records: int) -> None:
         proxy.silent = True

@@ -32,6 +32,7 @@ from lithify.cli.groups.describe import describe
 from lithify.cli.groups.list import list_groups
 from lithify.cli.groups.reset import reset
 from lithify.cli.invocation import Invocation, Nouns
+from lithify.cli.kafka.hydrate import hydrate
 from lithify.cli.kafka.ingest import ingest
 from lithify.cli.kafka.publish import publish
 from lithify.cli.pulsar.compact import compact as compact_live
@@ -137,7 +138,7 @@ def group_group() -> None:
 
 @click.group("kafka", cls=Nouns)
 def kafka_group() -> None:
-    """Copy topics from a Kafka cluster, and back.
+    """Copy topics from a Kafka cluster, and back, and fill tables from both.
 
     A copy has Kafka's partitions and offsets, and continues at its own log ends.
     """
@@ -157,7 +158,7 @@ NOUNS: Mapping[click.Group, tuple[click.Command, ...]] = {
     group_group: (list_groups, describe, reset, delete_group),
     replica_group: REPLICA_VERBS,
     cleaner_group: (cleaner_run,),
-    kafka_group: (ingest, publish),
+    kafka_group: (ingest, publish, hydrate),
     pulsar_group: (ingest_pulsar, compact_live, uncompact_live),
     quarantine_group: (list_quarantine, release),
     warehouse_group: (warehouse_info, upgrade_warehouse),

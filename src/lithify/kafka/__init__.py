@@ -1,4 +1,4 @@
-"""Topics of a Kafka cluster, in and out.
+"""Topics of a Kafka cluster, in and out, and tables of them.
 
     from lithify.kafka import SnapshotConsumer
 
@@ -6,10 +6,13 @@
         table = {}
         consumer.fill(table)
 
-Both need the extra `lithify[kafka]`.
+All need the extra `lithify[kafka]`.
 """
 
 from lithify.kafka.consumer.snapshot_consumer import SnapshotConsumer
-from lithify.kafka.publisher.publishing import PublishReport, publish
+from lithify.kafka.hydration.hydrating import HydrateReport, hydrate
+from lithify.kafka.notes import KafkaNote
+from lithify.kafka.publisher.publishing import publish
+from lithify.kafka.publisher.reports import PublishReport
 
-__all__ = ["PublishReport", "SnapshotConsumer", "publish"]
+__all__ = ["HydrateReport", "KafkaNote", "PublishReport", "SnapshotConsumer", "hydrate", "publish"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from lithify.errors import ConnectorError, InvalidSettingError, LithifyError
 from lithify.kafka_client.dialects import SERVERS, for_librdkafka
 from lithify.kafka_client.failures import refusals, said, silence
 from lithify.model.settings.secrets import hidden
+from lithify.ports.source import StopAsked
 
 if TYPE_CHECKING:
     import confluent_kafka
@@ -56,11 +58,12 @@ class Cluster:
     """A Kafka cluster as one client sees it, with the last error of its connections.
 
     `conf` is by Java's names, or librdkafka's, `bootstrap.servers` included; `timeout_s` bounds every wait for an
-    answer.
+    answer. Once `stops()`, a wait for an answer raises `StopAsked` within a second.
     """
 
     conf: Conf = field(repr=False)  # it has secrets
     timeout_s: float = 30.0
+    stops: Callable[[], bool] = lambda: False
     last_error: KafkaError | None = field(default=None, init=False)
     _asked: AdminClient | None = field(default=None, init=False)
 
@@ -111,21 +114,47 @@ class Cluster:
 
         Empty where the brokers give none, which is below Kafka 2.8.
         """
+        given = self._described(topic).topic_id
+        return as_kafka_writes(given.get_most_significant_bits(), given.get_least_significant_bits())
+
+    def check_may_write(self, topic: str) -> None:
+        """Raises `BrokerError` without the right to write to a topic, if the cluster tells."""
+        may, k = self._described(topic, include_authorized_operations=True).authorized_operations, client()
+        if may and not {k.admin.AclOperation.WRITE, k.admin.AclOperation.ALL} & set(may):
+            raise self.named(k.KafkaError(k.KafkaError.TOPIC_AUTHORIZATION_FAILED), topic)
+
+    def _described(self, topic: str, **more: Any) -> Any:
         if self._asked is None:
             self._asked = self.admin()  # kept, as connecting takes longer than a request
+        wanted, asked = client().TopicCollection([topic]), self._asked
+
+        def described() -> Any:
+            return self.answer(asked.describe_topics(wanted, request_timeout=self.timeout_s, **more)[topic])
+
         with self.explained(topic):
             try:
-                given = self._described(self._asked, topic).topic_id
+                return described()
             except client().KafkaException as error:
                 if error.args[0].code() != client().KafkaError._DESTROY_BROKER:
                     raise
-                given = self._described(self._asked, topic).topic_id  # by another connection than the one just lost
-        return as_kafka_writes(given.get_most_significant_bits(), given.get_least_significant_bits())
+                return described()  # by another connection than the one just lost
 
-    def _described(self, admin: AdminClient, topic: str) -> Any:
-        wanted = client().TopicCollection([topic])
-        found = admin.describe_topics(wanted, request_timeout=self.timeout_s)[topic]
-        return found.result(timeout=self.timeout_s * 2)
+    def answer(self, asked: Future[Any]) -> Any:
+        """What an admin client was asked for, once it is there. Raises its failure, or `StopAsked`."""
+        left = max(1, round(self.timeout_s * 2 / SLICE_S))
+        while True:
+            left -= 1
+            try:
+                return asked.result(timeout=SLICE_S)
+            except TimeoutError:
+                self.check_stop()
+                if left <= 0:
+                    raise self.named(client().KafkaError(client().KafkaError._TIMED_OUT)) from None
+
+    def check_stop(self) -> None:
+        """Raises `StopAsked` if everything is to end."""
+        if self.stops():
+            raise StopAsked
 
     def ends(self, consumer: Consumer, topic: str, partition: int) -> tuple[int, int]:
         """The log start offset, and the log end offset up to which `consumer` can read."""
@@ -138,6 +167,7 @@ class Cluster:
         k = client()
         slices = max(1, round(self.timeout_s / SLICE_S))
         for left in range(slices - 1, -1, -1):
+            self.check_stop()
             try:
                 answer = call(SLICE_S)
                 if answer is not None:
@@ -185,8 +215,10 @@ class Cluster:
             raise InvalidSettingError(f"Kafka's client refuses a setting: {hidden(text, self.conf)}") from error
 
     def _note(self, failure: KafkaError) -> None:
-        vague = client().KafkaError._ALL_BROKERS_DOWN  # which follows the error that says why
-        if self.last_error is None or failure.code() != vague:
+        k = client().KafkaError
+        if failure.code() == k.GROUP_AUTHORIZATION_FAILED:
+            return  # a consumer that stores no offsets needs no right to its group
+        if self.last_error is None or failure.code() != k._ALL_BROKERS_DOWN:  # which follows the error that says why
             self.last_error = failure
 
     def _passes(self, failure: KafkaError) -> bool:

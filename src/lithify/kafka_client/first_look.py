@@ -1,4 +1,4 @@
-"""Asks a cluster for its topics before Spark starts, so that what is wrong is said within seconds.
+"""Asks a cluster for its topics before anything begins, so that what is wrong is said within seconds.
 
 settings ─► connection, TLS, login ─► topics, rights to describe ─► a fetch of each: rights to read
 """
@@ -33,11 +33,21 @@ def look_first(conf: Mapping[str, Any], topics: Sequence[str], notes: TellNote, 
     except (ConnectorError, InvalidSettingError) as error:
         notes(IngestNote("not_asked", f"the cluster is asked only once Spark runs: {error}"))
         return
-    notes(IngestNote("asking", f"asking Kafka at {cluster.servers}"))
+    notes(IngestNote("asking", asking(cluster)))
     try:
         _look(cluster, consumer, topics, stops)
     finally:
         consumer.close()
+
+
+def asking(cluster: Cluster) -> str:
+    return f"asking Kafka at {cluster.servers}"
+
+
+def look_at(cluster: Cluster, topic: str) -> None:
+    """Asks for one topic. Raises its error, and that of the cluster; `StopAsked` once the cluster's `stops()`."""
+    with cluster.asking() as consumer:
+        _look(cluster, consumer, (topic,), cluster.stops)
 
 
 def _look(cluster: Cluster, consumer: Consumer, topics: Sequence[str], stops: Callable[[], bool]) -> None:

@@ -16,17 +16,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
-from lithify.errors import BrokerError, RefusedError, SourceLostError, UnknownSourceError
+from lithify.errors import BrokerError, RefusedError, SourceLostError
 from lithify.model.message import MessageId
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.snapshot.cursors import Cursors, compacted_records, copied_from, first_cursor, log_of
-from lithify.snapshot.live import LiveSource, LiveTail, Reached
+from lithify.snapshot.live import LiveSource, LiveTail, Reached, chosen_partitions
 from lithify.snapshot.newest import Newest
 from lithify.snapshot.numbering import check_numbering
-from lithify.snapshot.position_file import PositionFile, StoredPosition
+from lithify.snapshot.position import PositionStore, StoredPosition
 from lithify.snapshot.table_fold import Table, TableFold, collector_at_rest
 
 SLICE_S = 1.0
@@ -50,7 +50,7 @@ class LakeAndLive:
         name: TopicName,
         live: LiveSource,
         partitions: Sequence[int] | None,
-        file: PositionFile | None,
+        file: PositionStore | None,
     ) -> None:
         self._warehouse, self._name = warehouse, name
         self._live, self._wanted, self._file = live, partitions, file
@@ -104,6 +104,17 @@ class LakeAndLive:
         self._handed = self._ahead.popleft() if self._ahead else None
         return self._handed
 
+    def take(self, timeout_s: float = SLICE_S) -> Sequence[Record]:
+        """The next records, none without one within the timeout. Those returned before count as processed."""
+        self._check_open()
+        self._settle()
+        self._look_around_in_time()
+        if not self._ahead:
+            self._pull(timeout_s)
+        taken, self._ahead = self._ahead, deque()
+        self._handed = taken[-1] if taken else None
+        return taken
+
     def caught_up(self) -> bool:
         """Whether all records up to the log ends that the cluster reported last were returned."""
         self._check_open()
@@ -128,30 +139,40 @@ class LakeAndLive:
             )
         self._live.check_same(self._live.topic_id)
         self._settle()
-        ends = self._live.ends(self._settled)
+        ends = self.ends()
         taken = 0
         with collector_at_rest():
-            while self._ahead or not self._reached(ends):
-                self._look_around_in_time()
-                if not self._ahead:
-                    self._pull(SLICE_S)
-                batch, self._ahead = self._ahead, deque()
+            while self._ahead or not self.has_read(ends):
+                batch = self.take()
                 self._fold.put_all(table, batch)
                 taken += len(batch)
-                self._handed = batch[-1] if batch else None
                 self._settle()
         return taken
+
+    def ends(self) -> Mapping[int, Reached]:
+        """What the cluster has now, by partition. Raises `BrokerError`."""
+        return self._live.ends(self._settled)
+
+    def has_read(self, ends: Mapping[int, Reached]) -> bool:
+        """Whether everything up to these ends was read, from the cluster or the lake."""
+        read = self._read if self._tail is None else self._tail.reached
+        return all(read[partition].has(end) for partition, end in ends.items())
 
     def positions(self) -> dict[int, int]:
         """By partition, the offset after the last processed record."""
         return {partition: at.offset for partition, at in self._settled.items()}
 
+    def position(self) -> StoredPosition:
+        """What `store_position` stores: all records returned so far count as processed."""
+        self._settle()
+        message_ids = {p: at.message for p, at in self._settled.items() if at.message is not None}
+        return StoredPosition(self._cursors.settled(self.positions()), self._live.topic_id, message_ids)
+
     def store_position(self) -> None:
         """Stores all records returned so far as processed. Raises `RefusedError` without a file."""
         if self._file is None:
             raise RefusedError("there is no file for the position", hint="position= names one")
-        self._settle()
-        self._store()
+        self._file.store(self.position())
 
     def close(self) -> None:
         """Closes the consumer and stores the position: all returned records count as processed."""
@@ -169,9 +190,7 @@ class LakeAndLive:
 
     def _store(self) -> None:
         if self._file is not None:
-            cursors = self._cursors.settled(self.positions())
-            message_ids = {p: at.message for p, at in self._settled.items() if at.message is not None}
-            self._file.store(StoredPosition(cursors, self._live.topic_id, message_ids))
+            self._file.store(self.position())
 
     def _check_open(self) -> None:
         if self._closed:
@@ -196,10 +215,6 @@ class LakeAndLive:
 
     def _copied_from(self, state: TopicState) -> str:
         return copied_from(self._warehouse, state, self._live.topic)
-
-    def _reached(self, ends: Mapping[int, Reached]) -> bool:
-        read = self._read if self._tail is None else self._tail.reached
-        return all(read[partition].has(end) for partition, end in ends.items())
 
     def _pull(self, timeout_s: float) -> None:
         """Reads the next records into `_ahead`, which stays empty if none arrived within the timeout."""
@@ -281,13 +296,4 @@ class LakeAndLive:
             self._tail = None
 
     def _chosen(self, in_lake: int) -> Sequence[int]:
-        """The partitions to read. Raises `UnknownSourceError` where the cluster has fewer."""
-        there = self._live.partitions()
-        least = in_lake if self._wanted is None else max(self._wanted, default=-1) + 1
-        if there < least or (self._wanted is not None and min(self._wanted, default=0) < 0):
-            raise UnknownSourceError(
-                f"{self._live.system}'s {self._live.topic} has {there} partitions, "
-                + (f"{self._name} in the lake {in_lake}" if self._wanted is None else f"not {sorted(self._wanted)}"),
-                hint="is it the same topic?" if self._wanted is None else "they are numbered from 0",
-            )
-        return range(there) if self._wanted is None else sorted(set(self._wanted))
+        return chosen_partitions(self._live, self._wanted, self._name, in_lake)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, Self
 
-from lithify.errors import LithifyError, SourceWentBackError
+from lithify.errors import LithifyError, SourceWentBackError, UnknownSourceError
 from lithify.model.message import MessageId
+from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.topic.log import LogState
 
@@ -104,3 +105,16 @@ def check_same(system: str, topic: str, known: str, found: str) -> None:
             f"{system}'s {topic} was deleted and recreated: its records are of another topic than those before",
             hint=COPY_AGAIN,
         )
+
+
+def chosen_partitions(live: LiveSource, wanted: Sequence[int] | None, name: TopicName, in_lake: int) -> Sequence[int]:
+    """The partitions to read, None for all. Raises `UnknownSourceError` where the cluster has fewer."""
+    there = live.partitions()
+    least = in_lake if wanted is None else max(wanted, default=-1) + 1
+    if there < least or (wanted is not None and min(wanted, default=0) < 0):
+        raise UnknownSourceError(
+            f"{live.system}'s {live.topic} has {there} partitions, "
+            + (f"{name} in the lake {in_lake}" if wanted is None else f"not {sorted(wanted)}"),
+            hint="is it the same topic?" if wanted is None else "they are numbered from 0",
+        )
+    return range(there) if wanted is None else sorted(set(wanted))

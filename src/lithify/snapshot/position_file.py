@@ -1,38 +1,14 @@
-"""The file of a consumer's cursors, which is replaced atomically.
-
-{"format": 2, "lake": "orders", "kafka": "orders", "kafka_id": "...", "places": {"0": {"offset": 17, ...}}}
-
-Of a topic of Pulsar the keys are `pulsar` and `pulsar_id`, and a place also has `message`, the id up to which all was
-processed: `[ledger, entry, batch index]`. Format 1 had no id of the topic, and its cursors no epochs.
-"""
+"""The file of a consumer's cursors, which is replaced atomically."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from operator import index
+from dataclasses import dataclass
 from pathlib import Path
 
 from lithify.columnar.files.durable import sync_folder
-from lithify.errors import InvalidInputError, WarehouseError
-from lithify.model.cursor import Cursor
-from lithify.model.message import MessageId
-
-FORMAT = 2
-
-
-@dataclass(frozen=True, slots=True)
-class StoredPosition:
-    """By partition the cursor after the last processed record, and the cluster's id of the topic, empty if unknown.
-
-    `message_ids`: by partition the id of that record, in topics that have ids.
-    """
-
-    cursors: Mapping[int, Cursor]
-    source_id: str = ""
-    message_ids: Mapping[int, MessageId] = field(default_factory=dict)
+from lithify.errors import WarehouseError
+from lithify.snapshot.position import PositionText, StoredPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,50 +31,22 @@ class PositionFile:
             return StoredPosition({})
         except OSError as error:
             raise WarehouseError(f"{self.path}: the position cannot be read: {error.strerror}") from error
-        key = self.system.lower()
-        try:
-            found = json.loads(text)
-            topics = (found["lake"], found[key])
-            if found["format"] not in (1, FORMAT):
-                raise ValueError(f"format {found['format']}")
-            cursors = {int(partition): Cursor.from_json(cursor) for partition, cursor in found["places"].items()}
-            message_ids = {
-                int(partition): MessageId(*map(index, at["message"]))
-                for partition, at in found["places"].items()
-                if "message" in at
-            }
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            hint = "name another file, or remove this one to start again"
-            raise InvalidInputError(f"{self.path}: not a position of ours: {error}", hint=hint) from error
-        if topics != (self.lake_topic, self.source_topic):
-            raise InvalidInputError(
-                f"{self.path}: the position of {topics[0]} with {self.system}'s {topics[1]}, "
-                f"not of {self.lake_topic} with {self.source_topic}",
-                hint="name another file",
-            )
-        return StoredPosition(cursors, str(found.get(f"{key}_id", "")), message_ids)
+        return self._format.parsed(text, str(self.path), "name another file, or remove this one to start again")
 
     def store(self, position: StoredPosition) -> None:
         """Replaces the file. Raises `WarehouseError` if it cannot be written."""
-        key = self.system.lower()
-        places = {str(partition): cursor.to_json() for partition, cursor in sorted(position.cursors.items())}
-        for partition, message in position.message_ids.items():
-            places[str(partition)]["message"] = list(message)
-        told = {
-            "format": FORMAT,
-            "lake": self.lake_topic,
-            key: self.source_topic,
-            f"{key}_id": position.source_id,
-            "places": places,
-        }
         new = self.path.with_name(f"{self.path.name}.new")
         try:
             new.unlink(missing_ok=True)  # left by a crash, or a symlink of another user to some other file
             with new.open("x", encoding="utf-8") as file:
-                json.dump(told, file)
+                file.write(self._format.text(position))
                 file.flush()
                 os.fsync(file.fileno())  # without it a power cut may leave an empty file
             new.replace(self.path)
             sync_folder(self.path.parent)
         except OSError as error:
             raise WarehouseError(f"{self.path}: the position cannot be stored: {error.strerror}") from error
+
+    @property
+    def _format(self) -> PositionText:
+        return PositionText(self.lake_topic, self.source_topic, self.system)

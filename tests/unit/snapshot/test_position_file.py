@@ -9,7 +9,8 @@ import pytest
 from lithify.errors import InvalidInputError, WarehouseError
 from lithify.model.cursor import Cursor
 from lithify.model.message import MessageId
-from lithify.snapshot.position_file import PositionFile, StoredPosition
+from lithify.snapshot.position import StoredPosition
+from lithify.snapshot.position_file import PositionFile
 
 
 def test_what_is_stored_is_loaded(tmp_path):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.kafka.settings import kafka_options, kafka_settings
+from lithify.cli.kafka.settings import kafka_options, kafka_settings, settings_used, wait_option
 from lithify.cli.parameters import DurationType
 from lithify.cli.terminal.output import columns, say, show
 from lithify.cli.terminal.progress import record_progress
-from lithify.kafka_client.names import without_unknown
+from lithify.cli.text.ingest import noted, stop_on_signals
 from lithify.model.settings.units import format_duration
 from lithify.reports.tables.wording import count, plural
 
@@ -24,15 +25,25 @@ if TYPE_CHECKING:
 @parameters.topic
 @kafka_options
 @click.option("--to", required=True, metavar="TOPIC", help="Kafka topic to write to; created if it is missing.")
+@click.option("--continuous", is_flag=True, help="Keep publishing what is appended, until SIGTERM or Ctrl-C.")
 @click.option(
-    "--timeout",
-    "timeout_ms",
+    "--interval",
+    "interval_ms",
     type=DurationType(),
-    default="30s",
+    default="1s",
     show_default=True,
-    help="How long to wait for each response of Kafka.",
+    help="With --continuous, time between checks for new records.",
 )
-def publish(invocation: Invocation, topic_name: str, to: str, timeout_ms: int, **kafka: Any) -> None:
+@wait_option
+def publish(
+    invocation: Invocation,
+    topic_name: str,
+    to: str,
+    continuous: bool,
+    interval_ms: int,
+    timeout_ms: int,
+    **kafka: Any,
+) -> None:
     """Publish a compacted topic into a Kafka topic.
 
     Publishes every record that is left, in its partition, with key, value, timestamp and headers; of a topic
@@ -41,20 +52,34 @@ def publish(invocation: Invocation, topic_name: str, to: str, timeout_ms: int, *
     It can be ended at any time and started again: every record is published exactly once. When the topic
     has grown, the same command publishes the new records. A target with other writers is refused.
 
+    With --continuous it publishes records as they are appended, and waits while Kafka does not answer. A signal
+    ends it after the transaction under way, within 10 seconds.
+
     \b
     Examples:
       lithify kafka publish orders --bootstrap-servers broker:9092 --to latest
       lithify kafka publish orders --kafka-conf-file client.properties --to latest
+      lithify kafka publish orders --bootstrap-servers broker:9092 --to latest \\
+          --continuous
     """
     from lithify.kafka import publish as publish_topic
 
-    given = kafka_settings(**kafka)
-    conf = without_unknown(given)
-    if unknown := given.keys() - conf.keys():
-        say(f"not used, as no Kafka client has them: {', '.join(sorted(unknown))}")
+    conf = settings_used(kafka_settings(**kafka))
     topic = invocation.open_whole_topic(topic_name)
-    with record_progress(f"{topic.name} → {to}") as tell:
-        report = publish_topic(topic, conf, to, timeout_s=timeout_ms / 1000, tell=tell)
+    stops = stop_on_signals().is_set if continuous else (lambda: False)
+    counter = nullcontext(lambda _records: None) if continuous else record_progress(f"{topic.name} → {to}")
+    with counter as tell:
+        report = publish_topic(
+            topic,
+            conf,
+            to,
+            timeout_s=timeout_ms / 1000,
+            continuous=continuous,
+            interval_ms=interval_ms,
+            tell=tell,
+            notes=noted(invocation),
+            stops=stops,
+        )
     if not invocation.printed(report):
         _print(report)
 

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import click
 
-from lithify.cli.parameters import Function, pairs
+from lithify.cli.parameters import DurationType, Function, pairs
+from lithify.cli.terminal.output import say
 from lithify.errors import RefusedError
-from lithify.kafka_client.names import check_names
+from lithify.kafka_client.names import check_names, without_unknown
 from lithify.kafka_client.properties import read_properties
 from lithify.model.settings.secrets import is_secret
 
@@ -35,6 +36,16 @@ _OPTIONS = (
         "--kafka-conf",
         "A Kafka client setting, by Java's name. Repeatable. ${env:NAME} is replaced by that environment variable.",
     ),
+)
+
+
+wait_option = click.option(
+    "--timeout",
+    "timeout_ms",
+    type=DurationType(),
+    default="30s",
+    show_default=True,
+    help="How long to wait for each response of Kafka.",
 )
 
 
@@ -61,6 +72,14 @@ def kafka_settings(
     if not found.get(SERVERS):
         raise click.UsageError(f"no --bootstrap-servers, and no {SERVERS} in a --kafka-conf-file")
     return {name: _filled_in(name, value) for name, value in found.items()}
+
+
+def settings_used(given: Mapping[str, str]) -> dict[str, str]:
+    """Those that a Kafka client has; says which of a shared file are left out."""
+    used = without_unknown(given)
+    if unknown := given.keys() - used.keys():
+        say(f"not used, as no Kafka client has them: {', '.join(sorted(unknown))}")
+    return used
 
 
 _REFERENCE = re.compile(r"\$\{env:([^}]*)\}")

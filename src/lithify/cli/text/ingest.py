@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable, Mapping
 from threading import Event
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lithify.cli.invocation import Invocation
 from lithify.cli.terminal.output import drawn, flush, say, say_json, show
@@ -16,7 +17,7 @@ from lithify.model.settings.units import format_duration
 from lithify.reports.tables.wording import count
 
 if TYPE_CHECKING:
-    from lithify.reports.ingest import Hole, IdHole, IngestBatch, IngestNote, IngestReport, TellBatch, TellNote
+    from lithify.reports.ingest import Hole, IdHole, IngestBatch, IngestReport, TellBatch
 
 SPARK_ENDS_WITHIN_S = 2.0
 """The time for Spark's orderly end, which usually takes less; then it is killed."""
@@ -49,10 +50,19 @@ def told(invocation: Invocation) -> TellBatch:
     return tell
 
 
-def noted(invocation: Invocation) -> TellNote:
+class Note(Protocol):
+    """What is said besides results, in an ingest and in other work with a cluster."""
+
+    @property
+    def text(self) -> str: ...
+
+    def to_json(self) -> Mapping[str, Any]: ...
+
+
+def noted(invocation: Invocation) -> Callable[[Note], None]:
     """Prints every note on stderr, as results go to stdout; with `--json` as a JSON object on a line."""
 
-    def note(said: IngestNote) -> None:
+    def note(said: Note) -> None:
         if invocation.json:
             say_json(said.to_json())
         else:

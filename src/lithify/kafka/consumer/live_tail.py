@@ -95,7 +95,7 @@ class LiveTail:
                 self._waiting.append(record)
             elif failure.code() == client().KafkaError._PARTITION_EOF:
                 self.ends[int(fetched.partition() or 0)] = int(fetched.offset() or 0)
-            else:
+            elif failure.code() != client().KafkaError.GROUP_AUTHORIZATION_FAILED:  # see `Cluster._note`
                 raise self._failed(failure, fetched)
         if not self._waiting:
             self._adopt_ends()

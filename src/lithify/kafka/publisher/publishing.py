@@ -6,73 +6,44 @@
 The transaction with the records also stores the cursor, as the offset of a consumer group for this topic and
 this target: a run after a crash continues there, and the target holds only the records. Before that the run
 checks that the target has no other records after the last published one.
+
+A continuous run looks for new versions of the topic. Where the cluster is away it waits, and connects again as a run
+after a crash does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from itertools import chain
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lithify.errors import InvalidRecordError
-from lithify.kafka.publisher.target import check_only_ours, find_or_make, largest_batch, partitions_of
-from lithify.kafka.publisher.transactions import Stored, Transactions
+from lithify.errors import BrokerError, UnknownSourceError
+from lithify.kafka.narration import WAIT_S, Narration, Pulse, Retries
+from lithify.kafka.notes import KafkaNote, TellNote
+from lithify.kafka.publisher.reports import PublishReport
+from lithify.kafka.publisher.session import Published, Session, open_session
 from lithify.kafka_client.client import Cluster
-from lithify.model.cursor import Cursor
-from lithify.model.names import LogId
-from lithify.model.record import Record
+from lithify.kafka_client.first_look import ASKED_S, asking, look_at
 from lithify.model.topic.state import TopicState
-from lithify.ports.store import Warehouse
-from lithify.reading.continuation import Continues, advanced, continuation, lost_error
-from lithify.snapshot.cursors import compacted_records, first_cursor, log_of
+from lithify.ports.source import StopAsked
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic
 
-TRANSACTION_RECORDS = 50_000
-TRANSACTION_BYTES = 64 * 1024 * 1024
-TRANSACTION_MS = 30_000
-"""A transaction ends at the first of these limits, long before the cluster would abort it."""
 
-
-@dataclass(frozen=True, slots=True)
-class PublishedLog:
-    """One partition: this run published the lake's records at offsets [start_offset, end_offset)."""
-
-    partition: int
-    start_offset: int
-    end_offset: int
-    records: int
-
-
-@dataclass(frozen=True, slots=True)
-class PublishReport:
-    """The result of `publish`. `created`: it created the target; `resumed`: it continued an earlier run."""
-
-    topic: str
-    version: int
-    to: str
-    created: bool
-    resumed: bool
-    logs: tuple[PublishedLog, ...]
-    duration_ms: int
-
-    @property
-    def records(self) -> int:
-        return sum(log.records for log in self.logs)
-
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "records": self.records}
-
-
-def publish(
+def publish(  # noqa: PLR0913 - the flags of the verb, by name
     topic: Topic,
     conf: Mapping[str, Any],
     to: str,
     *,
     timeout_s: float = 30.0,
+    continuous: bool = False,
+    interval_ms: int = 1_000,
     tell: Callable[[int], None] = lambda _records: None,
+    notes: TellNote = lambda _note: None,
+    stops: Callable[[], bool] = lambda: False,
 ) -> PublishReport:
     """Publishes the newest version of `topic`, its compacted view if it has one, into the Kafka topic `to`.
 
@@ -80,106 +51,94 @@ def publish(
     target is created. Call it again after a crash, or for new records: it continues after the last one.
     `conf` is by Java's names, or librdkafka's, with `bootstrap.servers`; `tell` gets the records of every transaction.
 
+    With `continuous` it looks for new records every `interval_ms`, and waits where the cluster does not answer.
+    It ends once `stops()`, after the transaction under way. `notes` gets what else there is to say, from a thread
+    of its own about outages.
+
     Raises `RefusedError` for a target that cannot take the records as they are or holds others,
     `InvalidRecordError` for a record that Kafka cannot take, `LogTruncatedError` where it cannot
     continue what is in the target, `ConflictError` if another run publishes the same, `BrokerError` and
     `ConnectorError`.
     """
-    warehouse = topic.warehouse
-    begun_ms = warehouse.clock.monotonic_ms()
-    state = warehouse.store.load(topic.topic_name)
-    _check_timestamps(warehouse, state)
-    cluster = Cluster(conf, timeout_s)
-    settings, partitions = state.settings, state.partitions
-    target = find_or_make(cluster, to, len(partitions), settings)
-    owner = f"lithify.{state.identity}.{to}"
-    transactions = Transactions(cluster, owner, to, largest_batch(settings))
-    try:
-        transactions.begin()
-        everywhere = range(partitions_of(cluster, to))
-        stored = transactions.stored(len(everywhere))
-        for partition, found in stored.items():
-            _check_continues(found.cursor, state, partition)
-        ends = {p: stored[p].end if p in stored else 0 for p in everywhere}
-        check_only_ours(cluster, to, ends, warehouse.clock)
-        work = _Publishing(warehouse, state, transactions, target.compacts, tell)
-        logs = tuple(work.publish(partition, stored.get(partition)) for partition in partitions)
-    finally:
-        transactions.close()
-    duration_ms = warehouse.clock.monotonic_ms() - begun_ms
-    return PublishReport(topic.name, state.version, to, target.created, bool(stored), logs, duration_ms)
+    run = _Run(topic, to, Cluster(conf, timeout_s, stops), interval_ms, tell, notes)
+    return run.run(conf, continuous=continuous)
 
 
-@dataclass(frozen=True, slots=True)
-class _Publishing:
-    """The publishing of one version."""
-
-    warehouse: Warehouse
-    state: TopicState
-    transactions: Transactions
-    wants_keys: bool
+@dataclass(slots=True)
+class _Run:
+    topic: Topic
+    to: str
+    cluster: Cluster
+    interval_ms: int
     tell: Callable[[int], None]
+    notes: TellNote
+    narration: Narration = field(init=False)
+    published: Published = field(default_factory=dict)
+    created: bool = False
+    resumed: bool | None = None
+    """None before it has asked the target."""
 
-    def publish(self, partition: int, stored: Stored | None) -> PublishedLog:
-        """Publishes one log, from the stored cursor on."""
-        log, clock = self.state.log(partition), self.warehouse.clock
-        first = first_cursor(self.state, partition)
-        cursor, end = (first, 0) if stored is None else (stored.cursor, stored.end)
-        start, records = cursor.offset, 0
+    def __post_init__(self) -> None:
+        self.narration = Narration(self.topic.name, self.to, "published", self.topic.warehouse.clock, self.notes)
+
+    def run(self, conf: Mapping[str, Any], *, continuous: bool) -> PublishReport:
+        clock, stops = self.topic.warehouse.clock, self.cluster.stops
         begun_ms = clock.monotonic_ms()
-        for record in chain.from_iterable(compacted_records(self.warehouse, self.state, partition, start)):
-            assert record.offset is not None
-            self._check(LogId(self.state.name, partition), record)
-            self.transactions.send(record)
-            records += 1
-            if self._is_full(begun_ms):
-                cursor, end = self._commit(partition, cursor, record.offset + 1, end)
-                begun_ms = clock.monotonic_ms()
-        if self.transactions.records or cursor.offset < log.log_end_offset:
-            cursor, end = self._commit(partition, cursor, log.log_end_offset, end)
-        return PublishedLog(partition, start, cursor.offset, records)
-
-    def _check(self, log: LogId, record: Record) -> None:
-        if record.timestamp == 0:
-            raise _without_time(log, record.offset or 0)
-        if record.key is None and self.wants_keys:
-            raise InvalidRecordError(
-                f"{log}: the record at offset {record.offset} has no key, and a compacted topic takes none",
-                hint="publish into a topic with cleanup.policy=delete and retention.ms=-1",
-            )
-
-    def _commit(self, partition: int, cursor: Cursor, offset: int, end: int) -> tuple[Cursor, int]:
-        reached = advanced(cursor, self.state.log(partition), offset)
-        brought = self.transactions.records
-        end = self.transactions.commit(partition, reached, end)
-        self.tell(brought)
-        return reached, end
-
-    def _is_full(self, begun_ms: int) -> bool:
-        return (
-            self.transactions.records >= TRANSACTION_RECORDS
-            or self.transactions.bytes >= TRANSACTION_BYTES
-            or self.warehouse.clock.monotonic_ms() - begun_ms >= TRANSACTION_MS
+        state = self.topic.state()
+        with suppress(StopAsked):
+            self._look_first(conf)
+            with Pulse(conf, self.to, clock, self.notes) as pulse:
+                retries = Retries(pulse, continuous, clock, stops)
+                while not stops():
+                    try:
+                        state = self._connected(self.topic.state(), retries)
+                        if not continuous:
+                            break
+                    except BrokerError as error:
+                        retries.after(error)
+        duration_ms = clock.monotonic_ms() - begun_ms
+        logs = tuple(log for _, log in sorted(self.published.items()))
+        return PublishReport(
+            self.topic.name, state.version, self.to, self.created, bool(self.resumed), logs, duration_ms
         )
 
+    def _look_first(self, conf: Mapping[str, Any]) -> None:
+        cluster = Cluster(conf, min(ASKED_S, self.cluster.timeout_s), self.cluster.stops)
+        self.notes(KafkaNote("asking", asking(cluster)))
+        with suppress(UnknownSourceError):  # it is created, or its name is refused
+            look_at(cluster, self.to)
+            cluster.check_may_write(self.to)
 
-def _check_continues(cursor: Cursor, state: TopicState, partition: int) -> None:
-    match continuation(cursor, state, log_of(state, partition), compacted=True):
-        case Continues():
-            return
-        case lost:
-            raise lost_error(LogId(state.name, partition), cursor, lost, "publish into a topic that is not there yet")
+    def _connected(self, state: TopicState, retries: Retries) -> TopicState:
+        """Publishes that version, and with `continuous` later ones, until one is of another shape; returns the last."""
+        session = open_session(self.topic.warehouse, self.cluster, state, self.to, self.published)
+        with closing(session):
+            if self.resumed is None:
+                self.created, self.resumed = session.target.created, bool(session.stored)
+            self.narration.begins(session.progress(state), new=not session.stored)
+            begun = state.identity, state.partitions
+            while (state.identity, state.partitions) == begun:
+                told = partial(self._told, session, state)
+                session.publish(state, told)
+                retries.succeeded()
+                if not retries.continuous or self.cluster.stops():
+                    break
+                self.narration.waiting(partial(session.progress, state))
+                state = self._next(state, told)
+            return state
 
+    def _told(self, session: Session, state: TopicState, records: int) -> None:
+        if records:
+            self.tell(records)
+        self.narration.progress(records, partial(session.progress, state))
 
-def _check_timestamps(warehouse: Warehouse, state: TopicState) -> None:
-    """Raises `InvalidRecordError` before anything is sent if the oldest record of a segment has timestamp 0."""
-    for segment in (*warehouse.store.segments(state), *warehouse.store.view(state)):
-        if segment.min_timestamp_ms == 0:
-            raise _without_time(LogId(state.name, segment.partition), segment.base_offset)
-
-
-def _without_time(log: LogId, offset: int) -> InvalidRecordError:
-    return InvalidRecordError(
-        f"{log}: the record at or behind offset {offset} has timestamp 0, which Kafka's client takes for now",
-        hint="it cannot be published with its timestamp",
-    )
+    def _next(self, state: TopicState, told: Callable[[int], None]) -> TopicState:
+        """The next version, once there is one, or this one if everything is to end."""
+        clock, newest = self.topic.warehouse.clock, state
+        while newest.version == state.version and not self.cluster.stops():
+            until_ms = clock.monotonic_ms() + self.interval_ms
+            while not self.cluster.stops() and (left_ms := until_ms - clock.monotonic_ms()) > 0:
+                clock.sleep(min(WAIT_S, left_ms / 1000))
+            told(0)
+            newest = self.topic.state()
+        return newest

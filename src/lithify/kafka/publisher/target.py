@@ -92,7 +92,7 @@ def _make(cluster: Cluster, to: str, partitions: int, settings: TopicSettings) -
     new = client().admin.NewTopic(to, partitions, config=config)
     admin = cluster.admin()
     with cluster.explained(to):
-        admin.create_topics([new], operation_timeout=cluster.timeout_s)[to].result(timeout=cluster.timeout_s * 2)
+        cluster.answer(admin.create_topics([new], operation_timeout=cluster.timeout_s)[to])
 
 
 def _config(cluster: Cluster, to: str) -> dict[str, str]:
@@ -100,5 +100,5 @@ def _config(cluster: Cluster, to: str) -> dict[str, str]:
     resource = admin.ConfigResource(admin.ResourceType.TOPIC, to)
     asked = cluster.admin()  # a reference, so that it lives until the answer
     with cluster.explained(to):
-        found = asked.describe_configs([resource], request_timeout=cluster.timeout_s)[resource]
-        return {name: str(entry.value) for name, entry in found.result(timeout=cluster.timeout_s * 2).items()}
+        found = cluster.answer(asked.describe_configs([resource], request_timeout=cluster.timeout_s)[resource])
+        return {name: str(entry.value) for name, entry in found.items()}

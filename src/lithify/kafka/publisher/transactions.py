@@ -14,10 +14,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lithify.errors import ConflictError, InvalidRecordError, LithifyError, RefusedError
+from lithify.errors import BrokerError, ConflictError, InvalidRecordError, LithifyError, RefusedError
 from lithify.kafka_client.client import SLICE_S, Cluster, client
 from lithify.model.cursor import Cursor
 from lithify.model.record import Record
+from lithify.ports.source import StopAsked
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message, Producer
@@ -30,6 +31,12 @@ SENDING = {
     "transaction_timeout_ms": 120_000,
     "delivery_timeout_ms": DELIVERY_S * 1000,
 }
+NO_REBOOTSTRAP = {"metadata_recovery_strategy": "none"}
+"""After a re-bootstrap `send_offsets_to_transaction` hangs (librdkafka's issue 5511); a new session is one anyway."""
+REBOOTSTRAPS = 0x020B0000
+"""The version of librdkafka since which it has that setting."""
+ENDED_S = 4.0
+"""The longest wait of a transaction under way once everything is to end."""
 GIVEN_UP_S = 3.0
 """The longest wait for an abort; without one the next run aborts the transaction."""
 FULL_S = 0.05
@@ -48,16 +55,18 @@ class Transactions:
     """The one transactional producer of `owner` into the topic `to`."""
 
     def __init__(self, cluster: Cluster, owner: str, to: str, largest_bytes: int) -> None:
-        self._cluster, self._to = cluster, to
+        self._cluster, self._owner, self._to = cluster, owner, to
         self._failure: tuple[KafkaError, Message] | None = None
         self._ends: dict[int, int] = {}
         self._open = False
+        self._left_s = ENDED_S
         self.records = 0
         """In the open transaction."""
         self.bytes = 0
         self._asking: Consumer = cluster.consumer(group_id=owner)
         sized = {} if "message.max.bytes" in cluster.conf else {"message_max_bytes": largest_bytes}
-        self._producer: Producer = cluster.producer(transactional_id=owner, **SENDING, **sized)
+        stays = NO_REBOOTSTRAP if client().libversion()[1] >= REBOOTSTRAPS else {}
+        self._producer: Producer = cluster.producer(transactional_id=owner, **SENDING, **sized, **stays)
 
     def begin(self) -> None:
         """Aborts transactions of earlier runs of this owner and fences those runs. Raises `BrokerError`."""
@@ -68,8 +77,19 @@ class Transactions:
         """By partition, the progress of earlier runs. Raises `RefusedError` if another program stored it."""
         where = client().TopicPartition
         wanted = [where(self._to, partition) for partition in range(partitions)]
+        self._check_group(wanted)
         found = self._cluster.wait(lambda slice_s: self._asking.committed(wanted, timeout=slice_s), self._asking)
         return {f.partition: _stored(f.offset, f.metadata) for f in found if f.offset >= 0}
+
+    def _check_group(self, wanted: list[Any]) -> None:
+        """Raises `BrokerError` without the right to read the group, for which a consumer waits in vain."""
+        asked, group = self._cluster.admin(), client().ConsumerGroupTopicPartitions(self._owner, wanted)
+        offsets = asked.list_consumer_group_offsets([group], request_timeout=self._cluster.timeout_s)
+        try:
+            self._cluster.answer(offsets[self._owner])
+        except client().KafkaException as error:
+            if error.args[0].code() == client().KafkaError.GROUP_AUTHORIZATION_FAILED:
+                raise self._named(error.args[0]) from error
 
     def send(self, record: Record) -> None:
         """Sends a record. Raises `InvalidRecordError` or `BrokerError`, also for a record sent before."""
@@ -78,7 +98,7 @@ class Transactions:
         with self._explained():
             self._begin_transaction()
             while not self._sent(record):
-                self._producer.poll(FULL_S)
+                self._wait_for_delivery()
             self._producer.poll(0)
         self.records += 1
         self.bytes += record.size_bytes
@@ -91,7 +111,7 @@ class Transactions:
         with self._explained():
             self._begin_transaction()
             while len(self._producer):  # not `flush`, which does not report that this producer was fenced
-                self._producer.poll(FULL_S)
+                self._wait_for_delivery()
             if self._failure is not None:
                 raise self._failed(*self._failure)
             end = self._ends.get(partition, end)
@@ -116,6 +136,17 @@ class Transactions:
             self._producer.begin_transaction()
             self._open = True
 
+    def _wait_for_delivery(self) -> None:
+        if not self._producer.poll(FULL_S):
+            self._waited(FULL_S)
+
+    def _waited(self, for_s: float) -> None:
+        """After a wait in vain. Raises `StopAsked` where everything is to end and it has waited long enough since."""
+        if self._cluster.stops():
+            self._left_s -= for_s
+            if self._left_s <= 0:
+                raise StopAsked
+
     def _in_slices(self, call: Callable[[float], None]) -> None:
         """A call that is repeated until it succeeds, so that Python handles an interrupt between two of them."""
         left = max(1, round(self._cluster.timeout_s / SLICE_S))
@@ -126,6 +157,7 @@ class Transactions:
             except client().KafkaException as error:
                 if left == 0 or not error.args[0].retriable():
                     raise
+                self._waited(SLICE_S)
             else:
                 return
 
@@ -172,7 +204,11 @@ class Transactions:
                 failure = error.args[0]
         if failure.code() in (k._FENCED, k.PRODUCER_FENCED, k.INVALID_PRODUCER_EPOCH):
             return ConflictError(f"{self._to}: another run publishes this topic into it", hint="leave it to that one")
-        return self._cluster.named(failure, self._to)
+        named = self._cluster.named(failure, self._to)
+        if failure.code() in (k.GROUP_AUTHORIZATION_FAILED, k.TRANSACTIONAL_ID_AUTHORIZATION_FAILED):
+            rights = "Read on the group, and Describe and Write on the transactional id,"
+            return BrokerError(named.message, hint=f"give this user the rights {rights} {self._owner}")
+        return named
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

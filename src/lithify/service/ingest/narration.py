@@ -1,18 +1,17 @@
 """What an ingest says between its batches: where copies begin, that they wait, and that the source is away.
 
 begins ─► batches ─► waiting, at most once in `QUIET_MS` for each topic
-      └─► the source is silent for `SILENT_MS` ─► outage, repeated each `QUIET_MS` ─► recovered
+      └─► the source is silent ─► outage ─► recovered (`outages.py`)
 """
 
 from __future__ import annotations
 
-from lithify.model.settings.units import format_duration
 from lithify.model.source import IngestRequest
 from lithify.ports.clock import Clock
 from lithify.ports.source import Source
 from lithify.reports.ingest import IngestBatch, IngestedEntries, IngestedLog, IngestNote, TellNote, lag_text
+from lithify.service.ingest.outages import QUIET_MS, Outages
 
-SILENT_MS, QUIET_MS = 5_000, 60_000
 LOOK_MS = 1_000
 """Between two looks at whether the source answers."""
 
@@ -25,9 +24,9 @@ class Narration:
     def __init__(self, source: Source, request: IngestRequest, clock: Clock, notes: TellNote) -> None:
         self._source, self._continuous, self._clock, self._notes = source, request.continuous, clock, notes
         self._waiting_told_ms: dict[str, int] = {}
-        self._silent_since_ms: int | None = None
+        who = f"{source.system} at {source.where}"
+        self._outages = Outages(who, clock, lambda event, text: notes(IngestNote(event, text)))
         self._looked_ms = clock.monotonic_ms()
-        self._outage_told_ms: int | None = None
 
     def begins(self, source: str, topic: str, logs: Logs) -> None:
         """Before the first batch of a topic; `logs` are those of the copy."""
@@ -47,21 +46,7 @@ class Narration:
         if now_ms - self._looked_ms < LOOK_MS:
             return
         self._looked_ms = now_ms
-        who = f"{self._source.system} at {self._source.where}"
-        if not self._source.is_silent:
-            if self._outage_told_ms is not None and self._silent_since_ms is not None:
-                for_ms = now_ms - self._silent_since_ms
-                self._notes(IngestNote("recovered", f"{who} answers again, after {format_duration(for_ms)}"))
-            self._silent_since_ms = self._outage_told_ms = None
-            return
-        if self._silent_since_ms is None:
-            self._silent_since_ms = now_ms
-        silent_ms = now_ms - self._silent_since_ms
-        told_ms = self._outage_told_ms
-        if silent_ms >= SILENT_MS and (told_ms is None or now_ms - told_ms >= QUIET_MS):
-            self._outage_told_ms = now_ms
-            text = f"{who} has not answered for {format_duration(silent_ms)}; waiting for it"
-            self._notes(IngestNote("outage", text))
+        self._outages.look(silent=self._source.is_silent)
 
     def _waits(self, source: str, topic: str, logs: Logs) -> None:
         if not self._continuous or any(log.lag != 0 for log in logs):

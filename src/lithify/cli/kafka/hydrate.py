@@ -1,0 +1,87 @@
+"""`lithify kafka hydrate`: fills a table in a file from the lake, and from Kafka what the lake has not (C1, C9)."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lithify.cli import parameters
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.kafka.settings import kafka_options, kafka_settings, settings_used, wait_option
+from lithify.cli.records.encodings import Encodings, encodings
+from lithify.cli.records.lines import format_json
+from lithify.cli.terminal.output import columns, say, show
+from lithify.cli.terminal.progress import record_progress
+from lithify.cli.text.ingest import noted, stop_on_signals
+from lithify.model.settings.units import format_duration
+from lithify.reports.tables.wording import count, plural
+
+if TYPE_CHECKING:
+    from lithify.kafka import HydrateReport
+
+
+@verb("hydrate")
+@parameters.topic
+@kafka_options
+@click.option(
+    "--to", required=True, metavar="FILE|sqlite:PATH|duckdb:PATH", help="Where to put the table; the ending counts."
+)
+@click.option("--continuous", is_flag=True, help="Keep the table up to date, until SIGTERM or Ctrl-C.")
+@wait_option
+@encodings
+def hydrate(
+    invocation: Invocation,
+    topic_name: str,
+    to: str,
+    continuous: bool,
+    timeout_ms: int,
+    encodings: Encodings,
+    **kafka: Any,
+) -> None:
+    """Fill a table with the latest record of every live key.
+
+    It reads the compacted records in the lake, then in Kafka what the lake has not, up to what Kafka has when
+    it begins. The table has a row for every partition and key; deleted keys are not in it.
+
+    In a SQLite file (.db, .sqlite, .sqlite3) and a DuckDB file (.duckdb) it is a table with the name of the
+    topic. Rows and position are stored together: the same command continues there, also after it was
+    killed. Any other file gets a JSON object a line for each row, and is replaced as a whole at the end.
+
+    \b
+    Examples:
+      lithify kafka hydrate orders --bootstrap-servers broker:9092 --to orders.db
+      lithify kafka hydrate orders --bootstrap-servers broker:9092 \\
+          --to duckdb:shop.data --continuous
+      lithify kafka hydrate orders --kafka-conf-file client.properties \\
+          --to orders.jsonl --encoding base64
+    """
+    from lithify.kafka import hydrate as hydrate_table
+
+    conf = settings_used(kafka_settings(**kafka))
+    topic = invocation.open_whole_topic(topic_name)
+    stops = stop_on_signals().is_set if continuous else (lambda: False)
+    counter = nullcontext(lambda _records: None) if continuous else record_progress(f"{topic.name} → {to}")
+    with counter as tell:
+        report = hydrate_table(
+            topic,
+            conf,
+            to,
+            continuous=continuous,
+            timeout_s=timeout_ms / 1000,
+            lines=partial(format_json, encodings=encodings, topic=topic.name),
+            tell=tell,
+            notes=noted(invocation),
+            stops=stops,
+        )
+    if not invocation.printed(report):
+        _print(report)
+
+
+def _print(report: HydrateReport) -> None:
+    rows = [tuple(map(count, (log.partition, log.offset, log.lag))) for log in report.logs]
+    show(columns(("PARTITION", "READ TO", "LAG"), rows))
+    how = "continued with" if report.resumed else "filled from"
+    say(f"{report.to}: {how} {plural(report.records, 'record')} in {format_duration(report.duration_ms)}")

@@ -1,0 +1,141 @@
+"""The rows of a hydrated table, and the table as `hydrating.py` needs it.
+
+    partition, key, value, offset, timestamp, headers     primary key (partition, key)
+
+`headers` is a JSON list of `[name, value]`: the value as text if it is UTF-8, as `{"base64": "..."}` if it is not, or
+null. Beside the tables of topics, a file has `lithify_positions`: by table the position of its consumer, as in a
+file of cursors, empty at first, and the strategy that it is filled by. `lithify_orders` is for strategies by which
+later records may lose to earlier ones: it has the order of what won each key, or deleted it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from lithify.errors import ConflictError, RefusedError, UnusableEnvironmentError
+from lithify.model.record import Header, Record
+from lithify.snapshot.changes import LogKey
+
+POSITIONS, ORDERS = "lithify_positions", "lithify_orders"
+
+Row = tuple[int, bytes, bytes | None, int | None, int | None, str]
+
+
+class BusyError(Exception):
+    """Another program has the file; a later try may succeed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One transaction: rows to put and keys to delete, all of different keys, and the positions before and after it.
+
+    `orders` are those of both, empty where the offset decides.
+    """
+
+    rows: Sequence[Row]
+    deleted: Collection[LogKey]
+    orders: Mapping[LogKey, int]
+    before: str
+    position: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """The name of a table in a file, and the strategy by which its keys are won: `offset`, `header:version`."""
+
+    path: Path | str
+    name: str
+    strategy: str
+
+    @property
+    def quoted(self) -> str:
+        """As SQL has it."""
+        return '"' + self.name.replace('"', '""') + '"'
+
+    def position(self, *, there: bool, found: tuple[str, str] | None) -> str | None:
+        """The stored position, None if the table is to be created. `found`: position and strategy.
+
+        Raises `RefusedError` for a table of another origin, or that was filled by another strategy.
+        """
+        if not there:
+            return None
+        if found is None:
+            raise RefusedError(
+                f"{self.path} has a table {self.name} that was not hydrated", hint="drop it, or name another file"
+            )
+        if found[1] != self.strategy:
+            raise RefusedError(
+                f"{self.path}: the table {self.name} was filled by compaction.strategy {found[1]}, and it is "
+                f"{self.strategy} now",
+                hint="drop the table, and hydrate it again",
+            )
+        return found[0]
+
+    def check_alone(self, found: str, change: Change) -> None:
+        """Raises `ConflictError` if another run has stored a position meanwhile."""
+        if found != change.before:
+            raise ConflictError(f"{self.path}: another run fills the table {self.name}", hint="leave it to that one")
+
+
+class StoredTable(Protocol):
+    """The table of one topic. Calls raise `BusyError`, `RefusedError` or `UnusableEnvironmentError`."""
+
+    position: str
+    """As it was stored last when the table was opened; empty for a table that has none yet."""
+
+    def orders(self, keys: Collection[LogKey]) -> Mapping[LogKey, int]:
+        """Of those of the keys that have one."""
+        ...
+
+    def apply(self, change: Change) -> None:
+        """As a whole, or not at all. Raises `ConflictError` where another run fills the table."""
+        ...
+
+    def release(self) -> None:
+        """Lets other programs have the file until the next call, where two cannot have it at once."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def row_of(record: Record) -> Row:
+    assert record.partition is not None and record.key is not None
+    return (
+        record.partition,
+        record.key,
+        record.value,
+        record.offset,
+        record.timestamp,
+        headers_text(record.headers),
+    )
+
+
+def headers_text(headers: Sequence[Header]) -> str:
+    return json.dumps([[name, _as_json(value)] for name, value in headers], ensure_ascii=False) if headers else "[]"
+
+
+def headers_of(text: str) -> tuple[Header, ...]:
+    """What `headers_text` was given."""
+    return tuple((name, _from_json(value)) for name, value in json.loads(text))
+
+
+def unusable(path: object, error: Exception) -> UnusableEnvironmentError:
+    return UnusableEnvironmentError(f"{path}: {error}", hint="check the file, its folder, and the space on its disk")
+
+
+def _as_json(value: bytes | None) -> object:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(value or b"").decode()}
+
+
+def _from_json(value: str | dict[str, str] | None) -> bytes | None:
+    if isinstance(value, dict):
+        return base64.b64decode(value["base64"])
+    return None if value is None else value.encode()

@@ -1,0 +1,165 @@
+"""One producer at the target, which publishes versions of a topic one after the other.
+
+    open ─► earlier runs fenced, target checked ─► publish a version ─► publish the next one ─► close
+            progress of every partition loaded     from the progress on
+
+What a session has committed is in `published`, also where it ends in an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from lithify.errors import InvalidRecordError
+from lithify.kafka.notes import FollowedLog
+from lithify.kafka.publisher.reports import PublishedLog
+from lithify.kafka.publisher.target import Target, check_only_ours, find_or_make, largest_batch, partitions_of
+from lithify.kafka.publisher.transactions import Stored, Transactions
+from lithify.kafka_client.client import Cluster
+from lithify.model.names import LogId
+from lithify.model.record import Record
+from lithify.model.topic.state import TopicState
+from lithify.ports.store import Warehouse
+from lithify.reading.continuation import Continues, advanced, continuation, lost_error
+from lithify.snapshot.cursors import compacted_records, first_cursor, log_of
+
+TRANSACTION_RECORDS = 50_000
+TRANSACTION_BYTES = 64 * 1024 * 1024
+TRANSACTION_MS = 30_000
+"""A transaction ends at the first of these limits, long before the cluster would abort it."""
+
+Published = dict[int, PublishedLog]
+
+
+@dataclass(slots=True)
+class Session:
+    """Made by `open_session`. `stored` is the progress by partition, of this session and of earlier ones."""
+
+    warehouse: Warehouse
+    cluster: Cluster
+    transactions: Transactions
+    target: Target
+    stored: dict[int, Stored]
+    published: Published
+
+    def publish(self, state: TopicState, tell: Callable[[int], None]) -> None:
+        """Publishes a version, or up to the transaction that is under way at the cluster's `stops()`.
+
+        `tell` gets the records of every transaction. Raises `LogTruncatedError` where it cannot continue in this
+        version.
+        """
+        for partition, found in self.stored.items():
+            _check_continues(found, state, partition)
+        for partition in state.partitions:
+            if self.cluster.stops():
+                return
+            self._publish(state, partition, tell)
+
+    def progress(self, state: TopicState) -> tuple[FollowedLog, ...]:
+        """How far it is in that version."""
+        return tuple(
+            FollowedLog(p, self._next(state, p).cursor.offset, state.log(p).log_end_offset) for p in state.partitions
+        )
+
+    def close(self) -> None:
+        self.transactions.close()
+
+    def _next(self, state: TopicState, partition: int) -> Stored:
+        return self.stored.get(partition) or Stored(first_cursor(state, partition), 0)
+
+    def _publish(self, state: TopicState, partition: int, tell: Callable[[int], None]) -> None:
+        log, clock = state.log(partition), self.warehouse.clock
+        at = self._next(state, partition)
+        self.published.setdefault(partition, PublishedLog(partition, at.cursor.offset, at.cursor.offset, 0))
+        begun_ms = clock.monotonic_ms()
+        for record in chain.from_iterable(compacted_records(self.warehouse, state, partition, at.cursor.offset)):
+            assert record.offset is not None
+            self._check(LogId(state.name, partition), record)
+            self.transactions.send(record)
+            if self._is_full(begun_ms):
+                at, brought = self._commit(state, partition, at, record.offset + 1)
+                tell(brought)
+                begun_ms = clock.monotonic_ms()
+                if self.cluster.stops():
+                    return
+        if self.transactions.records or at.cursor.offset < log.log_end_offset:
+            at, brought = self._commit(state, partition, at, log.log_end_offset)
+            tell(brought)
+        if partition in self.stored:  # of this version, also if that had nothing new
+            self.stored[partition] = replace(at, cursor=advanced(at.cursor, log, at.cursor.offset))
+
+    def _check(self, log: LogId, record: Record) -> None:
+        if record.timestamp == 0:
+            raise _without_time(log, record.offset or 0)
+        if record.key is None and self.target.compacts:
+            raise InvalidRecordError(
+                f"{log}: the record at offset {record.offset} has no key, and a compacted topic takes none",
+                hint="publish into a topic with cleanup.policy=delete and retention.ms=-1",
+            )
+
+    def _commit(self, state: TopicState, partition: int, at: Stored, offset: int) -> tuple[Stored, int]:
+        """Returns the progress, and how many records the transaction had."""
+        reached = advanced(at.cursor, state.log(partition), offset)
+        brought = self.transactions.records
+        self.stored[partition] = Stored(reached, self.transactions.commit(partition, reached, at.end))
+        before = self.published[partition]
+        self.published[partition] = replace(before, end_offset=offset, records=before.records + brought)
+        return self.stored[partition], brought
+
+    def _is_full(self, begun_ms: int) -> bool:
+        return (
+            self.transactions.records >= TRANSACTION_RECORDS
+            or self.transactions.bytes >= TRANSACTION_BYTES
+            or self.warehouse.clock.monotonic_ms() - begun_ms >= TRANSACTION_MS
+            or self.cluster.stops()
+        )
+
+
+def open_session(
+    warehouse: Warehouse,
+    cluster: Cluster,
+    state: TopicState,
+    to: str,
+    published: Published,
+) -> Session:
+    """Creates or checks the target, fences earlier runs and loads their progress. Raises what `publish` raises."""
+    _check_timestamps(warehouse, state)
+    target = find_or_make(cluster, to, len(state.partitions), state.settings)
+    transactions = Transactions(cluster, f"lithify.{state.identity}.{to}", to, largest_batch(state.settings))
+    try:
+        transactions.begin()
+        everywhere = range(partitions_of(cluster, to))
+        stored = transactions.stored(len(everywhere))
+        for partition, found in stored.items():
+            _check_continues(found, state, partition)
+        ends: Mapping[int, int] = {p: stored[p].end if p in stored else 0 for p in everywhere}
+        check_only_ours(cluster, to, ends, warehouse.clock)
+    except BaseException:
+        transactions.close()
+        raise
+    return Session(warehouse, cluster, transactions, target, stored, published)
+
+
+def _check_continues(found: Stored, state: TopicState, partition: int) -> None:
+    match continuation(found.cursor, state, log_of(state, partition), compacted=True):
+        case Continues():
+            return
+        case lost:
+            log = LogId(state.name, partition)
+            raise lost_error(log, found.cursor, lost, "publish into a topic that is not there yet")
+
+
+def _check_timestamps(warehouse: Warehouse, state: TopicState) -> None:
+    """Raises `InvalidRecordError` before anything is sent if the oldest record of a segment has timestamp 0."""
+    for segment in (*warehouse.store.segments(state), *warehouse.store.view(state)):
+        if segment.min_timestamp_ms == 0:
+            raise _without_time(LogId(state.name, segment.partition), segment.base_offset)
+
+
+def _without_time(log: LogId, offset: int) -> InvalidRecordError:
+    return InvalidRecordError(
+        f"{log}: the record at or behind offset {offset} has timestamp 0, which Kafka's client takes for now",
+        hint="it cannot be published with its timestamp",
+    )

@@ -1,0 +1,100 @@
+"""The position of a consumer as text, the same in files (`position_file.py`) and in tables that are kept beside it.
+
+{"format": 2, "lake": "orders", "kafka": "orders", "kafka_id": "...", "places": {"0": {"offset": 17, ...}}}
+
+Of a topic of Pulsar the keys are `pulsar` and `pulsar_id`, and a place also has `message`, the id up to which all was
+processed: `[ledger, entry, batch index]`. Format 1 had no id of the topic, and its cursors no epochs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from operator import index
+from typing import Protocol
+
+from lithify.errors import InvalidInputError
+from lithify.model.cursor import Cursor
+from lithify.model.message import MessageId
+
+FORMAT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPosition:
+    """By partition the cursor after the last processed record, and the cluster's id of the topic, empty if unknown.
+
+    `message_ids`: by partition the id of that record, in topics that have ids.
+    """
+
+    cursors: Mapping[int, Cursor]
+    source_id: str = ""
+    message_ids: Mapping[int, MessageId] = field(default_factory=dict)
+
+
+class PositionStore(Protocol):
+    """Where a consumer finds its position, and stores it."""
+
+    def load(self) -> StoredPosition: ...
+
+    def store(self, position: StoredPosition) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StartAt:
+    """Where a consumer starts whose user stores the position, together with what was made of the records."""
+
+    position: StoredPosition
+
+    def load(self) -> StoredPosition:
+        return self.position
+
+    def store(self, position: StoredPosition) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PositionText:
+    """Positions of consumers of one topic of the lake and of its topic in the cluster, as text."""
+
+    lake_topic: str
+    source_topic: str
+    system: str = "Kafka"
+
+    def parsed(self, text: str | bytes, where: str, hint: str) -> StoredPosition:
+        """Raises `InvalidInputError` for a text of something else: `where` it was, with a hint for its user."""
+        key = self.system.lower()
+        try:
+            found = json.loads(text)
+            topics = (found["lake"], found[key])
+            if found["format"] not in (1, FORMAT):
+                raise ValueError(f"format {found['format']}")
+            cursors = {int(partition): Cursor.from_json(cursor) for partition, cursor in found["places"].items()}
+            message_ids = {
+                int(partition): MessageId(*map(index, at["message"]))
+                for partition, at in found["places"].items()
+                if "message" in at
+            }
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise InvalidInputError(f"{where}: not a position of ours: {error}", hint=hint) from error
+        if topics != (self.lake_topic, self.source_topic):
+            raise InvalidInputError(
+                f"{where}: the position of {topics[0]} with {self.system}'s {topics[1]}, "
+                f"not of {self.lake_topic} with {self.source_topic}",
+                hint=hint.partition(",")[0],
+            )
+        return StoredPosition(cursors, str(found.get(f"{key}_id", "")), message_ids)
+
+    def text(self, position: StoredPosition) -> str:
+        key = self.system.lower()
+        places = {str(partition): cursor.to_json() for partition, cursor in sorted(position.cursors.items())}
+        for partition, message in position.message_ids.items():
+            places[str(partition)]["message"] = list(message)
+        told = {
+            "format": FORMAT,
+            "lake": self.lake_topic,
+            key: self.source_topic,
+            f"{key}_id": position.source_id,
+            "places": places,
+        }
+        return json.dumps(told)
